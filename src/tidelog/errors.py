@@ -1,0 +1,134 @@
+"""Everything that can go wrong, as one tree, and how a message with source lines is shown.
+
+    TidelogError
+    ├── ProgramError     the program text is wrong           E01xx syntax, E02xx declarations, types, safety, E03xx rule graph
+    ├── DataError        the data do not fit the program     E04xx
+    ├── LimitError       a limit of time or size was reached E05xx
+    ├── UsageError       the call is wrong                   E06xx
+    ├── SetupError       the machine lacks something         E07xx
+    └── InternalError    tidelog is wrong                    E09xx
+
+An error carries one `Problem` or several; each has a code, a message, the place, and a hint. `CODES` names every code;
+`docs/reference/errors.md` explains each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tidelog.language.syntax import Span
+
+CODES: dict[str, str] = {
+    # E01xx syntax
+    # E02xx declarations, types, safety
+    # E03xx rule graph
+    # E04xx data
+    # E05xx limits
+    "E0501": "the time limit was reached",
+    "E0502": "the row limit was reached",
+    # E06xx usage
+    "E0601": "no such relation",
+    "E0602": "the database is closed",
+    # E07xx machine
+    # E09xx internal
+    "E0901": "internal error",
+}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong: `code` of CODES, `message`, `span` of the text to underline (None when there is no text),
+    `notes` as further places with a label each, and `hint`, what to do. `place` names a place that is no program text
+    ("facts/e.csv:17:2", "table e, column x, row 4")."""
+
+    code: str
+    message: str
+    span: Span | None = None
+    notes: tuple[tuple[Span, str], ...] = ()
+    hint: str | None = None
+    place: str | None = None
+    severity: str = "error"
+
+    def __str__(self) -> str:
+        head = f"{self.severity}[{self.code}]: {self.message}"
+        if self.span is not None:
+            lines = [f"{_position(self.span)}: {head}", *_excerpt(self.span)]
+        else:
+            lines = [f"{self.place}: {head}" if self.place else head]
+        for span, label in self.notes:
+            lines += [f"{_position(span)}: note: {label}", *_excerpt(span)]
+        if self.hint:
+            lines.append(f"  hint: {self.hint}")
+        return "\n".join(lines)
+
+
+class TidelogError(Exception):
+    """The root of all errors that a user can meet. `problems` has at least one entry."""
+
+    def __init__(self, *problems: Problem) -> None:
+        super().__init__(*problems)
+        self.problems = problems
+
+    @property
+    def code(self) -> str:
+        """The code of the first problem."""
+        return self.problems[0].code
+
+    def __str__(self) -> str:
+        return "\n".join(str(problem) for problem in self.problems)
+
+
+class ProgramError(TidelogError):
+    """The program text is wrong; `problems` lists everything found in one run."""
+
+
+class DataError(TidelogError):
+    """Facts do not fit the declarations, or a file or table cannot be read."""
+
+
+class LimitError(TidelogError):
+    """A limit set with `options` was reached; nothing has changed."""
+
+
+class UsageError(TidelogError):
+    """A call that makes no sense as it stands."""
+
+
+class SetupError(TidelogError):
+    """The machine lacks something, such as a Java runtime."""
+
+
+class InternalError(TidelogError):
+    """A bug of tidelog."""
+
+
+def _position(span: Span) -> str:
+    line, column = locate(span)
+    return f"{span.source.name}:{line}:{column}"
+
+
+def locate(span: Span) -> tuple[int, int]:
+    """Line and column, both from 1, of the first character of `span`."""
+    starts = span.source.line_starts
+    line = next((i for i in range(len(starts) - 1, -1, -1) if starts[i] <= span.start), 0)
+    return line + 1, span.start - starts[line] + 1
+
+
+_WIDTH = 160
+
+
+def _excerpt(span: Span) -> Iterable[str]:
+    """The source line of `span` with a caret line below; long lines are cut around the place."""
+    line, column = locate(span)
+    begin = span.source.line_starts[line - 1]
+    text = span.source.text[begin:].split("\n", 1)[0].expandtabs(1).rstrip("\r")
+    length = max(1, min(span.end, begin + len(text)) - span.start)
+    shift = max(0, column - 1 - _WIDTH // 2)
+    shown = text[shift : shift + _WIDTH]
+    carets = "^" * max(1, min(length, _WIDTH - (column - 1 - shift)))
+    margin = f"{line:>5} | "
+    yield f"{margin}{shown}"
+    yield f"{' ' * (len(margin) - 2)}| {' ' * (column - 1 - shift)}{carets}"

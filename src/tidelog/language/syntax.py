@@ -1,0 +1,285 @@
+"""The syntax tree: what a program text says, with the place where it says it.
+
+Every node is a frozen dataclass whose `span` does not take part in comparisons, so that two trees are equal when they
+mean the same. `str(node)` is source text that parses back to an equal node (see `printer`). The checker returns the
+same tree with the `kind` fields filled in.
+
+A *kind* is how a value is represented: "number" (64-bit signed), "unsigned", "float", "symbol", or the name of a record
+type. Sub-, union and equivalence types of the program all come down to one kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias
+
+Kind: TypeAlias = str
+PRIMITIVES: tuple[Kind, ...] = ("number", "unsigned", "float", "symbol")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text and the name under which messages show it (a path, or "<text>")."""
+
+    name: str
+    text: str = field(repr=False)
+
+    @cached_property
+    def line_starts(self) -> tuple[int, ...]:
+        """The offset of each line's first character."""
+        return (0, *(i + 1 for i, c in enumerate(self.text) if c == "\n"))
+
+
+@dataclass(frozen=True)
+class Span:
+    """The characters `start` to `end` (exclusive) of a source."""
+
+    source: Source = field(repr=False)
+    start: int
+    end: int
+
+
+def _span() -> Span | None:
+    return field(default=None, compare=False, repr=False, kw_only=True)  # type: ignore[no-any-return]
+
+
+# --- terms -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Variable:
+    name: str
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Anonymous:
+    """`_`: any value; each occurrence is a variable of its own."""
+
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A literal. `kind` is None until checked where the text leaves it open (`1` may be number, unsigned or float)."""
+
+    value: int | float | str
+    kind: Kind | None = None
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Functor:
+    """An operator or function applied to terms; `name` is its spelling in the text, unary minus is "neg".
+
+    `kind` is the kind of the operands (that decides which addition `+` is), `result` the kind of the value.
+    """
+
+    name: str
+    args: tuple[Term, ...]
+    kind: Kind | None = field(default=None, compare=False)
+    result: Kind | None = field(default=None, compare=False)
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Record:
+    """`[a, b]`; `nil` is the record without fields."""
+
+    fields: tuple[Term, ...] | None
+    kind: Kind | None = field(default=None, compare=False)
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Cast:
+    """`as(term, type)`: the same word under another type."""
+
+    term: Term
+    type: str
+    kind: Kind | None = field(default=None, compare=False)
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """`op target : { body }`; `op` is count, sum, min, max, mean or median; count has no target.
+
+    It ranges over the distinct substitutions of the body, each `_` of a positive atom included. Variables of the body
+    that also occur in the rule outside of aggregates are given from there (they group).
+    `kind` is the kind of the target, `result` the kind of the value.
+    """
+
+    op: str
+    target: Term | None
+    body: tuple[Literal, ...]
+    kind: Kind | None = field(default=None, compare=False)
+    result: Kind | None = field(default=None, compare=False)
+    span: Span | None = _span()
+
+
+Term: TypeAlias = Variable | Anonymous | Constant | Functor | Record | Cast | Aggregate
+
+
+# --- literals --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Atom:
+    relation: str
+    args: tuple[Term, ...]
+    location: int | None = None  # position of the argument marked @
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Negation:
+    atom: Atom
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`left op right` with `op` one of = != < <= > >=, or match, contains and their negations !match, !contains."""
+
+    op: str
+    left: Term
+    right: Term
+    kind: Kind | None = field(default=None, compare=False)
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Truth:
+    """`true` or `false`."""
+
+    value: bool
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Disjunction:
+    """`(a, b ; c)`: each alternative is a conjunction."""
+
+    alternatives: tuple[tuple[Literal, ...], ...]
+    span: Span | None = _span()
+
+
+Literal: TypeAlias = Atom | Negation | Comparison | Truth | Disjunction
+
+
+# --- statements ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`name: heads :- body.`; an empty body states the heads outright. `kinds` maps its variables once checked."""
+
+    name: str | None
+    heads: tuple[Atom, ...]
+    body: tuple[Literal, ...] = ()
+    kinds: Mapping[str, Kind] = field(default_factory=dict, compare=False)
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Attribute:
+    name: str
+    type: str
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """`.decl name(attributes) qualifiers`."""
+
+    name: str
+    attributes: tuple[Attribute, ...]
+    qualifiers: tuple[str, ...] = ()
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class TypeDeclaration:
+    """`.type name <: a` ("sub"), `= a | b` ("union"; of one, an equivalence: "alias"), `= [x: a]` ("record")."""
+
+    name: str
+    form: str
+    members: tuple[str, ...] = ()
+    fields: tuple[Attribute, ...] = ()
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Directive:
+    """`.input r(key=value, …)`, and output, printsize, limitsize; one per relation named."""
+
+    name: str
+    relation: str
+    options: Mapping[str, str | int | bool] = field(default_factory=dict)
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Program:
+    """A parsed text, its statements by sort, each in the order written."""
+
+    types: tuple[TypeDeclaration, ...] = ()
+    declarations: tuple[Declaration, ...] = ()
+    directives: tuple[Directive, ...] = ()
+    rules: tuple[Rule, ...] = ()
+
+
+# --- the checked program ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a relation: the attribute's name, its declared type and the kind that this comes down to."""
+
+    name: str
+    kind: Kind
+    type: str
+
+
+@dataclass(frozen=True)
+class RecordType:
+    name: str
+    fields: tuple[Column, ...]
+
+
+@dataclass(frozen=True)
+class RelationType:
+    name: str
+    columns: tuple[Column, ...]
+    qualifiers: tuple[str, ...] = ()
+    span: Span | None = _span()
+
+
+Value: TypeAlias = "int | float | str | tuple[Value, ...] | None"
+"""A value as the user sees it: records are tuples, `nil` is None."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """An unnamed fact made of constants only."""
+
+    relation: str
+    values: tuple[Value, ...]
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class CheckedProgram:
+    """A program that has passed every check of `language.check`; all kinds are filled in, all rules have names.
+
+    `rules` holds what has a body, a name of its own or something to compute; every other fact is in `facts`.
+    """
+
+    relations: Mapping[str, RelationType] = field(default_factory=dict)
+    records: Mapping[str, RecordType] = field(default_factory=dict)
+    rules: tuple[Rule, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    directives: tuple[Directive, ...] = ()

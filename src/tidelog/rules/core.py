@@ -1,0 +1,150 @@
+"""The core language: flat rules over relations of words, which is what planners and engines read.
+
+One head, no disjunction, no nesting: arguments are variables or constants, everything computed has a literal of its own,
+and an aggregate is a rule of its own over an auxiliary relation. Names of auxiliary relations and variables start with
+"#", which no program text can contain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from tidelog.language.syntax import Column, Fact, Kind, RecordType, Span
+
+
+@dataclass(frozen=True)
+class Variable:
+    name: str
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A value of a primitive kind, or `nil` (None) of a record kind."""
+
+    value: int | float | str | None
+    kind: Kind
+
+
+Value: TypeAlias = Variable | Constant
+
+
+@dataclass(frozen=True)
+class Atom:
+    """A relation that has, or when `negated` has not, a tuple that matches `args`.
+
+    A variable of a negated atom that no other literal binds is existential inside of the negation.
+    """
+
+    relation: str
+    args: tuple[Value, ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`left op right`, `op` one of = != < <= > >= match contains !match !contains; both sides have `kind`."""
+
+    op: str
+    kind: Kind
+    left: Value
+    right: Value
+
+
+@dataclass(frozen=True)
+class Computation:
+    """`target = functor(args)`. `kind` is the operands' kind. "range" yields several values, all others at most one.
+
+    Once `args` are bound it binds `target`, or compares with it if that is bound (or a constant). A functor without a
+    value (division by zero, a text that is no number) makes the literal false.
+    """
+
+    target: Value
+    functor: str
+    kind: Kind
+    args: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Pack:
+    """`target = [args]` for the record type `kind`, once `args` are bound."""
+
+    target: Value
+    kind: Kind
+    args: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Unpack:
+    """`source = [targets]`, once `source` is bound; false for nil. Bound targets are compared, others are bound."""
+
+    source: Value
+    kind: Kind
+    targets: tuple[Value, ...]
+
+
+Literal: TypeAlias = Atom | Comparison | Computation | Pack | Unpack
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`head :- body`. `origin` is the name of the user's rule that it stems from, `name` is unique among core rules."""
+
+    name: str
+    origin: str
+    head: Atom
+    body: tuple[Literal, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class AggregateRule:
+    """`head(groups, value)`: `op` over the column behind the first `groups` columns of `inner`.
+
+    `inner` has the columns groups, value (missing for count), and witnesses that keep equal values apart. `outer` has the
+    columns groups and says which groups are asked for: those without rows in `inner` give 0 for count and sum and no
+    tuple for the other operations. `kind` is the kind of the value aggregated. mean and median are floats.
+    """
+
+    name: str
+    origin: str
+    head: str
+    op: str
+    kind: Kind
+    groups: int
+    inner: str
+    outer: str
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class RelationInfo:
+    """A relation of the core program; `auxiliary` ones are never shown to a user."""
+
+    name: str
+    columns: tuple[Column, ...]
+    auxiliary: bool = False
+
+
+@dataclass(frozen=True)
+class HyperNode:
+    """A strongly connected component of the rule graph, with all rules of the relations that it derives.
+
+    `recursive` says whether some body refers to a relation of the node itself.
+    """
+
+    relations: tuple[str, ...]
+    rules: tuple[Rule | AggregateRule, ...]
+    recursive: bool
+
+
+@dataclass(frozen=True)
+class CoreProgram:
+    """Everything that an engine needs: `nodes` in an order in which each comes after what it reads."""
+
+    relations: Mapping[str, RelationInfo]
+    records: Mapping[str, RecordType]
+    nodes: tuple[HyperNode, ...]
+    facts: tuple[Fact, ...] = ()
