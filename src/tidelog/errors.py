@@ -1,7 +1,7 @@
 """Everything that can go wrong, as one tree, and how a message with source lines is shown.
 
     TidelogError
-    ├── ProgramError     the program text is wrong           E01xx syntax, E02xx declarations, types, safety, E03xx rule graph
+    ├── ProgramError     the program text is wrong           E01xx syntax, E02xx declarations and types, E03xx rule graph
     ├── DataError        the data do not fit the program     E04xx
     ├── LimitError       a limit of time or size was reached E05xx
     ├── UsageError       the call is wrong                   E06xx
@@ -40,7 +40,7 @@ CODES: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong: `code` of CODES, `message`, `span` of the text to underline (None when there is no text),
+    """One thing that is wrong: `code` of CODES, `message`, `span` of the text to underline (None when there is none),
     `notes` as further places with a label each, and `hint`, what to do. `place` names a place that is no program text
     ("facts/e.csv:17:2", "table e, column x, row 4")."""
 
