@@ -1,7 +1,7 @@
 """Everything that can go wrong, as one tree, and how a message with source lines is shown.
 
     TidelogError
-    ├── ProgramError     the program text is wrong           E01xx syntax, E02xx declarations and types, E03xx rule graph
+    ├── ProgramError     the program text is wrong           E01xx syntax, E02xx declarations, types, E03xx rules
     ├── DataError        the data do not fit the program     E04xx
     ├── LimitError       a limit of time or size was reached E05xx
     ├── UsageError       the call is wrong                   E06xx
@@ -26,6 +26,8 @@ CODES: dict[str, str] = {
     # E02xx declarations, types, safety
     # E03xx rule graph
     # E04xx data
+    "E0408": "a text is not UTF-8",
+    "E0415": "a word stands for no value",
     # E05xx limits
     "E0501": "the time limit was reached",
     "E0502": "the row limit was reached",

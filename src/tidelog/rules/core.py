@@ -1,8 +1,8 @@
 """The core language: flat rules over relations of words, which is what planners and engines read.
 
 One head, no disjunction, no nesting: arguments are variables or constants, everything computed has a literal of its
-own, and an aggregate is a rule of its own over an auxiliary relation. Names of auxiliary relations and variables start with
-"#", which no program text can contain.
+own, and an aggregate is a rule of its own over an auxiliary relation. Names of auxiliary relations and variables start
+with "#", which no program text can contain.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ class AggregateRule:
     """`head(groups, value)`: `op` over the column behind the first `groups` columns of `inner`.
 
     `inner` has the columns groups, value (missing for count), and witnesses that keep equal values apart. `outer` has
-    the columns groups and says which groups are asked for: those without rows in `inner` give 0 for count and sum and no
-    tuple for the other operations. `kind` is the kind of the value aggregated. mean and median are floats.
+    the columns groups and says which groups are asked for: those without rows in `inner` give 0 for count and sum and
+    no tuple for the other operations. `kind` is the kind of the value aggregated. mean and median are floats.
     """
 
     name: str
