@@ -1,0 +1,49 @@
+# Everything that one does with a checkout. The first target that needs the virtual environment creates it, and the
+# first that needs Spark finds or installs a Java runtime: see scripts/setup and scripts/java.
+
+PYTHON := .venv/bin/python
+FUZZ_SECONDS ?= 600
+WITH_JAVA = java_home="$$(scripts/java)" && JAVA_HOME="$$java_home"
+
+export TIDELOG_PYTHON
+
+.PHONY: help setup demo test lint types format docs bench fuzz clean
+.DEFAULT_GOAL := help
+
+help: ## show this list
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+
+.venv/stamp: pyproject.toml constraints.txt scripts/setup
+	@scripts/setup
+
+setup: .venv/stamp ## create .venv and find or install Java (the other targets do this as well)
+	@scripts/java >/dev/null
+
+demo: .venv/stamp ## the whole story on real input: the standard library's source, through Spark, into views
+	@$(WITH_JAVA) .venv/bin/tidelog demo
+
+test: .venv/stamp ## run all tests
+	@$(WITH_JAVA) $(PYTHON) -m pytest -q
+
+lint: .venv/stamp ## run the linter
+	@.venv/bin/ruff check .
+
+types: .venv/stamp ## run the type checker
+	@.venv/bin/mypy
+
+format: .venv/stamp ## lay out the code
+	@.venv/bin/ruff format .
+
+docs: .venv/stamp ## build the documentation into docs/_build/html; a warning is an error
+	@$(WITH_JAVA) $(PYTHON) -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+bench: .venv/stamp ## measure, compare with a peer, write JSON
+	@$(PYTHON) -m benchmarks
+
+fuzz: .venv/stamp ## look for programs that end in a traceback, FUZZ_SECONDS=600
+	@$(PYTHON) -m tests.fuzz $(FUZZ_SECONDS)
+
+clean: ## remove what make has made, .venv too
+	@rm -rf .venv docs/_build build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
