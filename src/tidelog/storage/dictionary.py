@@ -1,0 +1,416 @@
+"""The dictionary: how values become words and words become values again.
+
+A word is one signed 64-bit integer. A number is its own word; an unsigned or a float is its bit pattern (-0.0 counts as
+0.0, and there is one NaN); a symbol is its place in the list of symbols, from 0; a record is its place in the table of
+its type, from 1, because 0 is `nil`. Equal values have equal words and the other way round, so that engines compare
+words only. Nothing is ever removed.
+
+`Dictionary` converts single values (program constants, queries), whole Arrow columns (`encode_column`,
+`decode_column`: files and tables) and small batches in the middle of a rule (`strings`, `ids_of`, `pack`, `unpack`).
+Whether data fit the declared types is checked in `tidelog.io`; how records are written as text is in `record_text`.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidelog.errors import DataError, Problem
+from tidelog.language.syntax import PRIMITIVES, Kind, RecordType, Value
+from tidelog.storage.record_text import format_value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Words: TypeAlias = NDArray[np.int64]
+
+_STRING_OVERHEAD = 49  # bytes of a Python str beside its characters
+_FEW = 4096  # up to so many rows are decoded through Python, without bringing the Arrow copy of the symbols up to date
+
+
+class Dictionary:
+    """Symbols and records of one database. `records` maps the names of record types to their types."""
+
+    def __init__(self, records: Mapping[str, RecordType] | None = None) -> None:
+        self._ids: dict[str, int] = {}
+        self._symbols: list[str] = []
+        self._characters = 0
+        self._arrow: Any = None  # the first symbols as a large_string array, for decode_column
+        self._tables: dict[Kind, _RecordTable] = {}
+        self._types: dict[Kind, RecordType] = {}
+        self._arrow_types: dict[Kind, pa.DataType] = {}
+        self.add_records(records or {})
+
+    def __len__(self) -> int:
+        """The number of symbols."""
+        return len(self._symbols)
+
+    def add_records(self, records: Mapping[str, RecordType]) -> None:
+        """Makes further record types known; types that are known already stay as they are."""
+        for name, record in records.items():
+            if name not in self._tables:
+                self._types[name] = record
+                self._tables[name] = _RecordTable(len(record.fields))
+        self._arrow_types.clear()
+
+    def record(self, kind: Kind) -> RecordType:
+        """The record type with the name `kind`."""
+        return self._types[kind]
+
+    def record_count(self, kind: Kind) -> int:
+        """The number of different records of a type, nil not counted."""
+        return self._tables[kind].count - 1
+
+    def bytes(self) -> int:
+        """About how much memory symbols and records take."""
+        text = self._characters + _STRING_OVERHEAD * len(self._symbols)
+        tables = sys.getsizeof(self._ids) + sys.getsizeof(self._symbols)
+        arrow = self._arrow.nbytes if self._arrow is not None else 0
+        return text + tables + arrow + sum(table.bytes() for table in self._tables.values())
+
+    # --- single values -----------------------------------------------------------------------------------------------
+
+    def encode(self, value: Value, kind: Kind) -> int:
+        """The word of a value of the right type; symbols and records that are new get the next id."""
+        if kind == "symbol":
+            found = self._ids.get(value)  # type: ignore[arg-type]
+            return self.ids_of([value])[0] if found is None else found  # type: ignore[list-item]
+        if kind in PRIMITIVES:
+            return _primitive_word(value, kind)
+        word = self._walk(value, kind, grow=True)
+        assert word is not None
+        return word
+
+    def find(self, value: object, kind: Kind) -> int | None:
+        """The word of a value, or None if it has none yet or is no value of this kind. Never grows."""
+        if kind == "symbol":
+            return self._ids.get(value) if isinstance(value, str) else None
+        if kind in PRIMITIVES:
+            return _primitive_word(value, kind) if _belongs(value, kind) else None
+        return self._walk(value, kind, grow=False)
+
+    def decode(self, word: int, kind: Kind) -> Value:
+        """The value of a word. DataError (E0415) when no symbol or record has this id."""
+        if kind == "symbol":
+            self._check_ids(word, word, kind)
+            return self._symbols[word]
+        if kind in PRIMITIVES:
+            return _primitive_value(word, kind)
+        return self._values([word], kind)[0]
+
+    def decode_list(self, words: NDArray[Any], kind: Kind) -> list[Value]:
+        """The values of many words, as Python values."""
+        if kind == "symbol":
+            return self.strings(words)  # type: ignore[return-value]
+        if kind not in PRIMITIVES:
+            return self._values(words.tolist(), kind)
+        return _view(words, kind).tolist()  # type: ignore[no-any-return]
+
+    # --- symbols in batches ------------------------------------------------------------------------------------------
+
+    def strings(self, ids: NDArray[Any]) -> list[str]:
+        """The symbols with these ids."""
+        if len(ids) == 0:
+            return []
+        self._check_ids(int(ids.min()), int(ids.max()), "symbol")
+        return list(map(self._symbols.__getitem__, ids.tolist()))
+
+    def ids_of(self, strings: Sequence[str]) -> list[int]:
+        """The ids of these symbols; new ones get the next ids. DataError (E0408) for what UTF-8 cannot express."""
+        ids = self._ids
+        found = list(map(ids.get, strings))
+        if None not in found:
+            return found  # type: ignore[return-value]
+        _check_text([text for text, word in zip(strings, found, strict=True) if word is None])
+        return self._add(strings)
+
+    def extend(self, symbols: pa.Array) -> Words:
+        """Adds symbols that were collected elsewhere; the ids of all of them, which are 0, 1, … in an empty dictionary
+        when `symbols` are distinct."""
+        return np.array(self._add(_pylist(symbols)), dtype=np.int64)
+
+    def _add(self, strings: Sequence[str]) -> list[int]:
+        ids = self._ids
+        before = len(ids)
+        words = [ids.setdefault(text, len(ids)) for text in strings]
+        new = list(islice(reversed(ids), len(ids) - before))
+        new.reverse()
+        self._symbols.extend(new)
+        self._characters += sum(map(len, new))
+        return words
+
+    # --- columns -----------------------------------------------------------------------------------------------------
+
+    def arrow_type(self, kind: Kind) -> pa.DataType:
+        """The Arrow type of a decoded column. A record type that contains itself has none of its own and is text."""
+        import pyarrow as pa
+
+        if not self._arrow_types:
+            primitive = (pa.int64(), pa.uint64(), pa.float64(), pa.string())
+            self._arrow_types = dict(zip(PRIMITIVES, primitive, strict=True))
+        if kind not in self._arrow_types:
+            self._arrow_types[kind] = (
+                pa.string()
+                if self.is_recursive(kind)
+                else pa.struct([(field.name, self.arrow_type(field.kind)) for field in self._types[kind].fields])
+            )
+        return self._arrow_types[kind]
+
+    def is_recursive(self, kind: Kind) -> bool:
+        """Whether records of this type can contain records of a type that contains itself."""
+        return any(name in self._reach(name) for name in {kind, *self._reach(kind)})
+
+    def _reach(self, kind: Kind) -> set[Kind]:
+        reached: set[Kind] = set()
+        waiting = [kind]
+        while waiting:
+            for field in self._types[waiting.pop()].fields:
+                if field.kind in self._types and field.kind not in reached:
+                    reached.add(field.kind)
+                    waiting.append(field.kind)
+        return reached
+
+    def encode_column(self, column: pa.Array | pa.ChunkedArray, kind: Kind) -> Words:
+        """The words of an Arrow column of the type `arrow_type(kind)` (of any string type for symbols), without nulls
+        except for nil; int64, one per row. Types and nulls have been checked."""
+        import pyarrow as pa
+
+        if isinstance(column, pa.ChunkedArray):
+            parts = [self.encode_column(chunk, kind) for chunk in column.chunks]
+            return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+        if kind == "symbol":
+            return self._encode_symbols(column)
+        if kind == "float":
+            values = column.to_numpy(zero_copy_only=False) + 0.0  # makes -0.0 into 0.0
+            values[np.isnan(values)] = np.nan
+            return values.view(np.int64)
+        if kind in PRIMITIVES:
+            return column.to_numpy(zero_copy_only=False).view(np.int64)  # type: ignore[no-any-return]
+        present = column.is_valid().to_numpy(zero_copy_only=False)
+        ids = np.zeros(len(column), dtype=np.int64)
+        records = column.filter(pa.array(present)) if column.null_count else column
+        fields = self._types[kind].fields
+        columns = [self.encode_column(part, f.kind) for part, f in zip(records.flatten(), fields, strict=True)]
+        ids[present] = self.pack(kind, columns) if columns else self._pack_empty(kind, len(records))
+        return ids
+
+    def _encode_symbols(self, column: pa.Array) -> Words:
+        import pyarrow as pa
+
+        if not pa.types.is_dictionary(column.type):
+            column = column.dictionary_encode()
+        ids = np.array(self._add(_pylist(column.dictionary)), dtype=np.int64)
+        return ids[column.indices.to_numpy(zero_copy_only=False)]
+
+    def decode_column(self, words: NDArray[Any], kind: Kind) -> pa.Array:
+        """The values of int32 or int64 words as an Arrow array of the type `arrow_type(kind)`; nil is null."""
+        import pyarrow as pa
+
+        if kind == "symbol":
+            return self._decode_symbols(words)
+        if kind in PRIMITIVES:
+            return pa.array(_view(words, kind))
+        if self.is_recursive(kind):
+            return pa.array([format_value(v) for v in self._values(words.tolist(), kind)], pa.string())
+        present, columns = self.unpack(kind, words)
+        fields = self._types[kind].fields
+        arrays = [self.decode_column(c[present], f.kind) for c, f in zip(columns, fields, strict=True)]
+        place = np.cumsum(present) - 1
+        if not fields:
+            return pa.array([{} if there else None for there in present], pa.struct([]))
+        records = pa.StructArray.from_arrays(arrays, fields=list(self.arrow_type(kind)))
+        return records.take(pa.array(place, mask=~present))
+
+    def _decode_symbols(self, words: NDArray[Any]) -> pa.Array:
+        import pyarrow as pa
+
+        known = len(self._arrow) if self._arrow is not None else 0
+        if known < len(self._symbols):
+            if len(words) <= _FEW:
+                return pa.array(self.strings(words), pa.string())
+            new = pa.array(self._symbols[known:], pa.large_string())
+            self._arrow = pa.concat_arrays([self._arrow, new]) if known else new
+        if len(words) == 0:
+            return pa.array([], pa.string())
+        self._check_ids(int(words.min()), int(words.max()), "symbol")
+        return self._arrow.take(pa.array(words)).cast(pa.string())
+
+    # --- records in batches ------------------------------------------------------------------------------------------
+
+    def pack(self, kind: Kind, columns: Sequence[NDArray[Any]]) -> Words:
+        """The ids of the records whose fields are the columns' words; equal records share an id, new ones get one."""
+        return self._tables[kind].pack(zip(*(column.tolist() for column in columns), strict=True))
+
+    def _pack_empty(self, kind: Kind, count: int) -> Words:
+        return self._tables[kind].pack(() for _ in range(count))
+
+    def unpack(self, kind: Kind, ids: NDArray[Any]) -> tuple[NDArray[np.bool_], list[Words]]:
+        """Which of the records are not nil, and their fields as columns with a row per id (0 where the record is nil).
+        DataError (E0415) when there is no such record."""
+        if len(ids):
+            self._check_ids(int(ids.min()), int(ids.max()), kind)
+        rows = self._tables[kind].rows[ids]
+        return ids != 0, [np.ascontiguousarray(column) for column in rows.T]
+
+    def _check_ids(self, low: int, high: int, kind: Kind) -> None:
+        count = len(self._symbols) if kind == "symbol" else self._tables[kind].count
+        if low < 0 or high >= count:
+            word = low if low < 0 else high
+            raise DataError(
+                Problem(
+                    "E0415",
+                    f"no value of type {kind} has the number {word}; there are {count}",
+                    hint=f"a cast as(…, {kind}) makes such values; use to_string or a record of the right type",
+                )
+            )
+
+    def _walk(self, value: object, kind: Kind, grow: bool) -> int | None:
+        """The id of a nested tuple, from the inside out and without recursion; None when it has none and `grow` is not
+        set. With `grow` the value is of the right type."""
+        result: list[int] = []
+        # An entry is a value to encode, or, with a count of fields, the order to pack the last words of `result`.
+        waiting: list[tuple[object, Kind, bool]] = [(value, kind, False)]
+        while waiting:
+            item, item_kind, packing = waiting.pop()
+            if packing:
+                size = self._tables[item_kind].arity
+                key = tuple(result[len(result) - size :])
+                del result[len(result) - size :]
+                word = self._tables[item_kind].one(key, grow)
+            elif item_kind in PRIMITIVES:
+                word = self.encode(item, item_kind) if grow else self.find(item, item_kind)  # type: ignore[arg-type]
+            elif item is None:
+                word = 0
+            elif isinstance(item, (tuple, list)) and len(item) == len(self._types[item_kind].fields):
+                fields = self._types[item_kind].fields
+                waiting.append((item, item_kind, True))
+                waiting += [(part, f.kind, False) for part, f in zip(item[::-1], fields[::-1], strict=True)]
+                continue
+            else:
+                return None
+            if word is None:
+                return None
+            result.append(word)
+        return result[0]
+
+    def _values(self, ids: Sequence[int], kind: Kind) -> list[Value]:
+        """The records with these ids as nested tuples; shared parts are built once, and there is no recursion."""
+        built: dict[tuple[Kind, int], Value] = {}
+        waiting = [(kind, word) for word in ids]
+        while waiting:
+            kind_now, word = waiting[-1]
+            if (kind_now, word) in built:
+                waiting.pop()
+                continue
+            if kind_now in PRIMITIVES or word == 0:
+                built[waiting.pop()] = self.decode(word, kind_now) if kind_now in PRIMITIVES else None
+                continue
+            self._check_ids(word, word, kind_now)
+            parts = [
+                (field.kind, part)
+                for field, part in zip(self._types[kind_now].fields, self._tables[kind_now].row(word), strict=True)
+            ]
+            missing = [part for part in parts if part not in built]
+            if missing:
+                waiting += missing
+            else:
+                built[waiting.pop()] = tuple(built[part] for part in parts)
+        return [built[kind, word] for word in ids]
+
+
+class _RecordTable:
+    """The records of one type: `rows[id]` holds the words of the fields, `rows[0]` stands for nil."""
+
+    def __init__(self, arity: int) -> None:
+        self.arity = arity
+        self.count = 1
+        self.rows: Words = np.zeros((16, arity), dtype=np.int64)
+        self._ids: dict[tuple[int, ...], int] = {}
+
+    def one(self, key: tuple[int, ...], grow: bool) -> int | None:
+        return int(self.pack([key])[0]) if grow else self._ids.get(key)
+
+    def row(self, word: int) -> list[int]:
+        return self.rows[word].tolist()  # type: ignore[no-any-return]
+
+    def pack(self, keys: Iterable[tuple[int, ...]]) -> Words:
+        ids = self._ids
+        before = len(ids)
+        words = np.array([ids.setdefault(key, len(ids) + 1) for key in keys], dtype=np.int64)
+        added = len(ids) - before
+        if added:
+            new = list(islice(reversed(ids), added))
+            new.reverse()
+            self._reserve(self.count + added)
+            if self.arity:
+                self.rows[self.count : self.count + added] = new
+            self.count += added
+        return words
+
+    def _reserve(self, count: int) -> None:
+        if count > len(self.rows):
+            rows = np.zeros((max(count, 2 * len(self.rows)), self.arity), dtype=np.int64)
+            rows[: self.count] = self.rows[: self.count]
+            self.rows = rows
+
+    def bytes(self) -> int:
+        key_bytes = sys.getsizeof((0,) * self.arity) + 32 * self.arity
+        return int(self.rows.nbytes) + sys.getsizeof(self._ids) + key_bytes * len(self._ids)
+
+
+def _view(words: NDArray[Any], kind: Kind) -> NDArray[Any]:
+    wide = np.ascontiguousarray(words, dtype=np.int64)
+    if kind == "float":
+        return wide.view(np.float64)
+    return wide.view(np.uint64) if kind == "unsigned" else wide
+
+
+def _primitive_word(value: Any, kind: Kind) -> int:
+    if kind == "float":
+        number = float(value) + 0.0
+        word: int = struct.unpack("<q", struct.pack("<d", number if number == number else float("nan")))[0]
+        return word
+    return (int(value) + 2**63) % 2**64 - 2**63
+
+
+def _primitive_value(word: int, kind: Kind) -> int | float:
+    if kind == "float":
+        value: float = struct.unpack("<d", struct.pack("<q", word))[0]
+        return value
+    return word % 2**64 if kind == "unsigned" else int(word)
+
+
+def _belongs(value: object, kind: Kind) -> bool:
+    """Whether a Python or numpy number is a value of a primitive kind; a bool is none, an int is also a float."""
+    if isinstance(value, (bool, np.bool_)):
+        return False
+    if isinstance(value, (int, np.integer)):
+        low, high = (0, 2**64) if kind == "unsigned" else (-(2**63), 2**63)
+        return low <= int(value) < high
+    return kind == "float" and isinstance(value, (float, np.floating))
+
+
+def _pylist(symbols: pa.Array) -> list[str]:
+    try:
+        return symbols.to_numpy(zero_copy_only=False).tolist()  # type: ignore[no-any-return]
+    except UnicodeDecodeError as error:
+        raise _not_utf8(error.object) from None
+
+
+def _check_text(strings: Sequence[str]) -> None:
+    try:
+        "".join(strings).encode()
+    except UnicodeEncodeError as error:
+        raise _not_utf8(error.object[error.start : error.end]) from None
+
+
+def _not_utf8(text: object) -> DataError:
+    return DataError(
+        Problem("E0408", f"a symbol cannot be written in UTF-8: {text!r:.80}", hint="symbols are Unicode text")
+    )
