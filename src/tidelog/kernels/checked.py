@@ -1,0 +1,92 @@
+"""The memory of `words` in plain Python, every access checked: what kernels run on with NUMBA_DISABLE_JIT=1.
+
+Raw addresses forgive nothing; here an access outside of a live block raises. Blocks are registered by
+`storage.memory` in `blocks`.
+"""
+
+from __future__ import annotations
+
+import bisect
+import ctypes
+import struct
+from typing import Any
+
+blocks: dict[int, int] = {}
+"""The live blocks of memory: address -> size in bytes. Filled only when the compiler is switched off."""
+
+
+def _check(address: int, size: int) -> None:
+    starts = sorted(blocks)
+    i = bisect.bisect_right(starts, address) - 1
+    if i < 0 or address + size > starts[i] + blocks[starts[i]]:
+        raise MemoryError(f"access to {size} bytes at {address:#x} outside of every block")
+
+
+def _read(address: int, kind: Any) -> int:
+    _check(address, ctypes.sizeof(kind))
+    return int(kind.from_address(address).value)
+
+
+def _write(address: int, value: int, kind: Any) -> None:
+    _check(address, ctypes.sizeof(kind))
+    kind.from_address(address).value = int(value)
+
+
+def load32(base: int, i: int) -> int:
+    """The sign-extended 32-bit word `i` behind address `base`."""
+    return _read(base + 4 * i, ctypes.c_int32)
+
+
+def store32(base: int, i: int, value: int) -> None:
+    """Set the 32-bit word `i` behind address `base`."""
+    _write(base + 4 * i, value, ctypes.c_int32)
+
+
+def load64(base: int, i: int) -> int:
+    """The 64-bit word `i` behind address `base`."""
+    return _read(base + 8 * i, ctypes.c_int64)
+
+
+def store64(base: int, i: int, value: int) -> None:
+    """Set the 64-bit word `i` behind address `base`."""
+    _write(base + 8 * i, value, ctypes.c_int64)
+
+
+def load(base: int, i: int, w: Any) -> int:
+    """The word `i` behind `base` in the word size of the tag `w`."""
+    return load32(base, i) if w.itemsize == 4 else load64(base, i)
+
+
+def store(base: int, i: int, value: int, w: Any) -> None:
+    """Set the word `i` behind `base` in the word size of the tag `w`."""
+    (store32 if w.itemsize == 4 else store64)(base, i, value)
+
+
+def width(w: Any) -> int:
+    """Bytes per word."""
+    return int(w.itemsize)
+
+
+def prefetch(address: int) -> None:
+    """Nothing: there is no cache to warm."""
+
+
+def wrap(value: int) -> int:
+    """`value` modulo 2**64, as a signed number."""
+    return (int(value) + 2**63) % 2**64 - 2**63
+
+
+def as_float(bits: int) -> float:
+    """The float with this bit pattern."""
+    return float(struct.unpack("d", struct.pack("q", int(bits)))[0])
+
+
+def as_bits(value: float) -> int:
+    """The bit pattern of a float."""
+    return int(struct.unpack("q", struct.pack("d", value))[0])
+
+
+def unsigned(operator: int, a: int, b: int) -> int:
+    """Operators on 64 bits taken as unsigned: 0 is a < b, 1 is a / b, 2 is a % b, 3 is a >> b."""
+    a, b = int(a) % 2**64, int(b) % 2**64
+    return wrap((lambda: a < b, lambda: a // b, lambda: a % b, lambda: a >> b)[operator]())

@@ -1,0 +1,120 @@
+"""The rounds of a hyper-node, all of them in one call that returns only when Python is needed.
+
+Semi-naive evaluation: each round enters the rows of the round before into the indexes and runs every plan once; what the
+plans derive is appended to the heads, so that "born in this round" is "row number >= R_NEW". A round in which nothing is
+born ends the fixpoint. With ten tuples a round, as on long chains, the cost of a round decides, and it is microseconds.
+"""
+# mypy: disable-error-code="no-untyped-def"
+
+from tidelog.kernels.indexes import extend
+from tidelog.kernels.joins import begin, step
+from tidelog.kernels.layout import (
+    DELTA,
+    DONE,
+    GROW_LOG,
+    GROW_RELATION,
+    I_DONE,
+    I_RELATION,
+    N_INSIDE,
+    N_LOG,
+    N_LOG_CAPACITY,
+    N_OBJECT,
+    N_PHASE,
+    N_POSITION,
+    N_ROUND,
+    P_ARGUMENTS,
+    P_HEAD,
+    P_SOURCE,
+    P_VERSION,
+    R_ARITY,
+    R_EMITTED,
+    R_N,
+    R_NEW,
+    R_OLD,
+    R_REPLAN,
+    REPLAN,
+)
+from tidelog.kernels.sets import full, insert_batch
+from tidelog.kernels.words import kernel, load, load64, store, store64, width
+
+
+@kernel
+def emit(D, plan, n, registers, buffer, hashes, size, w):
+    """Insert a batch into the head; a row born in this round counts one derivation more."""
+    head, arguments = load64(plan, P_HEAD), load64(plan, P_ARGUMENTS)
+    k = D[head, R_ARITY]
+    for j in range(k):
+        column = registers + load64(plan, arguments + j) * size * width(w)
+        for i in range(n):
+            store(buffer, i * k + j, load(column, i, w), w)
+    insert_batch(D, head, buffer, n, D[head, R_NEW], hashes, w)
+    D[head, R_EMITTED] += n
+
+
+@kernel
+def run_plan(D, plan, st, registers, scratch, buffer, hashes, size, w):
+    """Run the plan under way to its end; a status other than DONE says what is needed to go on."""
+    head = load64(plan, P_HEAD)
+    while True:
+        if full(D, head, size):
+            return GROW_RELATION
+        status, n = step(D, plan, st, registers, scratch, size, w)
+        if status != DONE:
+            return status
+        if n == 0:
+            return DONE
+        emit(D, plan, n, registers, buffer, hashes, size, w)
+
+
+@kernel
+def run_rounds(D, plans, relations, indexes, node, st, rounds, registers, scratch, buffer, hashes, size, w):
+    """Run `plans` (addresses) round by round to the fixpoint, or to round `rounds`.
+
+    `relations` are those that the hyper-node derives, `indexes` those on them. Returns DONE, or a status with the object
+    concerned in node[N_OBJECT]; call again with the same arrays to go on.
+    """
+    while True:
+        if node[N_PHASE] == 0:
+            while node[N_POSITION] < len(indexes):
+                index = indexes[node[N_POSITION]]
+                high = D[D[index, I_RELATION], R_NEW]
+                if D[index, I_DONE] < high:
+                    status = extend(D, index, high, hashes, w)
+                    if status != DONE:
+                        node[N_OBJECT] = index
+                        return status
+                node[N_POSITION] += 1
+            node[N_PHASE], node[N_POSITION], node[N_INSIDE] = 1, 0, 0
+        if node[N_PHASE] == 1:
+            while node[N_POSITION] < len(plans):
+                plan = plans[node[N_POSITION]]
+                if node[N_INSIDE] == 0:
+                    source = load64(plan, P_SOURCE)
+                    low = D[source, R_OLD] if load64(plan, P_VERSION) == DELTA else 0
+                    if low == D[source, R_NEW]:
+                        node[N_POSITION] += 1
+                        continue
+                    begin(D, plan, st)
+                    node[N_INSIDE] = 1
+                status = run_plan(D, plan, st, registers, scratch, buffer, hashes, size, w)
+                if status != DONE:
+                    node[N_OBJECT] = load64(plan, P_HEAD)
+                    return status
+                node[N_POSITION] += 1
+                node[N_INSIDE] = 0
+            node[N_PHASE] = 2
+        if node[N_ROUND] == node[N_LOG_CAPACITY]:
+            return GROW_LOG
+        go, outgrown = False, False
+        for i in range(len(relations)):
+            r = relations[i]
+            D[r, R_OLD], D[r, R_NEW] = D[r, R_NEW], D[r, R_N]
+            store64(node[N_LOG], node[N_ROUND] * len(relations) + i, D[r, R_N])
+            go |= D[r, R_OLD] < D[r, R_NEW]
+            outgrown |= D[r, R_NEW] >= D[r, R_REPLAN]
+        node[N_ROUND] += 1
+        node[N_PHASE], node[N_POSITION] = 0, 0
+        if not go or node[N_ROUND] == rounds:
+            return DONE
+        if outgrown:
+            return REPLAN

@@ -1,0 +1,228 @@
+"""Indexes: a directory of 8-byte slots [32 hash bits | offset + 1] to segments in an arena of words.
+
+A segment is [length | log2 capacity + dead << 5 | key ... | entries ...]; an entry is a row number, ascending within the
+segment, and up to MAX_PAYLOADS columns, so that a probe need not touch the row. Full segments move to twice the room,
+freed ones go to lists by size. A deleted row's entry keeps its place with the row number complemented, and a segment is
+compacted once half of it is dead.
+"""
+# mypy: disable-error-code="no-untyped-def"
+
+from tidelog.kernels.layout import (
+    DONE,
+    GROW_ARENA,
+    GROW_DIRECTORY,
+    I_ARENA,
+    I_CAPACITY,
+    I_DONE,
+    I_FREE,
+    I_KEY,
+    I_KEYS,
+    I_MASK,
+    I_PAYLOAD,
+    I_PAYLOADS,
+    I_RELATION,
+    I_SLOTS,
+    I_TOP,
+    I_USED,
+    R_ARITY,
+    R_COUNT,
+    R_ROWS,
+)
+from tidelog.kernels.words import (
+    HIGH,
+    LOW,
+    kernel,
+    load,
+    load32,
+    load64,
+    mix,
+    prefetch,
+    store,
+    store64,
+    width,
+)
+
+HEADER = 2
+BATCH = 32
+
+
+@kernel
+def hash_key(D, index, rows, r, k, w):
+    """The hash of the key columns of row `r`."""
+    h = 0
+    for j in range(D[index, I_KEYS]):
+        h = mix(h ^ load(rows, r * k + D[index, I_KEY + j], w))
+    return h
+
+
+@kernel
+def find_segment(D, index, rows, r, k, h, w):
+    """The position of the directory slot for the key of row `r`; the slot is 0 when the key is new."""
+    slots, mask, arena, keys = D[index, I_SLOTS], D[index, I_MASK], D[index, I_ARENA], D[index, I_KEYS]
+    s = (h >> 32) & mask
+    while True:
+        v = load64(slots, s)
+        if v == 0:
+            return s
+        if ((v ^ h) >> 32) == 0:
+            key = (v & LOW) - 1 + HEADER
+            same = True
+            for j in range(keys):
+                if load(arena, key + j, w) != load(rows, r * k + D[index, I_KEY + j], w):
+                    same = False
+            if same:
+                return s
+        s = (s + 1) & mask
+
+
+@kernel
+def entries_below(arena, offset, length, stride, limit, w):
+    """How many entries, from the first on, have a row number below `limit`."""
+    low, high = 0, length
+    while low < high:
+        middle = (low + high) >> 1
+        r = load(arena, offset + middle * stride, w)
+        if (r if r >= 0 else ~r) < limit:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def allocate(D, index, entries_log, w):
+    """The offset of a segment with room for 2**entries_log entries, or -1 when the arena has to grow."""
+    arena, free = D[index, I_ARENA], D[index, I_FREE]
+    offset = load64(free, entries_log) - 1
+    if offset >= 0:
+        store64(free, entries_log, load(arena, offset, w) & LOW)
+        return offset
+    need = HEADER + D[index, I_KEYS] + ((1 + D[index, I_PAYLOADS]) << entries_log)
+    if D[index, I_TOP] + need > D[index, I_CAPACITY]:
+        return -1
+    D[index, I_TOP] += need
+    return D[index, I_TOP] - need
+
+
+@kernel
+def compact(arena, offset, head, stride, w):
+    """Drop the dead entries of a segment; returns the entries left."""
+    body, kept = offset + head, 0
+    for e in range(load(arena, offset, w)):
+        if load(arena, body + e * stride, w) >= 0:
+            if kept != e:
+                for j in range(stride):
+                    store(arena, body + kept * stride + j, load(arena, body + e * stride + j, w), w)
+            kept += 1
+    store(arena, offset, kept, w)
+    store(arena, offset + 1, load(arena, offset + 1, w) & 31, w)
+    return kept
+
+
+@kernel
+def room(D, index, slot, h, w):
+    """The offset of the segment of directory slot `slot` with room for one more entry, or -1 when the arena has to grow."""
+    slots, arena, free = D[index, I_SLOTS], D[index, I_ARENA], D[index, I_FREE]
+    head, stride = HEADER + D[index, I_KEYS], 1 + D[index, I_PAYLOADS]
+    offset = (load64(slots, slot) & LOW) - 1
+    length, shape = load(arena, offset, w), load(arena, offset + 1, w)
+    if length == (1 << (shape & 31)) and (shape >> 5) > 0:
+        length = compact(arena, offset, head, stride, w)
+        shape &= 31
+    log = shape & 31
+    if length < (1 << log):
+        return offset
+    larger = allocate(D, index, log + 1, w)
+    if larger < 0:
+        return -1
+    for j in range(head + length * stride):
+        store(arena, larger + j, load(arena, offset + j, w), w)
+    store(arena, larger + 1, log + 1, w)
+    store(arena, offset, load64(free, log), w)
+    store64(free, log, offset + 1)
+    store64(slots, slot, (h & HIGH) | (larger + 1))
+    return larger
+
+
+@kernel
+def enter(D, index, rows, r, k, h, w):
+    """Enter row `r`; returns False when the arena has to grow first."""
+    slots, arena, keys, payloads = D[index, I_SLOTS], D[index, I_ARENA], D[index, I_KEYS], D[index, I_PAYLOADS]
+    slot = find_segment(D, index, rows, r, k, h, w)
+    if load64(slots, slot) == 0:
+        offset = allocate(D, index, 0, w)
+        if offset < 0:
+            return False
+        store64(slots, slot, (h & HIGH) | (offset + 1))
+        D[index, I_USED] += 1
+        store(arena, offset, 0, w)
+        store(arena, offset + 1, 0, w)
+        for j in range(keys):
+            store(arena, offset + HEADER + j, load(rows, r * k + D[index, I_KEY + j], w), w)
+    else:
+        offset = room(D, index, slot, h, w)
+        if offset < 0:
+            return False
+    length = load(arena, offset, w)
+    entry = offset + HEADER + keys + length * (1 + payloads)
+    store(arena, entry, r, w)
+    for j in range(payloads):
+        store(arena, entry + 1 + j, load(rows, r * k + D[index, I_PAYLOAD + j], w), w)
+    store(arena, offset, length + 1, w)
+    return True
+
+
+@kernel
+def extend(D, index, high, hashes, w):
+    """Enter the rows from I_DONE up to `high`, dead ones left out; DONE, GROW_DIRECTORY or GROW_ARENA. `hashes` is an
+    address of int64[BATCH]."""
+    relation = D[index, I_RELATION]
+    rows, k, counts = D[relation, R_ROWS], D[relation, R_ARITY], D[relation, R_COUNT]
+    keys, stride, size = D[index, I_KEYS], 1 + D[index, I_PAYLOADS], width(w)
+    while D[index, I_DONE] < high:
+        start = D[index, I_DONE]
+        m = min(BATCH, high - start)
+        slots, mask, arena = D[index, I_SLOTS], D[index, I_MASK], D[index, I_ARENA]
+        if (D[index, I_USED] + m) * 3 > mask * 2:
+            return GROW_DIRECTORY
+        for i in range(m):
+            h = hash_key(D, index, rows, start + i, k, w)
+            store64(hashes, i, h)
+            prefetch(slots + ((h >> 32) & mask) * 8)
+        if m > 4:
+            for i in range(m):
+                h = load64(hashes, i)
+                v = load64(slots, (h >> 32) & mask)
+                if v != 0 and ((v ^ h) >> 32) == 0:
+                    prefetch(arena + size * ((v & LOW) - 1))
+            for i in range(m):
+                h = load64(hashes, i)
+                v = load64(slots, (h >> 32) & mask)
+                if v != 0 and ((v ^ h) >> 32) == 0:
+                    offset = (v & LOW) - 1
+                    prefetch(arena + size * (offset + HEADER + keys + load(arena, offset, w) * stride))
+        for i in range(m):
+            if load32(counts, start + i) > 0 and not enter(D, index, rows, start + i, k, load64(hashes, i), w):
+                D[index, I_DONE] = start + i
+                return GROW_ARENA
+        D[index, I_DONE] = start + m
+    return DONE
+
+
+@kernel
+def bury(D, index, numbers, m, w):
+    """Complement the entries of the rows with these int64 `numbers`, all of them entered."""
+    relation = D[index, I_RELATION]
+    rows, k, arena = D[relation, R_ROWS], D[relation, R_ARITY], D[index, I_ARENA]
+    head, stride = HEADER + D[index, I_KEYS], 1 + D[index, I_PAYLOADS]
+    for i in range(m):
+        r = load64(numbers, i)
+        slot = find_segment(D, index, rows, r, k, hash_key(D, index, rows, r, k, w), w)
+        offset = (load64(D[index, I_SLOTS], slot) & LOW) - 1
+        length = load(arena, offset, w)
+        entry = offset + head + entries_below(arena, offset + head, length, stride, r, w) * stride
+        store(arena, entry, ~r, w)
+        shape = load(arena, offset + 1, w) + 32
+        store(arena, offset + 1, shape, w)
+        if (shape >> 5) * 2 > length:
+            compact(arena, offset, head, stride, w)

@@ -1,0 +1,92 @@
+"""Where kernels and Python find things: descriptors, plans, states and statuses.
+
+The descriptor table `D` is an int64 array with a row for each relation and each index. A relation's rows, counts and
+watermarks stand in a block of their own per thread (R_THREAD + t * R_BLOCK), although one thread runs today: a row number
+would then be `local << 1 | thread`.
+"""
+
+FIELDS = 40
+"""Columns of the descriptor table."""
+
+# --- relations ---------------------------------------------------------------------------------------------------
+R_ARITY = 0
+R_SLOTS = 1  # address of the hash table: int64 slots [32 hash bits | row number + 1], 0 is empty, row 0 a tombstone
+R_MASK = 2  # number of slots - 1
+R_USED = 3  # slots that are not empty
+R_EMITTED = 4  # bindings that reached the head since the database was opened
+R_DEAD = 5  # rows that were deleted and not yet reclaimed
+R_REPLAN = 6  # number of rows at which new plans are worth making
+R_THREAD = 8
+R_BLOCK = 8
+R_ROWS = R_THREAD + 0  # address of the row-major words
+R_COUNT = R_THREAD + 1  # address of the int32 counts; negative for dead rows
+R_N = R_THREAD + 2  # number of rows
+R_CAPACITY = R_THREAD + 3
+R_OLD = R_THREAD + 4  # rows below were there before the last round
+R_NEW = R_THREAD + 5  # rows below were there when the round began; OLD to NEW is the delta
+
+# --- indexes -----------------------------------------------------------------------------------------------------
+I_RELATION = 0
+I_SLOTS = 1  # address of the directory: int64 slots [32 hash bits | segment offset + 1]
+I_MASK = 2
+I_USED = 3
+I_ARENA = 4  # address of the words that hold the segments [length | log2 capacity + dead << 5 | key ... | entries ...]
+I_TOP = 5  # words of the arena in use
+I_CAPACITY = 6  # words of the arena
+I_FREE = 7  # address of int64[64]: offset + 1 of the first free segment of 2**i entries
+I_DONE = 8  # rows below are indexed
+I_KEYS = 9  # number of key columns
+I_PAYLOADS = 10  # number of columns stored with an entry behind its row number; 0: read them from the row
+I_KEY = 12  # the key columns, at most MAX_KEYS
+I_PAYLOAD = 20  # the payload columns, at most MAX_PAYLOADS
+MAX_KEYS = 8
+MAX_PAYLOADS = 3
+
+# --- plans: int64 words at an address ---------------------------------------------------------------------------
+P_LEVELS = 0
+P_HEAD = 1  # relation of the head
+P_SOURCE = 2  # relation that level 0 scans
+P_VERSION = 3  # which of its rows
+P_ARGUMENTS = 4  # offset of the registers of the head's arguments
+P_LEVEL = 8  # offsets of the levels
+
+FULL, OLD, DELTA = 0, 1, 2
+"""Versions of a relation of the hyper-node itself."""
+
+# Levels. Each begins with [kind, object, version, nkeys, ncolumns, nlive]; behind that the key registers, then pairs
+# (column, register) that the level fills, then pairs (from, to) of registers that stay alive.
+SCAN, PROBE, CHECK, ABSENT, EMPTY, COMPARE, COMPUTE, CALL, RANGE, ROUTE = range(1, 11)
+L_KIND, L_OBJECT, L_VERSION, L_KEYS, L_COLUMNS, L_LIVE, L_EXTRA, L_LISTS = range(8)
+
+# --- state of a run: int64 array, four entries per level ----------------------------------------------------------
+S_LEVEL = 0
+S_WORK = 1  # bindings made since the last look at the clock
+S_BUDGET = 2  # how many of them may be made
+S_LEVELS = 8
+S_IN, S_CURSOR, S_INNER = 0, 1, 2
+
+# --- state of a hyper-node ---------------------------------------------------------------------------------------
+N_PHASE = 0
+N_POSITION = 1
+N_INSIDE = 2  # a plan is under way
+N_OBJECT = 3  # what has to grow, or the level that calls
+N_ROUND = 4
+N_LOG = 5  # address of the int64 log of row numbers at the end of each round
+N_LOG_CAPACITY = 6  # rounds that it can take
+
+# --- what a kernel returns ---------------------------------------------------------------------------------------
+DONE = 0
+GROW_RELATION = 1
+GROW_DIRECTORY = 2
+GROW_ARENA = 3
+GROW_LOG = 4
+CALL_OUT = 5  # a level wants a Python function applied to its batch
+LOOK = 6  # time to look at the clock and at limits
+WIDEN = 7  # a value does not fit into 32 bits
+REPLAN = 8  # a relation has outgrown the sizes that the plans were made for
+
+# --- operators ---------------------------------------------------------------------------------------------------
+COMPARISONS = {"=": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
+ADD, SUB, MUL, DIV, MOD, POW, AND, OR, XOR, NOT, SHL, SHR, SHRU = range(13)
+LAND, LOR, LXOR, LNOT, MIN, MAX, NEG, TO_FLOAT, TO_NUMBER, TO_UNSIGNED, COPY = range(13, 24)
+NUMBER, UNSIGNED, FLOAT = 0, 1, 2
