@@ -1,0 +1,10 @@
+"""Slow and obvious evaluators: what programs mean, in plain Python over sets, as the oracle of the tests.
+
+    values         functors, comparisons and aggregates on Python values
+    substitutions  the substitutions that satisfy a body of the checked program
+    naive          checked program + facts -> the least model
+    seminaive      core program + facts -> the least model with the birth and count of each tuple
+
+`naive` reads syntax trees and knows nothing of the rewrites in `rules/`, so that it can judge them; `seminaive` reads
+what the rewrites make of them. Neither shares code with the engine, and the engine imports nothing from here.
+"""

@@ -1,0 +1,71 @@
+"""Naive evaluation: apply the immediate consequence operator until nothing new follows, stratum by stratum.
+
+This is section 2.2 of the paper on elastic incrementalization before any optimisation: Γ(I) = I ∪ {t | t follows from I
+by a rule}, iterated from the facts. Relations that a rule reads under a negation or an aggregate belong to lower strata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from tidelog.errors import InternalError, Problem
+from tidelog.language.syntax import Aggregate, Atom, CheckedProgram, Literal, Negation, Rule, Term
+from tidelog.reference.substitutions import Scope, combinations, name_wildcards, parts, solve, variables
+from tidelog.reference.values import Row, normal_row
+
+
+def evaluate(checked: CheckedProgram, facts: Mapping[str, Iterable[Row]]) -> dict[str, set[Row]]:
+    """Every relation of the least (stratified) model of the program and `facts`."""
+    tables: dict[str, set[Row]] = {name: set() for name in checked.relations}
+    for name, rows in facts.items():
+        tables[name] |= {normal_row(row, checked.relations[name], checked.records) for row in rows}
+    for fact in checked.facts:
+        tables[fact.relation].add(normal_row(fact.values, checked.relations[fact.relation], checked.records))
+    for stratum in strata(checked):
+        steps = [(head, rule) for rule in checked.rules for head in rule.heads if head.relation in stratum]
+        consequences = [Consequences(head, rule, tables) for head, rule in steps]
+        while True:
+            new = [(each.relation, row) for each in consequences for row in each.rows() - tables[each.relation]]
+            if not new:
+                break
+            for relation, row in new:
+                tables[relation].add(row)
+    return tables
+
+
+class Consequences:
+    """What follows for one head of a rule from the tables as they are."""
+
+    def __init__(self, head: Atom, rule: Rule, tables: Mapping[str, set[Row]]) -> None:
+        self.relation = head.relation
+        self.args = head.args
+        self.body = name_wildcards(rule.body)
+        self.scope = Scope(variables(*rule.heads, *self.body), tables)
+
+    def rows(self) -> set[Row]:
+        return {row for found in solve(self.body, {}, self.scope) for row in combinations(self.args, found, self.scope)}
+
+
+def strata(checked: CheckedProgram) -> list[set[str]]:
+    """The relations by level: a rule's head is as high as what its body reads, and higher than what it negates."""
+    level = dict.fromkeys(checked.relations, 0)
+    changed = True
+    while changed:
+        changed = False
+        for rule in checked.rules:
+            for head in rule.heads:
+                for relation, negative in (pair for node in (*head.args, *rule.body) for pair in reads(node)):
+                    least = level[relation] + negative
+                    if level[head.relation] < least:
+                        level[head.relation], changed = least, True
+                        if least > len(level):
+                            raise InternalError(Problem("E0901", f"{head.relation} depends on its own negation"))
+    return [{name for name in level if level[name] == height} for height in sorted(set(level.values()))]
+
+
+def reads(node: Term | Literal, negative: bool = False) -> Iterator[tuple[str, bool]]:
+    """The relations that occur in `node`, and whether they do so under a negation or an aggregate."""
+    if isinstance(node, Atom):
+        yield node.relation, negative
+    for part in parts(node):
+        yield from reads(part, negative or isinstance(node, Negation | Aggregate))

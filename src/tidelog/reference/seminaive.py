@@ -1,0 +1,239 @@
+"""Semi-naive evaluation of a core program, with the birth and the count of every derived tuple.
+
+This is Algorithm 2 ("Bootstrap") of the paper on elastic incrementalization, one run per hyper-node of the rule graph
+(the HRDG of the ZodiacEdge paper, which Algorithm 1 there walks in topological order), with rounds numbered from 1:
+
+- round 1: the facts asserted for the node's relations, and what follows without any tuple of the node itself;
+- round k: what follows from the tuples born before round k, at least one of them in round k - 1. A derivation is met
+  once: at the first of its body atoms that was born in round k - 1, the atoms before it being older;
+- the birth of a tuple is the first round that derives it, its count the number of derivations of that round - one for
+  each rule with a substitution of all variables of the body that positive literals bind, and one for a fact.
+
+Relations that no rule derives have birth 1 and count 1 throughout.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from tidelog.errors import InternalError, Problem
+from tidelog.reference.values import NoValueError, Row, aggregate, apply, holds, normal, normal_row
+from tidelog.rules.core import (
+    AggregateRule,
+    Atom,
+    Comparison,
+    Computation,
+    Constant,
+    CoreProgram,
+    HyperNode,
+    Literal,
+    Pack,
+    Rule,
+    Unpack,
+    Value,
+    Variable,
+)
+
+Table: TypeAlias = dict[Row, tuple[int, int]]
+"""The tuples of a relation, each with birth and count."""
+
+Substitution: TypeAlias = dict[str, Any]
+
+
+def evaluate(core: CoreProgram, facts: Mapping[str, Iterable[Row]]) -> dict[str, Table]:
+    """Every relation of the least model of the program and `facts`, auxiliary ones included."""
+    asserted: dict[str, set[Row]] = {name: set() for name in core.relations}
+    for relation, rows in [*facts.items(), *((fact.relation, [fact.values]) for fact in core.facts)]:
+        asserted[relation] |= {normal_row(row, core.relations[relation], core.records) for row in rows}
+    tables: dict[str, Table] = {name: dict.fromkeys(rows, (1, 1)) for name, rows in asserted.items()}
+    for node in core.nodes:
+        bootstrap(node, asserted, tables)
+    return tables
+
+
+def bootstrap(node: HyperNode, asserted: Mapping[str, set[Row]], tables: dict[str, Table]) -> None:
+    """Fill the tables of the relations of `node`, those of all nodes before it being complete."""
+    for relation in node.relations:
+        tables[relation] = {}
+    born = Counter((relation, row) for relation in node.relations for row in asserted[relation])
+    for rule in node.rules:
+        if isinstance(rule, AggregateRule):
+            born.update((rule.head, row) for row in aggregate_rows(rule, tables))
+        elif not internal_atoms(rule, node):
+            born.update(derivations(rule, [tables[atom.relation] for atom in atoms(rule)]))
+    latest = 0
+    while born:
+        older = {relation: dict(tables[relation]) for relation in node.relations}
+        newest: dict[str, Table] = {relation: {} for relation in node.relations}
+        latest += 1
+        for (relation, row), count in born.items():
+            newest[relation][row] = tables[relation][row] = (latest, count)
+        born = Counter()
+        for rule in node.rules:
+            if isinstance(rule, Rule):
+                for sources in delta_positions(rule, node, older, newest, tables):
+                    born.update(derivations(rule, sources))
+        for relation, row in list(born):
+            if row in tables[relation]:
+                del born[relation, row]
+
+
+def delta_positions(
+    rule: Rule,
+    node: HyperNode,
+    older: Mapping[str, Table],
+    newest: Mapping[str, Table],
+    tables: Mapping[str, Table],
+) -> Iterator[list[Table]]:
+    """For each internal atom, what every atom ranges over so that this one is the first that is of the latest round."""
+    body = atoms(rule)
+    for delta in internal_atoms(rule, node):
+        yield [
+            newest[atom.relation]
+            if position == delta
+            else older[atom.relation]
+            if position < delta and atom.relation in older
+            else tables[atom.relation]
+            for position, atom in enumerate(body)
+        ]
+
+
+def atoms(rule: Rule) -> list[Atom]:
+    return [literal for literal in rule.body if isinstance(literal, Atom)]
+
+
+def internal_atoms(rule: Rule, node: HyperNode) -> list[int]:
+    """The positions, among its atoms, of those whose relations are derived in the rule's own node."""
+    return [position for position, atom in enumerate(atoms(rule)) if atom.relation in node.relations]
+
+
+def derivations(rule: Rule, sources: Iterable[Iterable[Row]]) -> Iterator[tuple[str, Row]]:
+    """The head's relation and tuple once for each substitution, with the source of each atom of the body in order."""
+    source = dict(zip(map(id, atoms(rule)), sources, strict=True))
+    goals: Goals = tuple((literal, source.get(id(literal), ())) for literal in rule.body)
+    for found in solve(goals, {}):
+        yield rule.head.relation, tuple(value_of(arg, found) for arg in rule.head.args)
+
+
+# --- bodies ----------------------------------------------------------------------------------------------------------
+
+Goals: TypeAlias = tuple[tuple[Literal, Iterable[Row]], ...]
+"""Literals, each with the tuples that it ranges over if it is an atom."""
+
+
+def is_bound(value: Value, bound: Substitution) -> bool:
+    return isinstance(value, Constant) or value.name in bound
+
+
+def value_of(value: Value, bound: Substitution) -> Any:
+    return normal(value.value, value.kind) if isinstance(value, Constant) else bound[value.name]
+
+
+def solve(goals: Goals, bound: Substitution) -> Iterator[Substitution]:
+    """The substitutions that extend `bound` and satisfy all `goals`, each once."""
+    if not goals:
+        yield bound
+        return
+    ranked = [(rank(goal, goals, bound), position) for position, (goal, _) in enumerate(goals)]
+    best, chosen = min(ranked)
+    if best == NEVER:
+        raise InternalError(Problem("E0901", f"no literal can be evaluated of {[goal for goal, _ in goals]}"))
+    literal, source = goals[chosen]
+    rest = goals[:chosen] + goals[chosen + 1 :]
+    for extended in step(literal, source, bound):
+        yield from solve(rest, extended)
+
+
+NEVER = 1_000_000
+
+
+def rank(literal: Literal, goals: Goals, bound: Substitution) -> int:
+    """How soon to take a literal: 0 if it can be decided or computed now, then atoms by the number of free arguments."""
+    match literal:
+        case Atom(negated=True):
+            elsewhere = {name for other, _ in goals if other is not literal for name in binds(other)}
+            free = {arg.name for arg in literal.args if isinstance(arg, Variable) and arg.name not in bound}
+            ready = not free & elsewhere
+        case Atom():
+            return 1 + sum(not is_bound(arg, bound) for arg in literal.args)
+        case Comparison(op="="):
+            ready = is_bound(literal.left, bound) or is_bound(literal.right, bound)
+        case Comparison():
+            ready = is_bound(literal.left, bound) and is_bound(literal.right, bound)
+        case Computation() | Pack():
+            ready = all(is_bound(arg, bound) for arg in literal.args)
+        case Unpack():
+            ready = is_bound(literal.source, bound)
+    return 0 if ready else NEVER
+
+
+def binds(literal: Literal) -> Iterator[str]:
+    """The variables that `literal` can bind; a free variable of a negated atom that no literal binds is existential."""
+    match literal:
+        case Atom(negated=True):
+            values: tuple[Value, ...] = ()
+        case Atom():
+            values = literal.args
+        case Comparison():
+            values = (literal.left, literal.right)
+        case Computation() | Pack():
+            values = (literal.target,)
+        case Unpack():
+            values = literal.targets
+    return (value.name for value in values if isinstance(value, Variable))
+
+
+def step(literal: Literal, source: Iterable[Row], bound: Substitution) -> Iterator[Substitution]:
+    """The ways to satisfy `literal`."""
+    match literal:
+        case Atom(negated=True):
+            if not any(list(unify(literal.args, row, bound)) for row in source):
+                yield bound
+        case Atom():
+            for row in source:
+                yield from unify(literal.args, row, bound)
+        case Comparison(op="=") if not (is_bound(literal.left, bound) and is_bound(literal.right, bound)):
+            given, free = literal.left, literal.right
+            if not is_bound(given, bound):
+                given, free = free, given
+            yield from unify((free,), (value_of(given, bound),), bound)
+        case Comparison():
+            if holds(literal.op, value_of(literal.left, bound), value_of(literal.right, bound)):
+                yield bound
+        case Computation():
+            for value in apply(literal.functor, literal.kind, [value_of(arg, bound) for arg in literal.args]):
+                yield from unify((literal.target,), (value,), bound)
+        case Pack():
+            yield from unify((literal.target,), (tuple(value_of(arg, bound) for arg in literal.args),), bound)
+        case Unpack():
+            value = value_of(literal.source, bound)
+            if value is not None:
+                yield from unify(literal.targets, value, bound)
+
+
+def unify(terms: Iterable[Value], row: Row, bound: Substitution) -> Iterator[Substitution]:
+    """At most one substitution: `bound`, extended so that `terms` have the values of `row`."""
+    extended = dict(bound)
+    for term, value in zip(terms, row, strict=True):
+        if isinstance(term, Variable):
+            if extended.setdefault(term.name, value) != value:
+                return
+        elif value_of(term, bound) != value:
+            return
+    yield extended
+
+
+# --- aggregates ------------------------------------------------------------------------------------------------------
+
+
+def aggregate_rows(rule: AggregateRule, tables: Mapping[str, Table]) -> Iterator[Row]:
+    """The tuples (groups, value) of an aggregate, for the groups that are asked for."""
+    for group in tables[rule.outer]:
+        inside = [row for row in tables[rule.inner] if row[: rule.groups] == group[: rule.groups]]
+        values = [None if rule.op == "count" else row[rule.groups] for row in inside]
+        try:
+            yield (*group[: rule.groups], aggregate(rule.op, rule.kind, values))
+        except NoValueError:
+            continue

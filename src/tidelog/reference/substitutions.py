@@ -1,0 +1,334 @@
+"""The substitutions that satisfy a body, found by backtracking over the literals as they stand in the text.
+
+A literal is taken as soon as it can be evaluated with what is bound, so their order in the text never matters:
+
+    atom          at any time: for each tuple, its arguments are matched; an argument that has to be computed from
+                  variables which are not bound yet stays behind as an `Equation`
+    l = r         once one side can be computed: the other one is matched with its values; two records field by field
+    comparison    once both sides can be computed
+    negation      once all its variables are bound; `_` inside fits everything
+    aggregate     (inside a term) once the variables that it shares with its surroundings are bound
+
+A term has no value, one, or - where range occurs in it - several; a literal holds for each of the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count, product
+from typing import Any, TypeAlias
+
+from tidelog.errors import InternalError, Problem
+from tidelog.language.syntax import (
+    Aggregate,
+    Anonymous,
+    Atom,
+    Cast,
+    Comparison,
+    Constant,
+    Disjunction,
+    Functor,
+    Literal,
+    Negation,
+    Record,
+    Term,
+    Truth,
+    Value,
+    Variable,
+)
+from tidelog.reference.values import NoValueError, Row, aggregate, apply, cast, holds, normal
+
+Substitution: TypeAlias = dict[str, Value]
+
+
+@dataclass(frozen=True)
+class Equation:
+    """The goal that `term` has the value `value`."""
+
+    term: Term
+    value: Value
+
+
+Goal: TypeAlias = Literal | Equation
+
+ANYTHING: Any = object()
+"""What `_` stands for inside of a negation."""
+
+
+@dataclass
+class Scope:
+    """The variables of a rule outside of its aggregates, or of an aggregate and all around it; and the relations."""
+
+    variables: frozenset[str]
+    tables: Mapping[str, Iterable[Row]]
+    _needs: dict[int, frozenset[str]] = field(default_factory=dict)
+    _inner: dict[int, Scope] = field(default_factory=dict)
+
+    def needs(self, term: Term) -> frozenset[str]:
+        """The variables that have to be bound before `term` can be computed, with "_" if it never can."""
+        found = self._needs.get(id(term))
+        if found is None:
+            found = self._needs[id(term)] = frozenset(self._find_needs(term))
+        return found
+
+    def _find_needs(self, term: Term) -> Iterable[str]:
+        match term:
+            case Variable():
+                return [term.name]
+            case Anonymous():
+                return ["_"]
+            case Constant():
+                return []
+            case Aggregate():
+                return variables(term, within_aggregates=True) & self.variables
+            case Functor():
+                return [name for arg in term.args for name in self.needs(arg)]
+            case Record():
+                return [name for part in term.fields or () for name in self.needs(part)]
+            case Cast():
+                return self.needs(term.term)
+
+    def inside(self, term: Aggregate) -> Scope:
+        """The scope of the body of an aggregate that stands in this scope."""
+        found = self._inner.get(id(term))
+        if found is None:
+            local = variables(*term.body, *((term.target,) if term.target else ()))
+            found = self._inner[id(term)] = Scope(self.variables | local, self.tables)
+        return found
+
+
+# --- walking over trees ----------------------------------------------------------------------------------------------
+
+
+def parts(node: Term | Literal) -> tuple[Term | Literal, ...]:
+    """What `node` is made of, one step down."""
+    match node:
+        case Atom() | Functor():
+            return node.args
+        case Negation():
+            return (node.atom,)
+        case Comparison():
+            return (node.left, node.right)
+        case Disjunction():
+            return tuple(literal for alternative in node.alternatives for literal in alternative)
+        case Record():
+            return node.fields or ()
+        case Cast():
+            return (node.term,)
+        case Aggregate():
+            return (*((node.target,) if node.target else ()), *node.body)
+        case _:
+            return ()
+
+
+def variables(*nodes: Term | Literal, within_aggregates: bool = False) -> frozenset[str]:
+    """The names of the variables in `nodes`; those that occur only within aggregates among `nodes` on demand."""
+    found: set[str] = set()
+    for node in nodes:
+        if isinstance(node, Variable):
+            found.add(node.name)
+        elif within_aggregates or not isinstance(node, Aggregate):
+            found |= variables(*parts(node), within_aggregates=within_aggregates)
+    return frozenset(found)
+
+
+def name_wildcards(body: tuple[Literal, ...]) -> tuple[Literal, ...]:
+    """`body` with a variable of its own for each `_` of a positive atom, as that takes part in substitutions."""
+    fresh = (Variable(f"_{number}#") for number in count())
+
+    def literal(node: Literal) -> Literal:
+        match node:
+            case Atom():
+                return replace(node, args=tuple(term(arg, positive=True) for arg in node.args))
+            case Negation():
+                return replace(node, atom=replace(node.atom, args=tuple(term(arg) for arg in node.atom.args)))
+            case Comparison():
+                return replace(node, left=term(node.left), right=term(node.right))
+            case Disjunction():
+                return replace(node, alternatives=tuple(tuple(map(literal, each)) for each in node.alternatives))
+            case Truth():
+                return node
+
+    def term(node: Term, positive: bool = False) -> Term:
+        match node:
+            case Anonymous() if positive:
+                return next(fresh)
+            case Functor():
+                return replace(node, args=tuple(term(arg) for arg in node.args))
+            case Record() if node.fields is not None:
+                return replace(node, fields=tuple(term(part, positive) for part in node.fields))
+            case Cast():
+                return replace(node, term=term(node.term, positive))
+            case Aggregate():
+                target = None if node.target is None else term(node.target)
+                return replace(node, target=target, body=tuple(map(literal, node.body)))
+            case _:
+                return node
+
+    return tuple(map(literal, body))
+
+
+# --- terms -----------------------------------------------------------------------------------------------------------
+
+
+def values(term: Term, bound: Substitution, scope: Scope) -> Iterator[Any]:
+    """The values of a term whose `needs` are bound."""
+    match term:
+        case Variable():
+            yield bound[term.name]
+        case Anonymous():
+            yield ANYTHING
+        case Constant():
+            yield normal(term.value, term.kind or "symbol")
+        case Functor():
+            for args in combinations(term.args, bound, scope):
+                yield from apply(term.name, term.kind or "symbol", args)
+        case Record():
+            yield from [None] if term.fields is None else combinations(term.fields, bound, scope)
+        case Cast():
+            for value in values(term.term, bound, scope):
+                yield from cast(value, term.kind or "symbol")
+        case Aggregate():
+            yield from aggregate_values(term, bound, scope)
+
+
+def combinations(terms: Iterable[Term], bound: Substitution, scope: Scope) -> Iterator[Row]:
+    """The tuples of values of `terms`."""
+    return product(*(values(term, bound, scope) for term in terms))
+
+
+def aggregate_values(term: Aggregate, bound: Substitution, scope: Scope) -> Iterator[Value]:
+    """The value of an aggregate, if it has one: over the distinct substitutions of its body."""
+    inner = scope.inside(term)
+    given = {name: bound[name] for name in scope.needs(term)}
+    distinct = {frozenset(found.items()): found for found in solve(term.body, given, inner)}.values()
+    if term.target is None:
+        targets: list[Any] = list(distinct)
+    else:
+        targets = [value for found in distinct for value in values(term.target, found, inner)]
+    try:
+        yield aggregate(term.op, term.kind or "number", targets)
+    except NoValueError:
+        return
+
+
+def match(term: Term, value: Any, bound: Substitution, behind: list[Goal]) -> bool:
+    """Whether `term` can have `value`: binds its variables in `bound`, and leaves what must be computed in `behind`."""
+    match term:
+        case Variable():
+            return bool(bound.setdefault(term.name, value) == value)
+        case Anonymous():
+            return True
+        case Constant():
+            return bool(normal(term.value, term.kind or "symbol") == value)
+        case Record():
+            if term.fields is None or value is None:
+                return term.fields is None and value is None
+            return all(match(part, each, bound, behind) for part, each in zip(term.fields, value, strict=True))
+        case _:
+            behind.append(Equation(term, value))
+            return True
+
+
+def fits(pattern: Any, value: Any) -> bool:
+    """Whether a value is what `_` inside of a negated atom leaves open."""
+    if isinstance(pattern, tuple) and isinstance(value, tuple):
+        return all(fits(part, each) for part, each in zip(pattern, value, strict=True))
+    return pattern is ANYTHING or bool(pattern == value)
+
+
+# --- bodies ----------------------------------------------------------------------------------------------------------
+
+
+def solve(goals: tuple[Goal, ...], bound: Substitution, scope: Scope) -> Iterator[Substitution]:
+    """The substitutions that extend `bound` and satisfy all `goals`; one may come several times (by disjunctions)."""
+    if not goals:
+        yield bound
+        return
+    chosen = choose(goals, bound, scope)
+    rest = goals[:chosen] + goals[chosen + 1 :]
+    for behind, extended in step(goals[chosen], bound, scope):
+        yield from solve((*behind, *rest), extended, scope)
+
+
+def choose(goals: tuple[Goal, ...], bound: Substitution, scope: Scope) -> int:
+    """The position of a goal that can be evaluated now: filters and what is computed, then atoms, then disjunctions."""
+
+    def computable(term: Term) -> bool:
+        return scope.needs(term) <= bound.keys()
+
+    atoms: list[tuple[int, int]] = []
+    disjunctions: list[int] = []
+    for position, goal in enumerate(goals):
+        match goal:
+            case Truth():
+                return position
+            case Equation():
+                ready = computable(goal.term)
+            case Comparison(op="="):
+                records = isinstance(goal.left, Record) and isinstance(goal.right, Record)
+                ready = records or computable(goal.left) or computable(goal.right)
+            case Comparison():
+                ready = computable(goal.left) and computable(goal.right)
+            case Negation():
+                ready = all(scope.needs(arg) - {"_"} <= bound.keys() for arg in goal.atom.args)
+            case Atom():
+                atoms.append((sum(not computable(arg) for arg in goal.args), position))
+                continue
+            case Disjunction():
+                disjunctions.append(position)
+                continue
+        if ready:
+            return position
+    if atoms:
+        return min(atoms)[1]
+    if disjunctions:
+        return disjunctions[0]
+    raise InternalError(Problem("E0901", f"no literal can be evaluated of {', '.join(map(str, goals))}"))
+
+
+def step(goal: Goal, bound: Substitution, scope: Scope) -> Iterator[tuple[tuple[Goal, ...], Substitution]]:
+    """The ways to satisfy `goal`: what is left behind of it, and the substitution."""
+    match goal:
+        case Truth():
+            if goal.value:
+                yield (), bound
+        case Disjunction():
+            for alternative in goal.alternatives:
+                yield alternative, bound
+        case Atom():
+            for row in scope.tables[goal.relation]:
+                yield from matches(goal.args, row, bound)
+        case Negation():
+            for pattern in combinations(goal.atom.args, bound, scope):
+                if not any(fits(pattern, row) for row in scope.tables[goal.atom.relation]):
+                    yield (), bound
+        case Equation():
+            if any(value == goal.value for value in values(goal.term, bound, scope)):
+                yield (), bound
+        case Comparison(op="="):
+            yield from equate(goal, bound, scope)
+        case Comparison():
+            for left, right in combinations((goal.left, goal.right), bound, scope):
+                if holds(goal.op, left, right):
+                    yield (), bound
+
+
+def matches(terms: tuple[Term, ...], row: Row, bound: Substitution) -> Iterator[tuple[tuple[Goal, ...], Substitution]]:
+    """At most one way in which `terms` have the values of `row`."""
+    extended, behind = dict(bound), list[Goal]()
+    if all(match(term, value, extended, behind) for term, value in zip(terms, row, strict=True)):
+        yield tuple(behind), extended
+
+
+def equate(goal: Comparison, bound: Substitution, scope: Scope) -> Iterator[tuple[tuple[Goal, ...], Substitution]]:
+    """The ways to make both sides equal: one of them is computed or, if neither can be, both are records."""
+    for computed, matched in ((goal.left, goal.right), (goal.right, goal.left)):
+        if scope.needs(computed) <= bound.keys():
+            for value in values(computed, bound, scope):
+                yield from matches((matched,), (value,), bound)
+            return
+    if isinstance(goal.left, Record) and isinstance(goal.right, Record) and goal.left.fields and goal.right.fields:
+        pairs = zip(goal.left.fields, goal.right.fields, strict=True)
+        yield tuple(Comparison("=", left, right) for left, right in pairs), bound
