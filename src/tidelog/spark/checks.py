@@ -1,0 +1,181 @@
+"""Which values of a Spark column fit a declared kind: pure Spark expressions, no Python on the workers.
+
+`leaves` flattens one column of a relation into leaf columns that hold one word each. A primitive is one leaf; a record
+is a leaf that says whether it is there, and below it the leaves of its fields. What a leaf holds:
+
+    number, unsigned   long; an unsigned by its bit pattern
+    float              double (Spark has no expression for its bits, so the driver takes them)
+    symbol             string; `encode` makes it a long
+    a record           boolean: not nil
+
+Every check is total: nothing in it raises, with ANSI mode or without. Reasons start with the column's name and never
+contain the value, so that they can be grouped; the value is in the quarantined row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from pyspark.sql import Column as Expression
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from tidelog.errors import Problem
+from tidelog.language.syntax import PRIMITIVES, Kind, RecordType
+
+MOST_NUMBER = 2**63 - 1
+_BEYOND_UNSIGNED = Decimal(2**64)
+
+_INTEGER_TEXT = r"^\s*[+-]?[0-9]+\s*$"
+_NEGATIVE_TEXT = r"^\s*-0*[1-9][0-9]*\s*$"
+_FLOAT_TEXT = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
+_INFINITE_TEXT = r"^\s*[+-]?(?i:inf|infinity)\s*$"
+_NAN_TEXT = r"^\s*[+-]?(?i:nan)\s*$"
+
+_INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
+_FRACTIONS = (T.FloatType, T.DoubleType)
+_TEXTS = (T.StringType, T.CharType, T.VarcharType)
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A column `name` of words of `kind`: `value` is the expression, `reason` says why it is wrong, or is null."""
+
+    name: str
+    kind: Kind
+    value: Expression
+    reason: Expression
+
+
+class WrongType(Exception):
+    """A whole column that cannot hold the declared kind, whatever its rows are."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+
+def leaves(
+    name: str, place: str, column: Expression, given: T.DataType, kind: Kind, records: Mapping[str, RecordType]
+) -> list[Leaf]:
+    """The leaf columns `name`, `name_0`, … of `column`, which is of the Spark type `given` and should be `kind`.
+
+    `place` is how reasons call it. Raises WrongType when the types do not go together.
+    """
+    if kind in PRIMITIVES:
+        value, reason = _primitive(column, given, kind, place)
+        reason = F.when(column.isNull(), F.lit("null")).otherwise(reason)
+        return [Leaf(name, kind, value, F.when(reason.isNotNull(), F.concat(F.lit(f"{place}: "), reason)))]
+    return _record(name, place, column, given, records[kind], records)
+
+
+def _record(
+    name: str,
+    place: str,
+    column: Expression,
+    given: T.DataType,
+    record: RecordType,
+    records: Mapping[str, RecordType],
+) -> list[Leaf]:
+    no_reason = F.lit(None).cast("string")
+    if isinstance(given, T.NullType):
+        return [Leaf(name, record.name, F.lit(False), no_reason)]
+    if not isinstance(given, T.StructType):
+        raise WrongType(_wrong_type(place, given, record.name, f"a struct of {_names(record)}"))
+    missing = [field.name for field in record.fields if field.name not in given.names]
+    if missing:
+        raise WrongType(_wrong_type(place, given, record.name, f"a struct of {_names(record)}"))
+    there = column.isNotNull()
+    found = [Leaf(name, record.name, there, no_reason)]
+    for i, field in enumerate(record.fields):
+        part, part_type = column.getField(field.name), given[field.name].dataType
+        for leaf in leaves(f"{name}_{i}", f"{place}.{field.name}", part, part_type, field.kind, records):
+            # Below nil there is nothing, which is no fault.
+            found.append(Leaf(leaf.name, leaf.kind, F.when(there, leaf.value), F.when(there, leaf.reason)))
+    return found
+
+
+def _names(record: RecordType) -> str:
+    return ", ".join(field.name for field in record.fields)
+
+
+def _wrong_type(place: str, given: T.DataType, kind: Kind, expected: str) -> Problem:
+    return Problem(
+        "E0481",
+        f"a {kind} is expected, which is {expected} in Spark; found the type {given.simpleString()}",
+        place=place,
+        hint="convert the column before, for instance with .cast(…)",
+    )
+
+
+def _primitive(column: Expression, given: T.DataType, kind: Kind, place: str) -> tuple[Expression, Expression]:
+    """The leaf's value and why it is wrong (null where it is not) for a column without nulls."""
+    if kind == "symbol":
+        if not isinstance(given, _TEXTS):
+            raise WrongType(_wrong_type(place, given, kind, "a string"))
+        # The cast drops a collation: symbols are equal when their bytes are.
+        text = column.cast(T.StringType())
+        return text, F.when(~F.is_valid_utf8(text), F.lit("not valid UTF-8"))
+    if isinstance(given, T.NullType):
+        return F.lit(None).cast("double" if kind == "float" else "long"), F.lit("null")
+    if not isinstance(given, (*_INTEGERS, *_FRACTIONS, *_TEXTS, T.DecimalType)):
+        raise WrongType(_wrong_type(place, given, kind, "a number, or a string that reads as one"))
+    if kind == "float":
+        return _float(column, given)
+    return _number(column, given) if kind == "number" else _unsigned(column, given)
+
+
+def _float(column: Expression, given: T.DataType) -> tuple[Expression, Expression]:
+    value = column.try_cast("double")
+    reason = F.when(F.isnan(value), F.lit("NaN"))
+    if isinstance(given, _TEXTS):
+        plain, infinite = column.rlike(_FLOAT_TEXT), column.rlike(_INFINITE_TEXT)
+        reason = (
+            F.when(column.rlike(_NAN_TEXT), F.lit("NaN"))
+            .when(~plain & ~infinite, F.lit("not a number"))
+            .when(plain & (F.abs(value) == F.lit(float("inf"))), F.lit("out of range"))
+        )
+    # Adding zero turns -0.0 into 0.0, which is the same number.
+    return value + F.lit(0.0), reason
+
+
+def _number(column: Expression, given: T.DataType) -> tuple[Expression, Expression]:
+    value = column.try_cast("long")
+    out_of_range = F.when(value.isNull(), F.lit("out of range"))
+    if isinstance(given, _TEXTS):
+        return value, F.when(~column.rlike(_INTEGER_TEXT), F.lit("not a number")).otherwise(out_of_range)
+    return value, _whole(column, given).otherwise(out_of_range)
+
+
+def _unsigned(column: Expression, given: T.DataType) -> tuple[Expression, Expression]:
+    wide = column.try_cast("decimal(38,0)")
+    # The upper half of the unsigned numbers has the bit patterns of the negative ones.
+    value = (
+        F.when((wide >= 0) & (wide <= MOST_NUMBER), wide.try_cast("long"))
+        .when((wide > MOST_NUMBER) & (wide < F.lit(_BEYOND_UNSIGNED)), (wide - F.lit(_BEYOND_UNSIGNED)).try_cast("long"))
+    )
+    out_of_range = F.when(value.isNull(), F.lit("out of range"))
+    if isinstance(given, _TEXTS):
+        reason = (
+            F.when(~column.rlike(_INTEGER_TEXT), F.lit("not a number"))
+            .when(column.rlike(_NEGATIVE_TEXT), F.lit("negative"))
+            .otherwise(out_of_range)
+        )
+        return value, reason
+    return value, _whole(column, given).when(column < 0, F.lit("negative")).otherwise(out_of_range)
+
+
+def _whole(column: Expression, given: T.DataType) -> Expression:
+    """A chain of `when` that catches what is no whole number."""
+    never = F.when(F.lit(False), F.lit(""))
+    if isinstance(given, _INTEGERS):
+        return never
+    if isinstance(given, T.DecimalType):
+        return never.when(F.floor(column) != column, F.lit("not a whole number")) if given.scale > 0 else never
+    infinite = F.abs(column) == F.lit(float("inf"))
+    return (
+        F.when(F.isnan(column), F.lit("NaN"))
+        .when(infinite, F.lit("out of range"))
+        .when(F.rint(column) != column, F.lit("not a whole number"))
+    )

@@ -1,0 +1,124 @@
+"""The dictionary of symbols, built in Spark, and facts as words.
+
+`SymbolTable` mirrors the engine's dictionary as a Spark frame (symbol, id). New symbols are found and numbered by
+Spark: ids are dense, continue where the dictionary ends, and known symbols keep theirs. The number of a new symbol is
+its rank by (hash partition, text), which depends on the set of new symbols only, so that a task that runs twice gives
+the same numbers. The driver sees each new symbol once, because the engine decodes there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from tidelog.errors import InternalError, Problem
+from tidelog.spark.sources import CheckedSource, empty_frame
+from tidelog.storage.dictionary import Dictionary
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FEW_SYMBOLS = 200_000  # a dictionary up to this size goes to every task as a whole
+_ROW_BITS = 33  # monotonically_increasing_id has the partition above these bits, the row in the partition below
+
+
+class SymbolTable:
+    """The engine's dictionary of symbols as Spark frames, one for each run that has brought new symbols."""
+
+    def __init__(self, session: SparkSession, dictionary: Dictionary) -> None:
+        self._session = session
+        self._dictionary = dictionary
+        self._parts: list[DataFrame] = []
+        self._kept: list[DataFrame] = []
+        self._covered = 0
+
+    def __len__(self) -> int:
+        return self._covered
+
+    @property
+    def frame(self) -> DataFrame:
+        """All symbols with their ids."""
+        if not self._parts:
+            return empty_frame(self._session, "symbol string", "id long")
+        return reduce(DataFrame.unionAll, self._parts)
+
+    def grow(self, sources: Sequence[CheckedSource]) -> int:
+        """Gives an id to every symbol of the sources' good rows, in the engine's dictionary too; how many are new."""
+        self._follow()
+        columns = [
+            source.accepted.select(F.col(leaf.name).alias("symbol"))
+            for source in sources
+            for leaf in source.leaves
+            if leaf.kind == "symbol"
+        ]
+        if not columns:
+            return 0
+        symbols = reduce(DataFrame.unionAll, columns).where(F.col("symbol").isNotNull()).distinct()
+        if self._parts:
+            symbols = symbols.join(self._joinable(), "symbol", "left_anti")
+        partitions = int(self._session.conf.get("spark.sql.shuffle.partitions") or 1)
+        placed = symbols.repartition(partitions, "symbol").sortWithinPartitions("symbol")
+        placed = placed.withColumn("place", F.monotonically_increasing_id()).persist(StorageLevel.MEMORY_AND_DISK)
+        self._kept.append(placed)
+        numbered = self._number(placed, partitions)
+        new = numbered.orderBy("id").toArrow()
+        self._add(numbered, new)
+        return int(new.num_rows)
+
+    def encode(self, facts: DataFrame, symbol_columns: Sequence[str]) -> DataFrame:
+        """`facts` with symbols replaced by their ids; nulls stay null."""
+        for name in symbol_columns:
+            ids = self._joinable().select(F.col("symbol").alias("_symbol"), F.col("id").alias("_id"))
+            others = [column for column in facts.columns if column != name]
+            joined = facts.join(ids, facts[name] == ids["_symbol"], "left")
+            facts = joined.select(*others, F.col("_id").alias(name))
+        return facts
+
+    def close(self) -> None:
+        """Lets go of what is kept in Spark."""
+        for frame in self._kept:
+            frame.unpersist()
+        self._kept.clear()
+        self._parts.clear()
+        self._covered = 0
+
+    def _joinable(self) -> DataFrame:
+        return F.broadcast(self.frame) if self._covered <= FEW_SYMBOLS else self.frame
+
+    def _follow(self) -> None:
+        """Catches up with symbols that came into the engine by other ways: constants, functors, direct inserts."""
+        import numpy as np
+        import pyarrow as pa
+
+        if self._covered < len(self._dictionary):
+            ids = np.arange(self._covered, len(self._dictionary))
+            symbols = self._dictionary.decode_column(ids, "symbol")
+            self._parts.append(self._session.createDataFrame(pa.table({"symbol": symbols, "id": ids})))
+            self._covered = len(self._dictionary)
+
+    def _number(self, placed: DataFrame, partitions: int) -> DataFrame:
+        """Symbols with their `place` by partition and row, given dense ids from `len(self)` on."""
+        partition = F.shiftright("place", _ROW_BITS).cast("int")
+        tally = placed.groupBy(partition.alias("partition")).agg(F.count("*").alias("size")).collect()
+        sizes = {row["partition"]: row["size"] for row in tally}
+        before = accumulate((sizes.get(i, 0) for i in range(partitions)), initial=self._covered)
+        starts = F.array(*[F.lit(start).cast("long") for start in before])
+        within = F.col("place").bitwiseAND(F.lit((1 << _ROW_BITS) - 1))
+        return placed.select("symbol", (F.element_at(starts, partition + 1) + within).alias("id"))
+
+    def _add(self, numbered: DataFrame, new: pa.Table) -> None:
+        import numpy as np
+
+        if new.num_rows == 0:
+            return
+        ids = np.concatenate([self._dictionary.extend(chunk) for chunk in new.column("symbol").chunks])
+        if not np.array_equal(ids, new.column("id").to_numpy()):
+            raise InternalError(Problem("E0901", "Spark and the engine number symbols differently"))
+        self._parts.append(numbered)
+        self._covered += new.num_rows

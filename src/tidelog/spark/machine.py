@@ -1,0 +1,157 @@
+"""What Spark needs from the machine: PySpark, a Java runtime, the same Python for the workers.
+
+`session` starts a local session for the demo, the tests and those who have none yet. The pipeline itself takes any
+session and needs no Python workers; code of yours that does (Python UDFs, `mapInArrow`) calls `check_workers` first.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from tidelog.errors import Problem, SetupError
+
+try:
+    import pyspark
+    from pyspark.sql import SparkSession
+except ImportError as error:
+    raise SetupError(
+        Problem("E0701", "tidelog.spark needs PySpark, which is not installed", hint="pip install 'tidelog[spark]'")
+    ) from error
+
+if int(pyspark.__version__.split(".")[0]) < 4:
+    raise SetupError(
+        Problem("E0701", f"tidelog.spark needs PySpark 4, found {pyspark.__version__}", hint="pip install 'pyspark>=4'")
+    )
+
+JAVA_AT_LEAST = 17
+_JAVA_HINT = "install one (Debian, Ubuntu: apt-get install openjdk-17-jre-headless) or set JAVA_HOME to one"
+_LOCAL_CONF = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "2g",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+}
+
+
+def session(threads: int = 2) -> SparkSession:
+    """A local Spark session with `threads` worker threads, no UI and quiet logs; `.stop()` is the caller's.
+
+    The workers run this interpreter. A session that is already active is returned as it is. SetupError (E0702, E0703)
+    when there is no usable Java runtime or Spark does not start.
+    """
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    os.environ["JAVA_HOME"] = str(java_home())
+    # PySpark reads the worker's interpreter from the environment once, when the session starts.
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master(f"local[{threads}]").appName("tidelog")
+    for key, value in {**_LOCAL_CONF, "spark.sql.shuffle.partitions": str(threads)}.items():
+        builder = builder.config(key, value)
+    with _errors_kept() as log:
+        try:
+            started = builder.getOrCreate()
+        except Exception as error:
+            log.seek(0)
+            said = " / ".join(log.read().decode(errors="replace").strip().splitlines()[-3:])
+            raise SetupError(
+                Problem("E0703", f"Spark does not start: {said or error}", hint="look at JAVA_HOME and SPARK_HOME")
+            ) from error
+    started.sparkContext.setLogLevel("ERROR")
+    return started
+
+
+@contextmanager
+def _errors_kept() -> Iterator[IO[bytes]]:
+    """Sends standard error, that of processes started meanwhile too, to a file without a name: Java inherits it, and
+    its start-up messages mean nothing to a user unless the start fails."""
+    sys.stderr.flush()
+    before = os.dup(2)
+    with tempfile.TemporaryFile() as log:
+        os.dup2(log.fileno(), 2)
+        try:
+            yield log
+        finally:
+            sys.stderr.flush()
+            os.dup2(before, 2)
+            os.close(before)
+
+
+def java_home() -> Path:
+    """The home of a Java runtime that Spark can use: JAVA_HOME, that of `java` on the PATH, or one below /usr/lib/jvm.
+    SetupError (E0702) when there is none."""
+    found = []
+    on_path = shutil.which("java")
+    candidates = [os.environ.get("JAVA_HOME"), Path(on_path).resolve().parent.parent if on_path else None]
+    for home in [*candidates, *sorted(Path("/usr/lib/jvm").glob("*"))]:
+        if home and (Path(home) / "bin" / "java").exists():
+            lack = java_lacks(Path(home))
+            if lack is None:
+                return Path(home)
+            found.append(f"{home} {lack}")
+    what = "; ".join(dict.fromkeys(found)) or "there is none"
+    raise SetupError(
+        Problem("E0702", f"Spark needs a Java runtime, version {JAVA_AT_LEAST} or newer: {what}", hint=_JAVA_HINT)
+    )
+
+
+def java_lacks(home: Path) -> str | None:
+    """What the runtime at `home` lacks for Spark, or None. Trimmed runtimes miss a module and Spark does not start."""
+    module = "jdk.incubator.vector"
+    try:
+        command = [str(home / "bin" / "java"), "--add-modules", module, "-version"]
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return "does not run"
+    version = re.search(r'version "(\d+)', answer.stderr)
+    if version and int(version[1]) < JAVA_AT_LEAST:
+        return f"is Java {version[1]}"
+    if answer.returncode:
+        return f"lacks the module {module}" if module in answer.stdout + answer.stderr else "does not run"
+    return None
+
+
+def check_workers(spark: SparkSession) -> None:
+    """SetupError (E0704) if the Python of the session's workers has not the version of this one: Spark would fail
+    with a long trace as soon as a Python function runs on a worker."""
+    context = spark.sparkContext
+    if context.master.startswith("local"):
+        version = _version_of(context.pythonExec)
+    else:
+        try:
+            version = context.parallelize([0], 1).map(lambda _: sys.version_info[:2]).first()
+        except Exception as error:
+            said = re.search(r"has different version.*", str(error))
+            raise SetupError(_workers_differ(said[0] if said else f"it does not start ({error!s:.200})")) from error
+    if version != sys.version_info[:2]:
+        found = "does not run" if version is None else f"is Python {version[0]}.{version[1]}"
+        raise SetupError(_workers_differ(f"{context.pythonExec} {found}"))
+
+
+def _version_of(interpreter: str) -> tuple[int, int] | None:
+    code = "import sys; print(*sys.version_info[:2])"
+    try:
+        answer = subprocess.run([interpreter, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+        major, minor = map(int, answer.stdout.split())
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return None
+    return major, minor
+
+
+def _workers_differ(what: str) -> Problem:
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return Problem(
+        "E0704",
+        f"the Python of Spark's workers must be {here} as here, but {what}",
+        hint="set PYSPARK_PYTHON to sys.executable before the session starts",
+    )
