@@ -25,9 +25,30 @@ CODES: dict[str, str] = {
     # E01xx syntax
     # E02xx declarations, types, safety
     # E03xx rule graph
+    "E0301": "negation through recursion",
+    "E0302": "aggregation through recursion",
+    "E0303": "the groups of an aggregate come through recursion",
+    "E0304": "too many combinations of alternatives",
     # E04xx data
+    "E0401": "a value has the wrong type",
+    "E0402": "a value is out of range",
+    "E0403": "a value is missing",
+    "E0404": "NaN cannot be stored",
+    "E0405": "a row has the wrong number of values",
+    "E0406": "the columns do not match",
+    "E0407": "this kind of data cannot be read",
     "E0408": "a text is not UTF-8",
+    "E0410": "no such file or table",
+    "E0411": "a file cannot be read",
+    "E0412": "a file cannot be written",
+    "E0413": "an input or output option is wrong",
     "E0415": "a word stands for no value",
+    "E0480": "a Spark frame lacks a column of the relation",
+    "E0481": "a Spark column has a type that cannot hold the declared one",
+    "E0482": "Spark cannot read a source",
+    "E0483": "Spark cannot write a view",
+    "E0484": "a stream where a batch is expected",
+    "E0485": "a mapping names a column that the relation does not have",
     # E05xx limits
     "E0501": "the time limit was reached",
     "E0502": "the row limit was reached",
@@ -35,6 +56,10 @@ CODES: dict[str, str] = {
     "E0601": "no such relation",
     "E0602": "the database is closed",
     # E07xx machine
+    "E0701": "PySpark is missing or too old",
+    "E0702": "there is no Java runtime that Spark can use",
+    "E0703": "Spark does not start",
+    "E0704": "Spark's workers run another Python",
     # E09xx internal
     "E0901": "internal error",
 }

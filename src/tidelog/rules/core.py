@@ -12,12 +12,16 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tidelog.language.syntax import Column, Fact, Kind, RecordType, Span
+from tidelog.rules import printer
 
 
 @dataclass(frozen=True)
 class Variable:
     name: str
     kind: Kind
+
+    def __str__(self) -> str:
+        return printer.value_text(self)
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,9 @@ class Constant:
 
     value: int | float | str | None
     kind: Kind
+
+    def __str__(self) -> str:
+        return printer.value_text(self)
 
 
 Value: TypeAlias = Variable | Constant
@@ -42,6 +49,9 @@ class Atom:
     args: tuple[Value, ...]
     negated: bool = False
 
+    def __str__(self) -> str:
+        return printer.atom_text(self)
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -51,6 +61,9 @@ class Comparison:
     kind: Kind
     left: Value
     right: Value
+
+    def __str__(self) -> str:
+        return printer.comparison_text(self)
 
 
 @dataclass(frozen=True)
@@ -66,6 +79,9 @@ class Computation:
     kind: Kind
     args: tuple[Value, ...]
 
+    def __str__(self) -> str:
+        return printer.computation_text(self)
+
 
 @dataclass(frozen=True)
 class Pack:
@@ -75,6 +91,9 @@ class Pack:
     kind: Kind
     args: tuple[Value, ...]
 
+    def __str__(self) -> str:
+        return printer.pack_text(self.target, self.args)
+
 
 @dataclass(frozen=True)
 class Unpack:
@@ -83,6 +102,9 @@ class Unpack:
     source: Value
     kind: Kind
     targets: tuple[Value, ...]
+
+    def __str__(self) -> str:
+        return printer.pack_text(self.source, self.targets)
 
 
 Literal: TypeAlias = Atom | Comparison | Computation | Pack | Unpack
@@ -97,6 +119,9 @@ class Rule:
     head: Atom
     body: tuple[Literal, ...]
     span: Span | None = field(default=None, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return printer.rule_text(self)
 
 
 @dataclass(frozen=True)
@@ -117,6 +142,9 @@ class AggregateRule:
     inner: str
     outer: str
     span: Span | None = field(default=None, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return printer.aggregate_text(self)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,160 @@
+"""An aggregate becomes a relation of its own, with three kinds of rules.
+
+For `r: h(x, c) :- a(x), c = count : { b(x, y) }.` there are
+
+    #outer.r.count1(x) :- a(x).                             the groups asked for
+    #inner.r.count1(x, y) :- #outer.r.count1(x), b(x, y).   what is aggregated: groups, value, witnesses
+    #aggregate.r.count1(x, n)                               counts the latter for each x of the former
+    h(x, c) :- a(x), c = n, #aggregate.r.count1(x, n).
+
+The groups are the aggregate's variables that also occur in the rule outside of aggregates. Witnesses are the other
+variables that the aggregate's body binds; they keep equal values of different substitutions apart.
+
+Where the groups come from a relation that depends on the rule's own head, they are taken from the aggregate's body
+instead if it binds them, because an aggregate has to be complete before it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tidelog.errors import InternalError, Problem
+from tidelog.language.syntax import (
+    Aggregate,
+    Atom,
+    Comparison,
+    Constant,
+    Kind,
+    Literal,
+    Negation,
+    Rule,
+    Term,
+    Variable,
+)
+from tidelog.rules.bench import Bench
+from tidelog.rules.core import AggregateRule
+from tidelog.rules.grounding import connected, evaluable, grounded
+from tidelog.rules.kinds import kind_of, local_kinds, result_kind
+from tidelog.rules.trees import rebuild, rebuild_atom, variables, walk, whole
+
+
+@dataclass(frozen=True)
+class _Found:
+    """An aggregate of a rule, the variable that stands for its value, and the variables that group it."""
+
+    aggregate: Aggregate
+    value: Variable
+    groups: tuple[str, ...]
+
+
+def aggregates(rule: Rule, bench: Bench) -> tuple[Rule, ...]:
+    """The rule with a variable and an atom for each aggregate; the rules that define the atom are left on the bench.
+
+    Where absent groups have to be told from a negation (see the module), the rule is two rules.
+    """
+    if not any(isinstance(node, Aggregate) for node in walk(whole(rule))):
+        return (rule,)
+    rule, found = _hoisted(rule, bench)
+    placed: list[Atom] = []
+    bodies: list[tuple[Literal, ...]] = [rule.body]
+    waiting = list(found)
+    while waiting:
+        bound = grounded([*rule.body, *placed])
+        ready = next((each for each in waiting if bound.issuperset(each.groups)), None)
+        if ready is None:
+            names = ", ".join(waiting[0].groups)
+            raise InternalError(Problem("E0901", f"nothing grounds the groups {names} in {bench.origin}", rule.span))
+        waiting.remove(ready)
+        atom, absent = _defined(ready, rule, placed, bench)
+        placed.append(atom)
+        bodies = [(*body, *choice) for body in bodies for choice in ((atom,), absent) if choice]
+    return tuple(replace(rule, body=body) for body in bodies)
+
+
+def _hoisted(rule: Rule, bench: Bench) -> tuple[Rule, tuple[_Found, ...]]:
+    """The rule with variables in place of its aggregates, equal aggregates sharing one."""
+    outside = set(variables(whole(rule), aggregates=False))
+    found: dict[Aggregate, _Found] = {}
+
+    def hoist(term: Term) -> Term | None:
+        if not isinstance(term, Aggregate):
+            return None
+        if term not in found:
+            groups = tuple(name for name in variables([term]) if name in outside)
+            found[term] = _Found(term, bench.variable(term.op, result_kind(term)), groups)
+        return found[term].value
+
+    heads = tuple([rebuild_atom(head, hoist) for head in rule.heads])
+    body = tuple([rebuild(literal, hoist) for literal in rule.body])
+    return replace(rule, heads=heads, body=body), tuple(found.values())
+
+
+def _defined(found: _Found, rule: Rule, placed: Sequence[Atom], bench: Bench) -> tuple[Atom, tuple[Literal, ...]]:
+    """The atom for an aggregate, its rules left on the bench, and literals that hold where the atom has no tuple.
+
+    The second is empty if the atom has a tuple for every group, or if a group without one gives nothing.
+    """
+    aggregate, groups = found.aggregate, tuple(Variable(name) for name in found.groups)
+    op = "mean" if aggregate.op == "avg" else aggregate.op
+    stem = f"{bench.origin}.{op}{bench.number(op)}"
+    columns = [(name, bench.kind(name, rule)) for name in found.groups]
+    kinds = {**rule.kinds, **local_kinds(aggregate.body, bench), **dict(columns)}
+
+    context, from_outside = _context(found, rule, placed, bench)
+    outer = bench.relation(f"#outer.{stem}", columns)
+    outer_atom = Atom(outer, groups, span=aggregate.span)
+    bench.pending.append(
+        replace(rule, name=outer, heads=(outer_atom,), body=context, kinds=rule.kinds if from_outside else kinds)
+    )
+
+    inner = _inner(found, outer_atom, f"#inner.{stem}", replace(rule, kinds=kinds), bench)
+    head = bench.relation(f"#aggregate.{stem}", [*columns, (found.value.name, result_kind(aggregate))])
+    kind = "number" if aggregate.target is None else _target_kind(aggregate, aggregate.target, kinds, bench)
+    bench.aggregates.append(
+        AggregateRule(head, bench.origin, head, op, kind, len(groups), inner, outer, span=aggregate.span)
+    )
+    atom = Atom(head, (*groups, found.value), span=aggregate.span)
+    if from_outside or op not in ("count", "sum"):
+        return atom, ()
+    zero = Comparison("=", found.value, Constant(0, result_kind(aggregate)), kind=result_kind(aggregate))
+    return atom, (Negation(outer_atom), zero)
+
+
+def _context(found: _Found, rule: Rule, placed: Sequence[Atom], bench: Bench) -> tuple[tuple[Literal, ...], bool]:
+    """A body that binds the groups, and whether it comes from the rule around the aggregate."""
+    steady = [literal for literal in rule.body if not _recursive(literal, bench)]
+    for body in (steady, [*steady, *placed]):
+        if grounded(body).issuperset(found.groups):
+            return connected(evaluable(body), found.groups), True
+    if grounded(found.aggregate.body).issuperset(found.groups):
+        return found.aggregate.body, False
+    around = rule.body if grounded(rule.body).issuperset(found.groups) else (*rule.body, *placed)
+    return connected(evaluable(around), found.groups), True
+
+
+def _recursive(literal: Literal, bench: Bench) -> bool:
+    return any(isinstance(node, Atom) and node.relation in bench.recursive for node in walk([literal]))
+
+
+def _inner(found: _Found, outer: Atom, name: str, rule: Rule, bench: Bench) -> str:
+    """Declare the relation that is aggregated and leave its rule on the bench."""
+    aggregate = found.aggregate
+    target = () if aggregate.target is None else (aggregate.target,)
+    named = {*found.groups, *(term.name for term in target if isinstance(term, Variable))}
+    witnesses: tuple[str, ...] = ()
+    if aggregate.op not in ("min", "max"):
+        bound = grounded(aggregate.body)
+        own = variables(aggregate.body, aggregates=False)
+        witnesses = tuple(variable for variable in own if variable in bound and variable not in named)
+    columns: list[tuple[str, Kind]] = [(group, bench.kind(group, rule)) for group in found.groups]
+    columns += [("value", _target_kind(aggregate, term, rule.kinds, bench)) for term in target]
+    columns += [(witness, bench.kind(witness, rule)) for witness in witnesses]
+    bench.relation(name, columns)
+    head = Atom(name, (*outer.args, *target, *(Variable(witness) for witness in witnesses)), span=aggregate.span)
+    bench.pending.append(replace(rule, name=name, heads=(head,), body=(outer, *aggregate.body)))
+    return name
+
+
+def _target_kind(aggregate: Aggregate, target: Term, kinds: Mapping[str, Kind], bench: Bench) -> Kind:
+    return aggregate.kind or kind_of(target, Rule(None, (), kinds=kinds), bench)

@@ -1,0 +1,59 @@
+"""The workbench of one user's rule: what its rewrites share.
+
+Names made here start with "#" and are built from the name of the user's rule, so that a rule keeps its auxiliary
+relations when other rules come and go.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tidelog.language.syntax import Column, Kind, RecordType, RelationType, Rule, Variable
+from tidelog.rules.core import AggregateRule, RelationInfo
+
+
+@dataclass
+class Bench:
+    """`recursive` names the relations that depend on a head of the rule and on which a head depends.
+
+    The rewrites leave here what they make besides the rules that they return: `pending` rules, which go through all
+    rewrites themselves, `aggregates`, and the `auxiliary` relations of both.
+    """
+
+    origin: str
+    relations: Mapping[str, RelationType]
+    records: Mapping[str, RecordType]
+    recursive: frozenset[str] = frozenset()
+    pending: list[Rule] = field(default_factory=list)
+    aggregates: list[AggregateRule] = field(default_factory=list)
+    auxiliary: dict[str, RelationInfo] = field(default_factory=dict)
+    kinds: dict[str, Kind] = field(default_factory=dict)
+    _numbers: Counter[str] = field(default_factory=Counter)
+
+    def number(self, stem: str) -> int:
+        """The next number, from 1, of the things called `stem`."""
+        self._numbers[stem] += 1
+        return self._numbers[stem]
+
+    def variable(self, stem: str, kind: Kind) -> Variable:
+        """A variable that occurs nowhere yet."""
+        name = f"#{stem}{self.number('variable ' + stem)}"
+        self.kinds[name] = kind
+        return Variable(name)
+
+    def relation(self, name: str, columns: Iterable[tuple[str, Kind]]) -> str:
+        """Declare the auxiliary relation `name` with these names and kinds of columns."""
+        typed = tuple(Column(column, kind, kind) for column, kind in columns)
+        self.auxiliary[name] = RelationInfo(name, typed, auxiliary=True)
+        return name
+
+    def columns(self, relation: str) -> tuple[Column, ...]:
+        """The columns of a relation, auxiliary or not."""
+        info = self.auxiliary.get(relation)
+        return info.columns if info else self.relations[relation].columns
+
+    def kind(self, name: str, rule: Rule) -> Kind:
+        """The kind of a variable of `rule`."""
+        return self.kinds[name] if name in self.kinds else rule.kinds[name]

@@ -1,0 +1,143 @@
+"""Negation and aggregation through recursion, found and shown as a cycle of the user's own rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tidelog.errors import Problem, ProgramError
+from tidelog.language.syntax import Span
+from tidelog.rules.core import AggregateRule, RelationInfo
+from tidelog.rules.edges import AnyRule, body_of, head_of
+
+
+@dataclass(frozen=True)
+class _Step:
+    """`rule` derives `head` from `body`."""
+
+    rule: AnyRule
+    head: str
+    body: str
+    negative: bool
+
+
+def check_strata(groups: Iterable[list[str]], rules: Sequence[AnyRule], relations: Mapping[str, RelationInfo]) -> None:
+    """Raises ProgramError with one problem for each group of relations that has a negative edge inside."""
+    group_of = {name: index for index, group in enumerate(groups) for name in group}
+    inside: dict[int, list[_Step]] = {}
+    for rule in rules:
+        head = head_of(rule)
+        for body, negative in body_of(rule):
+            if group_of[head] == group_of.get(body):
+                inside.setdefault(group_of[head], []).append(_Step(rule, head, body, negative))
+    problems = []
+    for steps in inside.values():
+        if any(step.negative for step in steps):
+            problems.append(_problem(_merged(_cycle(steps), relations)))
+    if problems:
+        raise ProgramError(*problems)
+
+
+def _cycle(steps: Sequence[_Step]) -> list[_Step]:
+    """A short cycle with a negative step, which comes first; one through the groups of an aggregate only if need be."""
+    through_bodies = [step for step in steps if not _asks_for_groups(step)]
+    for allowed in (through_bodies, steps):
+        by_head: dict[str, list[_Step]] = {}
+        for step in allowed:
+            by_head.setdefault(step.head, []).append(step)
+        returns = ((step, _path(step.body, step.head, by_head)) for step in allowed if step.negative)
+        found = [[step, *path] for step, path in returns if path is not None]
+        if found:
+            return min(found, key=len)
+    raise AssertionError("a strongly connected component has a cycle through each of its edges")
+
+
+def _asks_for_groups(step: _Step) -> bool:
+    return step.body.startswith("#outer.")
+
+
+def _path(start: str, end: str, by_head: Mapping[str, Sequence[_Step]]) -> list[_Step] | None:
+    """A shortest chain of steps from `start` to `end`; empty if they are the same."""
+    came: dict[str, _Step | None] = {start: None}
+    queue = [start]
+    for name in queue:
+        if name == end:
+            break
+        for step in by_head.get(name, ()):
+            if step.body not in came:
+                came[step.body] = step
+                queue.append(step.body)
+    if end not in came:
+        return None
+    path: list[_Step] = []
+    while (last := came[end]) is not None:
+        path.append(last)
+        end = last.head
+    return path[::-1]
+
+
+@dataclass(frozen=True)
+class _Link:
+    """What a user sees of one or more steps: his rule reads `body` to derive `head`, both relations of his own."""
+
+    steps: tuple[_Step, ...]
+
+    @property
+    def head(self) -> str:
+        return self.steps[0].head
+
+    @property
+    def body(self) -> str:
+        return self.steps[-1].body
+
+    @property
+    def origin(self) -> str:
+        return self.steps[0].rule.origin
+
+    @property
+    def aggregate(self) -> AggregateRule | None:
+        return next((step.rule for step in self.steps if isinstance(step.rule, AggregateRule)), None)
+
+    @property
+    def negative(self) -> bool:
+        return any(step.negative for step in self.steps)
+
+    @property
+    def span(self) -> Span | None:
+        return (self.aggregate or self.steps[0].rule).span
+
+    def __str__(self) -> str:
+        if self.aggregate is not None:
+            return f"{self.head} needs the {self.aggregate.op} of {self.body}"
+        return f"{self.head} needs {'no ' if self.negative else ''}{self.body}"
+
+
+def _merged(steps: Sequence[_Step], relations: Mapping[str, RelationInfo]) -> list[_Link]:
+    """The steps as links between the user's relations, a negative one first."""
+    first = next(index for index, step in enumerate(steps) if not relations[step.head].auxiliary)
+    links: list[_Link] = []
+    part: list[_Step] = []
+    for step in (*steps[first:], *steps[:first]):
+        part.append(step)
+        if not relations[step.body].auxiliary:
+            links.append(_Link(tuple(part)))
+            part = []
+    negative = next(index for index, link in enumerate(links) if link.negative)
+    return links[negative:] + links[:negative]
+
+
+def _problem(links: Sequence[_Link]) -> Problem:
+    first = links[0]
+    notes = tuple((link.span, f"rule {link.origin}: {link}") for link in links[1:] if link.span is not None)
+    chain = ", ".join(map(str, links))
+    if first.aggregate is None:
+        code, what = "E0301", f"{first.head} depends on its own negation"
+    elif any(_asks_for_groups(step) for step in first.steps):
+        code, what = "E0303", f"the groups of an aggregate of {first.head} come from {first.body} itself"
+        chain = ", ".join([f"rule {first.origin} asks {first.body} for the groups", *map(str, links[1:])])
+    else:
+        code, what = "E0302", f"{first.head} depends on an aggregate of itself"
+    hint = f"break the cycle: what is {'negated' if code == 'E0301' else 'aggregated'} must not depend on {first.head}"
+    if code == "E0303":
+        hint = "bind the variables that the aggregate shares with the rule inside of the aggregate"
+    return Problem(code, f"{what}, in rule {first.origin}: {chain}", first.span, notes, hint)

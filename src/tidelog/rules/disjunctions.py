@@ -1,0 +1,89 @@
+"""A body with alternatives is several bodies: disjunctive normal form.
+
+`true` disappears, and what contains `false` goes. Where the form would explode, each disjunction becomes an auxiliary
+relation instead, so that the number of rules stays in proportion to the text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from math import prod
+
+from tidelog.errors import Problem, ProgramError
+from tidelog.language.syntax import Atom, Disjunction, Literal, Rule, Truth, Variable
+from tidelog.rules.bench import Bench
+from tidelog.rules.grounding import evaluable, grounded
+from tidelog.rules.trees import Node, variables
+
+MOST_ALTERNATIVES = 1_000
+
+
+def disjunctions(rule: Rule, bench: Bench) -> tuple[Rule, ...]:
+    """One rule for each alternative of the body. Aggregates keep theirs until their bodies are rules themselves."""
+    if _size(rule.body) > MOST_ALTERNATIVES:
+        rule = _outsourced(rule, bench)
+    return tuple(replace(rule, body=body) for body in _alternatives(rule.body))
+
+
+def _size(body: tuple[Literal, ...]) -> int:
+    """The number of alternatives of a conjunction."""
+    return prod(
+        sum(_size(alternative) for alternative in literal.alternatives)
+        for literal in body
+        if isinstance(literal, Disjunction)
+    )
+
+
+def _alternatives(body: tuple[Literal, ...]) -> list[tuple[Literal, ...]]:
+    choices: list[list[tuple[Literal, ...]]] = []
+    for literal in body:
+        match literal:
+            case Truth(value=value):
+                choices.append([()] if value else [])
+            case Disjunction(alternatives=alternatives):
+                choices.append([flat for alternative in alternatives for flat in _alternatives(alternative)])
+            case _:
+                choices.append([(literal,)])
+    return [tuple(literal for part in choice for literal in part) for choice in product(*choices)]
+
+
+def _outsourced(rule: Rule, bench: Bench) -> Rule:
+    """The rule with each disjunction replaced by an atom of an auxiliary relation over the variables that it shares."""
+    body = list(rule.body)
+    waiting = [literal for literal in body if isinstance(literal, Disjunction)]
+    while waiting:
+        for literal in waiting:
+            atom = _relation_for(literal, [other for other in body if other is not literal], rule, bench)
+            if atom is not None:
+                break
+        else:
+            message = f"rule {bench.origin} has more than {MOST_ALTERNATIVES:,} combinations of alternatives"
+            hint = "give each disjunction a relation of its own"
+            raise ProgramError(Problem("E0304", message, rule.span, hint=hint))
+        waiting = [other for other in waiting if other is not literal]
+        body = [atom if other is literal else other for other in body]
+    return replace(rule, body=tuple(body))
+
+
+def _relation_for(literal: Disjunction, rest: list[Literal], rule: Rule, bench: Bench) -> Atom | None:
+    """The atom that stands for `literal`, its rules left on the bench; None if they would not be safe yet."""
+    shared = _shared([literal], [*rule.heads, *rest])
+    context: tuple[Literal, ...] = ()
+    if not all(grounded(alternative).issuperset(shared) for alternative in literal.alternatives):
+        context = evaluable([other for other in rest if not isinstance(other, Disjunction)])
+        if not all(grounded([*context, *alternative]).issuperset(shared) for alternative in literal.alternatives):
+            return None
+    name = f"#either.{bench.origin}.{bench.number('either')}"
+    bench.relation(name, [(variable, bench.kind(variable, rule)) for variable in shared])
+    atom = Atom(name, tuple(Variable(variable) for variable in shared), span=literal.span)
+    for alternative in literal.alternatives:
+        bench.pending.append(replace(rule, name=name, heads=(atom,), body=(*context, *alternative)))
+    return atom
+
+
+def _shared(one: list[Node], other: list[Node]) -> tuple[str, ...]:
+    """The variables of `one` that occur in `other`; one that is local to an aggregate on both sides is not shared."""
+    outside, inside = set(variables(other, aggregates=False)), set(variables(other))
+    open_here = set(variables(one, aggregates=False))
+    return tuple(name for name in variables(one) if name in outside or (name in inside and name in open_here))

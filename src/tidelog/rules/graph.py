@@ -1,0 +1,78 @@
+"""The rule graph and its hyper-nodes, as in *ZodiacEdge* (Algorithm 1).
+
+A rule r1 leads to a rule r2 when the head of r1 occurs in the body of r2, negatively when it occurs there negated or
+under an aggregate. Strongly connected components of it are the paper's hyper-nodes (`rule_components`). The engine's
+hyper-nodes are coarser: rules with the same head are in one node together with their relation, so that a relation is
+derived in one place; they are the components of the graph of relations.
+
+Both graphs have one node per relation between the rules, so that their size stays in proportion to the program.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+
+from tidelog.rules.components import components
+from tidelog.rules.core import HyperNode, RelationInfo
+from tidelog.rules.cycles import check_strata
+from tidelog.rules.edges import AnyRule, body_of, head_of
+
+
+def hyper_nodes(rules: Sequence[AnyRule], relations: Mapping[str, RelationInfo]) -> tuple[HyperNode, ...]:
+    """The hyper-nodes of a program, each behind those that it reads; among the possible orders the one that is nearest
+    to the order of the rules. Raises ProgramError where a cycle has a negative edge.
+    """
+    by_head: dict[str, list[AnyRule]] = {}
+    for rule in rules:
+        by_head.setdefault(head_of(rule), []).append(rule)
+    reads = {head: dict.fromkeys(name for rule in own for name, _ in body_of(rule)) for head, own in by_head.items()}
+    groups = [group for group in components(reads) if group[0] in by_head]
+    check_strata(groups, rules, relations)
+    position = {id(rule): index for index, rule in enumerate(rules)}
+    nodes = []
+    for group in groups:
+        own = sorted((rule for name in group for rule in by_head[name]), key=lambda rule: position[id(rule)])
+        names = tuple(dict.fromkeys(head_of(rule) for rule in own))
+        recursive = len(group) > 1 or group[0] in reads[group[0]]
+        nodes.append(HyperNode(names, tuple(own), recursive))
+    nodes.sort(key=lambda node: position[id(node.rules[0])])
+    return tuple(nodes[index] for index in _in_order(node_reads(nodes)))
+
+
+def node_reads(nodes: Sequence[HyperNode]) -> list[set[int]]:
+    """For each hyper-node the positions of the others that it reads."""
+    owner = {name: index for index, node in enumerate(nodes) for name in node.relations}
+    return [
+        {owner[name] for rule in node.rules for name, _ in body_of(rule) if name in owner} - {index}
+        for index, node in enumerate(nodes)
+    ]
+
+
+def rule_components(rules: Sequence[AnyRule]) -> tuple[tuple[AnyRule, ...], ...]:
+    """The paper's hyper-nodes: strongly connected components of the rules themselves, in an order of evaluation."""
+    successors: dict[int | str, list[int | str]] = {}
+    for index, rule in enumerate(rules):
+        successors[index] = list(dict.fromkeys(name for name, _ in body_of(rule)))
+        successors.setdefault(head_of(rule), []).append(index)
+    found = (sorted(node for node in group if isinstance(node, int)) for group in components(successors))
+    return tuple(tuple(rules[index] for index in group) for group in found if group)
+
+
+def _in_order(reads: Sequence[set[int]]) -> list[int]:
+    """The positions such that each comes behind those that it reads, smaller ones first where that leaves a choice."""
+    missing = [len(needed) for needed in reads]
+    readers: list[list[int]] = [[] for _ in reads]
+    for index, needed in enumerate(reads):
+        for each in needed:
+            readers[each].append(index)
+    ready = [index for index, count in enumerate(missing) if count == 0]
+    order = []
+    while ready:
+        index = heapq.heappop(ready)
+        order.append(index)
+        for reader in readers[index]:
+            missing[reader] -= 1
+            if missing[reader] == 0:
+                heapq.heappush(ready, reader)
+    return order

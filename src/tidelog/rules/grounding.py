@@ -1,0 +1,82 @@
+"""What a body binds: which variables get a value from it, and which literals can be evaluated.
+
+The same definition as the checker's, for rules that have passed it; here it decides what an auxiliary rule stands on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from tidelog.language.syntax import Atom, Cast, Comparison, Disjunction, Literal, Record, Term, Truth, Variable
+from tidelog.rules.trees import variables
+
+
+def grounded(body: Iterable[Literal], given: Iterable[str] = ()) -> set[str]:
+    """The variables that have a value once `body` holds, `given` included; aggregates are taken to have theirs."""
+    literals = tuple(body)
+    bound = set(given)
+    size = -1
+    while len(bound) > size:
+        size = len(bound)
+        for literal in literals:
+            bound.update(_bound_by(literal, bound))
+    return bound
+
+
+def _bound_by(literal: Literal, bound: set[str]) -> Iterator[str]:
+    match literal:
+        case Atom(args=args):
+            for arg in args:
+                yield from pattern_variables(arg)
+        case Comparison(op="=", left=left, right=right):
+            yield from _equal(left, right, bound)
+        case Disjunction(alternatives=alternatives):
+            possible = [part for part in alternatives if Truth(False) not in part]
+            if possible:
+                yield from set.intersection(*(grounded(part, bound) for part in possible))
+
+
+def _equal(left: Term, right: Term, bound: set[str]) -> Iterator[str]:
+    if isinstance(left, Record) and isinstance(right, Record) and left.fields and right.fields:
+        for one, other in zip(left.fields, right.fields, strict=True):
+            yield from _equal(one, other, bound)
+        return
+    for target, source in ((left, right), (right, left)):
+        if bound.issuperset(variables([source], aggregates=False)):
+            yield from pattern_variables(target)
+
+
+def pattern_variables(term: Term) -> Iterator[str]:
+    """The variables that get a value when the value of `term` is known: those at the top, in records and in casts."""
+    stack = [term]
+    while stack:
+        match stack.pop():
+            case Variable(name=name):
+                yield name
+            case Record(fields=fields) if fields:
+                stack.extend(reversed(fields))
+            case Cast(term=inner):
+                stack.append(inner)
+
+
+def evaluable(body: Sequence[Literal]) -> tuple[Literal, ...]:
+    """The largest part of `body` that binds every variable of its own."""
+    kept = tuple(body)
+    while True:
+        bound = grounded(kept)
+        fitting = tuple(literal for literal in kept if bound.issuperset(variables([literal], aggregates=False)))
+        if len(fitting) == len(kept):
+            return kept
+        kept = fitting
+
+
+def connected(body: Sequence[Literal], names: Collection[str]) -> tuple[Literal, ...]:
+    """The literals of `body` that are linked to `names` through shared variables."""
+    reached = set(names)
+    rest = {index: set(variables([literal])) for index, literal in enumerate(body)}
+    kept: set[int] = set()
+    while near := [index for index, own in rest.items() if own & reached]:
+        kept.update(near)
+        for index in near:
+            reached |= rest.pop(index)
+    return tuple(literal for index, literal in enumerate(body) if index in kept)

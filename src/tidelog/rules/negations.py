@@ -1,0 +1,49 @@
+"""A negated atom may ask for records of some shape, `!a([x, _])`; "for no value" then needs a relation of its own.
+
+Every other negated atom stays: its `_` are columns, over which an engine can look for any value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tidelog.language.syntax import Anonymous, Atom, Cast, Comparison, Literal, Negation, Record, Rule, Term, Variable
+from tidelog.rules.bench import Bench
+from tidelog.rules.kinds import kind_of
+from tidelog.rules.trees import is_simple, rebuild_atom, variables, walk
+
+
+def negations(rule: Rule, bench: Bench) -> tuple[Rule, ...]:
+    """The rule with each `!a([x, _])` replaced by `!#matching(x)` where `#matching(x) :- a([x, _])`."""
+    body: list[Literal] = []
+    for literal in rule.body:
+        if isinstance(literal, Negation) and any(_has_hole(arg) for arg in literal.atom.args):
+            body += _matching(literal, rule, bench)
+        else:
+            body.append(literal)
+    return (replace(rule, body=tuple(body)),)
+
+
+def _has_hole(term: Term) -> bool:
+    return not isinstance(term, Anonymous) and any(isinstance(part, Anonymous) for part in walk([term]))
+
+
+def _matching(negation: Negation, rule: Rule, bench: Bench) -> list[Literal]:
+    computed: list[Literal] = []
+
+    def lift(term: Term) -> Term | None:
+        """Values that are computed come from outside of the negation."""
+        if is_simple(term) or isinstance(term, Record | Cast | Anonymous):
+            return None
+        kind = kind_of(term, rule, bench)
+        variable = bench.variable("value", kind)
+        computed.append(Comparison("=", variable, term, kind=kind, span=negation.span))
+        return variable
+
+    atom = rebuild_atom(negation.atom, lift)
+    names = variables([atom])
+    name = f"#matching.{bench.origin}.{bench.number('matching')}"
+    bench.relation(name, [(variable, bench.kind(variable, rule)) for variable in names])
+    head = Atom(name, tuple(Variable(variable) for variable in names), span=negation.span)
+    bench.pending.append(replace(rule, name=name, heads=(head,), body=(atom,)))
+    return [*computed, replace(negation, atom=head)]

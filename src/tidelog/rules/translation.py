@@ -1,0 +1,113 @@
+"""A flat rule of the syntax tree, in the words of the core language.
+
+What is left to decide is which way records and casts are read: `r = [x, y]` takes `r` apart where the rest of the body
+binds `r`, and builds it otherwise.
+"""
+
+from __future__ import annotations
+
+from tidelog.errors import InternalError, Problem
+from tidelog.language import syntax
+from tidelog.rules import core
+from tidelog.rules.bench import Bench
+
+
+def translation(rule: syntax.Rule, bench: Bench) -> core.Rule:
+    """The core rule for a flat rule with one head. Its name is not unique yet."""
+    words = _Words(rule, bench)
+    (head,) = rule.heads
+    body = [words.literal(literal) for literal in rule.body]
+    return core.Rule(rule.name or bench.origin, bench.origin, words.atom(head), _directed(body), rule.span)
+
+
+class _Words:
+    """Translates the terms and literals of one rule."""
+
+    def __init__(self, rule: syntax.Rule, bench: Bench) -> None:
+        self.rule = rule
+        self.bench = bench
+
+    def literal(self, literal: syntax.Literal) -> core.Literal:
+        match literal:
+            case syntax.Atom():
+                return self.atom(literal)
+            case syntax.Negation(atom=atom):
+                return self.atom(atom, negated=True)
+            case syntax.Comparison(op="=", left=left, right=syntax.Functor(name=name, args=args, kind=kind)) if kind:
+                return core.Computation(self.value(left), name, kind, tuple(self.value(arg) for arg in args))
+            case syntax.Comparison(op="=", left=left, right=syntax.Record(fields=fields, kind=kind)) if fields and kind:
+                return core.Pack(self.value(left), kind, tuple(self.value(field) for field in fields))
+            case syntax.Comparison(op="=", left=left, right=syntax.Cast(term=term)):
+                source = self.value(term)
+                return core.Computation(self.value(left), "as", source.kind, (source,))
+            case syntax.Comparison(op=op, left=left, right=right):
+                first, second = self.value(left), self.value(right)
+                return core.Comparison(op, literal.kind or first.kind, first, second)
+        raise self._unexpected(literal)
+
+    def atom(self, atom: syntax.Atom, *, negated: bool = False) -> core.Atom:
+        columns = self.bench.columns(atom.relation)
+        values = (self.value(arg, column.kind) for arg, column in zip(atom.args, columns, strict=True))
+        return core.Atom(atom.relation, tuple(values), negated)
+
+    def value(self, term: syntax.Term, kind: syntax.Kind | None = None) -> core.Value:
+        """`kind` is that of the column, for `_`."""
+        match term:
+            case syntax.Variable(name=name):
+                return core.Variable(name, self.bench.kind(name, self.rule))
+            case syntax.Anonymous() if kind:
+                return core.Variable(self.bench.variable("_", kind).name, kind)
+            case syntax.Constant(value=value, kind=own) if own or kind:
+                own = own or kind or ""
+                return core.Constant(float(value) if own == "float" else value, own)
+            case syntax.Record(fields=None, kind=own) if own or kind:
+                return core.Constant(None, own or kind or "")
+        raise self._unexpected(term)
+
+    def _unexpected(self, node: object) -> InternalError:
+        return InternalError(Problem("E0901", f"rule {self.bench.origin} is not flat or not checked: {node!r}"))
+
+
+def _directed(body: list[core.Literal]) -> tuple[core.Literal, ...]:
+    """The body with each record and cast read in the direction in which it can be evaluated."""
+    bound: set[core.Value] = set()
+    for literal in body:
+        if isinstance(literal, core.Atom) and not literal.negated:
+            bound.update(literal.args)
+    waiting = {index: literal for index, literal in enumerate(body) if not isinstance(literal, core.Atom)}
+    directed = list(body)
+    progress = True
+    while progress and waiting:
+        progress = False
+        for index, literal in list(waiting.items()):
+            binding = _evaluated(literal, bound)
+            if binding is not None:
+                directed[index], values = binding
+                bound.update(values)
+                del waiting[index]
+                progress = True
+    return tuple(directed)
+
+
+def _evaluated(literal: core.Literal, bound: set[core.Value]) -> tuple[core.Literal, tuple[core.Value, ...]] | None:
+    """The literal as it can be evaluated once `bound` is bound, and what it binds; None if it has to wait."""
+
+    def known(*values: core.Value) -> bool:
+        return all(isinstance(value, core.Constant) or value in bound for value in values)
+
+    match literal:
+        case core.Pack(target=target, kind=kind, args=args):
+            if known(target):
+                return core.Unpack(target, kind, args), args
+            if known(*args):
+                return literal, (target,)
+        case core.Computation(target=target, functor="as", args=(source,)):
+            if known(source):
+                return literal, (target,)
+            if known(target):
+                return core.Computation(source, "as", target.kind, (target,)), (source,)
+        case core.Computation(target=target, args=args) if known(*args):
+            return literal, (target,)
+        case core.Comparison(op="=", left=left, right=right) if known(left) or known(right):
+            return literal, (left, right)
+    return None
