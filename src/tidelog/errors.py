@@ -55,6 +55,10 @@ CODES: dict[str, str] = {
     # E06xx usage
     "E0601": "no such relation",
     "E0602": "the database is closed",
+    "E0650": "the command line cannot use a file",
+    "E0651": "the folder of facts is none",
+    "E0652": "the folder of outputs is none",
+    "E0653": "out of memory",
     # E07xx machine
     "E0701": "PySpark is missing or too old",
     "E0702": "there is no Java runtime that Spark can use",

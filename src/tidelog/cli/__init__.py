@@ -1,0 +1,15 @@
+"""The command line: one file per command, each with `add` (its arguments) and `execute` (what it does).
+
+    entry       the parser, and what becomes of errors: exit codes, messages, JSON
+    run         tidelog run PROG.dl -F FACTS -D OUT
+    check       tidelog check PROG.dl
+    graph       tidelog graph PROG.dl -o FILE.svg   (drawn by `picture`)
+    demo        tidelog demo
+    report      tables for --stats, JSON for --json
+
+Command modules import the engine inside `execute`, so that `tidelog --help` answers at once.
+"""
+
+from tidelog.cli.entry import main
+
+__all__ = ["main"]

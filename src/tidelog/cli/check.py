@@ -1,0 +1,44 @@
+"""`tidelog check PROG.dl`: every error and warning of a program, without running it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tidelog.language.syntax import CheckedProgram
+
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+def add(commands: Commands) -> None:
+    """Add the command `check` to the parser."""
+    command = commands.add_parser("check", help="show all errors of a program", description=__doc__, allow_abbrev=False)
+    command.add_argument("program", metavar="PROG.dl", type=Path)
+    command.add_argument("--json", action="store_true", help="print the result, or the errors, as JSON")
+    command.set_defaults(execute=execute)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Read and check the program, and say how much there is in it."""
+    from tidelog.cli.report import print_json
+    from tidelog.language import check, read
+    from tidelog.rules import compile_program
+
+    checked = check(read(arguments.program))
+    compile_program(checked)  # negation or aggregation through recursion shows here
+    if arguments.json:
+        print_json({"ok": True, "program": str(arguments.program), **_contents(checked)})
+    else:
+        counted = ", ".join(f"{_count(number, word)}" for word, number in _contents(checked).items())
+        print(f"{arguments.program}: no errors ({counted})")
+    return 0
+
+
+def _contents(checked: CheckedProgram) -> dict[str, Any]:
+    return {"relations": len(checked.relations), "rules": len(checked.rules), "facts": len(checked.facts)}
+
+
+def _count(number: int, plural: str) -> str:
+    return f"{number} {plural.removesuffix('s') if number == 1 else plural}"

@@ -1,0 +1,105 @@
+"""The parser of the command line, and what becomes of errors.
+
+Exit codes: 0 done, 1 the program or the data is wrong, 2 wrong usage, 3 out of a limit, 130 interrupted. Errors go to
+standard error, or with `--json` to standard output as JSON. Nobody sees a traceback, unless TIDELOG_DEBUG=1 asks for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from tidelog.cli import check, demo, graph, run
+from tidelog.errors import InternalError, LimitError, Problem, TidelogError, UsageError
+
+DONE, WRONG_INPUT, WRONG_USAGE, OUT_OF_LIMIT, INTERRUPTED = 0, 1, 2, 3, 130
+
+REPORT_HINT = (
+    "this is a fault of tidelog: please report it, with the program and the output of the same command "
+    "under TIDELOG_DEBUG=1"
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line `arguments` (those of the process when None) and return the exit code."""
+    parsed: argparse.Namespace | None = None
+    try:
+        parsed = parser().parse_args(arguments)
+        status: int = parsed.execute(parsed)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # The reader of our output has seen enough (`| head`). Python would complain when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except KeyboardInterrupt:
+        print("tidelog: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except Exception as error:
+        if os.environ.get("TIDELOG_DEBUG") == "1":
+            raise
+        return _fail(_as_tidelog_error(error), as_json=getattr(parsed, "json", False))
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of all commands; `execute` of its result is the command's function."""
+    top = argparse.ArgumentParser(
+        prog="tidelog",
+        description="Datalog whose views follow facts and rules.",
+        epilog="Exit codes: 0 done, 1 the program or the data is wrong, 2 wrong usage, 3 out of a limit, 130 interrupted.",
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action=_Version)
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in (run, check, graph, demo):
+        command.add(commands)
+    return top
+
+
+class _Version(argparse.Action):
+    """`--version`: looking the version up takes time, so that it is done only when asked for."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str) -> None:
+        super().__init__(option_strings, dest=argparse.SUPPRESS, nargs=0, help="show the version and exit")
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        print(f"tidelog {version('tidelog')}")
+        parser.exit()
+
+
+def _as_tidelog_error(error: Exception) -> TidelogError:
+    """What the user is told about `error`: itself, or that the machine or tidelog has failed."""
+    if isinstance(error, TidelogError):
+        return error
+    if isinstance(error, MemoryError):
+        return LimitError(Problem("E0653", "the machine has run out of memory", hint="set --max-rows to stop earlier"))
+    if isinstance(error, OSError) and error.filename is not None:
+        return UsageError(
+            Problem("E0650", f"cannot use this file: {error.strerror or error}", place=os.fsdecode(error.filename))
+        )
+    return InternalError(Problem("E0901", f"{type(error).__name__}: {error}", hint=REPORT_HINT))
+
+
+def _fail(error: TidelogError, *, as_json: bool) -> int:
+    """Report `error` and return its exit code."""
+    status = _exit_code(error)
+    sys.stdout.flush()
+    if as_json:
+        from tidelog.cli.report import failure, print_json
+
+        print_json(failure(error, status))
+    else:
+        print(error, file=sys.stderr)
+    return status
+
+
+def _exit_code(error: TidelogError) -> int:
+    if isinstance(error, LimitError):
+        return OUT_OF_LIMIT
+    if isinstance(error, UsageError):
+        return WRONG_USAGE
+    return WRONG_INPUT

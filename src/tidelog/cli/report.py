@@ -1,0 +1,77 @@
+"""What the commands print about a run: aligned tables for people, JSON for programs (see docs/reference/cli.md)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tidelog.errors import Problem, TidelogError, locate
+
+
+def print_json(document: Mapping[str, Any]) -> None:
+    """Print `document` as JSON; numbers that JSON lacks (NaN, infinities) become strings."""
+    json.dump(_plain(document), sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
+    print()
+
+
+def failure(error: TidelogError, status: int) -> dict[str, Any]:
+    """The document that `--json` prints for `error`, with the exit code `status`."""
+    return {"ok": False, "exit": status, "errors": [problem_as_json(problem) for problem in error.problems]}
+
+
+def problem_as_json(problem: Problem) -> dict[str, Any]:
+    """`problem` with `file`, `line` and `column` (from 1) where it stands in a program, else with `place`."""
+    document: dict[str, Any] = {"code": problem.code, "severity": problem.severity, "message": problem.message}
+    if problem.span is not None:
+        document |= _position(problem.span)
+    document["place"] = problem.place
+    document["hint"] = problem.hint
+    document["notes"] = [{"message": label, **_position(span)} for span, label in problem.notes]
+    return document
+
+
+def _position(span: Any) -> dict[str, Any]:
+    line, column = locate(span)
+    return {"file": span.source.name, "line": line, "column": column, "length": span.end - span.start}
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """`rows` under `header`, columns aligned: numbers to the right, everything else to the left."""
+    if not rows:
+        return "  ".join(header)
+    cells = [[_cell(value) for value in row] for row in rows]
+    widths = [max(len(header[i]), *(len(row[i]) for row in cells)) for i in range(len(header))]
+    right = [all(isinstance(row[i], int | float) for row in rows) for i in range(len(header))]
+
+    def line(texts: Sequence[str]) -> str:
+        aligned = (t.rjust(w) if r else t.ljust(w) for t, w, r in zip(texts, widths, right, strict=True))
+        return "  ".join(aligned).rstrip()
+
+    return "\n".join([line(header), line(["-" * width for width in widths]), *map(line, cells)])
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool) or value is None:
+        return str(value).lower()
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    if isinstance(value, tuple | list):
+        return " ".join(str(part) for part in value)
+    return str(value)
+
+
+def _plain(value: Any) -> Any:
+    """`value` in terms that JSON has."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return str(value)
+    if isinstance(value, str | int | float | bool) or value is None:
+        return value
+    return str(value)

@@ -1,0 +1,59 @@
+"""`tidelog check`: every error of a program, without running it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Run
+
+WRONG = """\
+.decl a(x: number)
+.decl b(x: number)
+a(y) :- b(x).
+a(1, 2).
+"""
+
+
+def test_a_program_without_errors(closure: Path, tidelog: Run) -> None:
+    outcome = tidelog("check", "closure.dl")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out == "closure.dl: no errors (2 relations, 2 rules, 0 facts)\n"
+
+
+def test_facts_are_not_needed(closure: Path, tidelog: Run) -> None:
+    (closure / "e.facts").unlink()
+    assert tidelog("check", "closure.dl").code == 0
+
+
+def test_all_errors_are_shown(folder: Path, tidelog: Run) -> None:
+    (folder / "p.dl").write_text(WRONG)
+    outcome = tidelog("check", "p.dl")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert [line for line in outcome.err.splitlines() if line.startswith("p.dl:3:3: error[E02")]
+    assert [line for line in outcome.err.splitlines() if line.startswith("p.dl:4:1: error[E02")]
+
+
+def test_negation_through_recursion_is_an_error(folder: Path, tidelog: Run) -> None:
+    (folder / "p.dl").write_text(".decl a(x: number)\n.decl b(x: number)\na(x) :- b(x), !a(x).\n")
+    outcome = tidelog("check", "p.dl")
+    assert outcome.code == 1
+    assert "error[E03" in outcome.err
+
+
+def test_json(closure: Path, tidelog: Run) -> None:
+    document = json.loads(tidelog("check", "closure.dl", "--json").out)
+    assert document == {"ok": True, "program": "closure.dl", "relations": 2, "rules": 2, "facts": 0}
+
+
+def test_errors_as_json(folder: Path, tidelog: Run) -> None:
+    (folder / "p.dl").write_text(WRONG)
+    outcome = tidelog("check", "p.dl", "--json")
+    assert (outcome.code, outcome.err) == (1, "")
+    document = json.loads(outcome.out)
+    assert (document["ok"], document["exit"]) == (False, 1)
+    places = [(error["file"], error["line"], error["column"]) for error in document["errors"]]
+    assert places == [("p.dl", 3, 3), ("p.dl", 4, 1)]
+    assert set(document["errors"][0]) == {
+        "code", "severity", "message", "file", "line", "column", "length", "place", "hint", "notes",
+    }  # fmt: skip

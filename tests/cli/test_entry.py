@@ -1,0 +1,104 @@
+"""What all commands share: usage, version, interruptions, closed pipes, faults of our own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+from tidelog.cli import check, graph
+
+LARGE = ".decl n(x: number)\n.output n\nn(x) :- x = range(0, 200000).\n"
+
+
+def test_version(tidelog: Run) -> None:
+    assert tidelog("--version").out == f"tidelog {version('tidelog')}\n"
+
+
+def test_help_names_every_command(tidelog: Run) -> None:
+    outcome = tidelog("--help")
+    assert outcome.code == 0
+    for command in ("run", "check", "graph", "demo"):
+        assert f"\n    {command} " in outcome.out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("fly",), ("run",), ("check", "a.dl", "b.dl"), ("run", "a.dl", "--timeout", "-1"), ("run", "a.dl", "--max-rows", "x")],
+)
+def test_wrong_usage(tidelog: Run, arguments: tuple[str, ...]) -> None:
+    outcome = tidelog(*arguments)
+    assert outcome.code == 2
+    assert outcome.err.startswith("usage: tidelog")
+
+
+def test_closed_pipe_is_no_error(folder: Path) -> None:
+    (folder / "p.dl").write_text(LARGE)
+    with subprocess.Popen(
+        [sys.executable, "-m", "tidelog", "run", "p.dl", "-D", "-"],
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "---------------\n"
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait() == 0
+
+
+def test_interruption_leaves_no_output(folder: Path) -> None:
+    (folder / "p.dl").write_text(".decl n(x: number)\n.output n\nn(0).\nn((x + 1) % 1000000000000) :- n(x).\n")
+    script = (
+        "import os, signal, sys, threading, tidelog.database\n"
+        "from tidelog.cli import main\n"
+        "commit = tidelog.database.Database.commit\n"
+        "def interrupted(db):\n"
+        "    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "    return commit(db)\n"
+        "tidelog.database.Database.commit = interrupted\n"
+        "sys.exit(main(['run', 'p.dl', '-D', 'out']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "tidelog: interrupted\n")
+    assert not (folder / "out").exists()
+
+
+def test_interruption_during_start_up(tidelog: Run, closure: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(arguments: object) -> int:
+        os.kill(os.getpid(), signal.SIGINT)
+        return 0
+
+    monkeypatch.setattr(check, "execute", interrupt)
+    outcome = tidelog("check", "closure.dl")
+    assert (outcome.code, outcome.err) == (130, "tidelog: interrupted\n")
+
+
+def test_a_fault_of_our_own_asks_for_a_report(tidelog: Run, closure: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(arguments: object) -> int:
+        raise KeyError("lost")
+
+    monkeypatch.setattr(graph, "execute", fail)
+    outcome = tidelog("graph", "closure.dl", "-o", "g.svg")
+    assert outcome.code == 1
+    assert outcome.err.splitlines()[0] == "error[E0901]: KeyError: 'lost'"
+    assert "report" in outcome.err
+    assert "Traceback" not in outcome.err
+    monkeypatch.setenv("TIDELOG_DEBUG", "1")
+    with pytest.raises(KeyError):
+        tidelog("graph", "closure.dl", "-o", "g.svg")
+
+
+def test_out_of_memory_is_a_limit(tidelog: Run, closure: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(arguments: object) -> int:
+        raise MemoryError
+
+    monkeypatch.setattr(check, "execute", fail)
+    outcome = tidelog("check", "closure.dl")
+    assert outcome.code == 3
+    assert outcome.err.startswith("error[E0653]: the machine has run out of memory")

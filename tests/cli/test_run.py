@@ -1,0 +1,158 @@
+"""`tidelog run`: what is read, what is written, and what becomes of mistakes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Run
+
+
+def test_reads_facts_and_writes_outputs(closure: Path, process: Run) -> None:
+    outcome = process("run", "closure.dl", "-F", ".", "-D", "out")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
+    assert sorted((closure / "out/t.csv").read_text().splitlines()) == ["1\t2", "1\t3", "2\t3"]
+    assert [file.name for file in (closure / "out").iterdir()] == ["t.csv"]
+
+
+def test_folders_are_the_current_one_by_default(closure: Path, tidelog: Run) -> None:
+    assert tidelog("run", "closure.dl").code == 0
+    assert sorted((closure / "t.csv").read_text().splitlines()) == ["1\t2", "1\t3", "2\t3"]
+
+
+def test_dash_prints_the_outputs_as_souffle_does(closure: Path, tidelog: Run) -> None:
+    outcome = tidelog("run", "closure.dl", "-D", "-")
+    assert outcome.out == "---------------\nt\n===============\n1\t2\n1\t3\n2\t3\n===============\n"
+    assert not (closure / "t.csv").exists()
+
+
+def test_sizes_are_printed(folder: Path, tidelog: Run) -> None:
+    (folder / "p.dl").write_text(".decl a(x: number)\na(1). a(2).\n.printsize a\n.decl b(x: number)\n.printsize b\n")
+    assert tidelog("run", "p.dl").out == "a\t2\nb\t0\n"
+
+
+def test_a_relation_without_input_is_not_read(folder: Path, tidelog: Run) -> None:
+    (folder / "e.facts").write_text("1\n")
+    (folder / "p.dl").write_text(".decl e(x: number)\n.printsize e\n")
+    assert tidelog("run", "p.dl").out == "e\t0\n"
+
+
+def test_options_of_directives(folder: Path, tidelog: Run) -> None:
+    (folder / "people.csv").write_text('name,age\nann,"30"\n"b, c",40\n')
+    (folder / "p.dl").write_text(
+        """
+        .decl person(name: symbol, age: number)
+        .input person(filename="people.csv", rfc4180=true, headers=true)
+        .decl old(name: symbol)
+        .output old(filename="old.txt.gz", compress=true)
+        old(n) :- person(n, a), a > 35.
+        """
+    )
+    assert tidelog("run", "p.dl", "-D", "out").code == 0
+    with gzip.open(folder / "out/old.txt.gz", "rt") as stream:
+        assert stream.read() == "b, c\n"
+
+
+def test_json(closure: Path, tidelog: Run) -> None:
+    outcome = tidelog("run", "closure.dl", "-D", "-", "--json")
+    document = json.loads(outcome.out)
+    assert document.pop("seconds") > 0
+    assert document == {
+        "ok": True,
+        "program": "closure.dl",
+        "outputs": {"t": {"rows": 3, "columns": ["x", "y"], "file": None, "tuples": [[1, 2], [1, 3], [2, 3]]}},
+        "sizes": {},
+    }
+
+
+def test_json_of_files(closure: Path, tidelog: Run) -> None:
+    document = json.loads(tidelog("run", "closure.dl", "-D", "out", "--json").out)
+    assert document["outputs"] == {"t": {"rows": 3, "columns": ["x", "y"], "file": "out/t.csv"}}
+
+
+def test_json_has_special_values_as_text(folder: Path, tidelog: Run) -> None:
+    (folder / "p.dl").write_text(
+        ".type P = [a: number, p: P]\n.decl a(x: float, p: P, u: unsigned)\n.output a\n"
+        'a(to_float("inf"), [1, [2, nil]], 18446744073709551615) :- true.\n'
+    )
+    document = json.loads(tidelog("run", "p.dl", "-D", "-", "--json").out)
+    assert document["outputs"]["a"]["tuples"] == [["inf", [1, [2, None]], 18446744073709551615]]
+
+
+def test_stats_name_the_rules_and_sizes(closure: Path, tidelog: Run) -> None:
+    outcome = tidelog("run", "closure.dl", "--stats")
+    assert outcome.out == ""
+    lines = outcome.err.splitlines()
+    assert lines[0].split() == ["rules", "strategy", "reason", "seconds", "impact"]
+    assert lines[2].startswith("r1 r2  bootstrap")
+    assert any(line.split()[:2] == ["t", "3"] for line in lines)
+
+
+def test_stats_as_json(closure: Path, tidelog: Run) -> None:
+    stats = json.loads(tidelog("run", "closure.dl", "--stats", "--json").out)["stats"]
+    assert (stats["report"]["bootstraps"], stats["report"]["updates"]) == (1, 0)
+    assert stats["report"]["nodes"][0]["rules"] == ["r1", "r2"]
+
+
+def test_missing_program(tidelog: Run) -> None:
+    outcome = tidelog("run", "no-such-file.dl")
+    assert outcome.code == 1
+    assert "no-such-file.dl" in outcome.err
+    assert "error[E" in outcome.err
+
+
+def test_wrong_program(folder: Path, tidelog: Run) -> None:
+    (folder / "p.dl").write_text(".decl a(x: number)\na(x) :- b(x).\n")
+    outcome = tidelog("run", "p.dl")
+    assert (outcome.code, outcome.out) == (1, "")
+    first, source, carets, *_ = outcome.err.splitlines()
+    assert first.startswith("p.dl:2:9: error[E02")
+    assert source == "    2 | a(x) :- b(x)."
+    assert carets == "      |         ^^^^"
+
+
+def test_missing_facts(closure: Path, tidelog: Run) -> None:
+    (closure / "e.facts").unlink()
+    outcome = tidelog("run", "closure.dl", "-D", "out")
+    assert outcome.code == 1
+    assert "e.facts" in outcome.err
+    assert "error[E04" in outcome.err
+    assert not (closure / "out").exists()
+
+
+def test_wrong_facts_name_file_and_line(closure: Path, tidelog: Run) -> None:
+    (closure / "e.facts").write_text("1\t2\n2\tthree\n")
+    outcome = tidelog("run", "closure.dl", "-D", "out")
+    assert outcome.code == 1
+    assert outcome.err.startswith("e.facts:2:2: error[E04")
+    assert not (closure / "out").exists()
+
+
+def test_row_limit(folder: Path, tidelog: Run) -> None:
+    (folder / "p.dl").write_text(".decl n(x: number)\n.output n\nn(0).\nn(x + 1) :- n(x).\n")
+    outcome = tidelog("run", "p.dl", "--max-rows", "1000")
+    assert outcome.code == 3
+    assert "error[E0502]" in outcome.err
+    assert not (folder / "n.csv").exists()
+
+
+def test_time_limit(folder: Path, tidelog: Run) -> None:
+    (folder / "p.dl").write_text(".decl n(x: number)\n.output n\nn(0).\nn((x + 1) % 1000000000) :- n(x).\n")
+    outcome = tidelog("run", "p.dl", "--timeout", "0.2", "--json")
+    assert outcome.code == 3
+    document = json.loads(outcome.out)
+    assert (document["ok"], document["exit"], document["errors"][0]["code"]) == (False, 3, "E0501")
+
+
+def test_facts_folder_that_is_none(closure: Path, tidelog: Run) -> None:
+    outcome = tidelog("run", "closure.dl", "-F", "nowhere")
+    assert outcome.code == 2
+    assert outcome.err.startswith("error[E0651]: -F names no folder: nowhere\n")
+
+
+def test_output_folder_that_is_a_file(closure: Path, tidelog: Run) -> None:
+    outcome = tidelog("run", "closure.dl", "-D", "e.facts")
+    assert outcome.code == 2
+    assert outcome.err.startswith("error[E0652]: -D names no folder: e.facts\n")
+    assert (closure / "e.facts").read_text() == "1\t2\n2\t3\n"

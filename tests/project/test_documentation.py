@@ -1,0 +1,70 @@
+"""Every snippet of the README and the documentation runs and prints what the page says; pages name what exists."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import tidelog
+from tests.project.snippets import blocks, run_page
+from tidelog.errors import CODES
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [page for page in PAGES if "_build" not in page.parts]
+
+
+def identify(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=identify)
+def test_snippets_do_what_the_page_says(page: Path, tmp_path: Path) -> None:
+    run_page(page, tmp_path)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=identify)
+def test_fences_have_a_known_language(page: Path) -> None:
+    known = {"python", "console", "datalog", "text", "{toctree}", "{eval-rst}", "toml", "json"}
+    assert {block.language for block in blocks(page.read_text(encoding="utf-8"))} <= known
+
+
+def test_every_error_code_is_explained() -> None:
+    page = (ROOT / "docs/reference/errors.md").read_text(encoding="utf-8")
+    assert sorted(set(re.findall(r"^## (E\d{4})", page, flags=re.M))) == sorted(CODES)
+
+
+def test_every_public_name_is_in_the_documentation() -> None:
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    assert [name for name in tidelog.__all__ if not re.search(rf"\b{name}\b", text)] == []
+
+
+def test_architecture_mentions_every_room() -> None:
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    package = ROOT / "src/tidelog"
+    rooms = [f"{folder.parent.name}/" for folder in package.glob("*/__init__.py")]
+    rooms += [file.name for file in package.glob("*.py") if file.name != "__main__.py"]
+    assert [room for room in rooms if f"`{room}`" not in page] == []
+
+
+def test_every_page_is_in_the_table_of_contents() -> None:
+    index = (ROOT / "docs/index.md").read_text(encoding="utf-8")
+    pages = [identify(page).removeprefix("docs/").removesuffix(".md") for page in PAGES[1:]]
+    assert [page for page in pages if page != "index" and f"\n{page}\n" not in index] == []
+
+
+def test_links_of_the_readme_lead_somewhere() -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_dependencies_are_explained() -> None:
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = [*project["dependencies"], *sum(project["optional-dependencies"].values(), [])]
+    page = (ROOT / "docs/dependencies.md").read_text(encoding="utf-8")
+    names = {re.match(r"[\w-]+", requirement)[0] for requirement in wanted}
+    assert sorted(name for name in names if not re.search(rf"\b{name}\b", page)) == []

@@ -1,0 +1,103 @@
+"""The house rules that a machine can check."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import tidelog
+
+ROOT = Path(__file__).parents[2]
+MODULES = sorted((ROOT / "src/tidelog").rglob("*.py"))
+TEXT = {".cfg", ".dl", ".ini", ".json", ".lark", ".md", ".py", ".sh", ".toml", ".txt", ".yml", ""}
+
+
+def tracked() -> list[Path]:
+    """The text files of the project: those that git knows, or all that an archive holds."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode == 0:
+        files = [ROOT / line for line in listed.stdout.splitlines()]
+    else:
+        files = [file for part in ("src", "tests", "docs", "scripts") for file in (ROOT / part).rglob("*")]
+    return [file for file in files if file.is_file() and file.suffix in TEXT]
+
+
+def identify(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def test_public_names_are_sorted_and_importable() -> None:
+    assert list(tidelog.__all__) == sorted(tidelog.__all__)
+    assert [name for name in tidelog.__all__ if not hasattr(tidelog, name)] == []
+
+
+@pytest.mark.parametrize("folder", sorted((ROOT / "src/tidelog").glob("*/__init__.py")), ids=identify)
+def test_rooms_have_sorted_public_names(folder: Path) -> None:
+    room = importlib.import_module(f"tidelog.{folder.parent.name}")
+    names = list(getattr(room, "__all__", []))
+    assert names == sorted(names)
+    assert [name for name in names if not hasattr(room, name)] == []
+
+
+def test_import_is_light() -> None:
+    code = "import sys, tidelog; print(*sorted({'numba', 'pyspark', 'pandas', 'polars', 'pyarrow'} & set(sys.modules)))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert loaded == "\n"
+
+
+def test_command_line_starts_light() -> None:
+    code = "import sys, tidelog.cli; print(*sorted({'numba', 'numpy', 'pyarrow', 'lark', 'pcpp'} & set(sys.modules)))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert loaded == "\n"
+
+
+@pytest.mark.parametrize("module", MODULES, ids=identify)
+def test_module_has_a_docstring_and_is_short(module: Path) -> None:
+    text = module.read_text(encoding="utf-8")
+    assert ast.get_docstring(ast.parse(text)), "a module's docstring is its map"
+    assert len(text.splitlines()) <= 600
+
+
+def test_no_machine_is_named() -> None:
+    named = re.compile(r"/wor[k]/|/hom[e]/|inde[x]-url|extra-inde[x]|\b10\.\d+\.\d+\.\d+\b|://[^/\s]*(?:artifac|nexus|mirror|intern)")
+    found = [
+        f"{identify(file)}: {match[0]}"
+        for file in tracked()
+        if (match := named.search(file.read_text(encoding="utf-8", errors="replace")))
+    ]
+    assert found == []
+
+
+def test_changelog_has_the_version() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert f"## [{version}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_constraints_pin_every_package_exactly() -> None:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = [line for line in lines if line and not line.startswith("#")]
+    assert [pin for pin in pins if not re.fullmatch(r"[\w.-]+==[\w.+]+", pin)] == []
+    names = {pin.split("==")[0].lower().replace("_", "-") for pin in pins}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = [*project["dependencies"], *sum(project["optional-dependencies"].values(), [])]
+    assert sorted({re.match(r"[\w-]+", each)[0].lower() for each in wanted} - names) == []
+
+
+def test_switched_off_rules_and_warnings_have_a_reason() -> None:
+    lines = (ROOT / "pyproject.toml").read_text(encoding="utf-8").splitlines()
+    ignored = [line for line in lines if re.match(r'    "(PL|RUF|SIM|PT)\w+",', line)]
+    assert ignored
+    assert [line for line in ignored if "#" not in line] == []
+
+
+def test_make_has_the_targets_that_the_readme_names() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M))
+    assert {"bench", "clean", "demo", "docs", "fuzz", "help", "lint", "test", "types"} <= targets
+    assert set(re.findall(r"make ([a-z]+)", (ROOT / "README.md").read_text(encoding="utf-8"))) <= targets
