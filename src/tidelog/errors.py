@@ -59,7 +59,9 @@ CODES: dict[str, str] = {
     "E0651": "the folder of facts is none",
     "E0652": "the folder of outputs is none",
     "E0653": "out of memory",
+    "E0605": "a tuple of the wrong length",
     # E07xx machine
+    "E0790": "an optional package is not installed",
     "E0701": "PySpark is missing or too old",
     "E0702": "there is no Java runtime that Spark can use",
     "E0703": "Spark does not start",

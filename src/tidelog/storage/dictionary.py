@@ -15,14 +15,15 @@ from __future__ import annotations
 import struct
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.errors import DataError, Problem
-from tidelog.language.syntax import PRIMITIVES, Kind, RecordType, Value
+from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, Value
+from tidelog.storage.arrow_arrays import mask_to_arrow, numbers_to_arrow, numbers_to_numpy, text_to_arrow, valid_mask
 from tidelog.storage.record_text import format_value
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Dictionary:
         self._tables: dict[Kind, _RecordTable] = {}
         self._types: dict[Kind, RecordType] = {}
         self._arrow_types: dict[Kind, pa.DataType] = {}
+        self._recursive: dict[Kind, bool] = {}
         self.add_records(records or {})
 
     def __len__(self) -> int:
@@ -58,6 +60,7 @@ class Dictionary:
                 self._types[name] = record
                 self._tables[name] = _RecordTable(len(record.fields))
         self._arrow_types.clear()
+        self._recursive.clear()
 
     def record(self, kind: Kind) -> RecordType:
         """The record type with the name `kind`."""
@@ -79,8 +82,9 @@ class Dictionary:
     def encode(self, value: Value, kind: Kind) -> int:
         """The word of a value of the right type; symbols and records that are new get the next id."""
         if kind == "symbol":
-            found = self._ids.get(value)  # type: ignore[arg-type]
-            return self.ids_of([value])[0] if found is None else found  # type: ignore[list-item]
+            text = str.__str__(value)  # of a subclass, the plain string
+            found = self._ids.get(text)
+            return self.ids_of([text])[0] if found is None else found
         if kind in PRIMITIVES:
             return _primitive_word(value, kind)
         word = self._walk(value, kind, grow=True)
@@ -108,9 +112,16 @@ class Dictionary:
         """The values of many words, as Python values."""
         if kind == "symbol":
             return self.strings(words)  # type: ignore[return-value]
-        if kind not in PRIMITIVES:
+        if kind in PRIMITIVES:
+            return _view(words, kind).tolist()  # type: ignore[no-any-return]
+        fields = self._types[kind].fields
+        if not fields or self.is_recursive(kind):
             return self._values(words.tolist(), kind)
-        return _view(words, kind).tolist()  # type: ignore[no-any-return]
+        present, columns = self.unpack(kind, words)
+        parts = [self.decode_list(c[present], field.kind) for c, field in zip(columns, fields, strict=True)]
+        values: NDArray[np.object_] = np.full(len(words), None, dtype=np.object_)
+        values[present] = np.fromiter(zip(*parts, strict=True), np.object_, int(present.sum()))
+        return list(values)
 
     # --- symbols in batches ------------------------------------------------------------------------------------------
 
@@ -133,7 +144,11 @@ class Dictionary:
     def extend(self, symbols: pa.Array) -> Words:
         """Adds symbols that were collected elsewhere; the ids of all of them, which are 0, 1, … in an empty dictionary
         when `symbols` are distinct."""
-        return np.array(self._add(_pylist(symbols)), dtype=np.int64)
+        try:
+            strings: list[str] = symbols.to_pylist()
+        except UnicodeDecodeError as error:
+            raise _not_utf8(error.object) from None
+        return np.array(self._add(strings), dtype=np.int64)
 
     def _add(self, strings: Sequence[str]) -> list[int]:
         ids = self._ids
@@ -164,7 +179,9 @@ class Dictionary:
 
     def is_recursive(self, kind: Kind) -> bool:
         """Whether records of this type can contain records of a type that contains itself."""
-        return any(name in self._reach(name) for name in {kind, *self._reach(kind)})
+        if kind not in self._recursive:
+            self._recursive[kind] = any(name in self._reach(name) for name in {kind, *self._reach(kind)})
+        return self._recursive[kind]
 
     def _reach(self, kind: Kind) -> set[Kind]:
         reached: set[Kind] = set()
@@ -181,32 +198,33 @@ class Dictionary:
         except for nil; int64, one per row. Types and nulls have been checked."""
         import pyarrow as pa
 
+        if kind == "symbol":
+            return self._encode_symbols(column)
         if isinstance(column, pa.ChunkedArray):
             parts = [self.encode_column(chunk, kind) for chunk in column.chunks]
             return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
-        if kind == "symbol":
-            return self._encode_symbols(column)
-        if kind == "float":
-            values = column.to_numpy(zero_copy_only=False) + 0.0  # makes -0.0 into 0.0
-            values[np.isnan(values)] = np.nan
-            return values.view(np.int64)
         if kind in PRIMITIVES:
-            return column.to_numpy(zero_copy_only=False).view(np.int64)  # type: ignore[no-any-return]
-        present = column.is_valid().to_numpy(zero_copy_only=False)
+            return number_words(numbers_to_numpy(column))
+        present = valid_mask(column)
         ids = np.zeros(len(column), dtype=np.int64)
-        records = column.filter(pa.array(present)) if column.null_count else column
+        records = column.filter(mask_to_arrow(present)) if column.null_count else column
         fields = self._types[kind].fields
         columns = [self.encode_column(part, f.kind) for part, f in zip(records.flatten(), fields, strict=True)]
-        ids[present] = self.pack(kind, columns) if columns else self._pack_empty(kind, len(records))
+        ids[present] = self.pack(kind, columns, len(records))
         return ids
 
-    def _encode_symbols(self, column: pa.Array) -> Words:
+    def _encode_symbols(self, column: pa.Array | pa.ChunkedArray) -> Words:
         import pyarrow as pa
 
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
-        ids = np.array(self._add(_pylist(column.dictionary)), dtype=np.int64)
-        return ids[column.indices.to_numpy(zero_copy_only=False)]
+        elif isinstance(column, pa.ChunkedArray):
+            column = column.unify_dictionaries()
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        if not chunks:
+            return np.empty(0, dtype=np.int64)
+        ids = self.extend(chunks[0].dictionary)  # of all chunks, because they share one
+        return np.concatenate([ids[numbers_to_numpy(chunk.indices)] for chunk in chunks])
 
     def decode_column(self, words: NDArray[Any], kind: Kind) -> pa.Array:
         """The values of int32 or int64 words as an Arrow array of the type `arrow_type(kind)`; nil is null."""
@@ -215,17 +233,20 @@ class Dictionary:
         if kind == "symbol":
             return self._decode_symbols(words)
         if kind in PRIMITIVES:
-            return pa.array(_view(words, kind))
+            return numbers_to_arrow(_view(words, kind))
         if self.is_recursive(kind):
-            return pa.array([format_value(v) for v in self._values(words.tolist(), kind)], pa.string())
+            return text_to_arrow([format_value(v) for v in self._values(words.tolist(), kind)]).cast(pa.string())
         present, columns = self.unpack(kind, words)
         fields = self._types[kind].fields
-        arrays = [self.decode_column(c[present], f.kind) for c, f in zip(columns, fields, strict=True)]
-        place = np.cumsum(present) - 1
         if not fields:
-            return pa.array([{} if there else None for there in present], pa.struct([]))
+            return pa.Array.from_buffers(pa.struct([]), len(words), [mask_to_arrow(present).buffers()[1]])
+        arrays = [self.decode_column(c[present], f.kind) for c, f in zip(columns, fields, strict=True)]
         records = pa.StructArray.from_arrays(arrays, fields=list(self.arrow_type(kind)))
-        return records.take(pa.array(place, mask=~present))
+        if present.all():
+            return records
+        nil = pa.nulls(1, self.arrow_type(kind))
+        place = np.where(present, np.cumsum(present) - 1, len(records))
+        return pa.concat_arrays([records, nil]).take(numbers_to_arrow(place))
 
     def _decode_symbols(self, words: NDArray[Any]) -> pa.Array:
         import pyarrow as pa
@@ -233,22 +254,21 @@ class Dictionary:
         known = len(self._arrow) if self._arrow is not None else 0
         if known < len(self._symbols):
             if len(words) <= _FEW:
-                return pa.array(self.strings(words), pa.string())
-            new = pa.array(self._symbols[known:], pa.large_string())
+                return text_to_arrow(self.strings(words)).cast(pa.string())
+            new = text_to_arrow(self._symbols[known:])
             self._arrow = pa.concat_arrays([self._arrow, new]) if known else new
         if len(words) == 0:
-            return pa.array([], pa.string())
+            return text_to_arrow([]).cast(pa.string())
         self._check_ids(int(words.min()), int(words.max()), "symbol")
-        return self._arrow.take(pa.array(words)).cast(pa.string())
+        return self._arrow.take(numbers_to_arrow(words)).cast(pa.string())
 
     # --- records in batches ------------------------------------------------------------------------------------------
 
-    def pack(self, kind: Kind, columns: Sequence[NDArray[Any]]) -> Words:
-        """The ids of the records whose fields are the columns' words; equal records share an id, new ones get one."""
-        return self._tables[kind].pack(zip(*(column.tolist() for column in columns), strict=True))
-
-    def _pack_empty(self, kind: Kind, count: int) -> Words:
-        return self._tables[kind].pack(() for _ in range(count))
+    def pack(self, kind: Kind, columns: Sequence[NDArray[Any]], count: int | None = None) -> Words:
+        """The ids of the records whose fields are the columns' words; equal records share an id, new ones get one.
+        `count` is the number of records, which must be said when the type has no fields."""
+        keys = zip(*(column.tolist() for column in columns), strict=True) if columns else repeat((), count or 0)
+        return self._tables[kind].pack(keys)
 
     def unpack(self, kind: Kind, ids: NDArray[Any]) -> tuple[NDArray[np.bool_], list[Words]]:
         """Which of the records are not nil, and their fields as columns with a row per id (0 where the record is nil).
@@ -287,13 +307,14 @@ class Dictionary:
                 word = self.encode(item, item_kind) if grow else self.find(item, item_kind)  # type: ignore[arg-type]
             elif item is None:
                 word = 0
-            elif isinstance(item, (tuple, list)) and len(item) == len(self._types[item_kind].fields):
-                fields = self._types[item_kind].fields
-                waiting.append((item, item_kind, True))
-                waiting += [(part, f.kind, False) for part, f in zip(item[::-1], fields[::-1], strict=True)]
-                continue
             else:
-                return None
+                fields = self._types[item_kind].fields
+                parts = record_parts(item, fields)
+                if parts is None:
+                    return None
+                waiting.append((item, item_kind, True))
+                waiting += [(part, f.kind, False) for part, f in zip(parts[::-1], fields[::-1], strict=True)]
+                continue
             if word is None:
                 return None
             result.append(word)
@@ -371,6 +392,21 @@ def _view(words: NDArray[Any], kind: Kind) -> NDArray[Any]:
     return wide.view(np.uint64) if kind == "unsigned" else wide
 
 
+def record_parts(item: object, fields: tuple[Column, ...]) -> list[object] | None:
+    """The values of the fields of a record given as tuple, list or mapping by field names; None if they do not fit."""
+    if isinstance(item, Mapping):
+        return [item[f.name] for f in fields] if set(item) == {f.name for f in fields} else None
+    return list(item) if isinstance(item, (tuple, list)) and len(item) == len(fields) else None
+
+
+def number_words(values: NDArray[Any]) -> Words:
+    """The words of an int64, uint64 or float64 vector: its bits, with one zero and one NaN."""
+    if values.dtype == np.float64:
+        values = values + 0.0  # makes -0.0 into 0.0
+        values[np.isnan(values)] = np.nan
+    return values.view(np.int64)
+
+
 def _primitive_word(value: Any, kind: Kind) -> int:
     if kind == "float":
         number = float(value) + 0.0
@@ -394,13 +430,6 @@ def _belongs(value: object, kind: Kind) -> bool:
         low, high = (0, 2**64) if kind == "unsigned" else (-(2**63), 2**63)
         return low <= int(value) < high
     return kind == "float" and isinstance(value, (float, np.floating))
-
-
-def _pylist(symbols: pa.Array) -> list[str]:
-    try:
-        return symbols.to_numpy(zero_copy_only=False).tolist()  # type: ignore[no-any-return]
-    except UnicodeDecodeError as error:
-        raise _not_utf8(error.object) from None
 
 
 def _check_text(strings: Sequence[str]) -> None:

@@ -1,25 +1,40 @@
-"""Records as text, in Soufflé's form: `[1, [2, nil]]`. `format_value` writes what a user sees as nested tuples."""
+"""Records as text, in Soufflé's form: `[1, [2, nil]]`. `io.record_reader` reads it again."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+
 from tidelog.language.syntax import Value
+
+_BARE = re.compile(r'[^\s",\[\]\\]([^",\[\]\\\n\r]*[^\s",\[\]\\])?')
 
 
 def format_number(value: float) -> str:
-    """The shortest text from which the same float is read again; infinities are `inf` and `-inf`."""
-    return repr(float(value))
+    """The shortest text from which the same float is read again; integral ones have no point: `1`, `0.1`, `1e+22`."""
+    text = repr(float(value))
+    return text[:-2] if text.endswith(".0") else text
 
 
-def format_value(value: Value) -> str:
-    """A value as text; symbols stand as they are, without quotes. Depth is not limited by Python's stack."""
+def format_symbol(text: str) -> str:
+    """A symbol inside of a record: in quotes where it could not be read otherwise."""
+    if _BARE.fullmatch(text):
+        return text
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def format_value(value: Value, nil: str = "nil", symbol: Callable[[str], str] = format_symbol) -> str:
+    """A value as text. Depth is not limited by Python's stack."""
     pieces: list[str] = []
-    waiting: list[tuple[bool, Value]] = [(False, value)]  # (is it text to be copied, what)
+    waiting: list[tuple[bool, Value]] = [(False, value)]  # is it text to be copied, and the text or the value
     while waiting:
         literal, item = waiting.pop()
-        if literal or isinstance(item, str):
+        if literal:
             pieces.append(str(item))
+        elif isinstance(item, str):
+            pieces.append(symbol(item))
         elif item is None:
-            pieces.append("nil")
+            pieces.append(nil)
         elif isinstance(item, tuple):
             waiting.append((True, "]"))
             for place in range(len(item) - 1, -1, -1):

@@ -1,0 +1,228 @@
+"""Arrow columns to words, the one place where tables of all kinds and most files pass through.
+
+`encode_table` matches the columns of a table with the declared ones, `column_words` converts one column and refuses what
+does not fit: nulls, NaN, values out of range, other types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidelog.errors import DataError, Problem
+from tidelog.io.record_reader import record_from_text
+from tidelog.io.rows import Place
+from tidelog.io.values import NAN_HINT, RANGES, Complaint, article, expected
+from tidelog.language.syntax import PRIMITIVES, Column, RelationType
+from tidelog.storage.arrow_arrays import mask_to_arrow, numbers_to_numpy, valid_mask
+from tidelog.storage.dictionary import Dictionary, Words, number_words
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def encode_table(table: pa.Table, relation: RelationType, dictionary: Dictionary, place: Place) -> Words:
+    """The words of an Arrow table; int64 of shape (rows, arity)."""
+    order = match_columns(table.column_names, [c.name for c in relation.columns], place(None, None))
+    words = np.empty((table.num_rows, len(order)), dtype=np.int64)
+    for position, (column, source) in enumerate(zip(relation.columns, order, strict=True)):
+        words[:, position] = column_words(table.column(source), column, dictionary, place)
+    return words
+
+
+def match_columns(found: Sequence[object], declared: Sequence[str], place: str) -> list[int]:
+    """For each declared name the position of its column among those found: by name if all names are there, by position
+    if none is there and the number is the same. DataError (E0406) otherwise."""
+    names = list(map(str, found))
+    if len(set(names)) == len(names) and set(declared) == set(names):
+        return [names.index(name) for name in declared]
+    if len(declared) == len(names) and not set(declared) & set(names):
+        return list(range(len(names)))
+    missing = [name for name in declared if name not in names]
+    extra = [name for name in names if name not in declared]
+    doubled = sorted({name for name in names if names.count(name) > 1})
+    message = f"expected the columns {', '.join(declared)}, found {', '.join(names) or 'none'}"
+    reasons = [("missing", missing), ("not declared", extra), ("more than once", doubled)]
+    hint = "; ".join(f"{label}: {', '.join(which)}" for label, which in reasons if which)
+    raise DataError(Problem("E0406", message, hint=hint, place=place))
+
+
+def column_words(column: pa.ChunkedArray, declared: Column, dictionary: Dictionary, place: Place) -> Words:
+    """The words of one column. DataError at the first value that does not fit."""
+    import pyarrow as pa
+
+    if len(column) == 0:
+        return np.empty(0, dtype=np.int64)
+    column = _plain(column)
+    kind = declared.kind
+    if kind not in PRIMITIVES:
+        return _record_words(column, declared, dictionary, place)
+    if column.null_count:
+        row = _first(column, lambda chunk: ~valid_mask(chunk))
+        hint = "leave the row out, or put a marker of your own in its place"
+        raise Complaint("E0403", f"expected {article(declared.type)}, found no value (null)", hint).at(place(row, declared.name))
+    if kind == "symbol" and _is_text(column.type):
+        try:
+            return dictionary.encode_column(column, kind)
+        except DataError as error:
+            raise Complaint("E0408", error.problems[0].message, error.problems[0].hint).at(
+                place(None, declared.name)
+            ) from None
+    if pa.types.is_integer(column.type) and kind != "symbol":
+        return _integer_words(column, declared, place)
+    if pa.types.is_floating(column.type) and kind == "float":
+        return _float_words(column, declared, place)
+    message = f"expected {expected(declared)}, found a column of type {column.type}"
+    raise Complaint("E0401", message, _cast_hint(column.type, kind)).at(place(None, declared.name))
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The same column without encodings that save space; dictionaries of text stay."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = column.cast(column.type.storage_type)
+    if pa.types.is_run_end_encoded(column.type):
+        column = pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks])
+    if pa.types.is_dictionary(column.type) and not (_is_text(column.type) and not _null_entries(column)):
+        column = column.cast(column.type.value_type)
+    return column.cast(pa.large_string()) if str(column.type) == "string_view" else column
+
+
+def _null_entries(column: pa.ChunkedArray) -> bool:
+    return any(chunk.dictionary.null_count for chunk in column.chunks)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view"
+
+
+def _first(column: pa.ChunkedArray, wrong: Callable[[pa.Array], NDArray[np.bool_]]) -> int:
+    """The number of the first row for which `wrong` holds, given that there is one."""
+    start = 0
+    for chunk in column.chunks:
+        mask = wrong(chunk)
+        if mask.any():
+            return start + int(mask.argmax())
+        start += len(chunk)
+    return start
+
+
+def _numbers(column: pa.ChunkedArray) -> NDArray[Any]:
+    return np.concatenate([numbers_to_numpy(chunk) for chunk in column.chunks])
+
+
+def _integer_words(column: pa.ChunkedArray, declared: Column, place: Place) -> Words:
+    values = _numbers(column)
+    if declared.kind == "float":
+        floats = values.astype(np.float64)
+        inexact = (np.abs(floats) >= 2**53) & (_back(floats, values) != values)
+        if inexact.any():
+            row = int(inexact.argmax())
+            message = f"the integer {values[row]} has no float that is equal to it"
+            raise Complaint("E0402", message, "cast the column to float64 to round it").at(place(row, declared.name))
+        return number_words(floats)
+    low, high = RANGES[declared.kind]
+    limits = np.iinfo(values.dtype)
+    wrong = np.zeros(len(values), dtype=np.bool_)
+    if limits.min < low:
+        wrong = values < low
+    if limits.max > high:
+        wrong = values > values.dtype.type(high)
+    if wrong.any():
+        row = int(wrong.argmax())
+        message = f"{values[row]} does not fit {article(declared.kind)}"
+        raise Complaint("E0402", message, f"from {low} to {high}").at(place(row, declared.name))
+    return number_words(values.astype(np.int64 if declared.kind == "number" else np.uint64))
+
+
+def _back(floats: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
+    """Floats as integers of the type of `values`; those beyond its range become something else than they were."""
+    limit = float(np.iinfo(values.dtype).max)
+    return np.where(floats < limit, floats, 0).astype(values.dtype)
+
+
+def _float_words(column: pa.ChunkedArray, declared: Column, place: Place) -> Words:
+    import pyarrow as pa
+
+    values = _numbers(column.cast(pa.float64()))
+    wrong = np.isnan(values)
+    if wrong.any():
+        raise Complaint("E0404", "NaN cannot be stored", NAN_HINT).at(place(int(wrong.argmax()), declared.name))
+    return number_words(values)
+
+
+def _record_words(column: pa.ChunkedArray, declared: Column, dictionary: Dictionary, place: Place) -> Words:
+    import pyarrow as pa
+
+    if pa.types.is_null(column.type):
+        return np.zeros(len(column), dtype=np.int64)
+    present = np.concatenate([valid_mask(chunk) for chunk in column.chunks])
+    rows = np.flatnonzero(present)
+    words = np.zeros(len(column), dtype=np.int64)
+    records = column if len(rows) == len(column) else column.filter(mask_to_arrow(present))
+
+    def inside(row: int | None, _field: str | None) -> str:
+        return place(None if row is None else int(rows[row]), declared.name)
+
+    if _is_text(column.type):
+        words[present] = _record_text_words(records, declared, dictionary, inside)
+        return words
+    if not pa.types.is_struct(column.type):
+        message = f"expected records of type {declared.type}, found a column of type {column.type}"
+        raise Complaint("E0401", message, "pass structs, or text like [1, nil]").at(place(None, declared.name))
+    fields = dictionary.record(declared.kind).fields
+    names = [column.type.field(i).name for i in range(column.type.num_fields)]
+    order = match_columns(names, [field.name for field in fields], place(None, declared.name))
+    if len(rows):
+        parts = records.flatten()
+        columns = [column_words(parts[i], field, dictionary, inside) for i, field in zip(order, fields, strict=True)]
+        words[present] = dictionary.pack(declared.kind, columns, len(rows))
+    return words
+
+
+def _record_text_words(column: pa.ChunkedArray, declared: Column, dictionary: Dictionary, place: Place) -> Words:
+    """The words of records written as text; each different text is read once."""
+    import pyarrow as pa
+
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    encoded = encoded.unify_dictionaries()
+    if not encoded.chunks:
+        return np.empty(0, dtype=np.int64)
+    indices = np.concatenate([numbers_to_numpy(chunk.indices) for chunk in encoded.chunks])
+    words = np.zeros(len(encoded.chunks[0].dictionary), dtype=np.int64)
+    for number, text in enumerate(encoded.chunks[0].dictionary.to_pylist()):
+        value = record_from_text(text, declared, dictionary)
+        if isinstance(value, Complaint):
+            uses = np.flatnonzero(indices == number)
+            if len(uses):
+                raise value.at(place(int(uses[0]), declared.name))
+        else:
+            words[number] = dictionary.encode(value, declared.kind)
+    return words[indices]
+
+
+def _cast_hint(found: pa.DataType, kind: str) -> str | None:
+    import pyarrow as pa
+
+    if pa.types.is_floating(found) and kind in RANGES:
+        return "cast it to int64 if its values are integral (pandas turns integers with gaps into floats)"
+    if pa.types.is_boolean(found):
+        return "cast it to int8 for 0 and 1, or to string"
+    if pa.types.is_temporal(found):
+        return "cast it to string for a symbol, or to int64 for a number"
+    if pa.types.is_decimal(found):
+        return f"cast it to {'string' if kind == 'symbol' else 'float64' if kind == 'float' else 'int64'}"
+    if pa.types.is_binary(found) or pa.types.is_large_binary(found) or pa.types.is_fixed_size_binary(found):
+        return "cast it to string if it is UTF-8"
+    if pa.types.is_nested(found):
+        return "flatten it first, or declare a record type"
+    return "cast it to string, or declare the column as number" if kind == "symbol" else "cast it, or declare it as symbol"

@@ -1,0 +1,119 @@
+"""Whatever a user passes to `insert`, `delete` or `query` as data, to words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tidelog.errors import DataError, Problem
+from tidelog.io.columns import column_words, encode_table, match_columns
+from tidelog.io.rows import Place, encode_rows, encode_values, place_in
+from tidelog.io.values import expected, shown
+from tidelog.language.syntax import PRIMITIVES, RelationType
+from tidelog.relation import Relation
+from tidelog.storage.arrow_arrays import numbers_to_arrow, text_to_arrow
+from tidelog.storage.dictionary import Dictionary, Words
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow as pa
+
+
+def encode(data: Any, relation: RelationType, dictionary: Dictionary) -> Words:
+    """The words of `data` as rows of `relation`: int64 of shape (rows, arity), C-contiguous, in the order given.
+
+    `data` is an iterable of tuples, lists or dicts (by column name), a pandas, Polars, Arrow or DuckDB table, a tidelog
+    Relation, anything else with `__arrow_c_stream__`, or a 2-D array of integers. Columns of tables are matched by name
+    (`match_columns`). DataError at the first thing that does not fit; the dictionary may have grown then.
+    """
+    place = place_in(relation.name)
+    if isinstance(data, (list, tuple, set, frozenset)):
+        return encode_rows(data, relation, dictionary, place)
+    if isinstance(data, Relation):
+        return _encode_relation(data, relation, dictionary, place)
+    if isinstance(data, np.ndarray):
+        return _encode_array(data, relation, dictionary, place)
+    if type(data).__module__.startswith("pandas.") and type(data).__name__ == "DataFrame":
+        return _encode_pandas(data, relation, dictionary, place)
+    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+        return encode_table(_table(data, place), relation, dictionary, place)
+    if isinstance(data, Iterable) and not isinstance(data, (str, bytes, bytearray, os.PathLike, Mapping)):
+        return encode_rows(data, relation, dictionary, place)
+    raise _unreadable(data, place)
+
+
+def _encode_relation(data: Relation, relation: RelationType, dictionary: Dictionary, place: Place) -> Words:
+    order = match_columns([c.name for c in data.columns], [c.name for c in relation.columns], place(None, None))
+    kinds = [data.columns[source].kind for source in order]
+    if data.dictionary is dictionary and kinds == [column.kind for column in relation.columns]:
+        return np.ascontiguousarray(data.words()[:, order])
+    return encode_table(data.to_arrow(), relation, dictionary, place)
+
+
+def _unreadable(data: object, place: Place) -> DataError:
+    hint = "pass tuples, dicts, a table (pandas, Polars, Arrow, DuckDB), or a 2-D array of integers"
+    if isinstance(data, (str, os.PathLike)):
+        hint = "files are read with .input in the program, or as a table: pyarrow.csv.read_csv(path)"
+    elif isinstance(data, Mapping):
+        hint = "put one dict into a list, or make a table of a dict of columns: pyarrow.table(data)"
+    message = f"expected rows, found the {type(data).__name__} {shown(data)}"
+    return DataError(Problem("E0407", message, hint=hint, place=place(None, None)))
+
+
+def _table(data: Any, place: Place) -> pa.Table:
+    import pyarrow as pa
+
+    try:
+        if isinstance(data, pa.Table):
+            return data
+        if hasattr(data, "__arrow_c_stream__"):
+            return pa.RecordBatchReader.from_stream(data).read_all()
+        return pa.Table.from_batches([pa.record_batch(data)])
+    except pa.ArrowException as error:
+        message = f"expected a table, found the {type(data).__name__} that Arrow cannot read as one: {error}"
+        raise DataError(Problem("E0407", message, hint="is it a single column?", place=place(None, None))) from None
+
+
+def _encode_pandas(frame: pandas.DataFrame, relation: RelationType, dictionary: Dictionary, place: Place) -> Words:
+    import pyarrow as pa
+
+    order = match_columns(list(frame.columns), [column.name for column in relation.columns], place(None, None))
+    words = np.empty((len(frame), len(order)), dtype=np.int64)
+    for position, (column, source) in enumerate(zip(relation.columns, order, strict=True)):
+        series = frame.iloc[:, source]
+        if series.dtype == object:
+            values = series.tolist()
+            if column.kind not in PRIMITIVES and set(map(type, values)) == {str}:
+                texts = pa.chunked_array([text_to_arrow(values)])  # records in text form, as Relation.to_pandas has them
+                words[:, position] = column_words(texts, column, dictionary, place)
+            else:
+                words[:, position] = encode_values(values, column, dictionary, place)
+            continue
+        try:
+            array = pa.array(series, from_pandas=False)  # NaN stays NaN, which is refused as such
+        except pa.ArrowException:
+            message = f"expected {expected(column)}, found a column of type {series.dtype}"
+            raise DataError(Problem("E0401", message, hint="cast it first", place=place(None, column.name))) from None
+        chunked = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+        words[:, position] = column_words(chunked, column, dictionary, place)
+    return words
+
+
+def _encode_array(array: np.ndarray[Any, Any], relation: RelationType, dictionary: Dictionary, place: Place) -> Words:
+    import pyarrow as pa
+
+    arity = len(relation.columns)
+    if array.ndim != 2 or array.dtype.kind not in "iu":
+        message = f"expected a 2-D array of integers, found {array.ndim} dimensions of {array.dtype}"
+        raise DataError(Problem("E0407", message, hint="pass array.tolist()", place=place(None, None)))
+    if array.shape[1] != arity:
+        message = f"expected {arity} columns, found {array.shape[1]}"
+        raise DataError(Problem("E0406", message, place=place(None, None)))
+    words = np.empty(array.shape, dtype=np.int64)
+    for position, column in enumerate(relation.columns):
+        values = numbers_to_arrow(array[:, position].astype(array.dtype.newbyteorder("=")))
+        words[:, position] = column_words(pa.chunked_array([values]), column, dictionary, place)
+    return words

@@ -1,0 +1,112 @@
+"""Rows of Python values to words: whole columns at a time where the types are what they should be, one value at a time
+where they are not. pyarrow is not needed, so that a handful of tuples takes microseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tidelog.errors import DataError, Problem
+from tidelog.io.values import complaint, shown
+from tidelog.language.syntax import Column, Kind, RelationType
+from tidelog.storage.dictionary import Dictionary, Words, number_words
+
+Place: TypeAlias = Callable[[int | None, str | None], str]
+"""Names a place in the data for messages: by row (from 0) and column, or by one of them only."""
+
+
+def place_in(name: str) -> Place:
+    """Places like "e, row 3, column y"; rows are shown from 1."""
+
+    def place(row: int | None, column: str | None) -> str:
+        rows = [] if row is None else [f"row {row + 1}"]
+        return ", ".join([name, *rows, *([] if column is None else [f"column {column}"])])
+
+    return place
+
+
+def encode_rows(rows: Iterable[Any], relation: RelationType, dictionary: Dictionary, place: Place) -> Words:
+    """The words of rows that are tuples, lists or dicts by column name; int64 of shape (rows, arity)."""
+    rows = rows if isinstance(rows, (list, tuple)) else list(rows)
+    if not set(map(type, rows)) <= {tuple, list}:
+        rows = [_as_tuple(row, number, relation, place) for number, row in enumerate(rows)]
+    arity = len(relation.columns)
+    if not set(map(len, rows)) <= {arity}:
+        number = next(i for i, row in enumerate(rows) if len(row) != arity)
+        raise _wrong_length(rows[number], number, relation, place)
+    words = np.empty((len(rows), arity), dtype=np.int64)
+    for position, (column, values) in enumerate(zip(relation.columns, zip(*rows, strict=True), strict=False)):
+        words[:, position] = encode_values(values, column, dictionary, place)
+    return words
+
+
+def encode_values(values: Sequence[Any], column: Column, dictionary: Dictionary, place: Place) -> Words:
+    """The words of the values of one column."""
+    words = _quick(values, column.kind, dictionary)
+    if words is not None:
+        return words
+    for row, value in enumerate(values):
+        found = complaint(value, column.kind, dictionary, column.type)
+        if found is not None:
+            raise found.at(place(row, column.name))
+    return np.array([dictionary.encode(value, column.kind) for value in values], dtype=np.int64)
+
+
+def _quick(values: Sequence[Any], kind: Kind, dictionary: Dictionary) -> Words | None:
+    """The words of values that are all of the plain Python type of their kind, None when some value needs a look."""
+    types = set(map(type, values))
+    try:
+        if kind == "symbol":
+            return np.array(dictionary.ids_of(values), dtype=np.int64) if types <= {str} else None
+        if kind == "number":
+            return np.array(values, dtype=np.int64) if types <= {int} else None
+        if kind == "unsigned":
+            return number_words(np.array(values, dtype=np.uint64)) if types <= {int} else None
+        if kind == "float":
+            floats = np.array(values, dtype=np.float64) if types <= {float} else None
+            return None if floats is None or np.isnan(floats).any() else number_words(floats)
+    except (OverflowError, DataError):
+        return None
+    return _quick_records(values, types, kind, dictionary)
+
+
+def _quick_records(values: Sequence[Any], types: set[type], kind: Kind, dictionary: Dictionary) -> Words | None:
+    fields = dictionary.record(kind).fields
+    if not types <= {tuple, type(None)} or not fields or dictionary.is_recursive(kind):
+        return None
+    present = np.fromiter((value is not None for value in values), np.bool_, len(values))
+    records = [value for value in values if value is not None]
+    if not set(map(len, records)) <= {len(fields)}:
+        return None
+    words = np.zeros(len(values), dtype=np.int64)
+    if records:
+        columns = []
+        for field, parts in zip(fields, zip(*records, strict=True), strict=True):
+            column = _quick(parts, field.kind, dictionary)
+            if column is None:
+                return None
+            columns.append(column)
+        words[present] = dictionary.pack(kind, columns)
+    return words
+
+
+def _as_tuple(row: Any, number: int, relation: RelationType, place: Place) -> tuple[Any, ...]:
+    if isinstance(row, (tuple, list)):
+        return tuple(row)
+    names = [column.name for column in relation.columns]
+    if not isinstance(row, Mapping):
+        hint = f"a row is a tuple ({''.join(name + ', ' for name in names).strip(' ' if len(names) == 1 else ' ,')})"
+        raise DataError(Problem("E0407", f"expected a row, found {shown(row)}", hint=hint, place=place(number, None)))
+    if set(row) != set(names):
+        message = f"expected the keys {', '.join(names)}, found {', '.join(map(str, row))}"
+        raise DataError(Problem("E0406", message, place=place(number, None)))
+    return tuple(row[name] for name in names)
+
+
+def _wrong_length(row: Sequence[Any], number: int, relation: RelationType, place: Place) -> DataError:
+    names = ", ".join(f"{column.name}: {column.type}" for column in relation.columns)
+    message = f"expected {len(relation.columns)} values, found {len(row)}: {shown(row)}"
+    return DataError(Problem("E0405", message, hint=f"{relation.name} has the columns ({names})", place=place(number, None)))

@@ -1,0 +1,177 @@
+"""What may stand in a column, and what to say about a value that may not.
+
+`complaint` judges one Python value, `text_complaint` a piece of text as it stands in a file. Both are slow and exact:
+the fast paths of `rows`, `columns` and `text_files` accept whole columns at a time, and come here to find the first
+value that was wrong and why.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from tidelog.errors import DataError, Problem
+from tidelog.language.syntax import PRIMITIVES, Column, Kind
+from tidelog.storage.dictionary import Dictionary, record_parts
+
+RANGES = {"number": (-(2**63), 2**63 - 1), "unsigned": (0, 2**64 - 1)}
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """What is wrong with a value: code, message and hint, without the place."""
+
+    code: str
+    message: str
+    hint: str | None = None
+
+    def at(self, place: str) -> DataError:
+        """The error that says so of the value at `place`."""
+        return DataError(Problem(self.code, self.message, hint=self.hint, place=place))
+
+
+NAN_HINT = "NaN is not equal to itself, so that no set can hold it; leave such rows out or use a marker of your own"
+
+
+def shown(value: object) -> str:
+    """A value as messages show it, cut to a length that fits on a line."""
+    if isinstance(value, (str, bytes)) and len(value) > 60:
+        return f"{value[:45]!r}… ({len(value)} characters)"
+    try:
+        text = repr(value)
+    except Exception:  # a repr of the user's own, or of something nested too deeply, must not hide the real problem
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= 60 else f"{text[:45]}… ({len(text)} characters)"
+
+
+def article(name: str) -> str:
+    """The name of a type with its article."""
+    return f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"
+
+
+def expected(column: Column) -> str:
+    """The type of a column as messages show it, with its article."""
+    name = article(column.type)
+    return name if column.type == column.kind else f"{name} (which is {article(column.kind)})"
+
+
+def complaint(value: object, kind: Kind, dictionary: Dictionary, typename: str | None = None) -> Complaint | None:
+    """What is wrong with `value` in a column of this kind, or None. `typename` is the type to name in messages.
+
+    Records are tuples, lists, or mappings with the names of the fields; None is nil. Depth is not limited.
+    """
+    waiting: list[tuple[object, Kind, str]] = [(value, kind, typename or kind)]
+    while waiting:
+        item, kind, typename = waiting.pop()
+        found = None
+        if kind in PRIMITIVES:
+            found = _primitive_complaint(item, kind, typename)
+        elif item is not None:
+            fields = dictionary.record(kind).fields
+            parts = record_parts(item, fields)
+            if parts is None:
+                hint = f"write a tuple ({', '.join(f.name for f in fields)}) or None for nil"
+                found = Complaint("E0401", f"expected a record of type {typename}, found {shown(item)}", hint)
+            else:
+                waiting += [(part, f.kind, f.type) for part, f in zip(parts[::-1], fields[::-1], strict=True)]
+        if found is not None:
+            return found
+    return None
+
+
+def _primitive_complaint(value: object, kind: Kind, typename: str) -> Complaint | None:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        hint = "leave the row out, or put a marker of your own in its place"
+        return Complaint("E0403", f"expected {article(typename)}, found no value ({value})", hint)
+    if kind == "symbol":
+        return _symbol_complaint(value, typename)
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        if kind == "float":
+            return _float_of_int_complaint(int(value))
+        low, high = RANGES[kind]
+        if low <= int(value) <= high:
+            return None
+        return Complaint("E0402", f"{shown(int(value))} does not fit {article(kind)}", f"from {low} to {high}")
+    if kind == "float" and isinstance(value, (float, np.floating)):
+        return Complaint("E0404", "NaN cannot be stored", NAN_HINT) if math.isnan(value) else None
+    return Complaint("E0401", f"expected {article(typename)}, found {_described(value)}", _cast_hint(value, kind))
+
+
+def _float_of_int_complaint(value: int) -> Complaint | None:
+    try:
+        exact = int(float(value)) == value
+    except OverflowError:
+        exact = False
+    if exact:
+        return None
+    return Complaint("E0402", f"the integer {shown(value)} has no float that is equal to it", "pass float(…)")
+
+
+def _symbol_complaint(value: object, typename: str) -> Complaint | None:
+    if not isinstance(value, str):
+        return Complaint("E0401", f"expected {article(typename)}, found {_described(value)}", _cast_hint(value, "symbol"))
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return Complaint("E0408", f"a symbol cannot be written in UTF-8: {shown(value)}", "symbols are Unicode text")
+    return None
+
+
+def _described(value: object) -> str:
+    return f"the {type(value).__name__} {shown(value)}"
+
+
+def _cast_hint(value: object, kind: Kind) -> str | None:
+    if isinstance(value, (bool, np.bool_)):
+        return "write int(…) for 0 and 1, or str(…)"
+    if isinstance(value, (float, np.floating)):
+        if math.isnan(value):
+            return NAN_HINT
+        return "pass int(…) if its value is integral" if kind in RANGES else "pass str(…)"
+    if isinstance(value, bytes):
+        return "decode it first: value.decode()"
+    if isinstance(value, decimal.Decimal):
+        return f"pass {'str' if kind == 'symbol' else 'float' if kind == 'float' else 'int'}(…)"
+    if isinstance(value, (datetime.date, datetime.time)):
+        return "pass value.isoformat() into a symbol, or a count of seconds or days into a number"
+    if isinstance(value, str) and kind != "symbol":
+        return f"pass {'float' if kind == 'float' else 'int'}(…), or declare the column as symbol"
+    return "pass str(…), or declare the column as number" if kind == "symbol" else None
+
+
+# --- text ------------------------------------------------------------------------------------------------------------
+
+_INTEGER = re.compile(r"\s*[+-]?(0[xX][0-9a-fA-F]+|[0-9]+)\s*")
+
+_FLOAT = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+([eE][+-]?[0-9]+)?|inf|infinity|nan)\s*", re.I)
+
+
+def text_complaint(text: str, kind: Kind, typename: str) -> Complaint | None:
+    """What is wrong with a piece of a file in a column of a primitive kind."""
+    if kind == "symbol":
+        return None
+    if not text.strip():
+        return Complaint("E0403", f"expected {article(typename)}, found an empty field", "numbers cannot be left out")
+    if kind == "float":
+        return _float_text_complaint(text, typename)
+    if not _INTEGER.fullmatch(text):
+        hint = "are the columns in the declared order, and is the delimiter the right one?"
+        return Complaint("E0401", f"expected {article(typename)}, found {shown(text)}", hint)
+    low, high = RANGES[kind]
+    digits = text.strip()
+    fits = len(digits) < 1000 and low <= int(digits, 16 if "x" in digits.lower() else 10) <= high
+    return None if fits else Complaint("E0402", f"{digits[:60]} does not fit {article(kind)}", f"from {low} to {high}")
+
+
+def _float_text_complaint(text: str, typename: str) -> Complaint | None:
+    if not _FLOAT.fullmatch(text):
+        return Complaint("E0401", f"expected {article(typename)}, found {shown(text)}", "write it like 1.5 or 2e-3")
+    value = float(text)
+    if math.isinf(value) and "inf" not in text.lower():
+        return Complaint("E0402", f"{text.strip()[:60]} does not fit a float", "floats have 64 bits")
+    return Complaint("E0404", "NaN cannot be stored", NAN_HINT) if math.isnan(value) else None

@@ -1,0 +1,241 @@
+"""`Relation`: a set of tuples as a user holds it, a named view of rows of words that shows and converts itself.
+
+Where the rows come from is a `RowSource`: the engine's storage, the answer to a query, the changes of an epoch. Tuples
+are decoded when they are asked for, a chunk at a time. Records are tuples, `nil` is None; in Arrow and pandas, records
+are structs, and records of a type that contains itself are text like `[1, [2, nil]]`.
+"""
+
+from __future__ import annotations
+
+import html
+import shutil
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidelog.errors import Problem, SetupError, UsageError
+from tidelog.language.syntax import PRIMITIVES, Column, Kind, Value
+from tidelog.storage.dictionary import Dictionary, Words
+from tidelog.storage.record_text import format_value
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow as pa
+    import pyspark.sql
+
+_CHUNK = 65_536  # rows that are decoded at a time
+_SHOWN = 10  # rows in a terminal
+_SHOWN_HTML = 20
+
+
+class RowSource(Protocol):
+    """Rows of words with what it takes to understand them."""
+
+    columns: tuple[Column, ...]
+    dictionary: Dictionary
+
+    def __len__(self) -> int: ...
+
+    def words(self) -> NDArray[Any]:
+        """The rows, int32 or int64 of shape (rows, arity), each once."""
+
+    def has(self, words: tuple[int, ...]) -> bool:
+        """Whether there is this row."""
+
+
+class Rows:
+    """A `RowSource` over an array, for answers and changes that are no stored relation."""
+
+    def __init__(self, columns: tuple[Column, ...], dictionary: Dictionary, words: NDArray[Any]) -> None:
+        self.columns = columns
+        self.dictionary = dictionary
+        self._words = words
+        self._set: frozenset[tuple[int, ...]] | None = None
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    def words(self) -> NDArray[Any]:
+        return self._words
+
+    def has(self, words: tuple[int, ...]) -> bool:
+        if self._set is None:
+            self._set = frozenset(map(tuple, self._words.tolist()))
+        return words in self._set
+
+
+class Relation:
+    """The tuples of a relation: `len`, `in`, iteration (no order is promised), and tables for other libraries."""
+
+    def __init__(self, name: str, source: RowSource) -> None:
+        self.name = name
+        self._source = source
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Name, kind and declared type of each column."""
+        return self._source.columns
+
+    @property
+    def dictionary(self) -> Dictionary:
+        """What the words of symbols and records mean."""
+        return self._source.dictionary
+
+    def words(self) -> Words:
+        """The rows as words: int64 of shape (rows, arity)."""
+        return np.asarray(self._source.words(), dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def __contains__(self, row: object) -> bool:
+        """Whether the tuple is there; values of other types than the columns' are not. UsageError (E0605) for another
+        number of values."""
+        if not isinstance(row, (tuple, list)) or len(row) != len(self.columns):
+            found = f"{len(row)} values" if isinstance(row, (tuple, list)) else f"a {type(row).__name__}"
+            names = ", ".join(column.name for column in self.columns)
+            message = f"{self.name} holds tuples of {len(self.columns)} values, found {found}"
+            raise UsageError(Problem("E0605", message, hint=f"ask for ({names}) in {self.name}"))
+        words = [self.dictionary.find(value, column.kind) for value, column in zip(row, self.columns, strict=True)]
+        return None not in words and self._source.has(tuple(words))  # type: ignore[arg-type]
+
+    def __iter__(self) -> Iterator[tuple[Value, ...]]:
+        words = self._source.words()
+        if not self.columns:
+            yield from [()] * len(words)
+            return
+        for start in range(0, len(words), _CHUNK):
+            yield from self._tuples(words[start : start + _CHUNK])
+
+    def _tuples(self, words: NDArray[Any]) -> Iterable[tuple[Value, ...]]:
+        columns = (self.dictionary.decode_list(words[:, i], column.kind) for i, column in enumerate(self.columns))
+        return zip(*columns, strict=True)
+
+    # --- tables for other libraries ----------------------------------------------------------------------------------
+
+    def to_arrow(self) -> pa.Table:
+        """A pyarrow Table: int64, uint64, float64, string and struct columns."""
+        import pyarrow as pa
+
+        words = self._source.words()
+        kinds: list[Kind] = [column.kind for column in self.columns]
+        schema = pa.schema([(c.name, self.dictionary.arrow_type(c.kind)) for c in self.columns])
+        if not kinds:
+            return pa.Table.from_struct_array(self._units(len(words)))
+        step = 16 * _CHUNK
+        batches = [
+            pa.RecordBatch.from_arrays(
+                [self.dictionary.decode_column(words[start : start + step, i], kind) for i, kind in enumerate(kinds)],
+                schema=schema,
+            )
+            for start in range(0, len(words), step)
+        ]
+        return pa.Table.from_batches(batches, schema)
+
+    @staticmethod
+    def _units(count: int) -> pa.StructArray:
+        """`count` rows without columns."""
+        import pyarrow as pa
+
+        return pa.Array.from_buffers(pa.struct([]), count, [None])
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Arrow's interface for any library that reads tables."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A pandas DataFrame. SetupError (E0790) when pandas is not installed."""
+        _need("pandas", "pandas")
+        frame: pandas.DataFrame = self.to_arrow().to_pandas()
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """A Polars DataFrame. SetupError (E0790) when Polars is not installed."""
+        frame: polars.DataFrame = _need("polars", "polars").from_arrow(self.to_arrow())
+        return frame
+
+    def to_spark(self, session: pyspark.sql.SparkSession) -> pyspark.sql.DataFrame:
+        """A Spark DataFrame of the session. Spark has no unsigned integers: those become decimals of 20 digits."""
+        import pyarrow as pa
+
+        _need("pyspark", "spark")
+        table = self.to_arrow()
+        fields = [pa.field(field.name, _signed(field.type)) for field in table.schema]
+        return session.createDataFrame(table.cast(pa.schema(fields)))
+
+    # --- how it shows itself -----------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        width = shutil.get_terminal_size((100, 24)).columns
+        lines = [_cut(f"{self._signature()}  {_rows(len(self))}", width)]
+        cells = self._cells(_SHOWN)
+        if cells and self.columns:
+            numeric = [column.kind in PRIMITIVES and column.kind != "symbol" for column in self.columns]
+            table = [[column.name for column in self.columns], *cells]
+            widths = [min(max(len(row[i]) for row in table), max(8, width // 2)) for i in range(len(self.columns))]
+            for row in table:
+                parts = [
+                    _cut(cell, size).rjust(size) if right else _cut(cell, size).ljust(size)
+                    for cell, size, right in zip(row, widths, numeric, strict=True)
+                ]
+                lines.append(_cut("  " + "  ".join(parts).rstrip(), width))
+            if len(self) > len(cells):
+                lines.append("  …")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        heads = "".join(
+            f"<th>{html.escape(column.name)}<br><small>{html.escape(column.type)}</small></th>" for column in self.columns
+        )
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(_cut(cell, 200))}</td>" for cell in row) + "</tr>"
+            for row in self._cells(_SHOWN_HTML)
+        )
+        shown = min(len(self), _SHOWN_HTML)
+        more = f", the first {shown} shown" if shown < len(self) else ""
+        caption = f"{html.escape(self.name)}: {_rows(len(self))}{more}"
+        return f"<table><caption>{caption}</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+
+    def _signature(self) -> str:
+        return f"{self.name}({', '.join(f'{column.name}: {column.type}' for column in self.columns)})"
+
+    def _cells(self, count: int) -> list[list[str]]:
+        words = self._source.words()[:count]
+        if not self.columns:
+            return [[] for _ in words]
+        return [[_cell(value) for value in row] for row in self._tuples(words)]
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"
+
+
+def _cell(value: Value) -> str:
+    """A value on one line; what would disturb a terminal is escaped."""
+    text = value if isinstance(value, str) else format_value(value)
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[:1000])
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: max(1, width - 1)] + "…"
+
+
+def _need(module: str, extra: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        hint = f"pip install 'tidelog[{extra}]'"
+        raise SetupError(Problem("E0790", f"this needs {module}, which is not installed", hint=hint)) from None
+
+
+def _signed(kind: pa.DataType) -> pa.DataType:
+    """An Arrow type with decimals in place of unsigned integers, also inside of structs."""
+    import pyarrow as pa
+
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(part.name, _signed(part.type)) for part in kind])
+    return pa.decimal128(20, 0) if pa.types.is_uint64(kind) else kind

@@ -1,0 +1,64 @@
+"""Arrow arrays to and from numpy and Python by their buffers.
+
+pyarrow's own `pa.array`, `pa.scalar` and `Array.to_numpy` import pandas where it is installed, which takes longer than
+a small program runs. Everything here leaves pandas alone, and numbers are not copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def numbers_to_arrow(values: NDArray[Any]) -> pa.Array:
+    """An int32, int64, uint64 or float64 vector as an Arrow array over the same memory."""
+    import pyarrow as pa
+
+    values = np.ascontiguousarray(values)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
+
+
+def numbers_to_numpy(array: pa.Array) -> NDArray[Any]:
+    """The values of an Arrow array of integers or floats (not half ones) over the same memory; what stands at a null is
+    undefined."""
+    name = {"float": "float32", "double": "float64"}.get(str(array.type), str(array.type))
+    if len(array) == 0:
+        return np.empty(0, dtype=name)
+    return np.frombuffer(array.buffers()[1], dtype=name)[array.offset : array.offset + len(array)]
+
+
+def valid_mask(array: pa.Array) -> NDArray[np.bool_]:
+    """Which entries of an Arrow array are not null."""
+    import pyarrow as pa
+
+    if not array.null_count:
+        return np.ones(len(array), dtype=np.bool_)
+    return numbers_to_numpy(array.is_valid().cast(pa.int8())).astype(np.bool_)
+
+
+def text_to_arrow(strings: Sequence[str]) -> pa.Array:
+    """Strings as a large_string array."""
+    import pyarrow as pa
+
+    encoded = [text.encode() for text in strings]
+    offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
+    np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])
+    return pa.LargeStringArray.from_buffers(len(encoded), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded)))
+
+
+def text_scalar(text: str) -> Any:
+    """A large_string scalar, for compute functions that take one beside arrays."""
+    return text_to_arrow([text])[0]
+
+
+def mask_to_arrow(mask: NDArray[np.bool_]) -> pa.Array:
+    """A boolean vector as an Arrow array."""
+    import pyarrow as pa
+
+    return numbers_to_arrow(mask.astype(np.int8)).cast(pa.bool_())
