@@ -1,0 +1,15 @@
+"""Program text to checked program.
+
+reading       `read`: files and texts; with the C preprocessor (preprocessor) when a line starts with #
+lexer         text to tokens;  grammar.lark  the grammar of one statement
+statements    tokens to statements, and recovery;  mistakes  problems of the syntax in words
+builder       reductions of the grammar to nodes;  literals  numbers and strings;  nesting  bounded depth
+syntax        the tree;  printer  the tree as source
+check         `check`: declarations, directives, names, kinds (with functors, scopes), subtypes, grounding, patterns
+lints         `warnings`: what is allowed but probably not meant
+"""
+
+from tidelog.language.check import check
+from tidelog.language.reading import read
+
+__all__ = ["check", "read"]

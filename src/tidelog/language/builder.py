@@ -1,0 +1,310 @@
+"""Reductions of the grammar to nodes of the syntax tree (one method per rule of grammar.lark).
+
+Values of literals are read here (`literals`); everything that has a place gets its span. A negated group is pushed down
+to its atoms and comparisons, a group that is a plain conjunction melts into the one around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeAlias, cast
+
+from lark import Token, Transformer, v_args
+
+from tidelog.errors import Problem
+from tidelog.language import literals
+from tidelog.language.syntax import (
+    Aggregate,
+    Anonymous,
+    Atom,
+    Attribute,
+    Cast,
+    Comparison,
+    Constant,
+    Declaration,
+    Directive,
+    Disjunction,
+    Functor,
+    Literal,
+    Negation,
+    Record,
+    Rule,
+    Span,
+    Term,
+    Truth,
+    TypeDeclaration,
+    Variable,
+)
+
+Locate: TypeAlias = Callable[[int, int], Span]
+Body: TypeAlias = tuple[Literal, ...]
+Statement: TypeAlias = Rule | Declaration | TypeDeclaration | Directive
+
+_OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "match": "!match", "contains": "!contains"}
+_OPPOSITE |= {opposite: op for op, opposite in _OPPOSITE.items()}
+
+
+@v_args(inline=True)
+class Builder(Transformer[Token, tuple[Statement, ...]]):
+    """Call `begin` before each text; `problems` collects what is wrong with literals."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._locate: Locate | None = None
+        self._literal: Term | None = None
+        self.problems: list[Problem] = []
+
+    def begin(self, locate: Locate) -> None:
+        self._locate = locate
+        self._literal = None
+        self.problems = []
+
+    # --- spans -------------------------------------------------------------------------------------------------------
+
+    def _at(self, token: Token) -> Span:
+        assert self._locate is not None
+        return self._locate(cast(int, token.start_pos), cast(int, token.end_pos))
+
+    def _join(self, first: Any, last: Any) -> Span:
+        """From the start of `first` to the end of `last`, tokens or nodes; only `first` where they lie in two files."""
+        begin = self._at(first) if isinstance(first, Token) else first.span
+        end = self._at(last) if isinstance(last, Token) else last.span
+        if begin.source is end.source and end.end >= begin.start:
+            return Span(begin.source, begin.start, end.end)
+        return begin  # type: ignore[no-any-return]
+
+    # --- terms -------------------------------------------------------------------------------------------------------
+
+    def variable(self, name: Token) -> Term:
+        return Variable(str(name), span=self._at(name))
+
+    def anonymous(self, token: Token) -> Term:
+        return Anonymous(span=self._at(token))
+
+    def number(self, token: Token) -> Term:
+        span = self._at(token)
+        value, kind, problem = literals.number(str(token), span)
+        if problem:
+            self.problems.append(problem)
+        self._literal = Constant(value, kind, span=span)
+        return self._literal
+
+    def string(self, token: Token) -> Term:
+        return Constant(self._text(token), "symbol", span=self._at(token))
+
+    def _text(self, token: Token) -> str:
+        value, problem = literals.string(str(token), self._at(token))
+        if problem:
+            self.problems.append(problem)
+        return value
+
+    def nil(self, token: Token) -> Term:
+        return Record(None, span=self._at(token))
+
+    def record(self, *children: Any) -> Term:
+        return Record(_without_punctuation(children), span=self._join(children[0], children[-1]))
+
+    def parenthesised(self, opening: Token, term: Term, closing: Token) -> Term:
+        return replace(term, span=self._join(opening, closing))
+
+    def functor(self, name: Token, *children: Any) -> Term:
+        return Functor(str(name), _without_punctuation(children), span=self._join(name, children[-1]))
+
+    def binary(self, left: Term, operator: Token, right: Term) -> Term:
+        return Functor(str(operator), (left, right), span=self._join(left, right))
+
+    def prefix(self, operator: Token, operand: Term) -> Term:
+        return Functor(str(operator), (operand,), span=self._join(operator, operand))
+
+    def negative(self, minus: Token, operand: Term) -> Term:
+        span = self._join(minus, operand)
+        if operand is self._literal and isinstance(operand, Constant) and operand.kind != "unsigned":
+            self._literal = None  # so that `--1` stays the negative of -1
+            return Constant(-cast(float, operand.value), operand.kind, span=span)
+        return Functor("neg", (operand,), span=span)
+
+    def cast(self, word: Token, _open: Token, term: Term, _comma: Token, type_: Token, closing: Token) -> Term:
+        return Cast(term, str(type_), span=self._join(word, closing))
+
+    def count(self, word: Token, _colon: Token, body: tuple[Body, Any]) -> Term:
+        return Aggregate("count", None, body[0], span=self._join(word, body[1]))
+
+    def aggregate(self, word: Token, target: Term, _colon: Token, body: tuple[Body, Any]) -> Term:
+        op = "mean" if word == "avg" else str(word)
+        return Aggregate(op, target, body[0], span=self._join(word, body[1]))
+
+    def aggregate_body(self, *children: Any) -> tuple[Body, Any]:
+        """The body and its last token or node."""
+        return (children[1] if len(children) == 3 else (children[0],)), children[-1]
+
+    # --- bodies ------------------------------------------------------------------------------------------------------
+
+    def located(self, _at: Token, term: Term) -> tuple[str, Term]:
+        return "@", term
+
+    def atom(self, name: Token, *children: Any) -> Atom:
+        arguments = _without_punctuation(children)
+        span = self._join(name, children[-1])
+        marked = [i for i, argument in enumerate(arguments) if isinstance(argument, tuple)]
+        if len(marked) > 1:
+            message = "an atom can have one location, but two arguments are marked with `@`"
+            second = arguments[marked[1]][1].span
+            self.problems.append(Problem("E0101", message, second, hint="remove one of the marks"))
+        if marked:
+            arguments = tuple(a[1] if isinstance(a, tuple) else a for a in arguments)
+        return Atom(str(name), arguments, marked[0] if marked else None, span=span)
+
+    def truth(self, token: Token) -> Literal:
+        return Truth(token == "true", span=self._at(token))
+
+    def comparison(self, left: Term, operator: Token, right: Term) -> Literal:
+        return Comparison(str(operator), left, right, span=self._join(left, right))
+
+    def constraint(self, name: Token, _open: Token, left: Term, _comma: Token, right: Term, closing: Token) -> Literal:
+        return Comparison(str(name), left, right, span=self._join(name, closing))
+
+    def group(self, opening: Token, body: Body, closing: Token) -> Literal:
+        return body[0] if len(body) == 1 else Disjunction((body,), span=self._join(opening, closing))
+
+    def negation(self, mark: Token, literal: Literal) -> Literal:
+        negated = _negate(literal)
+        return replace(negated, span=self._join(mark, literal))
+
+    def conjunction(self, *children: Any) -> Body:
+        return tuple(part for child in _without_commas(children) for part in _melt(child))
+
+    def body(self, *children: Any) -> Body:
+        if len(children) == 1:
+            return cast(Body, children[0])
+        alternatives = tuple(flat for child in children if not isinstance(child, Token) for flat in _alternatives(child))
+        return (Disjunction(alternatives, span=self._join(alternatives[0][0], alternatives[-1][-1])),)
+
+    # --- clauses -----------------------------------------------------------------------------------------------------
+
+    def rule_name(self, name: Token, _colon: Token) -> Token:
+        return name
+
+    def heads(self, *children: Any) -> tuple[Atom, ...]:
+        return _without_commas(children)
+
+    def facts(self, *children: Any) -> tuple[Statement, ...]:
+        heads = children[-2]
+        if len(children) == 3:
+            return (Rule(str(children[0]), heads, span=self._join(children[0], children[-1])),)
+        return tuple(Rule(None, (head,), span=head.span) for head in heads)
+
+    def rule(self, *children: Any) -> tuple[Statement, ...]:
+        named = isinstance(children[0], Token)
+        heads, body = children[-4], children[-2]
+        name = str(children[0]) if named else None
+        return (Rule(name, heads, body, span=self._join(children[0] if named else heads[0], children[-1])),)
+
+    # --- declarations and directives ---------------------------------------------------------------------------------
+
+    def names(self, *children: Token) -> tuple[Token, ...]:
+        return _without_commas(children)
+
+    def attributes(self, *children: Any) -> tuple[Attribute, ...]:
+        return _without_commas(children)
+
+    def attribute(self, name: Token, _colon: Token, type_: Token) -> Attribute:
+        return Attribute(str(name), str(type_), span=self._join(name, type_))
+
+    def declaration(
+        self, _word: Token, names: tuple[Token, ...], _open: Token, attributes: Any, _close: Token, *qualifiers: Token
+    ) -> tuple[Statement, ...]:
+        for qualifier in qualifiers:
+            if qualifier in ("eqrel", "choice-domain"):
+                message = f"the qualifier `{qualifier}` is not supported yet"
+                self.problems.append(Problem("E0190", message, self._at(qualifier)))
+        words = tuple(map(str, qualifiers))
+        return tuple(Declaration(str(name), attributes, words, span=self._at(name)) for name in names)
+
+    def plain_type(self, _word: Token, name: Token) -> tuple[Statement, ...]:
+        return (TypeDeclaration(str(name), "sub", ("symbol",), span=self._at(name)),)
+
+    def sub_type(self, _word: Token, name: Token, _sub: Token, base: Token) -> tuple[Statement, ...]:
+        return (TypeDeclaration(str(name), "sub", (str(base),), span=self._at(name)),)
+
+    def union_type(self, _word: Token, name: Token, _equal: Token, *members: Token) -> tuple[Statement, ...]:
+        parts = tuple(str(member) for member in members if member.type == "NAME")
+        return (TypeDeclaration(str(name), "alias" if len(parts) == 1 else "union", parts, span=self._at(name)),)
+
+    def record_type(self, _word: Token, name: Token, _equal: Token, *rest: Any) -> tuple[Statement, ...]:
+        return (TypeDeclaration(str(name), "record", fields=rest[1], span=self._at(name)),)
+
+    def old_type(self, word: Token, name: Token) -> tuple[Statement, ...]:
+        base = "number" if word == ".number_type" else "symbol"
+        return (TypeDeclaration(str(name), "sub", (base,), span=self._at(name)),)
+
+    def directive(self, word: Token, names: tuple[Token, ...], *rest: Any) -> tuple[Statement, ...]:
+        options = rest[1] if rest else {}
+        return tuple(Directive(word[1:], str(name), options, span=self._at(name)) for name in names)
+
+    def options(self, *children: Any) -> dict[str, str | int | bool]:
+        return dict(_without_commas(children))
+
+    def option(self, key: Token, _equal: Token, value: Token) -> tuple[str, str | int | bool]:
+        if value.type == "STRING":
+            return str(key), self._text(value)
+        if value.type == "NUMBER":
+            number, _, problem = literals.number(str(value), self._at(value))
+            if problem:
+                self.problems.append(problem)
+            return str(key), int(number)
+        return str(key), str(value) if value.type == "NAME" else value.type == "TRUE"
+
+    def plan(self, *_: Any) -> tuple[Statement, ...]:
+        return ()
+
+    def order(self, *_: Any) -> None:
+        return None
+
+    def pragma(self, *_: Any) -> tuple[Statement, ...]:
+        return ()
+
+    def start(self, statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        return statements
+
+
+def _without_commas(children: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What stands between the commas, which are every second child."""
+    return children[::2]
+
+
+def _without_punctuation(children: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What stands between two brackets, without the commas."""
+    return children[1:-1:2]
+
+
+def _melt(literal: Literal) -> Body:
+    """The parts of a group that is a plain conjunction."""
+    if isinstance(literal, Disjunction) and len(literal.alternatives) == 1:
+        return literal.alternatives[0]
+    return (literal,)
+
+
+def _alternatives(body: Body) -> tuple[Body, ...]:
+    """The alternatives of a body that is one disjunction."""
+    return body[0].alternatives if len(body) == 1 and isinstance(body[0], Disjunction) else (body,)
+
+
+def _negate(literal: Literal) -> Literal:
+    """The negation, with `!` at atoms only."""
+    match literal:
+        case Atom():
+            return Negation(literal, span=literal.span)
+        case Negation():
+            return literal.atom
+        case Truth():
+            return Truth(not literal.value, span=literal.span)
+        case Comparison():
+            return replace(literal, op=_OPPOSITE[literal.op])
+        case Disjunction():
+            parts = [_either(tuple(_negate(part) for part in body), literal.span) for body in literal.alternatives]
+            return parts[0] if len(parts) == 1 else Disjunction((tuple(parts),), span=literal.span)
+
+
+def _either(parts: Body, span: Span | None) -> Literal:
+    return parts[0] if len(parts) == 1 else Disjunction(tuple((part,) for part in parts), span=span)

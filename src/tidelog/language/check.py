@@ -1,0 +1,111 @@
+"""`check`: from parsed programs to one checked program, or to everything that is wrong with them.
+
+In this order: declarations (declarations), names and numbers of arguments (names), kinds of variables and terms (kinds),
+flow between types of one kind (subtypes), grounding (grounding). A rule that fails one step is not looked at by the next
+ones, so that one mistake gives one message. Negation and aggregation through recursion are the rule graph's
+(`tidelog.rules`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+
+from tidelog.errors import Problem, ProgramError
+from tidelog.language.declarations import Scheme, resolve
+from tidelog.language.directives import directive_problems
+from tidelog.language.grounding import grounding_problems
+from tidelog.language.kinds import infer
+from tidelog.language.names import name_problems
+from tidelog.language.patterns import pattern_problems
+from tidelog.language.subtypes import subtype_problems
+from tidelog.language.syntax import CheckedProgram, Constant, Fact, Program, Record, Rule, Span, Term, Value
+
+
+def check(*programs: Program) -> CheckedProgram:
+    """All programs together, checked. Raises ProgramError with every problem found."""
+    scheme, problems = resolve(programs)
+    directives = tuple(directive for program in programs for directive in program.directives)
+    problems += directive_problems(directives, scheme)
+    statements = [rule for program in programs for rule in program.rules]
+    problems += _double_names(statements)
+    taken = {rule.name for rule in statements if rule.name is not None}
+    numbers = (name for name in map("r{}".format, count(1)) if name not in taken)
+    rules: list[Rule] = []
+    facts: list[Fact] = []
+    for statement in statements:
+        checked, found = _check_rule(statement, scheme)
+        problems += found
+        fact = _fact(checked)
+        if fact is not None:
+            facts.append(fact)
+        else:
+            rules.append(checked if checked.name is not None else replace(checked, name=next(numbers)))
+    if problems:
+        raise ProgramError(*problems)
+    return CheckedProgram(scheme.relations, scheme.records, tuple(rules), tuple(facts), directives)
+
+
+def _check_rule(rule: Rule, scheme: Scheme) -> tuple[Rule, list[Problem]]:
+    """The rule with its kinds, and what is wrong with it."""
+    problems = name_problems(rule, scheme)
+    checked, found = infer(rule, scheme)
+    problems += found
+    problems += grounding_problems(rule)
+    if not problems:
+        problems = subtype_problems(checked, scheme) + pattern_problems(checked)
+    return checked, problems
+
+
+def _double_names(rules: list[Rule]) -> list[Problem]:
+    first: dict[str, Rule] = {}
+    problems = []
+    for rule in rules:
+        if rule.name is None:
+            continue
+        other = first.setdefault(rule.name, rule)
+        if other is not rule:
+            notes = ((name_span(other), "first used here"),)
+            message = f"two rules have the name `{rule.name}`"
+            problems.append(Problem("E0221", message, name_span(rule), tuple(n for n in notes if n[0]), "rename one of the two"))  # type: ignore[misc]
+    return problems
+
+
+def name_span(rule: Rule) -> Span | None:
+    """The place of a rule's name, with which its span begins."""
+    if rule.span is None or rule.name is None:
+        return rule.span
+    return Span(rule.span.source, rule.span.start, rule.span.start + len(rule.name))
+
+
+def _fact(rule: Rule) -> Fact | None:
+    """The fact that an unnamed rule states, if it is made of constants only."""
+    if rule.body or rule.name is not None or len(rule.heads) != 1:
+        return None
+    head = rule.heads[0]
+    values = []
+    for term in head.args:
+        if not _constant(term):
+            return None
+        values.append(_value(term))
+    return Fact(head.relation, tuple(values), span=head.span)
+
+
+def _constant(term: Term) -> bool:
+    match term:
+        case Constant() | Record(fields=None):
+            return True
+        case Record(fields=tuple(parts)):
+            return all(map(_constant, parts))
+        case _:
+            return False
+
+
+def _value(term: Term) -> Value:
+    match term:
+        case Constant(value=value):
+            return value
+        case Record(fields=tuple(parts)):
+            return tuple(map(_value, parts))
+        case _:
+            return None

@@ -1,0 +1,219 @@
+"""Types and relations: what is declared, what every type comes down to, and what may flow where.
+
+`resolve` gathers the declarations of all programs into a `Scheme` and reports what is wrong with them. A type that is
+wrong has the kind BROKEN, which fits everywhere, so that one mistake gives one message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from tidelog.errors import Problem
+from tidelog.language.syntax import (
+    PRIMITIVES,
+    Attribute,
+    Column,
+    Declaration,
+    Kind,
+    Program,
+    RecordType,
+    RelationType,
+    Span,
+    TypeDeclaration,
+)
+
+BROKEN: Kind = "?"
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """Relations and record types by name; `kinds` maps every type to its kind, `types` to its declaration, `places` a
+    relation or type and an attribute of it to the place where the attribute is declared."""
+
+    relations: Mapping[str, RelationType] = field(default_factory=dict)
+    records: Mapping[str, RecordType] = field(default_factory=dict)
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    types: Mapping[str, TypeDeclaration] = field(default_factory=dict)
+    places: Mapping[tuple[str, str], Span | None] = field(default_factory=dict)
+
+    def flows(self, lower: str, upper: str) -> bool:
+        """Whether each value of the type `lower` is one of `upper`. Both must be sound."""
+        allowed = self._within(upper)
+        waiting = [lower]
+        seen: set[str] = set()
+        while waiting:
+            name = waiting.pop()
+            if name in allowed or name in seen:
+                continue
+            seen.add(name)
+            type_ = self.types.get(name)
+            if type_ is None or type_.form == "record":
+                return False
+            waiting += type_.members
+        return True
+
+    def _within(self, upper: str) -> set[str]:
+        """`upper` and what it is another name or a union of."""
+        found: set[str] = set()
+        waiting = [upper]
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                type_ = self.types.get(name)
+                if type_ is not None and type_.form in ("alias", "union"):
+                    waiting += type_.members
+        return found
+
+
+def resolve(programs: Iterable[Program]) -> tuple[Scheme, list[Problem]]:
+    """The declarations of all programs together, and what is wrong with them."""
+    problems: list[Problem] = []
+    types: dict[str, TypeDeclaration] = {}
+    declarations: dict[str, Declaration] = {}
+    for program in programs:
+        for type_ in program.types:
+            if type_.name in PRIMITIVES:
+                problems.append(Problem("E0204", f"the type `{type_.name}` is built in", type_.span, hint="choose another name"))
+            elif type_.name in types:
+                problems.append(_twice("E0204", "type", type_, types[type_.name]))
+            else:
+                types[type_.name] = type_
+        for declaration in program.declarations:
+            if declaration.name in declarations:
+                problems.append(_twice("E0202", "relation", declaration, declarations[declaration.name]))
+            else:
+                declarations[declaration.name] = declaration
+    kinds = _Kinds(types, problems).all()
+    places: dict[tuple[str, str], Span | None] = {}
+    records = {
+        name: RecordType(name, _columns("record type", name, type_.fields, kinds, places, problems))
+        for name, type_ in types.items()
+        if type_.form == "record"
+    }
+    relations = {
+        name: RelationType(
+            name,
+            _columns("relation", name, declaration.attributes, kinds, places, problems),
+            declaration.qualifiers,
+            span=declaration.span,
+        )
+        for name, declaration in declarations.items()
+    }
+    return Scheme(relations, records, kinds, types, places), problems
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+    close = get_close_matches(name, list(known), 1)
+    return f"did you mean `{close[0]}`?" if close else None
+
+
+def _twice(code: str, sort: str, second: TypeDeclaration | Declaration, first: TypeDeclaration | Declaration) -> Problem:
+    notes = ((first.span, "first declared here"),) if first.span else ()
+    message = f"the {sort} `{second.name}` is declared twice"
+    return Problem(code, message, second.span, notes, hint="remove or rename one of the two")
+
+
+def _columns(
+    sort: str,
+    owner: str,
+    attributes: tuple[Attribute, ...],
+    kinds: Mapping[str, Kind],
+    places: dict[tuple[str, str], Span | None],
+    problems: list[Problem],
+) -> tuple[Column, ...]:
+    columns: list[Column] = []
+    for attribute in attributes:
+        if attribute.type not in kinds:
+            problems.append(_unknown_type(attribute.type, attribute.span, kinds))
+        if (owner, attribute.name) in places:
+            first = places[owner, attribute.name]
+            notes = ((first, "first used here"),) if first else ()
+            message = f"the {sort} `{owner}` has two attributes `{attribute.name}`"
+            problems.append(Problem("E0207", message, attribute.span, notes, hint="rename one of the two"))
+        else:
+            places[owner, attribute.name] = attribute.span
+        columns.append(Column(attribute.name, kinds.get(attribute.type, BROKEN), attribute.type))
+    return tuple(columns)
+
+
+def _unknown_type(name: str, span: Span | None, known: Iterable[str]) -> Problem:
+    hint = did_you_mean(name, known) or f"declare it with `.type {name} <: symbol`, or use {', '.join(PRIMITIVES)}"
+    return Problem("E0203", f"there is no type `{name}`", span, hint=hint)
+
+
+class _Kinds:
+    """The kind of each type, found along its members; without recursion, for chains may be long."""
+
+    def __init__(self, types: Mapping[str, TypeDeclaration], problems: list[Problem]) -> None:
+        self.types = types
+        self.problems = problems
+        self.kinds: dict[str, Kind] = {name: name for name in PRIMITIVES}
+
+    def all(self) -> dict[str, Kind]:
+        for name in self.types:
+            self._find(name)
+        return self.kinds
+
+    def _find(self, root: str) -> None:
+        path = [root]
+        while path:
+            name = path[-1]
+            if name in self.kinds:
+                path.pop()
+                continue
+            type_ = self.types[name]
+            if type_.form == "record":
+                self.kinds[name] = name
+                continue
+            open_ = next((m for m in type_.members if m in self.types and m not in self.kinds), None)
+            if open_ is None:
+                self.kinds[name] = self._settle(type_)
+            elif open_ in path:
+                self._cycle(path[path.index(open_) :])
+            else:
+                path.append(open_)
+
+    def _settle(self, type_: TypeDeclaration) -> Kind:
+        found: dict[Kind, str] = {}
+        for member in type_.members:
+            if member not in self.kinds:
+                self.problems.append(_unknown_type(member, type_.span, self.kinds))
+                return BROKEN
+            found.setdefault(self.kinds[member], member)
+        if BROKEN in found:
+            return BROKEN
+        if len(found) > 1:
+            (kind, member), (other_kind, other), *_ = found.items()
+            message = f"the union `{type_.name}` mixes {article(kind)} (`{member}`) with {article(other_kind)} (`{other}`)"
+            notes = tuple(
+                (self.types[m].span, f"`{m}` is declared here")
+                for m in (member, other)
+                if m in self.types and self.types[m].span
+            )
+            hint = "the members of a union must come down to the same kind"
+            self.problems.append(Problem("E0206", message, type_.span, notes, hint=hint))  # type: ignore[arg-type]
+            return BROKEN
+        return next(iter(found))
+
+    def _cycle(self, names: list[str]) -> None:
+        first, *others = (self.types[name] for name in names)
+        shown = " → ".join(f"`{name}`" for name in (*names[:8], *(["…"] if len(names) > 8 else []), names[0]))
+        message = f"the type `{first.name}` is defined by itself: {shown}" if others else f"the type `{first.name}` is defined by itself"
+        notes = tuple((t.span, f"through `{t.name}`") for t in others[:8] if t.span)
+        hint = "let one of them come down to number, unsigned, float, symbol or a record"
+        self.problems.append(Problem("E0205", message, first.span, notes, hint=hint))
+        self.kinds.update(dict.fromkeys(names, BROKEN))
+
+
+def article(kind: Kind) -> str:
+    """A kind in words: "a number", "an unsigned", "a record `Pair`"."""
+    match kind:
+        case "unsigned":
+            return "an unsigned"
+        case "number" | "float" | "symbol":
+            return f"a {kind}"
+        case _:
+            return f"a record `{kind}`"

@@ -1,0 +1,63 @@
+"""Directives: the relation is declared, the options are known and have values of the right sort."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tidelog.errors import Problem
+from tidelog.language.declarations import Scheme, did_you_mean
+from tidelog.language.names import unknown_relation
+from tidelog.language.syntax import Directive
+
+_OPTIONS: dict[str, type] = {
+    "IO": str,
+    "filename": str,
+    "name": str,
+    "delimiter": str,
+    "headers": bool,
+    "rfc4180": bool,
+    "compress": bool,
+    "columns": str,
+    "intermediate": str,
+    "n": int,
+    "operation": str,
+    "dbname": str,
+    "attributeNames": str,
+    "format": str,
+    "params": str,
+    "types": str,
+}
+_FORMATS = ("file", "stdin", "stdout", "stdoutprintsize", "sqlite", "json", "jsonfile", "parquet", "arrow", "delta", "ntriples")
+_SORTS = {str: "a text", bool: "true or false", int: "a number"}
+
+
+def directive_problems(directives: Iterable[Directive], scheme: Scheme) -> list[Problem]:
+    problems: list[Problem] = []
+    for directive in directives:
+        if directive.relation not in scheme.relations:
+            problems.append(unknown_relation(directive.relation, directive.span, scheme))
+        for key, value in directive.options.items():
+            problem = _option(key, value, directive)
+            if problem is not None:
+                problems.append(problem)
+        if directive.name == "limitsize" and "n" not in directive.options:
+            hint = f"write `.limitsize {directive.relation}(n=100)`"
+            problems.append(Problem("E0108", "`.limitsize` needs the option `n`", directive.span, hint=hint))
+    return problems
+
+
+def _option(key: str, value: str | int | bool, directive: Directive) -> Problem | None:
+    sort = _OPTIONS.get(key)
+    if sort is None:
+        hint = did_you_mean(key, _OPTIONS) or f"the options are {', '.join(_OPTIONS)}"
+        return Problem("E0108", f"`.{directive.name}` has no option `{key}`", directive.span, hint=hint)
+    if sort is bool and value in ("true", "false"):
+        return None
+    if type(value) is not sort:
+        shown = str(value).lower() if isinstance(value, bool) else value
+        message = f"the option `{key}` of `.{directive.name}` takes {_SORTS[sort]}, found `{shown}`"
+        return Problem("E0108", message, directive.span)
+    if key == "IO" and value not in _FORMATS:
+        hint = did_you_mean(str(value), _FORMATS) or f"the values are {', '.join(_FORMATS)}"
+        return Problem("E0108", f"the option `IO` has no value `{value}`", directive.span, hint=hint)
+    return None

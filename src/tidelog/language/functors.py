@@ -1,0 +1,64 @@
+"""The built-in operators and functions: how many operands, of which kinds, and the kind of the value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tidelog.language.syntax import Kind
+
+NUMERIC: frozenset[Kind] = frozenset(("number", "unsigned", "float"))
+INTEGRAL: frozenset[Kind] = frozenset(("number", "unsigned"))
+ORDERED: frozenset[Kind] = NUMERIC | {"symbol"}
+SAME = "*"
+"""Stands for the kind that all operands marked so share."""
+
+
+@dataclass(frozen=True)
+class Signature:
+    """`parameters` are kinds or SAME; the last may be repeated up to `most` operands, those beyond `least` may be missing.
+
+    `over` are the kinds that SAME may stand for; None: any.
+    """
+
+    parameters: tuple[Kind, ...]
+    result: Kind
+    over: frozenset[Kind] | None = None
+    least: int = 0
+    most: int = 0
+
+    def parameter(self, position: int) -> Kind:
+        return self.parameters[min(position, len(self.parameters) - 1)]
+
+
+_MANY = 1_000_000
+
+
+def _signature(parameters: str, result: str, over: frozenset[Kind] | None, least: int = 0, most: int = 0) -> Signature:
+    kinds = tuple(parameters.split())
+    return Signature(kinds, result, over, least or len(kinds), most or len(kinds))
+
+
+SIGNATURES: Mapping[str, Signature] = {
+    **{name: _signature("* *", SAME, NUMERIC) for name in ("+", "-", "*", "/", "^")},
+    "%": _signature("* *", SAME, INTEGRAL),
+    "neg": _signature("*", SAME, frozenset(("number", "float"))),
+    **{name: _signature("* *", SAME, INTEGRAL) for name in "band bor bxor bshl bshr bshru land lor lxor".split()},
+    **{name: _signature("*", SAME, INTEGRAL) for name in ("bnot", "lnot")},
+    **{name: _signature("* *", SAME, ORDERED, most=_MANY) for name in ("min", "max")},
+    "range": _signature("* *", SAME, NUMERIC, most=3),
+    "cat": _signature("symbol symbol", "symbol", None, most=_MANY),
+    "strlen": _signature("symbol", "number", None),
+    "substr": _signature("symbol number number", "symbol", None),
+    "ord": _signature("*", "number", None),
+    "to_number": _signature("*", "number", ORDERED),
+    "to_string": _signature("*", "symbol", ORDERED),
+    "to_float": _signature("*", "float", ORDERED),
+    "to_unsigned": _signature("*", "unsigned", ORDERED),
+    "itof": _signature("number", "float", None),
+    "ftoi": _signature("float", "number", None),
+    "utof": _signature("unsigned", "float", None),
+    "ftou": _signature("float", "unsigned", None),
+    "itou": _signature("number", "unsigned", None),
+    "utoi": _signature("unsigned", "number", None),
+}

@@ -1,0 +1,289 @@
+"""Grounding: every variable of a rule gets its values from somewhere finite.
+
+Arguments of positive atoms ground variables, also inside of record patterns; `x = term` grounds x once all of the term
+is grounded, in both directions. Functors are not inverted. A disjunction grounds what all of its alternatives ground.
+Inside of an aggregate, variables that belong to an outer scope must be grounded there, all others inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tidelog.errors import Problem
+from tidelog.language.scopes import Scope, aggregates, scope_of, term_variables
+from tidelog.language.syntax import (
+    Aggregate,
+    Anonymous,
+    Atom,
+    Cast,
+    Comparison,
+    Disjunction,
+    Functor,
+    Literal,
+    Negation,
+    Record,
+    Rule,
+    Span,
+    Term,
+    Truth,
+    Variable,
+)
+
+_HEAD, _NEGATION, _COMPARISON, _FUNCTOR, _OUTSIDE, _SOME = "head", "negation", "comparison", "functor", "outside", "some"
+
+
+def grounding_problems(rule: Rule) -> list[Problem]:
+    """One problem for each variable that is not grounded, and for each `_` where a value is needed."""
+    return _Grounding(rule).problems()
+
+
+@dataclass(frozen=True)
+class _Use:
+    """An occurrence of a variable: where, why it does not ground the variable, and whether it needs to be grounded."""
+
+    sort: str
+    span: Span | None
+    reason: str
+    needs: bool = True
+
+
+@dataclass
+class _Grounding:
+    rule: Rule
+    uses: dict[tuple[Scope, str], list[_Use]] = field(default_factory=dict)
+    wanting: dict[tuple[Scope, str], str] = field(default_factory=dict)
+    anonymous: list[Problem] = field(default_factory=list)
+
+    def problems(self) -> list[Problem]:
+        scope = scope_of(self.rule)
+        grounded = _grounded(self.rule.body, frozenset(), scope)
+        self._conjunction(self.rule.body, grounded, scope)
+        for head in self.rule.heads:
+            for term in head.args:
+                self._needed(term, grounded, scope, _HEAD, "a head does not ground it", in_head=True)
+        return [*self.anonymous, *(self._problem(key) for key in self.wanting)]
+
+    # --- walking -----------------------------------------------------------------------------------------------------
+
+    def _conjunction(self, body: Iterable[Literal], grounded: frozenset[str], scope: Scope) -> None:
+        """Note the uses of all variables of `body`, of which `grounded` have values."""
+        for literal in body:
+            match literal:
+                case Atom():
+                    for term in literal.args:
+                        self._pattern(term, grounded, scope)
+                case Negation():
+                    for term in literal.atom.args:
+                        self._pattern(term, grounded, scope, negated=True)
+                case Comparison():
+                    self._comparison(literal, grounded, scope)
+                case Disjunction():
+                    for alternative in literal.alternatives:
+                        inner = _grounded(alternative, grounded, scope)
+                        self._conjunction(alternative, inner, scope)
+                case Truth():
+                    pass
+
+    def _pattern(self, term: Term, grounded: frozenset[str], scope: Scope, negated: bool = False) -> None:
+        """An argument of an atom: variables in it are grounded unless the atom is negated."""
+        match term:
+            case Variable() if negated:
+                self._needed(term, grounded, scope, _NEGATION, "a negated atom does not ground it")
+            case Variable():
+                reason = "this grounds it in one alternative only"
+                self._use(term, grounded, scope, _Use(_SOME, term.span, reason, needs=False))
+            case Record(fields=tuple(parts)):
+                for part in parts:
+                    self._pattern(part, grounded, scope, negated)
+            case Anonymous():
+                pass
+            case _:
+                self._needed(term, grounded, scope, _FUNCTOR, _inside_of(term))
+
+    def _comparison(self, literal: Comparison, grounded: frozenset[str], scope: Scope) -> None:
+        op = literal.op
+        reason = f"`{op}` only compares" if op != "=" else "the other side of `=` is not grounded"
+        for term in (literal.left, literal.right):
+            if op == "=" and isinstance(term, Record):
+                self._record_side(term, grounded, scope, reason)
+            else:
+                self._needed(term, grounded, scope, _COMPARISON, reason)
+
+    def _record_side(self, term: Term, grounded: frozenset[str], scope: Scope, reason: str) -> None:
+        match term:
+            case Record(fields=tuple(parts)):
+                for part in parts:
+                    self._record_side(part, grounded, scope, reason)
+            case Anonymous():
+                pass
+            case _:
+                self._needed(term, grounded, scope, _COMPARISON, reason)
+
+    def _needed(
+        self, term: Term, grounded: frozenset[str], scope: Scope, sort: str, reason: str, in_head: bool = False
+    ) -> None:
+        """All of `term` must have a value here."""
+        match term:
+            case Variable():
+                self._use(term, grounded, scope, _Use(sort, term.span, reason))
+            case Anonymous():
+                where = "in a head" if in_head else "as an operand"
+                hint = "`_` stands for any value; write a variable that a positive atom grounds"
+                self.anonymous.append(Problem("E0219", f"`_` cannot be used {where}", term.span, hint=hint))
+            case Functor(args=parts):
+                for part in parts:
+                    self._needed(part, grounded, scope, sort if in_head else _FUNCTOR, reason if in_head else _inside_of(term))
+            case Record(fields=tuple(parts)):
+                for part in parts:
+                    self._needed(part, grounded, scope, sort, reason, in_head)
+            case Cast():
+                self._needed(term.term, grounded, scope, sort, reason, in_head)
+            case Aggregate():
+                self._aggregate(term, grounded, scope)
+            case _:
+                pass
+
+    def _aggregate(self, aggregate: Aggregate, grounded: frozenset[str], scope: Scope) -> None:
+        inside = scope.inside(aggregate)
+        given = frozenset(name for name in grounded if scope.owner(name) is not None)
+        inner = _grounded(aggregate.body, given, inside)
+        self._conjunction(aggregate.body, inner, inside)
+        if aggregate.target is not None:
+            self._needed(aggregate.target, inner, inside, _FUNCTOR, f"the value of `{aggregate.op}` does not ground it")
+
+    def _use(self, variable: Variable, grounded: frozenset[str], scope: Scope, use: _Use) -> None:
+        owner = scope.owner(variable.name) or scope
+        key = (owner, variable.name)
+        if owner is not scope:
+            reason = "inside of an aggregate it is taken from outside, because it also occurs there"
+            use = _Use(_OUTSIDE, use.span, reason, use.needs or variable.name not in grounded)
+        self.uses.setdefault(key, []).append(use)
+        if use.needs and variable.name not in grounded:
+            self.wanting.setdefault(key, variable.name)
+
+    # --- reporting ---------------------------------------------------------------------------------------------------
+
+    def _problem(self, key: tuple[Scope, str]) -> Problem:
+        name = self.wanting[key]
+        uses = self.uses[key]
+        sorts = {use.sort for use in uses}
+        rule = f"the rule `{self.rule.name}`" if self.rule.name else "this rule"
+        hint = f"use `{name}` in a positive atom of the body, or give it a value with `{name} = …`"
+        if _OUTSIDE in sorts and _SOME not in sorts:
+            code, message = "E0218", f"variable `{name}` of {rule} has values only inside of an aggregate"
+            hint = f"ground `{name}` outside of the aggregate too, or rename it inside"
+        elif _HEAD in sorts:
+            code, message = "E0215", f"variable `{name}` in the head of {rule} is not grounded"
+        elif _NEGATION in sorts:
+            code, message = "E0216", f"variable `{name}` of a negated atom of {rule} is not grounded"
+            hint = f"use `{name}` in a positive atom of the body, or write `_` if any value will do"
+        else:
+            code, message = "E0217", f"variable `{name}` of {rule} is not grounded"
+        first = uses[-1] if _HEAD in sorts else uses[0]
+        others = [use for use in uses if use is not first]
+        notes = [(use.span, use.reason) for use in others if use.span is not None]
+        message = f"{message}: {first.reason}"
+        return Problem(code, message, first.span, tuple(notes), hint)
+
+
+def _inside_of(term: Term) -> str:
+    match term:
+        case Functor(name="neg"):
+            return "`-` is not solved for its operand"
+        case Functor():
+            return f"`{term.name}` is not solved for its operands"
+        case Cast():
+            return "`as` is not solved for its operand"
+        case _:
+            return "it needs a value here"
+
+
+# --- what a body grounds -----------------------------------------------------------------------------------------------
+
+
+def _grounded(body: tuple[Literal, ...], given: frozenset[str], scope: Scope) -> frozenset[str]:
+    """The variables that have values in `body` when those of `given` have; in a scope of an aggregate, only its own."""
+    found = set(given)
+    open_: list[Literal] = []
+    for literal in body:
+        match literal:
+            case Atom():
+                for term in literal.args:
+                    _bind(term, found, scope)
+            case Comparison(op="=") | Disjunction():
+                open_.append(literal)
+            case _:
+                pass
+    before = -1
+    while open_ and before != len(found):
+        before = len(found)
+        for literal in open_:
+            if isinstance(literal, Comparison):
+                if _known(literal.right, found, scope):
+                    _bind(literal.left, found, scope)
+                if _known(literal.left, found, scope):
+                    _bind(literal.right, found, scope)
+            elif isinstance(literal, Disjunction):
+                now = frozenset(found)
+                found |= frozenset.intersection(*(_grounded(a, now, scope) for a in literal.alternatives))
+    return frozenset(found)
+
+
+def _bind(term: Term, found: set[str], scope: Scope) -> None:
+    """Ground the variables of a pattern; those of an outer scope are not grounded from inside of an aggregate."""
+    match term:
+        case Variable():
+            if scope.outer is None or term.name in scope.names:
+                found.add(term.name)
+        case Record(fields=tuple(parts)):
+            for part in parts:
+                _bind(part, found, scope)
+        case _:
+            pass
+
+
+def _known(term: Term, found: set[str], scope: Scope) -> bool:
+    """Whether all of `term` has a value when the variables `found` have."""
+    match term:
+        case Variable():
+            return term.name in found
+        case Anonymous():
+            return False
+        case Functor(args=parts) | Record(fields=tuple(parts)):
+            return all(_known(part, found, scope) for part in parts)
+        case Cast():
+            return _known(term.term, found, scope)
+        case Aggregate():
+            return all(name in found for name in _outer_names(term, scope))
+        case _:
+            return True
+
+
+def _outer_names(aggregate: Aggregate, scope: Scope) -> set[str]:
+    """The variables of an aggregate that are given from `scope`."""
+    names: set[str] = set()
+    waiting = [aggregate]
+    while waiting:
+        current = waiting.pop()
+        for term in _terms(current):
+            names |= {v.name for v in term_variables(term) if scope.owner(v.name) is not None}
+            waiting += aggregates(term)
+    return names
+
+
+def _terms(aggregate: Aggregate) -> list[Term]:
+    """The terms that stand directly in an aggregate."""
+    terms: list[Term] = [] if aggregate.target is None else [aggregate.target]
+    waiting: list[Literal] = list(aggregate.body)
+    while waiting:
+        match waiting.pop():
+            case Atom(args=args) | Negation(atom=Atom(args=args)):
+                terms += args
+            case Comparison(left=left, right=right):
+                terms += (left, right)
+            case Disjunction(alternatives=alternatives):
+                waiting += (literal for alternative in alternatives for literal in alternative)
+            case _:
+                pass
+    return terms

@@ -1,0 +1,459 @@
+"""The kind of every variable and term of a rule, by unification.
+
+Each term has a slot; slots that must have the same kind are merged. A slot knows the one kind found for it, or the kinds
+that are still allowed (`1` may be a number, an unsigned or a float), and who said so (`Reason`), so that a conflict can
+show both places. A slot with a conflict becomes BROKEN, which fits everything: one cause, one message.
+
+`infer` returns the rule with all `kind` and `result` fields filled in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from tidelog.errors import Problem
+from tidelog.language.declarations import BROKEN, Scheme, article, did_you_mean
+from tidelog.language.functors import NUMERIC, ORDERED, SAME, SIGNATURES
+from tidelog.language.scopes import Scope, scope_of
+from tidelog.language.syntax import (
+    Aggregate,
+    Anonymous,
+    Atom,
+    Cast,
+    Comparison,
+    Constant,
+    Disjunction,
+    Functor,
+    Kind,
+    Literal,
+    Negation,
+    Record,
+    Rule,
+    Span,
+    Term,
+    Truth,
+    Variable,
+)
+
+_RECORD = "[]"
+"""Stands for all record kinds in a set of allowed kinds."""
+
+_SMALLEST, _LARGEST = -(2**63), 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a slot has its kind: a clause without the kind ("column `x` of `a`"), its place, and a declaration if any."""
+
+    text: str
+    span: Span | None
+    declared: Span | None = None
+    literal: bool = False
+
+
+@dataclass(eq=False)
+class _Slot:
+    kind: Kind | None = None
+    allowed: frozenset[Kind] | None = None
+    reason: Reason | None = None
+    parent: _Slot | None = None
+
+    def root(self) -> _Slot:
+        slot = self
+        while slot.parent is not None:
+            if slot.parent.parent is not None:
+                slot.parent = slot.parent.parent
+            slot = slot.parent
+        return slot
+
+
+def infer(rule: Rule, scheme: Scheme) -> tuple[Rule, list[Problem]]:
+    """The rule with its kinds, and what is wrong with them. Relations that are not declared are passed over."""
+    inference = _Inference(scheme)
+    scope = scope_of(rule)
+    inference.literals((*rule.heads, *rule.body), scope)
+    inference.settle()
+    if inference.problems:
+        return rule, inference.problems
+    return _Annotation(inference).rule(rule, scope), []
+
+
+@dataclass
+class _Inference:
+    scheme: Scheme
+    problems: list[Problem] = field(default_factory=list)
+    slots: dict[int, _Slot] = field(default_factory=dict)
+    variables: dict[tuple[Scope, str], _Slot] = field(default_factory=dict)
+    operands: dict[int, _Slot] = field(default_factory=dict)
+    scopes: dict[int, Scope] = field(default_factory=dict)
+    records: list[tuple[Record, _Slot, list[_Slot]]] = field(default_factory=list)
+    casts: list[tuple[Cast, _Slot]] = field(default_factory=list)
+
+    # --- constraints -------------------------------------------------------------------------------------------------
+
+    def literals(self, literals: tuple[Literal, ...], scope: Scope) -> None:
+        for literal in literals:
+            match literal:
+                case Atom():
+                    self._atom(literal, scope)
+                case Negation():
+                    self._atom(literal.atom, scope)
+                case Comparison():
+                    self._comparison(literal, scope)
+                case Disjunction():
+                    for alternative in literal.alternatives:
+                        self.literals(alternative, scope)
+                case Truth():
+                    pass
+
+    def _atom(self, atom: Atom, scope: Scope) -> None:
+        relation = self.scheme.relations.get(atom.relation)
+        columns = relation.columns if relation is not None and len(relation.columns) == len(atom.args) else None
+        for position, term in enumerate(atom.args):
+            slot = self.term(term, scope)
+            if columns is not None:
+                column = columns[position]
+                declared = self.scheme.places.get((atom.relation, column.name))
+                text = f"column `{column.name}` of `{atom.relation}` is {{}}"
+                self.expect(slot, column.kind, Reason(text, term.span, declared), term)
+
+    def _comparison(self, literal: Comparison, scope: Scope) -> None:
+        left, right = self.term(literal.left, scope), self.term(literal.right, scope)
+        if literal.op.lstrip("!") in ("match", "contains"):
+            for term, slot in ((literal.left, left), (literal.right, right)):
+                self.expect(slot, "symbol", Reason(f"`{literal.op.lstrip('!')}` takes {{}}", term.span), term)
+            return
+        self.unify(left, right, literal.left, literal.right)
+        if literal.op not in ("=", "!="):
+            self.allow(left, ORDERED, Reason(f"`{literal.op}` compares {{}}", literal.span), literal.left)
+
+    def term(self, term: Term, scope: Scope) -> _Slot:
+        slot = self._slot(term, scope)
+        self.slots[id(term)] = slot
+        return slot
+
+    def _slot(self, term: Term, scope: Scope) -> _Slot:
+        match term:
+            case Variable():
+                owner = scope.owner(term.name) or scope
+                return self.variables.setdefault((owner, term.name), _Slot())
+            case Anonymous():
+                return _Slot()
+            case Constant():
+                return self._constant(term)
+            case Functor():
+                return self._functor(term, scope)
+            case Record(fields=None):
+                slot = _Slot(allowed=frozenset((_RECORD,)), reason=Reason("`nil` is {}", term.span))
+                self.records.append((term, slot, []))
+                return slot
+            case Record(fields=parts):
+                slot = _Slot(allowed=frozenset((_RECORD,)), reason=Reason("`[…]` is {}", term.span))
+                self.records.append((term, slot, [self.term(part, scope) for part in parts or ()]))
+                return slot
+            case Cast():
+                return self._cast(term, scope)
+            case Aggregate():
+                return self._aggregate(term, scope)
+
+    def _constant(self, term: Constant) -> _Slot:
+        shown = f'"{term.value}"' if term.kind == "symbol" else term.value
+        shown = shown if len(str(shown)) <= 40 else f"{str(shown)[:30]}…"
+        if term.kind is not None:
+            return _Slot(kind=term.kind, reason=Reason(f"`{shown}` is {{}}", term.span))
+        value = term.value
+        assert isinstance(value, int)
+        if value > _LARGEST or value < _SMALLEST:
+            allowed = frozenset(("unsigned", "float")) if value > 0 else frozenset(("float",))
+            return _Slot(allowed=allowed, reason=Reason(f"`{shown}` is too large for a number", term.span, literal=True))
+        if value < 0:
+            allowed = frozenset(("number", "float"))
+            return _Slot(allowed=allowed, reason=Reason(f"`{shown}` is negative", term.span, literal=True))
+        return _Slot(allowed=NUMERIC, reason=Reason(f"`{shown}` is a number", term.span))
+
+    def _functor(self, term: Functor, scope: Scope) -> _Slot:
+        slots = [self.term(part, scope) for part in term.args]
+        signature = SIGNATURES.get(term.name)
+        if signature is None:
+            self.problems.append(Problem("E0190", f"`{term.name}` is not supported yet", term.span))
+            return _Slot(kind=BROKEN)
+        if not signature.least <= len(slots) <= signature.most:
+            wanted = str(signature.least) if signature.least == signature.most else f"{signature.least} or more"
+            wanted = "2 or 3" if term.name == "range" else wanted
+            noun = "argument" if wanted == "1" else "arguments"
+            self.problems.append(Problem("E0210", f"`{term.name}` takes {wanted} {noun}, found {len(slots)}", term.span))
+            return _Slot(kind=BROKEN)
+        shown = "-" if term.name == "neg" else term.name
+        shared = _Slot()
+        for position, (part, slot) in enumerate(zip(term.args, slots, strict=True)):
+            parameter = signature.parameter(position)
+            reason = Reason(f"`{shown}` takes {{}}", part.span)
+            if parameter != SAME:
+                self.expect(slot, parameter, reason, part)
+                continue
+            if signature.over is not None:
+                self.allow(slot, signature.over, reason, part)
+            self.unify(shared, slot, term.args[0], part)
+        if SAME in signature.parameters:
+            self.operands[id(term)] = shared
+        if signature.result == SAME:
+            return shared
+        return _Slot(kind=signature.result, reason=Reason(f"`{shown}` gives {{}}", term.span))
+
+    def _cast(self, term: Cast, scope: Scope) -> _Slot:
+        inner = self.term(term.term, scope)
+        kind = self.scheme.kinds.get(term.type)
+        if kind is None:
+            hint = did_you_mean(term.type, self.scheme.kinds)
+            self.problems.append(Problem("E0203", f"there is no type `{term.type}`", term.span, hint=hint))
+            return _Slot(kind=BROKEN)
+        self.casts.append((term, inner))
+        place = self.scheme.types[term.type].span if term.type in self.scheme.types else None
+        return _Slot(kind=kind, reason=Reason(f"`as(…, {term.type})` is {{}}", term.span, place))
+
+    def _aggregate(self, term: Aggregate, scope: Scope) -> _Slot:
+        inside = self.scopes[id(term)] = scope.inside(term)
+        self.literals(term.body, inside)
+        if term.target is None:
+            return _Slot(kind="number", reason=Reason("`count` gives {}", term.span))
+        target = self.term(term.target, inside)
+        self.allow(target, NUMERIC, Reason(f"`{term.op}` takes {{}}", term.target.span), term.target)
+        if term.op in ("mean", "median"):
+            return _Slot(kind="float", reason=Reason(f"`{term.op}` gives {{}}", term.span))
+        return target
+
+    # --- unification -------------------------------------------------------------------------------------------------
+
+    def expect(self, slot: _Slot, kind: Kind, reason: Reason, term: Term) -> None:
+        """The slot of `term` must have `kind`."""
+        slot = slot.root()
+        if BROKEN in (slot.kind, kind):
+            slot.kind = BROKEN
+        elif slot.kind is None:
+            if slot.allowed is None or _admits(slot.allowed, kind):
+                slot.kind, slot.reason = kind, reason
+            else:
+                self._conflict(slot, slot.reason, slot.allowed, reason, frozenset((kind,)), term)
+        elif slot.kind != kind:
+            self._conflict(slot, slot.reason, frozenset((slot.kind,)), reason, frozenset((kind,)), term)
+
+    def allow(self, slot: _Slot, kinds: frozenset[Kind], reason: Reason, term: Term) -> None:
+        """The slot of `term` must have one of `kinds`."""
+        slot = slot.root()
+        if slot.kind == BROKEN:
+            return
+        if slot.kind is not None:
+            if not _admits(kinds, slot.kind):
+                self._conflict(slot, slot.reason, frozenset((slot.kind,)), reason, kinds, term)
+        elif slot.allowed is None:
+            slot.allowed, slot.reason = kinds, reason
+        elif not slot.allowed & kinds:
+            self._conflict(slot, slot.reason, slot.allowed, reason, kinds, term)
+        elif slot.allowed - kinds:
+            slot.allowed, slot.reason = slot.allowed & kinds, reason
+
+    def unify(self, one: _Slot, two: _Slot, first: Term, second: Term) -> None:
+        """Both slots must have the same kind."""
+        one, two = one.root(), two.root()
+        if one is two:
+            return
+        if one.kind is None and one.allowed is None:
+            one.parent = two
+        elif two.kind is None and two.allowed is None:
+            two.parent = one
+        elif BROKEN in (one.kind, two.kind):
+            one.kind = BROKEN
+            two.parent = one
+        else:
+            place = second.span
+            reason = replace(two.reason, span=place) if two.reason and not two.reason.span else two.reason
+            reason = reason or Reason("this is {}", place)
+            if two.kind is not None:
+                self.expect(one, two.kind, reason, second)
+            elif two.allowed is not None:
+                self.allow(one, two.allowed, reason, second)
+            two.parent = one
+
+    def _conflict(
+        self,
+        slot: _Slot,
+        first: Reason | None,
+        first_kinds: frozenset[Kind],
+        second: Reason,
+        second_kinds: frozenset[Kind],
+        term: Term,
+    ) -> None:
+        slot.kind = BROKEN
+        first = first or Reason("this is {}", None)
+        one, two = first.text.format(_names(first_kinds)), second.text.format(_names(second_kinds))
+        subject = f"variable `{term.name}` cannot be both: " if isinstance(term, Variable) else "types do not fit: "
+        notes: list[tuple[Span, str]] = []
+        if first.span is not None and first.span != second.span:
+            notes.append((first.span, one))
+        for reason, text in ((first, one), (second, two)):
+            if reason.declared is not None:
+                notes.append((reason.declared, f"{text}, declared here"))
+        code = "E0214" if first.literal or second.literal else "E0211"
+        self.problems.append(Problem(code, f"{subject}{one}, but {two}", second.span or term.span, tuple(notes)))
+
+    # --- what is left open -------------------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Give records their fields' kinds, and what is still open its default."""
+        self._settle_records()
+        for cast, inner in self.casts:
+            slot = inner.root()
+            kind = self.scheme.kinds[cast.type]
+            if slot.kind is None and kind != BROKEN and (slot.allowed is None or _admits(slot.allowed, kind)):
+                slot.kind = kind
+        self._settle_records()
+        for record, slot, _ in self.records:
+            if slot.root().kind is None:
+                slot.root().kind = BROKEN
+                shown = "`nil`" if record.fields is None else "this record"
+                hint = "say which with `as(…, Type)`, or use it where a column of a record type is"
+                self.problems.append(Problem("E0213", f"nothing says of which record type {shown} is", record.span, hint=hint))
+        for slot in (*self.slots.values(), *self.variables.values()):
+            root = slot.root()
+            if root.kind is None:
+                root.kind = next((k for k in ("number", "unsigned", "float") if root.allowed is None or k in root.allowed), BROKEN)
+        for cast, inner in self.casts:
+            self._check_cast(cast, inner.root().kind or BROKEN, self.scheme.kinds[cast.type])
+
+    def _settle_records(self) -> None:
+        progress = True
+        while progress:
+            progress = False
+            waiting = self.records
+            self.records = []
+            for record, slot, parts in waiting:
+                if slot.root().kind is None:
+                    self.records.append((record, slot, parts))
+                else:
+                    progress = True
+                    self._fields(record, slot.root().kind or BROKEN, parts)
+
+    def _fields(self, record: Record, kind: Kind, parts: list[_Slot]) -> None:
+        if record.fields is None:
+            return
+        type_ = self.scheme.records.get(kind)
+        if type_ is None:  # broken
+            for part in parts:
+                part.root().kind = BROKEN
+            return
+        if len(type_.fields) != len(parts):
+            declared = self.scheme.types[kind].span
+            notes = ((declared, f"`{kind}` is declared here"),) if declared else ()
+            message = f"a record `{kind}` has {len(type_.fields)} fields, found {len(parts)}"
+            self.problems.append(Problem("E0209", message, record.span, notes))
+            for part in parts:
+                part.root().kind = BROKEN
+            return
+        for part, slot, column in zip(record.fields, parts, type_.fields, strict=True):
+            declared = self.scheme.places.get((kind, column.name))
+            self.expect(slot, column.kind, Reason(f"field `{column.name}` of `{kind}` is {{}}", part.span, declared), part)
+
+    def _check_cast(self, cast: Cast, source: Kind, target: Kind) -> None:
+        if BROKEN in (source, target) or source == target or {source, target} <= NUMERIC:
+            return
+        message = f"`as` cannot turn {article(source)} into {article(target)}"
+        hint = "use `to_string`, `to_number` and their like to convert between numbers and symbols"
+        self.problems.append(Problem("E0220", message, cast.span, hint=hint))
+
+
+def _admits(allowed: frozenset[Kind], kind: Kind) -> bool:
+    return kind in allowed or (_RECORD in allowed and kind not in ORDERED)
+
+
+def _names(kinds: frozenset[Kind]) -> str:
+    if kinds == {_RECORD}:
+        return "a record"
+    return " or ".join(article(kind) for kind in sorted(kinds))
+
+
+# --- filling in --------------------------------------------------------------------------------------------------------
+
+
+class _Annotation:
+    """The same tree with kinds. A variable local to an aggregate whose name has another kind elsewhere is renamed, since
+    a rule has one kind for each name."""
+
+    def __init__(self, inference: _Inference) -> None:
+        self.slots = inference.slots
+        self.operands = inference.operands
+        self.scopes = inference.scopes
+        self.kinds: dict[str, Kind] = {}
+        self.renamed: dict[tuple[Scope, str], str] = {}
+        taken = {name for _, name in inference.variables}
+        for (owner, name), slot in inference.variables.items():
+            kind = slot.root().kind or BROKEN
+            if self.kinds.setdefault(name, kind) != kind:
+                fresh = next(f"{name}_{i}" for i in _counting() if f"{name}_{i}" not in taken)
+                taken.add(fresh)
+                self.kinds[fresh] = kind
+                self.renamed[owner, name] = fresh
+
+    def rule(self, rule: Rule, scope: Scope) -> Rule:
+        heads = tuple(self._atom(head, scope) for head in rule.heads)
+        return Rule(rule.name, heads, self._body(rule.body, scope), self.kinds, span=rule.span)
+
+    def _body(self, body: tuple[Literal, ...], scope: Scope) -> tuple[Literal, ...]:
+        return tuple(self._literal(literal, scope) for literal in body)
+
+    def _literal(self, literal: Literal, scope: Scope) -> Literal:
+        match literal:
+            case Atom():
+                return self._atom(literal, scope)
+            case Negation():
+                return Negation(self._atom(literal.atom, scope), span=literal.span)
+            case Comparison(op, left, right):
+                kind = self._kind(left)
+                return Comparison(op, self._term(left, scope), self._term(right, scope), kind, span=literal.span)
+            case Disjunction():
+                return Disjunction(tuple(self._body(a, scope) for a in literal.alternatives), span=literal.span)
+            case Truth():
+                return literal
+
+    def _atom(self, atom: Atom, scope: Scope) -> Atom:
+        args = tuple(self._term(term, scope) for term in atom.args)
+        return Atom(atom.relation, args, atom.location, span=atom.span)
+
+    def _kind(self, term: Term) -> Kind:
+        return self.slots[id(term)].root().kind or BROKEN
+
+    def _term(self, term: Term, scope: Scope) -> Term:
+        match term:
+            case Variable():
+                owner = scope.owner(term.name) if self.renamed else None
+                fresh = None if owner is None else self.renamed.get((owner, term.name))
+                return term if fresh is None else Variable(fresh, span=term.span)
+            case Anonymous():
+                return term
+            case Constant():
+                kind = self._kind(term)
+                value = float(term.value) if kind == "float" else term.value
+                return Constant(value, kind, span=term.span)
+            case Functor():
+                args = tuple(self._term(part, scope) for part in term.args)
+                shared = self.operands.get(id(term))
+                kind = self._kind(term.args[0]) if shared is None else shared.root().kind
+                return Functor(term.name, args, kind, self._kind(term), span=term.span)
+            case Record(fields=parts):
+                fields = None if parts is None else tuple(self._term(part, scope) for part in parts)
+                return Record(fields, self._kind(term), span=term.span)
+            case Cast():
+                return Cast(self._term(term.term, scope), term.type, self._kind(term), span=term.span)
+            case Aggregate():
+                inside = self.scopes[id(term)]
+                target = None if term.target is None else self._term(term.target, inside)
+                kind = None if term.target is None else self._kind(term.target)
+                body = self._body(term.body, inside)
+                return Aggregate(term.op, target, body, kind, self._kind(term), span=term.span)
+
+
+def _counting() -> Iterator[int]:
+    i = 2
+    while True:
+        yield i
+        i += 1

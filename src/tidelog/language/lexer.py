@@ -1,0 +1,198 @@
+"""Text to tokens.
+
+One regular expression cuts the text; a second look at the words of the language decides by their neighbours whether
+they are meant as such (`count : {…}`) or as a plain name (`count` as a variable or attribute), so that few words are
+reserved. The tokens are Lark's; `start_pos` and `end_pos` are offsets in the text given. Turning offsets into spans and
+reporting problems is the caller's (statements.py).
+"""
+
+from __future__ import annotations
+
+import re
+
+from lark import Token
+
+_TOKEN = re.compile(
+    r"""
+      (?P<SKIP>    [\s\ufeff]+ | //[^\n]* | /\*(?s:.*?)\*/ )
+    | (?P<NAME>    choice-domain\b | \??[^\W\d]\w* )
+    | (?P<NUMBER>  \d+\.\d\w* (?:(?<=[eE])[+-]\d\w*)? | \d[\d]*[eE][+-]\d\w* | \d\w* )
+    | (?P<STRING>  "[^"\\\n]*(?:\\[^\n][^"\\\n]*)*" )
+    | (?P<DIRECTIVE> \.[^\W\d]\w* )
+    | (?P<OPERATOR> :- | <= | >= | != | <: | [.,;:!@()\[\]{}|=<>+\-*/%^] )
+    | (?P<UNCLOSED> "[^\n]* | /\*(?s:.*) )
+    | (?P<OTHER>   (?s:.) )
+    """,
+    re.VERBOSE,
+)
+
+_OPERATORS = {
+    ":-": "IF", "<=": "LESS_EQUAL", ">=": "GREATER_EQUAL", "!=": "NOT_EQUAL", "<:": "SUBTYPE", ".": "DOT",
+    ",": "COMMA", ";": "SEMICOLON", ":": "COLON", "!": "NOT", "@": "AT", "(": "LPAR", ")": "RPAR", "[": "LBRACKET",
+    "]": "RBRACKET", "{": "LBRACE", "}": "RBRACE", "|": "PIPE", "=": "EQUAL", "<": "LESS", ">": "GREATER",
+    "+": "PLUS", "-": "MINUS", "*": "STAR", "/": "SLASH", "%": "PERCENT", "^": "CARET",
+}  # fmt: skip
+
+DIRECTIVES = {
+    ".decl": "DECL",
+    ".type": "TYPE",
+    ".number_type": "OLD_TYPE",
+    ".symbol_type": "OLD_TYPE",
+    ".input": "IO",
+    ".output": "IO",
+    ".printsize": "IO",
+    ".limitsize": "IO",
+    ".plan": "PLAN",
+    ".pragma": "PRAGMA",
+}
+UNSUPPORTED_DIRECTIVES = {
+    ".comp": "components",
+    ".init": "components",
+    ".override": "components",
+    ".functor": "user-defined functors",
+    ".include": "the directive .include (write #include)",
+    ".once": "the directive .once (write #pragma once)",
+    ".lattice": "lattices",
+}
+
+_RESERVED = {
+    "_": "UNDERSCORE", "true": "TRUE", "false": "FALSE", "nil": "NIL",
+    "bnot": "PREFIX", "lnot": "PREFIX", "lor": "LOR", "lxor": "LXOR", "land": "LAND",
+    "bor": "BOR", "bxor": "BXOR", "band": "BAND", "bshl": "SHIFT", "bshr": "SHIFT", "bshru": "SHIFT",
+}  # fmt: skip
+_BEFORE_PARENTHESIS = {
+    **dict.fromkeys(
+        (
+            "cat strlen substr ord to_number to_string to_float to_unsigned itof ftoi utof ftou itou utoi range autoinc"
+        ).split(),
+        "FUNCTION",
+    ),
+    "as": "AS",
+    "match": "CONSTRAINT",
+    "contains": "CONSTRAINT",
+}
+_AGGREGATES = frozenset("count sum min max mean avg median".split())
+QUALIFIERS = frozenset(
+    "brie btree btree_delete eqrel choice-domain overridable inline no_inline magic no_magic input output printsize".split()
+)
+WORDS = frozenset({*_RESERVED, *_BEFORE_PARENTHESIS, *_AGGREGATES}) - {"_", "autoinc"}
+"""Words that mean something to the language at some place."""
+
+_SPECIAL = frozenset({*_RESERVED, *_BEFORE_PARENTHESIS, *_AGGREGATES, *QUALIFIERS})
+_STARTS_TERM = frozenset(
+    "NAME NUMBER STRING UNDERSCORE NIL LBRACKET MINUS PREFIX FUNCTION AS AGGREGATE COUNT DOLLAR".split()
+)
+_CLOSING = {"RPAR": "LPAR", "RBRACKET": "LBRACKET", "RBRACE": "LBRACE"}
+
+
+def tokens(text: str) -> list[Token]:
+    """All tokens of `text`. What no token begins with has the type UNCLOSED (a string or comment without end) or OTHER
+    (a single character); a directive has the type of DIRECTIVES, UNSUPPORTED or UNKNOWN."""
+    found: list[Token] = []
+    special: list[int] = []
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup
+        if kind == "SKIP":
+            continue
+        value = match[0]
+        start = match.start()
+        if kind == "OPERATOR":
+            kind = _OPERATORS[value]
+        elif kind == "NAME":
+            if value in _SPECIAL:
+                special.append(len(found))
+        elif kind == "DIRECTIVE":
+            kind = _directive(text, start, value, found)
+            if kind is None:
+                # a clause ends here and the next begins without a space: a(1).b(2).
+                found.append(Token("DOT", ".", start, end_pos=start + 1))
+                start, value, kind = start + 1, value[1:], "NAME"
+                if value in _SPECIAL:
+                    special.append(len(found))
+        elif kind == "OTHER" and value == "$":
+            kind = "DOLLAR"
+        found.append(Token(str(kind), value, start, end_pos=start + len(value)))
+    if special:
+        _settle(found, special)
+    return found
+
+
+def _directive(text: str, start: int, word: str, before: list[Token]) -> str | None:
+    """The type of a directive, None if `word` is the end of a clause and a name."""
+    if word in DIRECTIVES:
+        return DIRECTIVES[word]
+    if word in UNSUPPORTED_DIRECTIVES:
+        return "UNSUPPORTED"
+    first = not text[text.rfind("\n", 0, start) + 1 : start].strip()
+    return "UNKNOWN" if first or not before or before[-1].type == "DOT" else None
+
+
+def _settle(found: list[Token], special: list[int]) -> None:
+    """Give the words of the language at the positions `special` their types, last first: a word looks at what follows."""
+    brackets: dict[int, tuple[int, bool]] | None = None
+    for i in reversed(special):
+        word = str(found[i])
+        following = found[i + 1].type if i + 1 < len(found) else ""
+        before = found[i - 1].type if i else "DOT"
+        kind = _RESERVED.get(word)
+        if kind is None and following == "LPAR":
+            kind = _BEFORE_PARENTHESIS.get(word)
+        if kind is None and word in _AGGREGATES:
+            if word == "count":
+                kind = _count(found, i, before)
+            elif following == "LPAR":
+                brackets = brackets if brackets is not None else _brackets(found)
+                kind = _before_parenthesis(found, i, word, brackets)
+            elif following in _STARTS_TERM and before not in ("DOT", "DECL", "TYPE", "IO"):
+                kind = "AGGREGATE"
+        if kind is None and word in QUALIFIERS and following not in ("LPAR", "COLON") and before in ("RPAR", "NAME"):
+            kind = "QUALIFIER" if before == "RPAR" or _after_qualifier(found, i) else None
+        if kind is not None:
+            found[i] = found[i].update(type=kind)
+
+
+def _count(found: list[Token], i: int, before: str) -> str | None:
+    """`count :` begins an aggregate before `{` or an atom, unless it names a rule or an attribute."""
+    ahead = [t.type for t in found[i + 1 : i + 4]]
+    if ahead[:2] == ["COLON", "LBRACE"] or (ahead == ["COLON", "NAME", "LPAR"] and before != "DOT"):
+        return "COUNT"
+    return None
+
+
+def _before_parenthesis(found: list[Token], i: int, word: str, brackets: dict[int, tuple[int, bool]]) -> str | None:
+    """`min(a, b)` is a functor, `min (a) : {…}` an aggregate, `median(a)` else a name."""
+    close, comma = brackets.get(i + 1, (len(found), False))
+    after = found[close + 1].type if close + 1 < len(found) else ""
+    if word in ("min", "max") and (comma or after != "COLON"):
+        return "FUNCTION"
+    if after == "COLON" or word in ("sum", "mean"):
+        return "AGGREGATE"
+    return None
+
+
+def _brackets(found: list[Token]) -> dict[int, tuple[int, bool]]:
+    """For each opening bracket the position of the closing one and whether a comma stands between at the same level."""
+    pairs: dict[int, tuple[int, bool]] = {}
+    opened: list[int] = []
+    commas: set[int] = set()
+    for i, token in enumerate(found):
+        kind = token.type
+        if kind in ("LPAR", "LBRACKET", "LBRACE"):
+            opened.append(i)
+        elif kind in _CLOSING:
+            if opened:
+                start = opened.pop()
+                pairs[start] = (i, start in commas)
+        elif kind == "COMMA" and opened:
+            commas.add(opened[-1])
+        elif kind == "DOT":
+            opened.clear()
+    return pairs
+
+
+def _after_qualifier(found: list[Token], i: int) -> bool:
+    """Whether only qualifiers stand between the closing parenthesis of a declaration and position `i`."""
+    i -= 1
+    while i >= 0 and found[i].type == "NAME" and str(found[i]) in QUALIFIERS:
+        i -= 1
+    return i >= 0 and found[i].type == "RPAR"

@@ -1,0 +1,167 @@
+"""Problems of the syntax, in words: what was expected, what was found, and what is not supported yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from lark import Token
+
+from tidelog.errors import Problem
+from tidelog.language import lexer
+from tidelog.language.builder import Locate
+from tidelog.language.nesting import LIMIT
+from tidelog.language.syntax import Span
+
+_SYMBOLS = {kind: text for text, kind in lexer._OPERATORS.items()}
+_WORDS = {
+    "NAME": "a name",
+    "NUMBER": "a number",
+    "STRING": "a string",
+    "UNDERSCORE": "`_`",
+    "TRUE": "`true`",
+    "FALSE": "`false`",
+    "$END": "the end of the text",
+}
+_TERM = frozenset("NAME NUMBER STRING UNDERSCORE NIL LBRACKET LPAR MINUS PREFIX FUNCTION AS COUNT AGGREGATE".split())
+_LITERAL = _TERM | {"NOT", "TRUE", "FALSE", "CONSTRAINT"}
+_INFIX = frozenset("PLUS MINUS STAR SLASH PERCENT CARET LOR LXOR LAND BOR BXOR BAND SHIFT".split())
+_COMPARISON = frozenset("EQUAL NOT_EQUAL LESS LESS_EQUAL GREATER GREATER_EQUAL".split())
+_STATEMENT = frozenset("NAME DECL TYPE OLD_TYPE IO PLAN PRAGMA".split())
+_GROUPS = (
+    (_STATEMENT, "a statement"),
+    (_LITERAL, "an atom or a comparison"),
+    (_TERM | {"AT"}, "a term"),
+    (_TERM, "a term"),
+    (_COMPARISON, "a comparison"),
+    (_INFIX, ""),
+    (frozenset(("TRUE", "FALSE", "NAME", "STRING", "NUMBER")), "a value"),
+)
+
+
+def span_of(token: Token, locate: Locate) -> Span:
+    return locate(token.start_pos or 0, token.end_pos or 0)
+
+
+def unexpected(tokens: list[Token], start: int, error: int, expected: set[str], locate: Locate) -> Problem:
+    """The token at `error` (behind the last one: the end of the text) does not fit into the statement at `start`."""
+    if error >= len(tokens):
+        last = span_of(tokens[-1], locate)
+        place = Span(last.source, last.end, last.end)
+        begin = span_of(tokens[start], locate)
+        message = f"expected {_expected(expected)}, found the end of the text"
+        return Problem("E0101", message, place, notes=((begin, "the statement begins here"),), hint=_hint(expected, None))
+    token = tokens[error]
+    span = span_of(token, locate)
+    if token.type == "UNCLOSED":
+        return _unclosed(token, span)
+    feature = _unsupported(tokens, start, error)
+    if feature is not None:
+        return Problem("E0190", f"{feature} not supported yet", span)
+    if token.type == "OTHER":
+        return _strange(token, span)
+    return Problem("E0101", f"expected {_expected(expected)}, found {_found(token)}", span, hint=_hint(expected, token))
+
+
+def unknown_directive(token: Token, locate: Locate) -> Problem:
+    known = {*lexer.DIRECTIVES, *lexer.UNSUPPORTED_DIRECTIVES}
+    close = get_close_matches(str(token), known, 1)
+    hint = f"did you mean `{close[0]}`?" if close else f"the directives are {', '.join(sorted(lexer.DIRECTIVES))}"
+    return Problem("E0107", f"there is no directive `{_shown(token)}`", span_of(token, locate), hint=hint)
+
+
+def unsupported_directive(token: Token, locate: Locate) -> Problem:
+    feature = lexer.UNSUPPORTED_DIRECTIVES[str(token)]
+    verb = "are" if feature.endswith("s") else "is"
+    return Problem("E0190", f"{feature} {verb} not supported yet", span_of(token, locate))
+
+
+def too_deep(span: Span) -> Problem:
+    message = f"this is nested more than {LIMIT} levels deep"
+    return Problem("E0106", message, span, hint="name the inner parts by variables or relations of their own")
+
+
+def _unclosed(token: Token, span: Span) -> Problem:
+    if token.startswith("/*"):
+        return Problem("E0103", "the comment is not closed", Span(span.source, span.start, span.start + 2), hint="close it with */")
+    return Problem("E0103", "the string is not closed in its line", span, hint='close it with "; write \\n for a line break')
+
+
+def _strange(token: Token, span: Span) -> Problem:
+    character = str(token)
+    shown = f"`{character}`" if character.isprintable() else f"the character U+{ord(character):04X}"
+    hint = "strings are written in double quotes" if character in "'`‘’“”" else None
+    return Problem("E0102", f"{shown} begins no word of the language", span, hint=hint)
+
+
+def _unsupported(tokens: list[Token], start: int, error: int) -> str | None:
+    """The feature that the token at `error` looks like, with its verb; None if it is just wrong."""
+    token = tokens[error]
+    before = tokens[error - 1].type if error > start else ""
+    after = tokens[error + 1].type if error + 1 < len(tokens) else ""
+    touches = error > start and tokens[error - 1].end_pos == token.start_pos
+    in_body = before in ("IF", "COMMA", "SEMICOLON", "LPAR", "LBRACE", "NOT")
+    if token.type == "DOLLAR":
+        return "algebraic types and counters (`$`) are"
+    if token.type == "LBRACE" and tokens[start].type == "TYPE":
+        return "algebraic types are"
+    if token.type == "LESS_EQUAL" and before == "RPAR":
+        return "subsumption (`<=` between heads) is"
+    if token.type == "DOT" and before == "NAME" and after == "NAME" and touches:
+        return "components are"
+    if token.type == "LPAR" and before == "NAME" and error >= 2 and tokens[error - 2].type == "AT":
+        return "user-defined functors are"
+    if token == "?" and before == "NAME" or (in_body and token.type in ("CARET", "LESS")):
+        return "regular paths are"
+    if token.type == "COMMA" and _path_arguments(tokens, start, error):
+        return "regular paths are"
+    return None
+
+
+def _path_arguments(tokens: list[Token], start: int, comma: int) -> bool:
+    """Whether the comma stands in brackets that belong to `p+` or `p*`."""
+    depth = 0
+    for i in range(comma - 1, start, -1):
+        kind = tokens[i].type
+        depth += (kind == "RPAR") - (kind == "LPAR")
+        if depth < 0:
+            return i >= 2 and tokens[i - 1].type in ("PLUS", "STAR") and tokens[i - 2].type == "NAME"
+    return False
+
+
+def _expected(kinds: Iterable[str]) -> str:
+    """The kinds of tokens in words, terms and operators as groups."""
+    left = set(kinds)
+    parts = []
+    for group, name in _GROUPS:
+        if group <= left:
+            left -= group
+            parts.append(name)
+    if "a term" in parts:
+        left -= {"AT"}
+    parts += [_WORDS[kind] if kind in _WORDS else f"`{_SYMBOLS[kind]}`" for kind in sorted(left & (_WORDS.keys() | _SYMBOLS.keys()))]
+    parts = [part for part in parts if part]
+    if len(parts) > 1:
+        return f"{', '.join(parts[:-1])} or {parts[-1]}"
+    return parts[0] if parts else "something else"
+
+
+def _found(token: Token) -> str:
+    if token.type == "STRING":
+        return f"the string {_shown(token)}"
+    if token.type in ("FUNCTION", "AS", "CONSTRAINT", "AGGREGATE", "COUNT", "QUALIFIER") or str(token) in lexer.WORDS:
+        return f"the word `{token}`"
+    return f"`{_shown(token)}`"
+
+
+def _shown(token: Token) -> str:
+    text = str(token)
+    return text if len(text) <= 40 else f"{text[:30]}…"
+
+
+def _hint(expected: set[str], token: Token | None) -> str | None:
+    if token is not None and str(token) in lexer.WORDS and "NAME" in expected:
+        return f"`{token}` is a word of the language; choose another name"
+    if expected == {"DOT"} or ("DOT" in expected and (token is None or token.type in ("NAME", *lexer.DIRECTIVES.values()))):
+        return "a fact or rule ends with a dot"
+    return None

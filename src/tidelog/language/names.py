@@ -1,0 +1,71 @@
+"""Names that a rule uses: each relation is declared and has the number of arguments of its declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tidelog.errors import Problem
+from tidelog.language.declarations import Scheme, did_you_mean
+from tidelog.language.scopes import aggregates
+from tidelog.language.syntax import Atom, Comparison, Disjunction, Literal, Negation, Rule, Span, Term
+
+
+def name_problems(rule: Rule, scheme: Scheme) -> list[Problem]:
+    """Undeclared relations, each once for a rule, and wrong numbers of arguments."""
+    problems: list[Problem] = []
+    unknown: set[str] = set()
+    for atom in atoms((*rule.heads, *rule.body)):
+        relation = scheme.relations.get(atom.relation)
+        if relation is None:
+            if atom.relation not in unknown:
+                unknown.add(atom.relation)
+                problems.append(unknown_relation(atom.relation, _name_span(atom), scheme, len(atom.args)))
+        elif len(relation.columns) != len(atom.args):
+            message = f"`{atom.relation}` takes {_arguments(len(relation.columns))}, found {len(atom.args)}"
+            notes = ((relation.span, "declared here"),) if relation.span else ()
+            problems.append(Problem("E0208", message, atom.span, notes))
+    return problems
+
+
+def unknown_relation(name: str, span: Span | None, scheme: Scheme, arity: int | None = None) -> Problem:
+    columns = ", ".join(f"x{i + 1}: symbol" for i in range(arity or 0)) if (arity or 0) <= 4 else "…"
+    hint = did_you_mean(name, scheme.relations)
+    hint = hint or (f"declare it, for example `.decl {name}({columns})`" if arity is not None else "declare it with `.decl`")
+    return Problem("E0201", f"there is no relation `{name}`", span, hint=hint)
+
+
+def _name_span(atom: Atom) -> Span | None:
+    if atom.span is None:
+        return None
+    return Span(atom.span.source, atom.span.start, min(atom.span.end, atom.span.start + len(atom.relation)))
+
+
+def _arguments(number: int) -> str:
+    return "1 argument" if number == 1 else f"{number} arguments"
+
+
+def atoms(literals: Iterable[Literal]) -> Iterator[Atom]:
+    """All atoms, negated ones and those inside of aggregates included, in the order written."""
+    for literal in literals:
+        match literal:
+            case Atom(args=args) as atom:
+                yield atom
+                yield from _atoms_of_terms(args)
+            case Negation(atom=atom):
+                yield atom
+                yield from _atoms_of_terms(atom.args)
+            case Comparison(left=left, right=right):
+                yield from _atoms_of_terms((left, right))
+            case Disjunction(alternatives=alternatives):
+                for alternative in alternatives:
+                    yield from atoms(alternative)
+            case _:
+                pass
+
+
+def _atoms_of_terms(terms: Iterable[Term]) -> Iterator[Atom]:
+    for term in terms:
+        for aggregate in aggregates(term):
+            if aggregate.target is not None:
+                yield from _atoms_of_terms((aggregate.target,))
+            yield from atoms(aggregate.body)

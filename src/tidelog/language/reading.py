@@ -1,0 +1,83 @@
+"""`read`: from a path or a text to a parsed program, with all mistakes of the syntax in one error."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tidelog.errors import Problem, ProgramError
+from tidelog.language.statements import statements
+from tidelog.language.syntax import Declaration, Directive, Program, Rule, Source, Span, TypeDeclaration
+
+
+def read(text_or_path: str | os.PathLike[str], *, name: str | None = None) -> Program:
+    """Parse a program. An `os.PathLike`, and a str in one line that ends in ".dl", is a path; else it is the text.
+
+    `name` is shown in messages instead of the path or "<text>". Raises ProgramError with everything found.
+    """
+    is_path = isinstance(text_or_path, os.PathLike) or (text_or_path.endswith(".dl") and "\n" not in text_or_path)
+    if is_path:
+        path = Path(text_or_path)
+        source = Source(name or str(path), file_text(path, name or str(path)))
+        folder = path.parent
+    else:
+        source = Source(name or "<text>", str(text_or_path))
+        folder = Path()
+        problem = _nul(source)
+        if problem is not None:
+            raise ProgramError(problem)
+
+    def locate(start: int, end: int) -> Span:
+        return Span(source, start, end)
+
+    problems: list[Problem] = []
+    if _has_directives(source.text):
+        from tidelog.language.preprocessor import preprocess
+
+        text, locate, problems = preprocess(source, folder)
+    else:
+        text = source.text
+    found, mistakes = statements(text, locate)
+    problems += mistakes
+    if problems:
+        raise ProgramError(*problems)
+    return Program(
+        types=tuple(s for s in found if isinstance(s, TypeDeclaration)),
+        declarations=tuple(s for s in found if isinstance(s, Declaration)),
+        directives=tuple(s for s in found if isinstance(s, Directive)),
+        rules=tuple(s for s in found if isinstance(s, Rule)),
+    )
+
+
+def file_text(path: Path, name: str) -> str:
+    """The text of a file; raises ProgramError when it cannot be read or is no text."""
+    try:
+        data = path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        message = f"cannot read the program: {reason}"
+        raise ProgramError(Problem("E0110", message, place=name, hint="check the path")) from None
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8")
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        message = f"the program is not valid UTF-8: found byte 0x{data[error.start]:02X}"
+        raise ProgramError(Problem("E0109", message, place=f"{name}:{line}:{column}", hint="save the file as UTF-8")) from None
+    text = text.replace("\r\n", "\n")
+    problem = _nul(Source(name, text))
+    if problem is not None:
+        raise ProgramError(problem)
+    return text
+
+
+def _nul(source: Source) -> Problem | None:
+    place = source.text.find("\0")
+    if place < 0:
+        return None
+    return Problem("E0109", "a program cannot contain the character NUL", Span(source, place, place + 1), hint=r"write \0 in a string")
+
+
+def _has_directives(text: str) -> bool:
+    """Whether some line begins with #."""
+    return "#" in text and any(line.lstrip().startswith("#") for line in text.split("\n"))

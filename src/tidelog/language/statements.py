@@ -1,0 +1,152 @@
+"""Tokens to statements, and on to the next statement after a mistake.
+
+The grammar describes one statement. A clause ends at its dot; a directive ends where the grammar takes no further token.
+After a mistake reading goes on behind the next dot, or at the next directive, or (after a mistake in a directive) at the
+next line that begins outside of brackets, so that one run reports several mistakes.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from lark import Lark, Token, UnexpectedToken
+from lark.lexer import Lexer
+
+from tidelog.errors import Problem
+from tidelog.language import lexer, mistakes, nesting
+from tidelog.language.builder import Builder, Locate, Statement
+
+_BRACKETS = {"LPAR": 1, "LBRACKET": 1, "LBRACE": 1, "RPAR": -1, "RBRACKET": -1, "RBRACE": -1}
+_DIRECTIVES = frozenset({*lexer.DIRECTIVES.values(), "UNSUPPORTED", "UNKNOWN"})
+_local = threading.local()
+
+
+def statements(text: str, locate: Locate) -> tuple[list[Statement], list[Problem]]:
+    """The statements of `text` in order, and all problems; `locate` turns offsets of `text` into spans."""
+    parser, builder = _parser()
+    builder.begin(locate)
+    tokens = lexer.tokens(text)
+    reading = _Reading(text, tokens, nesting.too_deep_tokens(tokens), locate, parser)
+    found: list[Statement] = []
+    problems: list[Problem] = []
+    position = 0
+    while position < len(tokens):
+        problem, position = reading.statement(position, found)
+        if builder.problems:
+            problems += sorted(builder.problems, key=lambda p: p.span.start if p.span else 0)
+            builder.problems.clear()
+        if problem is not None:
+            problems.append(problem)
+    return found, problems
+
+
+@dataclass(frozen=True)
+class _Reading:
+    text: str
+    tokens: list[Token]
+    too_deep: frozenset[int]
+    locate: Locate
+    parser: Lark
+
+    def statement(self, position: int, found: list[Statement]) -> tuple[Problem | None, int]:
+        """Read the statement at `position` into `found`; a problem, if any, and where the next statement begins."""
+        tokens = self.tokens
+        first = tokens[position]
+        if first.type == "UNSUPPORTED":
+            return mistakes.unsupported_directive(first, self.locate), self._behind_block(position)
+        if first.type == "UNKNOWN":
+            return mistakes.unknown_directive(first, self.locate), self._resume(position, position)
+        parser = self.parser.parse_interactive()
+        end = position
+        try:
+            while end < len(tokens):
+                token = tokens[end]
+                if end in self.too_deep:
+                    return mistakes.too_deep(mistakes.span_of(token, self.locate)), self._resume(position, end)
+                parser.feed_token(token)
+                end += 1
+                if token.type == "DOT":
+                    break
+            statements = parser.feed_eof()
+        except UnexpectedToken:
+            expected = parser.accepts()
+            if "$END" not in expected or end == position:
+                return mistakes.unexpected(tokens, position, end, expected, self.locate), self._resume(position, end)
+            statements = parser.feed_eof()
+        if end - position > nesting.LIMIT:
+            deep = nesting.too_deep_node(statements)
+            if deep is not None:
+                return mistakes.too_deep(deep), end
+        found += statements
+        return None, end
+
+    def _resume(self, start: int, error: int) -> int:
+        """Where to read on after the token at `error` was wrong in the statement that began at `start`."""
+        tokens = self.tokens
+        directive = tokens[start].type in _DIRECTIVES
+        depth = 0
+        for i in range(start, len(tokens)):
+            kind = tokens[i].type
+            if i > start and (kind in _DIRECTIVES or (directive and i > error and depth <= 0 and self._leads(i))):
+                return i
+            if kind == "DOT" and i >= error:
+                return i + 1
+            depth += _BRACKETS.get(kind, 0)
+        return len(tokens)
+
+    def _leads(self, position: int) -> bool:
+        """Whether the token stands first in its line."""
+        start = self.tokens[position].start_pos or 0
+        return not self.text[self.text.rfind("\n", 0, start) + 1 : start].strip()
+
+    def _behind_block(self, position: int) -> int:
+        """Behind an unsupported directive, with the braces that belong to it."""
+        depth = 0
+        for i in range(position + 1, len(self.tokens)):
+            kind = self.tokens[i].type
+            depth += _BRACKETS.get(kind, 0)
+            if kind == "RBRACE" and depth <= 0:
+                return i + 1
+            if depth <= 0 and (kind in _DIRECTIVES or (kind == "NAME" and self._leads(i))):
+                return i
+        return len(self.tokens)
+
+
+# --- the parser ------------------------------------------------------------------------------------------------------
+
+
+class _NoLexer(Lexer):
+    """Tokens are fed by hand, so that Lark itself has nothing to lex."""
+
+    def __init__(self, _configuration: Any) -> None:
+        pass
+
+    def lex(self, _text: Any) -> Any:  # type: ignore[override]
+        return iter(())
+
+
+def _parser() -> tuple[Lark, Builder]:
+    """This thread's parser and the builder that it calls; its tables are kept in the user's cache folder."""
+    if not hasattr(_local, "parser"):
+        builder = Builder()
+        grammar = files("tidelog.language").joinpath("grammar.lark").read_text("utf-8")
+        options: dict[str, Any] = dict(
+            parser="lalr", lexer=_NoLexer, transformer=builder, keep_all_tokens=True, maybe_placeholders=False
+        )
+        try:
+            _local.parser = Lark(grammar, cache=_cache_file(), **options)
+        except OSError:  # the folder cannot be written
+            _local.parser = Lark(grammar, **options)
+        _local.builder = builder
+    return _local.parser, _local.builder
+
+
+def _cache_file() -> str:
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tidelog"
+    folder.mkdir(parents=True, exist_ok=True)
+    return str(folder / "grammar.lark.cache")
