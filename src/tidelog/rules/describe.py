@@ -1,0 +1,51 @@
+"""The rule graph as text, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tidelog.rules.core import AggregateRule, CoreProgram
+from tidelog.rules.edges import AnyRule, body_of, head_of
+from tidelog.rules.outline import Box, outline, rule_source
+
+
+def describe(core: CoreProgram) -> str:
+    """The hyper-nodes in the order of evaluation, with their rules and with what they read."""
+    nodes = [box for box in outline(core).boxes if box.sort == "node"]
+    by_head: dict[str, list[AnyRule]] = {}
+    for node in core.nodes:
+        for rule in node.rules:
+            by_head.setdefault(head_of(rule), []).append(rule)
+    origins = {rule.origin for rules in by_head.values() for rule in rules}
+    parts = sum(len(box.parts) for box in nodes)
+    counts = _count(len(origins), "rule"), _count(len(nodes), "hyper-node"), _count(parts, "component")
+    lines = [f"{counts[0]}, {counts[1]}, {counts[2]} of single rules"]
+    for number, box in enumerate(nodes, 1):
+        lines += ["", f"{number:>3}  {', '.join(box.titles)}{'  (recursive)' if box.recursive else ''}"]
+        lines += [f"       {text}" for text in dict.fromkeys(map(rule_source, _own(box)))]
+        reads = dict.fromkeys(_reads(box.rules, by_head, frozenset(box.titles)))
+        lines += [f"       reads {', '.join(reads)}"] if reads else []
+    return "\n".join(lines)
+
+
+def _own(box: Box) -> list[AnyRule]:
+    return [rule for rule in box.rules if not rule.name.startswith("#")]
+
+
+def _reads(
+    rules: Sequence[AnyRule], by_head: Mapping[str, Sequence[AnyRule]], known: frozenset[str], label: str = ""
+) -> Iterator[str]:
+    """The user's relations that the rules read, through auxiliary ones, but for those of the box itself."""
+    for rule in rules:
+        for name, negative in body_of(rule):
+            if not name.startswith("#"):
+                if name not in known:
+                    yield f"not {name}" if negative and not label else f"{label}{name}"
+            elif name not in known and not (isinstance(rule, AggregateRule) and name == rule.outer):
+                inner = f"{rule.op} of " if isinstance(rule, AggregateRule) else label
+                inner = "" if name.startswith("#outer.") else "not " if negative and not inner else inner
+                yield from _reads(by_head.get(name, ()), by_head, known | {name}, inner)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

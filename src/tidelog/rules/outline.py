@@ -1,0 +1,123 @@
+"""What a person wants to see of a core program: boxes and arrows in the words of the user's text.
+
+A box is a hyper-node, a relation that no rule derives, or everything auxiliary that one rule needs outside of its own
+hyper-node (such a box stands in front of that hyper-node, so boxes form no cycle).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tidelog.rules.core import CoreProgram, HyperNode
+from tidelog.rules.edges import AnyRule, body_of, head_of
+from tidelog.rules.graph import rule_components
+
+
+@dataclass(frozen=True)
+class Box:
+    """`parts` are the paper's hyper-nodes inside, each as the names of the user's rules; `links` are the arrows between
+    parts. `sort` is "node", "auxiliary" or "given".
+    """
+
+    sort: str
+    titles: tuple[str, ...]
+    rules: tuple[AnyRule, ...] = ()
+    parts: tuple[tuple[str, ...], ...] = ()
+    links: tuple[tuple[int, int], ...] = ()
+    recursive: bool = False
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """Box `target` reads from box `source`; `negative` if it needs it complete, for a negation or an aggregate."""
+
+    source: int
+    target: int
+    negative: bool
+
+
+@dataclass(frozen=True)
+class Outline:
+    boxes: tuple[Box, ...]
+    arrows: tuple[Arrow, ...]
+
+
+def outline(core: CoreProgram) -> Outline:
+    """The boxes, given relations first, then in the order of evaluation, and the arrows between them."""
+    members: dict[str, list[HyperNode]] = {}
+    for index, node in enumerate(core.nodes):
+        alone = all(core.relations[name].auxiliary for name in node.relations)
+        members.setdefault(f"in {node.rules[0].origin}" if alone else f"node {index}", []).append(node)
+    groups = sorted(members.items(), key=lambda item: core.nodes.index(item[1][-1]))
+    derived = {name for node in core.nodes for name in node.relations}
+    read = {name for node in core.nodes for rule in node.rules for name, _ in body_of(rule)}
+    boxes = [Box("given", (name,)) for name in core.relations if name in read - derived]
+    boxes += [_box("auxiliary" if key.startswith("in ") else "node", nodes, core) for key, nodes in groups]
+    return Outline(tuple(boxes), tuple(_arrows(boxes)))
+
+
+def _box(sort: str, nodes: Sequence[HyperNode], core: CoreProgram) -> Box:
+    rules = tuple(rule for node in nodes for rule in node.rules)
+    names = [name for node in nodes for name in node.relations]
+    if sort == "auxiliary":
+        titles = tuple(label(name) for name in names if not name.startswith(("#outer.", "#inner.")))
+        return Box(sort, titles, rules)
+    titles = tuple(name for name in names if not core.relations[name].auxiliary)
+    components = rule_components(rules)
+    links = _links(components)
+    parts = tuple(tuple(dict.fromkeys(rule.origin for rule in component)) for component in components)
+    return Box(sort, titles, rules, parts, links, any(node.recursive for node in nodes))
+
+
+def _links(components: Sequence[Sequence[AnyRule]]) -> tuple[tuple[int, int], ...]:
+    """The arrows between the parts of a box; parts that read each other are one part, so they form no cycle."""
+    heads = [{head_of(rule) for rule in component} for component in components]
+    reads = [{name for rule in component for name, _ in body_of(rule)} for component in components]
+    return tuple(
+        (source, target)
+        for target, needed in enumerate(reads)
+        for source, derived in enumerate(heads)
+        if source != target and derived & needed
+    )
+
+
+def _arrows(boxes: Sequence[Box]) -> Iterable[Arrow]:
+    owner: dict[str, int] = {}
+    for index, box in enumerate(boxes):
+        owner.update(dict.fromkeys((head_of(rule) for rule in box.rules), index))
+        if box.sort == "given":
+            owner[box.titles[0]] = index
+    for target, box in enumerate(boxes):
+        found: dict[int, bool] = {}
+        for rule in box.rules:
+            aggregated = head_of(rule).startswith("#inner.")
+            for name, negative in body_of(rule):
+                if owner[name] != target:
+                    found[owner[name]] = found.get(owner[name], False) or negative or aggregated
+        yield from (Arrow(source, target, negative) for source, negative in found.items())
+
+
+def label(name: str) -> str:
+    """An auxiliary relation in words; other relations by their names."""
+    if not name.startswith("#"):
+        return name
+    sort, _, rest = name[1:].partition(".")
+    origin, _, last = rest.rpartition(".")
+    op = last.rstrip("0123456789")
+    words = {
+        "aggregate": op,
+        "outer": f"groups of {op}",
+        "inner": f"rows of {op}",
+        "either": "alternatives",
+        "matching": "pattern",
+    }
+    return f"{words[sort]} in {origin}"
+
+
+def rule_source(rule: AnyRule) -> str:
+    """The rule as the user wrote it, with its name."""
+    if rule.span is None or rule.name.startswith("#"):
+        return str(rule)
+    text = " ".join(rule.span.source.text[rule.span.start : rule.span.end].split())
+    return text if text.startswith(f"{rule.origin}:") else f"{rule.origin}: {text}"
