@@ -151,10 +151,10 @@ def _number(column: Expression, given: T.DataType) -> tuple[Expression, Expressi
 def _unsigned(column: Expression, given: T.DataType) -> tuple[Expression, Expression]:
     wide = column.try_cast("decimal(38,0)")
     # The upper half of the unsigned numbers has the bit patterns of the negative ones.
-    value = (
-        F.when((wide >= 0) & (wide <= MOST_NUMBER), wide.try_cast("long"))
-        .when((wide > MOST_NUMBER) & (wide < F.lit(_BEYOND_UNSIGNED)), (wide - F.lit(_BEYOND_UNSIGNED)).try_cast("long"))
-    )
+    beyond = F.lit(_BEYOND_UNSIGNED)
+    lower = (wide >= 0) & (wide <= MOST_NUMBER)
+    upper = (wide > MOST_NUMBER) & (wide < beyond)
+    value = F.when(lower, wide.try_cast("long")).when(upper, (wide - beyond).try_cast("long"))
     out_of_range = F.when(value.isNull(), F.lit("out of range"))
     if isinstance(given, _TEXTS):
         reason = (

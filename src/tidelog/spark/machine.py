@@ -125,7 +125,7 @@ def check_workers(spark: SparkSession) -> None:
     """SetupError (E0704) if the Python of the session's workers has not the version of this one: Spark would fail
     with a long trace as soon as a Python function runs on a worker."""
     context = spark.sparkContext
-    if context.master.startswith("local"):
+    if str(context.master).startswith("local"):
         version = _version_of(context.pythonExec)
     else:
         try:

@@ -13,10 +13,10 @@ import numpy as np
 from pyspark.errors import PySparkException
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from tidelog.database import Database, connect
 from tidelog.errors import DataError, LimitError, Problem, UsageError
+from tidelog.relation import Relation, Rows
 from tidelog.spark.driver import words_of
 from tidelog.spark.encode import SymbolTable
 from tidelog.spark.sources import (
@@ -31,6 +31,7 @@ from tidelog.spark.sources import (
     map_frame,
 )
 from tidelog.spark.views import Result
+from tidelog.storage.dictionary import Words
 
 EMBEDDED_LIMIT = 50_000_000
 
@@ -39,8 +40,8 @@ class Pipeline:
     """A program fed by Spark. The session is the caller's; its configuration, its temporary views and its cached
     frames stay as they are, and `close` (or the end of a `with` block) lets go of everything that the pipeline keeps.
 
-    `program` is text or a path, as for `Database.load`. `embedded_limit` is the most facts that one run may bring to the
-    driver. `progress` is called with the name of each stage and its seconds. `database` is the engine: queries,
+    `program` is text or a path, as for `Database.load`. `embedded_limit` is the most facts that one run may bring to
+    the driver. `progress` is called with the name of each stage and its seconds. `database` is the engine: queries,
     options and further transactions work on it as ever.
     """
 
@@ -56,6 +57,8 @@ class Pipeline:
         self.embedded_limit = embedded_limit
         self.database: Database = connect()
         self.database.load(program)
+        # An epoch of its own, so that a run that fails later does not take the program with it.
+        self.database.commit()
         self._progress = progress
         self._pending: list[Source] = []
         self._kept: list[DataFrame] = []
@@ -103,11 +106,12 @@ class Pipeline:
             with self._stage("dictionary", seconds):
                 self._symbols.grow(checked)
             with self._stage("facts", seconds):
-                distinct = self._insert(checked)
+                facts = self._facts(checked)
             with self._stage("engine", seconds):
+                for relation, words in facts.items():
+                    self.database.insert_words(relation, words)
                 change = self.database.commit()
         except BaseException as error:
-            self.database.rollback()
             for source in checked:
                 source.frame.unpersist()
             if isinstance(error, PySparkException) or type(error).__module__.startswith("py4j"):
@@ -117,8 +121,8 @@ class Pipeline:
         self._pending.clear()
         return Result(
             self.session,
-            {name: self.database[name] for name in self._outputs()},
-            _counts(checked, distinct),
+            {name: self._snapshot(name) for name in self._outputs()},
+            _counts(checked, facts),
             self._quarantine(checked),
             change,
             seconds,
@@ -162,32 +166,35 @@ class Pipeline:
             raise LimitError(
                 Problem(
                     "E0502",
-                    f"{accepted} facts are more than the embedded limit of {self.embedded_limit}, and the cluster engine "
-                    "is not part of this version",
+                    f"{accepted} facts are more than the embedded limit of {self.embedded_limit}, and the cluster "
+                    "engine is not part of this version",
                     hint="set embedded_limit higher if the driver has the memory (about 50 bytes per fact and index)",
                 )
             )
 
-    def _insert(self, checked: Sequence[CheckedSource]) -> dict[str, int]:
-        """Brings the facts to the engine; how many distinct ones each relation has got."""
-        distinct: dict[str, int] = {}
+    def _facts(self, checked: Sequence[CheckedSource]) -> dict[str, Words]:
+        """The distinct facts of each relation that was read, as words of the engine's dictionary."""
+        facts: dict[str, Words] = {}
         for relation in dict.fromkeys(source.relation for source in checked):
             sources = [source for source in checked if source.relation == relation]
             columns = self.database.program.relations[relation].columns
             # Frames for a record type that contains itself may be of different depth.
-            facts = reduce(
+            rows = reduce(
                 lambda one, other: one.unionByName(other, allowMissingColumns=True),
                 [source.accepted for source in sources],
             )
-            symbols = {leaf.name for source in sources for leaf in source.leaves if leaf.kind == "symbol"}
             if columns:
-                table = self._symbols.encode(facts, sorted(symbols)).distinct().toArrow()
-                words = words_of(table, columns, self.database.dictionary)
+                symbols = {leaf.name for source in sources for leaf in source.leaves if leaf.kind == "symbol"}
+                table = self._symbols.encode(rows, sorted(symbols)).distinct().toArrow()
+                facts[relation] = words_of(table, columns, self.database.dictionary)
             else:
-                words = np.empty((facts.limit(1).count(), 0), dtype=np.int64)
-            self.database._insert_words(relation, words)
-            distinct[relation] = len(words)
-        return distinct
+                facts[relation] = np.empty((rows.limit(1).count(), 0), dtype=np.int64)
+        return facts
+
+    def _snapshot(self, name: str) -> Relation:
+        """A relation as it is now; those of the database follow later epochs and end with it."""
+        now = self.database[name]
+        return Relation(name, Rows(now.columns, now.dictionary, np.array(now.words())))
 
     def _outputs(self) -> list[str]:
         """The relations that the program names with `.output`, or all derived ones."""
@@ -210,10 +217,10 @@ class Pipeline:
         return reduce(DataFrame.unionAll, bad)
 
 
-def _counts(checked: Sequence[CheckedSource], distinct: Mapping[str, int]) -> dict[str, Counts]:
+def _counts(checked: Sequence[CheckedSource], facts: Mapping[str, Words]) -> dict[str, Counts]:
     counts = {}
-    for relation, facts in distinct.items():
+    for relation, words in facts.items():
         sources = [source for source in checked if source.relation == relation]
         read, bad = sum(source.read for source in sources), sum(source.quarantined for source in sources)
-        counts[relation] = Counts(read=read, accepted=read - bad, quarantined=bad, duplicates=read - bad - facts)
+        counts[relation] = Counts(read=read, accepted=read - bad, quarantined=bad, duplicates=read - bad - len(words))
     return counts

@@ -8,17 +8,18 @@ a frame gives other rows the second time it is asked.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 
 from pyspark import StorageLevel
-from pyspark.errors import AnalysisException
+from pyspark.errors import PySparkException
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tidelog.errors import DataError, Problem, TidelogError, UsageError
+from tidelog.errors import DataError, Problem, UsageError
 from tidelog.language.syntax import CheckedProgram, RelationType
 from tidelog.spark.checks import Leaf, WrongType, leaves
 
@@ -123,7 +124,7 @@ def map_csv(
     DataError (E0480, E0482) when there is no such file or the header lacks a declared column.
     """
     declared = relation_type(program, relation)
-    with reading(declared.name, os.fspath(path)):
+    with _reading(os.fspath(path)):
         reader = session.read.options(sep=delimiter, header=header, columnPruning=False, enforceSchema=True)
         names = reader.csv(os.fspath(path)).columns if header else [column.name for column in declared.columns]
         # Every field is read as text: which texts fit is for `checks` to say.
@@ -184,29 +185,18 @@ def _union(frames: Iterable[DataFrame]) -> DataFrame:
     return reduce(DataFrame.unionAll, frames)
 
 
-class reading:  # noqa: N801 - used as a `with` statement, reads as a verb
+@contextmanager
+def _reading(place: str) -> Iterator[None]:
     """Turns what Spark says about an unreadable source into DataError (E0482)."""
-
-    def __init__(self, relation: str, path: str | None = None) -> None:
-        self.relation, self.path = relation, path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if error is not None and isinstance(error, Exception) and not isinstance(error, TidelogError):
-            raise DataError(unreadable(error, self.path or self.relation)) from error
+    try:
+        yield
+    except PySparkException as error:
+        raise DataError(Problem("E0482", f"Spark cannot read this: {first_line(error)}", place=place)) from error
 
 
-def unreadable(error: Exception, place: str | None) -> Problem:
-    """The problem behind an exception of Spark, without its trace."""
-    return Problem("E0482", f"Spark cannot read this: {first_line(error)}", place=place)
-
-
-def first_line(error: Exception) -> str:
-    """The sentence in which Spark says what is wrong."""
-    text = error.getMessage() or str(error) if isinstance(error, AnalysisException) else str(error)
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+def first_line(error: BaseException) -> str:
+    """The sentence in which Spark says what is wrong, without its trace."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line for line in lines if line.startswith("Caused by:")]
     return (causes[-1] if causes else lines[0] if lines else type(error).__name__)[:400]
 
@@ -221,7 +211,7 @@ def _source(
 ) -> Source:
     """The source whose columns are `found`; `reasons` come before those of the values, `shown` is the row as JSON or
     the struct to be shown."""
-    with reading(declared.name):
+    with _reading(declared.name):
         types = frame.select(*[column.alias(f"c{i}") for i, column in enumerate(found)]).schema
         shown_type = frame.select(shown.alias("shown")).schema["shown"].dataType.typeName()
     flat: list[Leaf] = []

@@ -29,7 +29,7 @@ class Result(Mapping[str, DataFrame]):
     """What a run has brought: output relations as DataFrames by name, in the order in which the program names them.
 
     `counts` says for each relation that was read what became of its rows, `quarantine` holds the bad ones (relation,
-    reason, row as JSON, source file), `change` is what the run changed in the engine, `seconds` how long each stage took.
+    reason, row as JSON, source file), `change` is what the run changed in the engine, `seconds` the time of each stage.
     """
 
     session: SparkSession = field(repr=False)

@@ -1,0 +1,208 @@
+"""The answers of the demo: as a table for the terminal and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tidelog.spark import Counts
+
+Row: TypeAlias = dict[str, Any]
+_EXAMPLES = 5
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A question, how many there are, and some examples, the most remarkable first."""
+
+    question: str
+    amount: int
+    examples: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What went in, what came out, and how long it took: facts by relation, answers, seconds by stage."""
+
+    counts: Mapping[str, Counts]
+    answers: tuple[Answer, ...]
+    stages: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class _Question:
+    """The rows of `view` that `keep` keeps answer `text`; the examples are `show`n by descending `rank`."""
+
+    text: str
+    view: str
+    show: Callable[[Row], str]
+    rank: Callable[[Row], Any] = lambda row: 0
+    keep: Callable[[Row], bool] = lambda row: True
+
+
+_QUESTIONS = (
+    _Question(
+        "Which modules do most others depend on?",
+        "dependents",
+        lambda row: f"{row['n']} ({row['amount']})",
+        lambda row: row["amount"],
+        lambda row: bool(row["amount"]),
+    ),
+    _Question("Which modules import nothing?", "standalone", lambda row: str(row["m"])),
+    _Question("Which modules does no other module import?", "unimported", lambda row: str(row["m"])),
+    _Question(
+        "Which modules import each other while they load?",
+        "cycle_size",
+        lambda row: f"{row['first']} … ({row['amount']} modules)",
+        lambda row: row["amount"],
+    ),
+    _Question(
+        "Which modules stand on the longest chains of imports?",
+        "layer",
+        lambda row: f"{row['m']} ({row['height']})",
+        lambda row: row["height"],
+    ),
+    _Question(
+        "Which classes are deepest below their roots?",
+        "depth",
+        lambda row: f"{row['c']} ({row['k']})",
+        lambda row: row["k"],
+        lambda row: bool(row["k"]),
+    ),
+    _Question(
+        "Which classes have most descendants?",
+        "descendants",
+        lambda row: f"{row['c']} ({row['amount']})",
+        lambda row: row["amount"],
+    ),
+    _Question(
+        "Which methods are overridden most often?",
+        "overridden",
+        lambda row: f"{row['g']} ({row['amount']})",
+        lambda row: row["amount"],
+    ),
+    _Question(
+        "Which functions are called from most others?",
+        "callers",
+        lambda row: f"{row['g']} ({row['amount']})",
+        lambda row: row["amount"],
+    ),
+    _Question("Which functions call themselves?", "recursive", lambda row: str(row["f"])),
+    _Question("Which private functions does nobody mention?", "dead", lambda row: f"{row['f']} (line {row['line']})"),
+    _Question("Which private attributes are set and never read?", "write_only", lambda row: f"{row['c']}.{row['x']}"),
+)
+
+
+def summarize(counts: Mapping[str, Counts], views: Mapping[str, pa.Table], stages: Mapping[str, float]) -> Summary:
+    """The answers to all questions, out of the views by name."""
+    return Summary(counts, tuple(_answer(question, views[question.view]) for question in _QUESTIONS), dict(stages))
+
+
+def _answer(question: _Question, view: pa.Table) -> Answer:
+    rows = [row for row in view.to_pylist() if question.keep(row)]
+    # By name among equals, so that the same data give the same page.
+    rows.sort(key=lambda row: tuple(map(str, row.values())))
+    rows.sort(key=question.rank, reverse=True)
+    return Answer(question.text, len(rows), tuple(question.show(row) for row in rows[:_EXAMPLES]))
+
+
+def as_text(summary: Summary) -> str:
+    """The summary as tables of text."""
+    counts = [
+        (name, str(c.read), str(c.accepted), str(c.duplicates), str(c.quarantined))
+        for name, c in summary.counts.items()
+    ]
+    lines = _table(("facts", "read", "accepted", "duplicates", "quarantined"), counts)
+    lines.append("")
+    for answer in summary.answers:
+        lines.append(f"{answer.amount:>7,}  {answer.question}")
+        lines += [f"         · {example}" for example in answer.examples]
+    return "\n".join(lines)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of text; the first column is aligned left, numbers right."""
+    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+    return [
+        "  ".join(
+            cell.rjust(width) if i else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in [head, *rows]
+    ]
+
+
+_STYLE = """
+  :root { color-scheme: light }
+  body { font: 16px/1.5 system-ui, sans-serif; color: #1f2933; background: #f5f7fa; margin: 0 }
+  main { max-width: 1100px; margin: 0 auto; padding: 2rem 1.5rem 4rem }
+  h1 { margin-bottom: 0 }
+  h2 { margin-top: 2.5rem }
+  section, figure { background: #fff; border: 1px solid #d9e2ec; border-radius: 10px }
+  section, figure { padding: 1rem 1.25rem; margin: 1rem 0 }
+  figure { overflow-x: auto; text-align: center }
+  figure img { max-width: 100% }
+  figcaption { color: #52606d; text-align: left; margin-bottom: .75rem }
+  .answers { display: grid; grid-template-columns: repeat(auto-fill, minmax(20rem, 1fr)); gap: 1rem }
+  .answers section { margin: 0 }
+  .answers h3 { margin: 0; font-size: 1rem }
+  .amount { font-size: 2rem; font-weight: 600; color: #1565c0; line-height: 1.2 }
+  ul { margin: .5rem 0 0; padding-left: 1.1rem; color: #52606d; font-size: .9rem; overflow-wrap: anywhere }
+  table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums }
+  th, td { text-align: right; padding: .2rem .75rem; border-bottom: 1px solid #e4e7eb }
+  th:first-child, td:first-child { text-align: left }
+"""
+
+
+def as_page(summary: Summary) -> str:
+    """The summary as an HTML page beside `rules.svg` and `cycles.svg`."""
+    facts = sum(count.accepted - count.duplicates for count in summary.counts.values())
+    cards = "\n".join(
+        f'<section><div class="amount">{answer.amount:,}</div><h3>{escape(answer.question)}</h3><ul>'
+        + "".join(f"<li>{escape(example)}</li>" for example in answer.examples)
+        + "</ul></section>"
+        for answer in summary.answers
+    )
+    counts = "\n".join(
+        f"<tr><td>{escape(name)}</td><td>{c.read:,}</td><td>{c.accepted:,}</td><td>{c.duplicates:,}</td>"
+        f"<td>{c.quarantined:,}</td></tr>"
+        for name, c in summary.counts.items()
+    )
+    stages = "\n".join(f"<tr><td>{escape(name)}</td><td>{s:.1f}</td></tr>" for name, s in summary.stages.items())
+    return f"""<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>tidelog demo</title>
+<style>{_STYLE}</style>
+<main>
+<h1>Python's standard library, asked in Datalog</h1>
+<p>{facts:,} facts out of the source files, found in parallel by Spark, went through the rules of
+<code>program.dl</code>; every answer below is a view, and lies as a Parquet table in <code>views/</code>.</p>
+<h2>Answers</h2>
+<div class="answers">
+{cards}
+</div>
+<h2>Pictures</h2>
+<figure><figcaption>Modules that import each other while they load.</figcaption>
+<img src="cycles.svg" alt="import cycles"></figure>
+<figure><figcaption>The rules: what is derived from what.</figcaption>
+<img src="rules.svg" alt="rule graph"></figure>
+<h2>Facts</h2>
+<section><table>
+<tr><th>relation</th><th>read</th><th>accepted</th><th>duplicates</th><th>quarantined</th></tr>
+{counts}
+</table></section>
+<h2>Time</h2>
+<section><table>
+<tr><th>stage</th><th>seconds</th></tr>
+{stages}
+</table></section>
+</main>
+</html>
+"""

@@ -1,0 +1,92 @@
+"""The demo from beginning to end: `run` is what `tidelog demo` calls."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from pyspark import StorageLevel
+from pyspark.sql import SparkSession
+
+from tidelog.demo.drawing import draw_cycles
+from tidelog.demo.facts import COLUMNS, extract, frame_of, library
+from tidelog.demo.report import Summary, as_page, as_text, summarize
+from tidelog.rules import compile_program
+from tidelog.rules.picture import draw
+from tidelog.spark import Pipeline, Result, check_workers, session
+
+PROGRAM = Path(__file__).with_name("program.dl")
+THREADS = 2
+
+
+def run(folder: Path = Path("out/demo"), progress: bool = True, files: Mapping[str, Path] | None = None) -> int:
+    """Asks the questions of program.dl about `files` (the standard library when None) and returns 0.
+
+    Leaves in `folder`: `views/NAME` and `quarantine` as Parquet, `rules.svg`, `cycles.svg`, `index.html`. Prints the
+    summary, and on standard error the stages with their seconds if `progress` is set. A session that is active already
+    is used and left running.
+    """
+    stages: dict[str, float] = {}
+
+    def finished(stage: str, seconds: float) -> None:
+        stages[stage] = seconds
+        if progress:
+            print(f"{stage:<28}{seconds:6.1f} s", file=sys.stderr, flush=True)
+
+    folder.mkdir(parents=True, exist_ok=True)
+    begun_before = SparkSession.getActiveSession() is not None
+    start = time.perf_counter()
+    spark = session(THREADS)
+    finished("start Spark", time.perf_counter() - start)
+    try:
+        check_workers(spark)
+        summary = _ask(spark, library() if files is None else files, folder, stages, finished)
+    finally:
+        if not begun_before:
+            spark.stop()
+    print(as_text(summary))
+    print(f"\nviews, pictures and {folder / 'index.html'} are in {folder}")
+    return 0
+
+
+def _ask(
+    spark: SparkSession,
+    files: Mapping[str, Path],
+    folder: Path,
+    stages: Mapping[str, float],
+    finished: Callable[[str, float], None],
+) -> Summary:
+    start = time.perf_counter()
+
+    def stage(name: str) -> None:
+        nonlocal start
+        finished(name, time.perf_counter() - start)
+        start = time.perf_counter()
+
+    facts = extract(spark, files).persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        facts.count()
+        stage(f"read {len(files)} files")
+        with Pipeline(spark, PROGRAM, progress=finished) as pipeline:
+            for relation in COLUMNS:
+                pipeline.read(relation, frame_of(facts, relation), rejected="problem")
+            result = pipeline.run()
+            start = time.perf_counter()
+            _write(result, folder)
+            stage("write views")
+            tables = {name: relation.to_arrow() for name, relation in result.relations.items()}
+            draw(compile_program(pipeline.database.program), folder / "rules.svg")
+            draw_cycles(tables["cycle_import"], folder / "cycles.svg")
+            stage("draw")
+            summary = summarize(result.counts, tables, stages)
+            (folder / "index.html").write_text(as_page(summary), encoding="utf-8")
+            return summary
+    finally:
+        facts.unpersist()
+
+
+def _write(result: Result, folder: Path) -> None:
+    result.write(folder / "views", overwrite=True)
+    result.quarantine.write.mode("overwrite").parquet(str(folder / "quarantine"))
