@@ -1,7 +1,7 @@
 """Naive evaluation: apply the immediate consequence operator until nothing new follows, stratum by stratum.
 
 This is section 2.2 of the paper on elastic incrementalization before any optimisation: Γ(I) = I ∪ {t | t follows from I
-by a rule}, iterated from the facts. Relations that a rule reads under a negation or an aggregate belong to lower strata.
+by a rule}, iterated from the facts. Relations that a rule reads under negations or aggregates belong to lower strata.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ def evaluate(checked: CheckedProgram, facts: Mapping[str, Iterable[Row]]) -> dic
     for fact in checked.facts:
         tables[fact.relation].add(normal_row(fact.values, checked.relations[fact.relation], checked.records))
     for stratum in strata(checked):
-        steps = [(head, rule) for rule in checked.rules for head in rule.heads if head.relation in stratum]
-        consequences = [Consequences(head, rule, tables) for head, rule in steps]
+        rules = map(name_wildcards, checked.rules)
+        consequences = [
+            Consequences(head, rule, tables) for rule in rules for head in rule.heads if head.relation in stratum
+        ]
         while True:
             new = [(each.relation, row) for each in consequences for row in each.rows() - tables[each.relation]]
             if not new:
@@ -39,8 +41,8 @@ class Consequences:
     def __init__(self, head: Atom, rule: Rule, tables: Mapping[str, set[Row]]) -> None:
         self.relation = head.relation
         self.args = head.args
-        self.body = name_wildcards(rule.body)
-        self.scope = Scope(variables(*rule.heads, *self.body), tables)
+        self.body = rule.body
+        self.scope = Scope(variables(*rule.heads, *rule.body), tables)
 
     def rows(self) -> set[Row]:
         return {row for found in solve(self.body, {}, self.scope) for row in combinations(self.args, found, self.scope)}

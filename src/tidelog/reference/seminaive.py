@@ -150,7 +150,7 @@ NEVER = 1_000_000
 
 
 def rank(literal: Literal, goals: Goals, bound: Substitution) -> int:
-    """How soon to take a literal: 0 if it can be decided or computed now, then atoms by the number of free arguments."""
+    """How soon to take a literal: 0 if it can be computed now, then atoms by how many arguments are free."""
     match literal:
         case Atom(negated=True):
             elsewhere = {name for other, _ in goals if other is not literal for name in binds(other)}

@@ -32,6 +32,7 @@ from tidelog.language.syntax import (
     Literal,
     Negation,
     Record,
+    Rule,
     Term,
     Truth,
     Value,
@@ -133,8 +134,8 @@ def variables(*nodes: Term | Literal, within_aggregates: bool = False) -> frozen
     return frozenset(found)
 
 
-def name_wildcards(body: tuple[Literal, ...]) -> tuple[Literal, ...]:
-    """`body` with a variable of its own for each `_` of a positive atom, as that takes part in substitutions."""
+def name_wildcards(rule: Rule) -> Rule:
+    """`rule` with a variable of its own for each `_` of a positive atom, as that takes part in substitutions."""
     fresh = (Variable(f"_{number}#") for number in count())
 
     def literal(node: Literal) -> Literal:
@@ -166,7 +167,8 @@ def name_wildcards(body: tuple[Literal, ...]) -> tuple[Literal, ...]:
             case _:
                 return node
 
-    return tuple(map(literal, body))
+    heads = tuple(replace(head, args=tuple(term(arg) for arg in head.args)) for head in rule.heads)
+    return replace(rule, heads=heads, body=tuple(map(literal, rule.body)))
 
 
 # --- terms -----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,18 @@
+"""The suite on the two reference evaluators and on the embedded engine."""
+
+from __future__ import annotations
+
+from tests.suite import Suite, evaluate_embedded, evaluate_naive, evaluate_seminaive
+
+
+class TestNaive(Suite):
+    evaluate = staticmethod(evaluate_naive)
+    random_programs = 60  # compared with itself: only the golden programs and the order of literals say something
+
+
+class TestSeminaive(Suite):
+    evaluate = staticmethod(evaluate_seminaive)
+
+
+class TestEmbedded(Suite):
+    evaluate = staticmethod(evaluate_embedded)
