@@ -1,0 +1,40 @@
+"""tidelog: Datalog whose views follow from facts and rules, embedded in one process.
+
+>>> import tidelog
+>>> db = tidelog.connect()
+>>> db.load(".decl edge(x: number, y: number)   .decl path(x: number, y: number)"
+...         "path(x, y) :- edge(x, y).          path(x, z) :- path(x, y), edge(y, z).")
+>>> db.insert("edge", [(1, 2), (2, 3)])
+>>> change = db.commit()
+>>> sorted(db["path"])
+[(1, 2), (1, 3), (2, 3)]
+"""
+
+from tidelog.database import Change, Database, Transaction, connect
+from tidelog.errors import (
+    DataError,
+    InternalError,
+    LimitError,
+    ProgramError,
+    SetupError,
+    TidelogError,
+    UsageError,
+)
+from tidelog.relation import Relation
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Change",
+    "DataError",
+    "Database",
+    "InternalError",
+    "LimitError",
+    "ProgramError",
+    "Relation",
+    "SetupError",
+    "TidelogError",
+    "Transaction",
+    "UsageError",
+    "connect",
+]

@@ -92,6 +92,10 @@ CODES: dict[str, str] = {
     # E06xx usage
     "E0601": "no such relation",
     "E0602": "the database is closed",
+    "E0603": "no such option, or a wrong value of one",
+    "E0604": "encoded rows of the wrong shape",
+    "E0606": "a transaction while changes are pending",
+    "E0607": "a query that is not one atom",
     "E0650": "the command line cannot use a file",
     "E0651": "the folder of facts is none",
     "E0652": "the folder of outputs is none",

@@ -18,6 +18,7 @@ from tidelog.kernels.layout import (
     DELTA,
     DONE,
     EMPTY,
+    FLOAT,
     I_ARENA,
     I_KEYS,
     I_MASK,
@@ -54,12 +55,27 @@ from tidelog.kernels.layout import (
     S_INNER,
     S_LEVEL,
     S_LEVELS,
+    S_NEXT,
     S_WORK,
     SCAN,
     WIDEN,
 )
-from tidelog.kernels.scalars import compute, fits, range_length, range_value, select
-from tidelog.kernels.words import LOW, kernel, load, load32, load64, mix, prefetch, store, store64, width
+from tidelog.kernels.scalars import compute, fits, inside, less, range_length, select
+from tidelog.kernels.words import (
+    LOW,
+    as_bits,
+    as_float,
+    kernel,
+    load,
+    load32,
+    load64,
+    mix,
+    prefetch,
+    store,
+    store64,
+    width,
+    wrap,
+)
 
 
 @kernel
@@ -121,17 +137,27 @@ def find_key(D, index, level, i, h, registers, size, w):
 
 
 @kernel
+def hash_registers(level, m, keys, registers, hashes, size, w):
+    """Hash the key registers of a batch; without keys the hash is 0."""
+    if keys == 0:
+        for i in range(m):
+            store64(hashes, i, 0)
+    for j in range(keys):
+        key = register(registers, level, j, size, w)
+        if j == 0:
+            for i in range(m):
+                store64(hashes, i, mix(load(key, i, w)))
+        else:
+            for i in range(m):
+                store64(hashes, i, mix(load64(hashes, i) ^ load(key, i, w)))
+
+
+@kernel
 def look_up(D, index, level, m, registers, offsets, lengths, size, w):
     """Find the segments for a batch: offset of the first entry, and length (bit 40 set when some entries are dead)."""
     slots, mask, arena, keys = D[index, I_SLOTS], D[index, I_MASK], D[index, I_ARENA], D[index, I_KEYS]
     relation, stride, bytes_per_word = D[index, I_RELATION], 1 + D[index, I_PAYLOADS], width(w)
-    key = register(registers, level, 0, size, w)
-    for i in range(m):
-        store64(lengths, i, mix(load(key, i, w)))
-    for j in range(1, keys):
-        key = register(registers, level, j, size, w)
-        for i in range(m):
-            store64(lengths, i, mix(load64(lengths, i) ^ load(key, i, w)))
+    hash_registers(level, m, keys, registers, lengths, size, w)
     if m > 2:
         for i in range(m):
             prefetch(slots + ((load64(lengths, i) >> 32) & mask) * 8)
@@ -162,8 +188,8 @@ def expand(D, level, st, at, registers, offsets, lengths, size, w):
     """Multiply bindings by the entries of their segments, until the batch is full or the input is used up."""
     index = load64(level, L_OBJECT)
     arena, stride, k = D[index, I_ARENA], 1 + D[index, I_PAYLOADS], D[D[index, I_RELATION], R_ARITY]
-    rows, keys, columns, live = D[D[index, I_RELATION], R_ROWS], load64(level, L_KEYS), load64(level, L_COLUMNS), 0
-    live = load64(level, L_LIVE)
+    rows, live = D[D[index, I_RELATION], R_ROWS], load64(level, L_LIVE)
+    keys, columns = load64(level, L_KEYS), load64(level, L_COLUMNS)
     stored, m, n = D[index, I_PAYLOADS] > 0, st[at + S_IN], 0
     i, e = st[at + S_CURSOR], st[at + S_INNER]
     while i < m and n < size:
@@ -216,8 +242,7 @@ def spread_value(level, lists, live, i, n, t, registers, size, w):
 @kernel
 def expand_range(level, st, at, registers, size, w):
     """Multiply bindings by the values of a range; -1 when a value does not fit into a word."""
-    kind, given, live = load64(level, L_OBJECT), load64(level, L_KEYS) == 3, load64(level, L_LIVE)
-    keys = load64(level, L_KEYS)
+    kind, keys, live = load64(level, L_OBJECT), load64(level, L_KEYS), load64(level, L_LIVE)
     target = register(registers, level, keys + 1, size, w)
     i, j, m, n = st[at + S_CURSOR], st[at + S_INNER], st[at + S_IN], 0
     good = True
@@ -225,21 +250,43 @@ def expand_range(level, st, at, registers, size, w):
         first = load(register(registers, level, 0, size, w), i, w)
         last = load(register(registers, level, 1, size, w), i, w)
         step = load(register(registers, level, keys - 1, size, w), i, w)
-        length = range_length(kind, first, last, step, given)
-        t = min(length - j, size - n)
-        for x in range(t):
-            value = range_value(kind, first, last, step, given, j + x)
-            good &= fits(value, w)
-            store(target, n + x, value, w)
+        if kind == FLOAT:
+            t, more = expand_floats(first, last, step, keys == 3, st, at, j, target, n, size, w)
+        else:
+            length = range_length(kind, first, last, step, keys == 3)
+            stride = step if keys == 3 else (1 if less(kind, first, last) else -1)
+            t = min(length - j, size - n)
+            for x in range(t):
+                value = wrap(first + wrap((j + x) * stride))
+                good &= fits(value, w)
+                store(target, n + x, value, w)
+            more = j + t < length
         if t > 0:
             spread_value(level, keys + 2, live, i, n, t, registers, size, w)
         n += t
         j += t
-        if j >= length:
+        if not more:
             i += 1
             j = 0
     st[at + S_CURSOR], st[at + S_INNER] = i, j
     return n if good else -1
+
+
+@kernel
+def expand_floats(first, last, step, given, st, at, j, target, n, size, w):
+    """(values written, whether there are more) of a range of floats, which adds up its steps; `j` were written before."""
+    a, b = as_float(first), as_float(last)
+    s = as_float(step) if given else (1.0 if a <= b else -1.0)
+    value = a if j == 0 else as_float(st[at + S_NEXT])
+    t = 0
+    while inside(value, b, s) and n + t < size:
+        store(target, n + t, as_bits(value + 0.0), w)
+        t += 1
+        if value + s == value:
+            return t, False
+        value += s
+    st[at + S_NEXT] = as_bits(value)
+    return t, inside(value, b, s)
 
 
 @kernel
@@ -250,12 +297,7 @@ def member(D, level, m, registers, hashes, chosen, size, w):
     limit = D[relation, R_OLD] if load64(level, L_VERSION) == OLD else D[relation, R_NEW]
     wanted = load64(level, L_KIND) == CHECK
     bytes_per_word, n = width(w), 0
-    for i in range(m):
-        store64(hashes, i, 0)
-    for j in range(keys):
-        key = register(registers, level, j, size, w)
-        for i in range(m):
-            store64(hashes, i, mix(load64(hashes, i) ^ load(key, i, w)))
+    hash_registers(level, m, keys, registers, hashes, size, w)
     if m > 2:
         for i in range(m):
             prefetch(slots + ((load64(hashes, i) >> 32) & mask) * 8)

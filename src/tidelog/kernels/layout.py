@@ -63,7 +63,7 @@ S_LEVEL = 0
 S_WORK = 1  # bindings made since the last look at the clock
 S_BUDGET = 2  # how many of them may be made
 S_LEVELS = 8
-S_IN, S_CURSOR, S_INNER = 0, 1, 2
+S_IN, S_CURSOR, S_INNER, S_NEXT = 0, 1, 2, 3
 
 # --- state of a hyper-node ---------------------------------------------------------------------------------------
 N_PHASE = 0

@@ -85,20 +85,18 @@ def select(operator, kind, a, b, m, chosen, w):
 
 @kernel
 def power(x, y):
-    """Integer power modulo 2**64; a negative exponent gives 0, but for the bases 1 and -1."""
+    """(has a value, x to the power of y modulo 2**64); with a negative exponent only the bases 0, 1 and -1 have one."""
     if y < 0:
-        if x == 1:
-            return 1
-        if x == -1:
-            return 1 if (y & 1) == 0 else -1
-        return 0
+        if x == -1 and (y & 1) == 0:
+            return True, 1
+        return -1 <= x <= 1, x
     result = 1
     while y > 0:
         if (y & 1) == 1:
             result = wrap(result * x)
         x = wrap(x * x)
         y >>= 1
-    return result
+    return True, result
 
 
 @kernel
@@ -141,7 +139,9 @@ def whole(operator, kind, x, y):
         q = quotient(x, y)
         return True, q if operator == DIV else wrap(x - wrap(q * y))
     if operator == POW:
-        return True, power_unsigned(x, y) if kind == UNSIGNED else power(x, y)
+        if kind == UNSIGNED:
+            return True, power_unsigned(x, y)
+        return power(x, y)
     if operator == AND:
         return True, x & y
     if operator == OR:
@@ -192,7 +192,7 @@ def fraction(operator, x, y):
             return False, 0
         value = x / y
     elif operator == POW:
-        if x == 0.0 and y < 0.0:
+        if x == 0.0 and y < 0.0 and y != -float("inf"):
             return False, 0
         value = x**y
         if (value == float("inf") or value == -float("inf")) and abs(x) != float("inf") and abs(y) != float("inf"):
@@ -256,19 +256,11 @@ def compute(operator, kind, target, a, b, m, chosen, w):
 
 @kernel
 def range_length(kind, first, last, step, given):
-    """How many values range(first, last, step) has; without a given step it is 1 or -1."""
-    if kind == FLOAT:
-        a, b = as_float(first), as_float(last)
-        s = as_float(step) if given else (1.0 if a <= b else -1.0)
-        if s == 0.0 or a == b or (s > 0.0) != (a < b):
-            return 0
-        length = (b - a) / s
-        whole_part = int(length) if length < 9e18 else LARGEST - 1
-        return whole_part + 1 if float(whole_part) < length else whole_part
-    up = less(kind, first, last)
+    """How many values a range of whole numbers has; without a given step it is 1 or -1."""
     if first == last:
         return 0
-    if given and (step == 0 or (kind == UNSIGNED and not up) or (kind != UNSIGNED and (step > 0) != up)):
+    up = less(kind, first, last)
+    if given and (step == 0 or (step > 0 or kind == UNSIGNED) != up):
         return 0
     distance = wrap(last - first) if up else wrap(first - last)
     stride = 1 if not given else (step if up else wrap(-step))
@@ -277,11 +269,6 @@ def range_length(kind, first, last, step, given):
 
 
 @kernel
-def range_value(kind, first, last, step, given, j):
-    """Value number `j` of a range that has it."""
-    if kind == FLOAT:
-        a, b = as_float(first), as_float(last)
-        s = as_float(step) if given else (1.0 if a <= b else -1.0)
-        return as_bits(a + float(j) * s + 0.0)
-    stride = step if given else (1 if less(kind, first, last) else -1)
-    return wrap(first + wrap(j * stride))
+def inside(value, last, step):
+    """Whether a range of floats goes on with `value`."""
+    return (step > 0.0 and value < last) or (step < 0.0 and value > last)

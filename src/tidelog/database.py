@@ -1,0 +1,337 @@
+"""The object that a user holds: an embedded database of facts, rules and the views that follow from them.
+
+`Database` collects changes until `commit` makes them one epoch of `maintain.engine`; a `Change` says what the epoch did.
+Reading never waits: relations show the last committed epoch.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+import numpy
+from numpy.typing import NDArray
+
+from tidelog.errors import Problem, UsageError
+from tidelog.io import encode
+from tidelog.language import check, read
+from tidelog.language.syntax import CheckedProgram, Column, Program, RelationType, Value
+from tidelog.maintain.engine import Delta, Engine, Outcome
+from tidelog.maintain.limits import Watch, guarded
+from tidelog.maintain.report import Report
+from tidelog.pattern import matching
+from tidelog.relation import Relation, Rows
+from tidelog.rules import compile_program
+from tidelog.storage.dictionary import Dictionary
+
+Words = NDArray[numpy.int64]
+
+
+def connect() -> Database:
+    """A new, empty database in memory."""
+    return Database()
+
+
+@dataclass(frozen=True)
+class RelationChange:
+    """The exact net change of one relation in one epoch."""
+
+    inserted: Relation
+    deleted: Relation
+
+
+class Change:
+    """What a committed epoch did: `change[name].inserted` and `.deleted` per relation, and `report`."""
+
+    def __init__(self, program: CheckedProgram, dictionary: Dictionary, outcome: Outcome) -> None:
+        self._program = program
+        self._dictionary = dictionary
+        self._deltas = outcome.deltas
+
+        self.report: Report = outcome.report
+
+    def __getitem__(self, name: str) -> RelationChange:
+        """The change of a relation, empty where nothing changed. UsageError (E0601) if there is no such relation."""
+        columns = _declared(self._program, name).columns
+        none = numpy.empty((0, len(columns)), numpy.int64)
+        delta = self._deltas.get(name, Delta(none, none))
+        came, went = delta.words(), delta.deleted
+        return RelationChange(
+            Relation(name, Rows(columns, self._dictionary, came)), Relation(name, Rows(columns, self._dictionary, went))
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the relations that changed."""
+        return (name for name in self._program.relations if name in self._deltas)
+
+    def __repr__(self) -> str:
+        parts = (f"{name} +{len(self[name].inserted)} -{len(self[name].deleted)}" for name in self)
+        return f"<Change: {', '.join(parts) or 'nothing'}; {self.report.seconds:.3f} s>"
+
+
+class _View:
+    """The rows of a relation as of the last committed epoch, whichever that is when they are asked for."""
+
+    def __init__(self, engine: Engine, relation: RelationType) -> None:
+        self._engine = engine
+        self._name = relation.name
+        self.columns: tuple[Column, ...] = relation.columns
+        self.dictionary = engine.dictionary
+
+    def __len__(self) -> int:
+        stored = self._engine.views.get(self._name)
+        return len(stored) if stored is not None else 0
+
+    def words(self) -> NDArray[Any]:
+        stored = self._engine.views.get(self._name)
+        return stored.words() if stored is not None else numpy.empty((0, len(self.columns)), numpy.int64)
+
+    def has(self, words: tuple[int, ...]) -> bool:
+        stored = self._engine.views.get(self._name)
+        return stored is not None and stored.has(words)
+
+
+@dataclass
+class _Pending:
+    """Changes that wait for `commit`: program texts, and facts to assert or retract in the order of the calls."""
+
+    programs: tuple[Program, ...]
+    checked: CheckedProgram
+    facts: list[tuple[str, bool, Words]] = field(default_factory=list)
+
+
+class Database:
+    """Facts, rules and views. Not for use by several threads at once."""
+
+    def __init__(self) -> None:
+        self._dictionary = Dictionary({})
+        self._programs: tuple[Program, ...] = ()
+        self._checked = check()
+        self._engine = Engine(self._dictionary, compile_program(self._checked))
+        self._pending = _Pending((), self._checked)
+        self._options: dict[str, Any] = {"timeout": None, "max_rows": None}
+        self._epochs = 0
+        self._closed = False
+
+    # --- changes -------------------------------------------------------------------------------------------------
+
+    def load(self, program: str | os.PathLike[str]) -> None:
+        """Add a program: a path (anything path-like, or one line that ends in ".dl") or program text.
+
+        The declarations count at once; rules and facts take effect with the next `commit`. Raises ProgramError, which
+        lists everything that is wrong with the program together with those loaded before, and then changes nothing.
+        """
+        self._open()
+        programs = (*self._pending.programs, read(program))
+        checked = check(*programs)
+        compile_program(checked)
+        self._dictionary.add_records(checked.records)
+        known = len(self._pending.checked.facts)
+        by_relation: dict[str, list[tuple[Value, ...]]] = {}
+        for fact in checked.facts[known:]:
+            by_relation.setdefault(fact.relation, []).append(fact.values)
+        encoded = [
+            (name, True, encode(rows, checked.relations[name], self._dictionary)) for name, rows in by_relation.items()
+        ]
+        self._pending = _Pending(programs, checked, [*self._pending.facts, *encoded])
+
+    def insert(self, relation: str, data: Any) -> None:
+        """Assert facts, to take effect with the next `commit`; asserting a present fact changes nothing.
+
+        `data` is an iterable of tuples or dicts, a pandas, Polars or Arrow table, anything with `__arrow_c_stream__`, or a
+        NumPy array. Raises UsageError (no such relation) or DataError (does not fit), and then changes nothing.
+        """
+        self.insert_words(relation, encode(data, self._relation(relation), self._dictionary))
+
+    def delete(self, relation: str, data: Any) -> None:
+        """Retract facts, to take effect with the next `commit`; retracting an absent one changes nothing. See `insert`."""
+        self._pending.facts.append((relation, False, encode(data, self._relation(relation), self._dictionary)))
+
+    def insert_words(self, relation: str, words: Words) -> None:
+        """Assert facts that are encoded already with `dictionary`: int64 words of shape (n, arity)."""
+        arity = len(self._relation(relation).columns)
+        if words.dtype != numpy.int64 or words.ndim != 2 or words.shape[1] != arity:
+            found = f"{words.dtype} of shape {words.shape}"
+            message = f"encoded rows of {relation} are int64 of shape (n, {arity}), found {found}"
+            raise UsageError(Problem("E0604", message, hint="use `insert` for data that are not encoded"))
+        self._pending.facts.append((relation, True, words))
+
+    def commit(self) -> Change:
+        """Make all pending changes one epoch and return what it did.
+
+        Raises LimitError or KeyboardInterrupt; the pending changes are then dropped and nothing else has changed.
+        """
+        self._open()
+        pending, self._pending = self._pending, _Pending(self._programs, self._checked)
+        watch = Watch(self._options["timeout"], self._options["max_rows"])
+        with guarded(watch):
+            program = self._engine.program
+            if pending.checked is not self._checked:
+                program = compile_program(pending.checked)
+            outcome = self._engine.epoch(program, _net(pending.facts), watch)
+            self._programs, self._checked = pending.programs, pending.checked
+            self._pending = _Pending(self._programs, self._checked)
+            self._epochs += 1
+        return Change(self._checked, self._dictionary, outcome)
+
+    def transaction(self) -> Transaction:
+        """A block whose changes are committed together at its end, and dropped when it raises."""
+        self._open()
+        if self._pending.facts or self._pending.checked is not self._checked:
+            message = "there are pending changes that belong to no transaction"
+            raise UsageError(Problem("E0606", message, hint="call `commit()` before the transaction"))
+        return Transaction(self)
+
+    def rollback(self) -> None:
+        """Drop all pending changes."""
+        self._pending = _Pending(self._programs, self._checked)
+
+    def options(self, **options: float | None) -> None:
+        """Set limits of an epoch: `timeout` in seconds, `max_rows` derived in all; None for no limit.
+
+        Raises UsageError (E0603) for another name or a value that is not positive, and then sets nothing.
+        """
+        for name, value in options.items():
+            if name not in self._options:
+                known = ", ".join(sorted(self._options))
+                raise UsageError(Problem("E0603", f"there is no option {name}", hint=f"the options are {known}"))
+            if value is not None and not (isinstance(value, (int, float)) and value > 0):
+                raise UsageError(
+                    Problem("E0603", f"{name} is a positive number, found {value!r}", hint="None means no limit")
+                )
+        self._options.update(options)
+
+    def close(self) -> None:
+        """Give the memory back. The database and its relations must not be used any more."""
+        self._closed = True
+        self._engine.views.clear()
+        self._engine.asserted.clear()
+
+    # --- reading -------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, name: str) -> Relation:
+        """A relation as of the last committed epoch. UsageError (E0601) if there is none of this name."""
+        return Relation(name, _View(self._engine, self._relation(name)))
+
+    def query(self, text: str) -> Relation:
+        """The tuples of a relation that match an atom: constants, `_`, and variables, equal where they are the same.
+
+        Raises ProgramError where the atom is wrong, UsageError where there is no such relation.
+        """
+        self._open()
+        atom = matching(text, self._pending.programs)
+        view = _View(self._engine, self._relation(atom.relation))
+        return Relation(atom.relation, Rows(view.columns, self._dictionary, atom.select(view.words(), self._dictionary)))
+
+    @property
+    def program(self) -> CheckedProgram:
+        """Everything that was loaded, checked; pending texts included."""
+        return self._pending.checked
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The names of the declared relations, in the order of their declarations."""
+        return tuple(self._pending.checked.relations)
+
+    @property
+    def dictionary(self) -> Dictionary:
+        """What the words of symbols and records mean."""
+        return self._dictionary
+
+    def stats(self) -> dict[str, Any]:
+        """Sizes and totals since the database was opened.
+
+        `relations` maps names to rows; `memory` is in bytes, for rows, indexes and dictionary; `word_bits` is 32 or 64.
+        """
+        views = self._engine.views
+        stored = {id(s): s for s in [*views.values(), *self._engine.asserted.values()]}
+        return {
+            "relations": {name: len(views[name]) if name in views else 0 for name in self.relations},
+            "memory": {
+                "rows": sum(s.bytes() - sum(i.bytes() for i in s.indexes.values()) for s in stored.values()),
+                "indexes": sum(i.bytes() for s in stored.values() for i in s.indexes.values()),
+                "dictionary": self._dictionary.bytes(),
+            },
+            "word_bits": self._engine.catalog.bits,
+            "epochs": self._epochs,
+            "bootstraps": self._engine.bootstraps,
+            "rounds": self._engine.round,
+        }
+
+    def births(self, name: str) -> Mapping[tuple[Value, ...], tuple[int, int]]:
+        """The birth and the count of every tuple of a relation: see docs/theory.md. For tests and certificates."""
+        relation = self[name]
+        stored = self._engine.views.get(name)
+        if stored is None:
+            return {}
+        live = stored.live()
+        births, counts = stored.births()[live].tolist(), stored.counts()[live].tolist()
+        return dict(zip(relation, zip(births, counts, strict=True), strict=True))
+
+    def _open(self) -> None:
+        if self._closed:
+            raise UsageError(Problem("E0602", "the database is closed", hint="connect again"))
+
+    def _relation(self, name: str) -> RelationType:
+        self._open()
+        return _declared(self._pending.checked, name)
+
+    def __repr__(self) -> str:
+        return f"<Database: {len(self.relations)} relations, {self._epochs} epochs>"
+
+
+class Transaction:
+    """The changes of one `with` block; `change` is there once the block has ended."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.change: Change | None = None
+
+    def insert(self, relation: str, data: Any) -> None:
+        """Assert facts, see `Database.insert`."""
+        self._database.insert(relation, data)
+
+    def delete(self, relation: str, data: Any) -> None:
+        """Retract facts, see `Database.delete`."""
+        self._database.delete(relation, data)
+
+    def __enter__(self) -> Transaction:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.change = self._database.commit()
+        else:
+            self._database.rollback()
+
+
+def _declared(program: CheckedProgram, name: str) -> RelationType:
+    if name in program.relations:
+        return program.relations[name]
+    from difflib import get_close_matches
+
+    near = get_close_matches(str(name), program.relations, 1)
+    hint = f"did you mean {near[0]}?" if near else "declare it with .decl in a program that you load"
+    raise UsageError(Problem("E0601", f"there is no relation {name}", hint=hint))
+
+
+def _net(facts: list[tuple[str, bool, Words]]) -> dict[str, tuple[Words, Words]]:
+    """Per relation the rows to assert and the rows to retract: of several calls about a row the last one counts."""
+    net: dict[str, tuple[Words, Words]] = {}
+    for name in dict.fromkeys(name for name, _, _ in facts):
+        calls = [(asserts, words) for other, asserts, words in facts if other == name]
+        rows = numpy.concatenate([words for _, words in calls]) if len(calls) > 1 else calls[0][1]
+        if len({asserts for asserts, _ in calls}) == 1:
+            none = rows[:0]
+            net[name] = (rows, none) if calls[0][0] else (none, rows)
+            continue
+        asserts = numpy.repeat([asserts for asserts, _ in calls], [len(words) for _, words in calls])
+        _, last = numpy.unique(rows[::-1], axis=0, return_index=True) if rows.shape[1] else (None, numpy.array([0]))
+        last = len(rows) - 1 - last[: len(rows)]
+        net[name] = (rows[last[asserts[last]]], rows[last[~asserts[last]]])
+    return net

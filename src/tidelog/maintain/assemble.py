@@ -1,0 +1,332 @@
+"""From a join plan to the words that the plan interpreter executes (layout: `kernels.layout`).
+
+Every variable gets a register, a column of a batch. A level that multiplies bindings writes into fresh registers and
+copies those that stay alive; all other levels work in place. Constants have registers of their own, filled once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tidelog.kernels import layout
+from tidelog.maintain.functors import CallOut, call_out, native
+from tidelog.rules.core import Atom, Comparison, Computation, Constant, Literal, Pack, Unpack, Value, Variable
+from tidelog.rules.plans import Plan, variables
+from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.stored import StoredRelation
+
+UNIT = "#unit"
+"""The relation with the empty tuple, scanned by plans that start from the empty binding."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """An assembled plan whose constant registers are not yet placed."""
+
+    head: int
+    source: int
+    version: int
+    arguments: tuple[int, ...]
+    levels: tuple[_Level, ...]
+
+    def words(self, place: Callable[[int], int]) -> list[int]:
+        """The plan as the interpreter reads it: header, offsets of the levels, head registers, levels."""
+        offset = layout.P_LEVEL + len(self.levels)
+        header = [0] * layout.P_LEVEL
+        header[layout.P_LEVELS] = len(self.levels)
+        header[layout.P_HEAD], header[layout.P_SOURCE], header[layout.P_VERSION] = self.head, self.source, self.version
+        header[layout.P_ARGUMENTS] = offset
+        body = [place(register) for register in self.arguments]
+        offsets = []
+        for level in self.levels:
+            offsets.append(offset + len(body))
+            body += level.words(place)
+        return header + offsets + body
+
+    def call(self, level: int, place: Callable[[int], int]) -> Call:
+        """What the CALL level number `level` asks for."""
+        function, arguments, targets = self.levels[level].call  # type: ignore[misc]  # CALL levels have one
+        live = tuple(place(register) for register, _ in self.levels[level].live)
+        return Call(function, tuple(map(place, arguments)), tuple(map(place, targets)), live)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A Python function on a batch: `function(columns) -> (mask or None, results)`, and the registers concerned."""
+
+    function: CallOut
+    arguments: tuple[int, ...]
+    targets: tuple[int, ...]
+    live: tuple[int, ...]
+
+
+@dataclass
+class Registers:
+    """Registers of all plans of a hyper-node: `used` by variables at most, and those of the constants by word.
+
+    Constant registers are numbered from -1 downwards until `place` knows where they begin.
+    """
+
+    used: int = 1
+    constants: dict[int, int] = field(default_factory=dict)
+
+    def constant(self, word: int) -> int:
+        """The register that holds `word` throughout."""
+        return self.constants.setdefault(word, -1 - len(self.constants))
+
+    def place(self, register: int) -> int:
+        """The final number of a register, once all plans are assembled."""
+        return register if register >= 0 else self.used - 1 - register
+
+
+class Assembler:
+    """Assembles plans over `relations`; indexes that they need are made on the way and left empty."""
+
+    def __init__(
+        self,
+        relations: Mapping[str, StoredRelation],
+        internal: frozenset[str],
+        dictionary: Dictionary,
+        registers: Registers,
+    ) -> None:
+        self.relations = relations
+        self.internal = internal
+        self.dictionary = dictionary
+        self.registers = registers
+
+    def assemble(self, plan: Plan) -> Code:
+        """The code of a plan."""
+        return _Assembly(self, plan).run()
+
+
+@dataclass
+class _Level:
+    kind: int
+    object: int = 0
+    version: int = layout.FULL
+    keys: tuple[int, ...] = ()
+    columns: tuple[tuple[int, int], ...] = ()
+    live: tuple[tuple[int, int], ...] = ()
+    extra: int = 0
+    call: tuple[CallOut, tuple[int, ...], tuple[int, ...]] | None = None
+
+    def words(self, place: Callable[[int], int]) -> list[int]:
+        head = [self.kind, self.object, self.version, len(self.keys), len(self.columns), len(self.live), self.extra]
+        pairs = [x for column, target in self.columns for x in (column, place(target))]
+        moves = [place(x) for pair in self.live for x in pair]
+        return head + [place(key) for key in self.keys] + pairs + moves
+
+
+class _Assembly:
+    """One plan under way: where each bound variable is, and the levels so far."""
+
+    def __init__(self, assembler: Assembler, plan: Plan) -> None:
+        self.a = assembler
+        self.plan = plan
+        self.rule = plan.rule
+        self.where: dict[str, int] = {}
+        self.levels: list[_Level] = []
+        self.next = 0
+        self.later: frozenset[str] = frozenset()
+
+    def run(self) -> Code:
+        head = frozenset(v.name for v in self.rule.head.args if isinstance(v, Variable))
+        pending = list(self.plan.order)
+        if self.plan.source is None:
+            self.levels.append(_Level(layout.SCAN, self.a.relations[UNIT].number))
+            source, version = UNIT, layout.FULL
+        else:
+            atom = self.rule.body[self.plan.source]
+            assert isinstance(atom, Atom)
+            source, version = atom.relation, layout.DELTA if self.plan.delta else layout.FULL
+            self.later = head.union(*(variables(self.rule.body[i]) for i in pending))
+            self.scan(atom, version)
+        if self.plan.route is not None:
+            self.later = head.union(*(variables(self.rule.body[i]) for i in pending))
+            self.route(self.plan.route.mine, self.plan.route.other, self.plan.route.ties)
+        while pending:
+            i = pending.pop(0)
+            self.later = head.union(*(variables(self.rule.body[j]) for j in pending))
+            self.literal(i, self.rule.body[i])
+        arguments = tuple(self.value(v) for v in self.rule.head.args)
+        self.a.registers.used = max(self.a.registers.used, self.next)
+        head = self.a.relations[self.rule.head.relation].number
+        return Code(head, self.a.relations[source].number, version, arguments, tuple(self.levels))
+
+    # --- registers -----------------------------------------------------------------------------------------------
+
+    def fresh(self) -> int:
+        self.next += 1
+        return self.next - 1
+
+    def value(self, value: Value) -> int:
+        """The register of a bound variable or a constant."""
+        if isinstance(value, Variable):
+            return self.where[value.name]
+        return self.a.registers.constant(self.a.dictionary.encode(value.value, value.kind))
+
+    def bound(self, value: Value) -> bool:
+        return isinstance(value, Constant) or value.name in self.where
+
+    def alive(self, others: Iterable[int] = ()) -> tuple[tuple[int, int], ...]:
+        """The registers that later levels read, and `others` that are no constants, each staying where it is."""
+        named = [r for name, r in self.where.items() if name in self.later]
+        return tuple((r, r) for r in dict.fromkeys([*named, *others]) if r >= 0)
+
+    def move(self) -> tuple[tuple[int, int], ...]:
+        """Fresh registers for the variables that stay alive, and the moves into them; all others are forgotten."""
+        moves = []
+        for name, register in list(self.where.items()):
+            if name in self.later:
+                self.where[name] = self.fresh()
+                moves.append((register, self.where[name]))
+            else:
+                del self.where[name]
+        return tuple(moves)
+
+    # --- levels --------------------------------------------------------------------------------------------------
+
+    def literal(self, i: int, literal: Literal) -> None:
+        match literal:
+            case Atom(negated=True):
+                self.negation(literal)
+            case Atom():
+                self.atom(i, literal)
+            case Comparison():
+                self.comparison(literal)
+            case Computation(functor="range"):
+                self.range(literal)
+            case Computation():
+                self.computation(literal)
+            case Pack(target=target, kind=kind, args=args):
+                dictionary = self.a.dictionary
+                self.call(lambda columns: (None, (dictionary.pack(kind, columns),)), args, (target,))
+            case Unpack(source=source, kind=kind, targets=targets):
+                unpack = self.a.dictionary.unpack
+                self.call(lambda columns: unpack(kind, columns[0]), (source,), targets)
+
+    def columns(self, pairs: Sequence[tuple[int, Value]]) -> tuple[tuple[tuple[int, int], ...], list[tuple[int, int]]]:
+        """Registers for the columns of an atom: those to fill, and pairs of registers that then have to be equal."""
+        fill: list[tuple[int, int]] = []
+        equal: list[tuple[int, int]] = []
+        for column, value in pairs:
+            if self.bound(value):
+                fill.append((column, self.fresh()))
+                equal.append((fill[-1][1], self.value(value)))
+            elif isinstance(value, Variable):
+                repeated = sum(other == value for _, other in pairs) > 1
+                if value.name in self.later or repeated:
+                    self.where[value.name] = self.fresh()
+                    fill.append((column, self.where[value.name]))
+        return tuple(fill), equal
+
+    def equate(self, equal: list[tuple[int, int]]) -> None:
+        """Filters that keep the bindings in which these registers agree."""
+        for n, (a, b) in enumerate(equal):
+            waiting = [r for pair in equal[n + 1 :] for r in pair]
+            self.levels.append(_Level(layout.COMPARE, layout.COMPARISONS["="], keys=(a, b), live=self.alive(waiting)))
+
+    def scan(self, atom: Atom, version: int) -> None:
+        fill, equal = self.columns(list(enumerate(atom.args)))
+        self.levels.append(_Level(layout.SCAN, self.a.relations[atom.relation].number, version, (), fill))
+        self.equate(equal)
+
+    def version(self, i: int, atom: Atom) -> int:
+        delta = self.plan.source if self.plan.delta else None
+        before = delta is not None and i < delta and atom.relation in self.a.internal
+        return layout.OLD if before else layout.FULL
+
+    def atom(self, i: int, atom: Atom) -> None:
+        stored, version = self.a.relations[atom.relation], self.version(i, atom)
+        keys = tuple(c for c, arg in enumerate(atom.args) if self.bound(arg))
+        if len(keys) == len(atom.args):
+            registers = tuple(self.value(arg) for arg in atom.args)
+            self.levels.append(_Level(layout.CHECK, stored.number, version, registers, (), self.alive()))
+            return
+        keys = keys[: layout.MAX_KEYS]
+        index = stored.index(keys)
+        registers = tuple(self.value(atom.args[c]) for c in keys)
+        # A variable compared behind the probe has to survive it, even when nothing later reads it.
+        rest = [(c, arg) for c, arg in enumerate(atom.args) if c not in keys]
+        compared = {arg.name for _, arg in rest if isinstance(arg, Variable) and self.bound(arg)}
+        later, self.later = self.later, self.later | compared
+        live = self.move()
+        fill, equal = self.columns(rest)
+        self.later = later
+        if index.payloads:
+            fill = tuple((index.payloads.index(column), target) for column, target in fill)
+        self.levels.append(_Level(layout.PROBE, index.number, version, registers, fill, live))
+        self.equate(equal)
+
+    def negation(self, atom: Atom) -> None:
+        stored = self.a.relations[atom.relation]
+        keys = tuple(c for c, arg in enumerate(atom.args) if self.bound(arg))[: layout.MAX_KEYS]
+        if len(keys) == len(atom.args) or not atom.args:
+            registers = tuple(self.value(arg) for arg in atom.args)
+            self.levels.append(_Level(layout.ABSENT, stored.number, layout.FULL, registers, (), self.alive()))
+        else:
+            registers = tuple(self.value(atom.args[c]) for c in keys)
+            index = stored.index(keys)
+            self.levels.append(_Level(layout.EMPTY, index.number, layout.FULL, registers, (), self.alive()))
+
+    def comparison(self, literal: Comparison) -> None:
+        operator, kind = native(literal.op, literal.kind)
+        if operator is None:
+            self.call(call_out(literal.op, literal.kind, self.a.dictionary), (literal.left, literal.right), ())
+            return
+        keys = (self.value(literal.left), self.value(literal.right))
+        self.levels.append(_Level(layout.COMPARE, operator, keys=keys, live=self.alive(), extra=kind))
+
+    def target(self, target: Value) -> tuple[int, list[tuple[int, int]]]:
+        """The register for a computed value, and what it has to equal if the target is bound already."""
+        register = self.fresh()
+        if self.bound(target):
+            return register, [(register, self.value(target))]
+        assert isinstance(target, Variable)
+        self.where[target.name] = register
+        return register, []
+
+    def computation(self, literal: Computation) -> None:
+        operator, kind = native(literal.functor, literal.kind)
+        if operator is None:
+            self.call(call_out(literal.functor, literal.kind, self.a.dictionary), literal.args, (literal.target,))
+            return
+        arguments = tuple(self.value(arg) for arg in literal.args)
+        register, equal = self.target(literal.target)
+        live = self.alive(r for pair in equal for r in pair)
+        keys = (arguments[0], arguments[-1])
+        self.levels.append(_Level(layout.COMPUTE, operator, 0, keys, ((0, register),), live, kind))
+        self.equate(equal)
+
+    def range(self, literal: Computation) -> None:
+        keys = tuple(self.value(arg) for arg in literal.args)
+        _, kind = native("+", literal.kind)
+        later, bound = self.later, self.bound(literal.target)
+        if bound and isinstance(literal.target, Variable):
+            self.later = later | {literal.target.name}
+        live = self.move()
+        register, equal = self.target(literal.target)
+        self.later = later
+        self.levels.append(_Level(layout.RANGE, kind, 0, keys, ((0, register),), live))
+        self.equate(equal)
+
+    def call(self, function: CallOut, args: Sequence[Value], targets: Sequence[Value]) -> None:
+        arguments = tuple(self.value(arg) for arg in args)
+        results = [self.target(target) for target in targets]
+        equal = [pair for _, pairs in results for pair in pairs]
+        registers = tuple(register for register, _ in results)
+        live = self.alive(r for pair in equal for r in pair)
+        self.levels.append(_Level(layout.CALL, live=live, call=(function, arguments, registers)))
+        self.equate(equal)
+
+    def route(self, mine: int, other: int, ties: bool) -> None:
+        indexes, keys = [], []
+        for i in (mine, other):
+            atom = self.rule.body[i]
+            assert isinstance(atom, Atom)
+            columns = tuple(c for c, arg in enumerate(atom.args) if self.bound(arg))
+            index = self.a.relations[atom.relation].index(columns)
+            indexes.append(index.number)
+            keys.append(self.value(atom.args[columns[0]]))
+        self.levels.append(_Level(layout.ROUTE, indexes[0], indexes[1], tuple(keys), (), self.alive(), int(ties)))

@@ -1,0 +1,187 @@
+"""Functors and comparisons: which the kernels know, and Python functions over a batch for the others.
+
+A call-out takes the argument columns as int64 words and returns the positions that have a value (None: all) and the
+result columns at full length. Semantics: docs/reference/language.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy
+from numpy.typing import NDArray
+
+from tidelog.kernels import layout
+from tidelog.language.syntax import Kind
+from tidelog.storage.dictionary import Dictionary
+
+Words: TypeAlias = NDArray[numpy.int64]
+Mask: TypeAlias = NDArray[numpy.bool_]
+CallOut: TypeAlias = Callable[[list[Words]], tuple[Mask | None, Sequence[Words]]]
+
+_OPERATORS = {
+    "+": layout.ADD,
+    "-": layout.SUB,
+    "*": layout.MUL,
+    "/": layout.DIV,
+    "%": layout.MOD,
+    "^": layout.POW,
+    "band": layout.AND,
+    "bor": layout.OR,
+    "bxor": layout.XOR,
+    "bnot": layout.NOT,
+    "bshl": layout.SHL,
+    "bshr": layout.SHR,
+    "bshru": layout.SHRU,
+    "land": layout.LAND,
+    "lor": layout.LOR,
+    "lxor": layout.LXOR,
+    "lnot": layout.LNOT,
+    "min": layout.MIN,
+    "max": layout.MAX,
+    "neg": layout.NEG,
+    "itof": layout.TO_FLOAT,
+    "utof": layout.TO_FLOAT,
+    "to_float": layout.TO_FLOAT,
+    "ftoi": layout.TO_NUMBER,
+    "utoi": layout.TO_NUMBER,
+    "to_number": layout.TO_NUMBER,
+    "ftou": layout.TO_UNSIGNED,
+    "itou": layout.TO_UNSIGNED,
+    "to_unsigned": layout.TO_UNSIGNED,
+}
+_KINDS = {"number": layout.NUMBER, "unsigned": layout.UNSIGNED, "float": layout.FLOAT}
+
+
+def native(name: str, kind: Kind) -> tuple[int | None, int]:
+    """The kernels' operator for a functor or comparison on operands of `kind`, or None, and their number for the kind."""
+    if name in ("=", "!="):
+        return layout.COMPARISONS[name], layout.NUMBER
+    if kind not in _KINDS:
+        return None, layout.NUMBER
+    if name in layout.COMPARISONS:
+        return layout.COMPARISONS[name], _KINDS[kind]
+    if name in _OPERATORS and (name, kind) != ("to_float", "float"):
+        return _OPERATORS[name], _KINDS[kind]
+    return (layout.COPY, _KINDS[kind]) if name == "to_float" else (None, _KINDS[kind])
+
+
+def call_out(name: str, kind: Kind, dictionary: Dictionary) -> CallOut:
+    """The Python function for a functor or comparison that the kernels do not know."""
+    if name in _TESTS:
+        return _test(_TESTS[name], dictionary)
+    if name == "to_string":
+        return lambda columns: (None, (_encoded([_text(w, kind, dictionary) for w in columns[0].tolist()], dictionary),))
+    function, kinds, result = _FUNCTIONS[name]
+    return _function(function, kinds, result, dictionary)
+
+
+def _encoded(texts: list[str], dictionary: Dictionary) -> Words:
+    return numpy.array(dictionary.ids_of(texts), numpy.int64)
+
+
+def _text(word: int, kind: Kind, dictionary: Dictionary) -> str:
+    value = dictionary.decode(word, kind)
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+# --- comparisons of symbols ------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def _pattern(text: str) -> re.Pattern[str] | None:
+    try:
+        return re.compile(text)
+    except re.error:
+        return None
+
+
+def _matches(pattern: str, text: str) -> bool | None:
+    compiled = _pattern(pattern)
+    return None if compiled is None else compiled.fullmatch(text) is not None
+
+
+def _negated(test: Callable[[str, str], bool | None]) -> Callable[[str, str], bool]:
+    return lambda a, b: test(a, b) is False
+
+
+_TESTS: dict[str, Callable[[str, str], bool | None]] = {
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "contains": lambda a, b: a in b,
+    "!contains": lambda a, b: a not in b,
+    "match": _matches,
+    "!match": _negated(_matches),
+}
+
+
+def _test(test: Callable[[str, str], bool | None], dictionary: Dictionary) -> CallOut:
+    def apply(columns: list[Words]) -> tuple[Mask, Sequence[Words]]:
+        left, right = dictionary.strings(columns[0]), dictionary.strings(columns[1])
+        return numpy.fromiter((bool(test(a, b)) for a, b in zip(left, right, strict=True)), bool, len(left)), ()
+
+    return apply
+
+
+# --- functors on symbols ---------------------------------------------------------------------------------------------
+
+_INTEGER = re.compile(r"([+-]?)(?:0x([0-9a-fA-F]{1,999})|0b([01]{1,999})|([0-9]{1,999}))")
+_FLOAT = re.compile(r"[+-]?(?:inf|(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)")
+
+
+def _integer(text: str, low: int, high: int) -> int | None:
+    """The integer that a text spells, or None if it spells none from `low` to `high`."""
+    match = _INTEGER.fullmatch(text)
+    if match is None:
+        return None
+    sign, hexadecimal, binary, decimal = match.groups()
+    digits, base = (hexadecimal, 16) if hexadecimal else (binary, 2) if binary else (decimal, 10)
+    value = int(digits, base) * (-1 if sign == "-" else 1)
+    return value if low <= value <= high else None
+
+
+def _unsigned(text: str) -> int | None:
+    value = _integer(text, 0, 2**64 - 1)
+    return None if value is None else (value + 2**63) % 2**64 - 2**63
+
+
+def _fraction(text: str) -> int | None:
+    return int(numpy.float64(float(text) + 0.0).view(numpy.int64)) if _FLOAT.fullmatch(text) else None
+
+
+_FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Kind, ...], Kind]] = {
+    "cat": (lambda a, b: a + b, ("symbol", "symbol"), "symbol"),
+    "strlen": (len, ("symbol",), "number"),
+    "substr": (
+        lambda text, start, length: text[start : start + length] if start >= 0 and length > 0 else "",
+        ("symbol", "number", "number"),
+        "symbol",
+    ),
+    "ord": (lambda text: ord(text[0]) if text else 0, ("symbol",), "number"),
+    "min": (min, ("symbol", "symbol"), "symbol"),
+    "max": (max, ("symbol", "symbol"), "symbol"),
+    "to_number": (lambda text: _integer(text, -(2**63), 2**63 - 1), ("symbol",), "number"),
+    "to_unsigned": (_unsigned, ("symbol",), "number"),
+    "to_float": (_fraction, ("symbol",), "number"),
+}
+"""Name -> function on Python values, kinds of the arguments, kind of the result; unsigned and float results are words."""
+
+
+def _function(function: Callable[..., Any], kinds: Sequence[Kind], result: Kind, dictionary: Dictionary) -> CallOut:
+    def apply(columns: list[Words]) -> tuple[Mask | None, Sequence[Words]]:
+        values = [
+            dictionary.strings(column) if kind == "symbol" else column.tolist()
+            for column, kind in zip(columns, kinds, strict=True)
+        ]
+        results = [function(*arguments) for arguments in zip(*values, strict=True)]
+        if result == "symbol":
+            return None, (_encoded(results, dictionary),)
+        mask = numpy.fromiter((value is not None for value in results), bool, len(results))
+        return mask, (numpy.array([value or 0 for value in results], numpy.int64),)
+
+    return apply

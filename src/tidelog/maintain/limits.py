@@ -1,0 +1,60 @@
+"""Limits and interrupts: what stops an epoch from outside.
+
+While an epoch runs, Ctrl-C only sets a flag. It is looked at where stopping is safe - between kernel calls, which come
+back every tenth of a second or so - and becomes a KeyboardInterrupt there, so that no change is ever half made.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+
+from tidelog.errors import LimitError, Problem
+
+
+@dataclass
+class Watch:
+    """The limits of one epoch: `timeout` in seconds, `max_rows` derived in all; None is no limit."""
+
+    timeout: float | None = None
+    max_rows: int | None = None
+    started: float = field(default_factory=time.perf_counter)
+    interrupted: bool = False
+    derived: int = 0
+
+    def look(self, rows: int = 0, doing: str = "") -> None:
+        """Raise if a limit is reached with `rows` derived by what is under way, or if Ctrl-C was pressed."""
+        if self.interrupted:
+            raise KeyboardInterrupt
+        elapsed = time.perf_counter() - self.started
+        if self.timeout is not None and elapsed > self.timeout:
+            message = f"the epoch was stopped after {elapsed:.1f} s, its limit is {self.timeout:g} s"
+            raise LimitError(Problem("E0501", message + doing, hint="nothing has changed; raise `timeout`, or see `stats`"))
+        if self.max_rows is not None and self.derived + rows > self.max_rows:
+            message = f"the epoch was stopped at {self.derived + rows:,} derived rows, its limit is {self.max_rows:,}"
+            raise LimitError(Problem("E0502", message + doing, hint="nothing has changed; raise `max_rows`, or bound the recursion"))
+
+
+@contextmanager
+def guarded(watch: Watch) -> Iterator[None]:
+    """Inside, Ctrl-C sets `watch.interrupted` instead of raising; one that came too late raises behind the block."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
+        watch.interrupted = True
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if watch.interrupted:
+        signal.raise_signal(signal.SIGINT)

@@ -1,0 +1,46 @@
+"""What an epoch did, hyper-node by hyper-node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class NodeReport:
+    """One hyper-node in one epoch.
+
+    `rules` are the names of the user's rules, `strategy` is "skip" or "bootstrap" and `reason` says why, `impact` is the
+    number of tuples that came and went, `rounds` the rounds of semi-naive evaluation.
+    """
+
+    relations: tuple[str, ...]
+    rules: tuple[str, ...]
+    strategy: str
+    reason: str
+    seconds: float
+    impact: int
+    rounds: int = 0
+
+
+@dataclass(frozen=True)
+class Report:
+    """One epoch: `seconds` in all, the hyper-nodes, and of the seconds those spent on making room (`growing`)."""
+
+    seconds: float
+    nodes: tuple[NodeReport, ...]
+    growing: float = 0.0
+
+    @property
+    def bootstraps(self) -> int:
+        """The number of hyper-nodes that were evaluated from scratch."""
+        return sum(node.strategy == "bootstrap" for node in self.nodes)
+
+    @property
+    def updates(self) -> int:
+        """The number of hyper-nodes that were updated."""
+        return sum(node.strategy == "update" for node in self.nodes)
+
+    @property
+    def impact(self) -> int:
+        """The number of derived tuples that came and went."""
+        return sum(node.impact for node in self.nodes)

@@ -1,0 +1,69 @@
+"""What the planner is told about relations: sizes, and how many different values their columns have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import sqrt
+
+import numpy
+
+from tidelog.storage.stored import StoredRelation
+
+_SAMPLE = 2_000
+_GUESS = 1_000.0
+
+
+class LiveStatistics:
+    """Statistics of stored relations as they are now.
+
+    Relations in `growing` are still being derived: while they are small they are taken to be as large as the largest
+    other relation, because orders that suit the first round only would not last.
+    """
+
+    def __init__(self, relations: Mapping[str, StoredRelation], growing: frozenset[str]) -> None:
+        self._relations = relations
+        self._growing = growing
+        self._distinct: dict[tuple[str, tuple[int, ...]], float] = {}
+        settled = [float(len(r)) for name, r in relations.items() if name not in growing]
+        self._expected = max([_GUESS, *settled])
+
+    def size(self, relation: str) -> float:
+        """The number of rows, at least 1."""
+        rows = float(len(self._relations[relation]))
+        return max(rows, self._expected) if self._guessing(relation) else max(rows, 1.0)
+
+    def _guessing(self, relation: str) -> bool:
+        return relation in self._growing and len(self._relations[relation]) < _GUESS
+
+    def distinct(self, relation: str, columns: tuple[int, ...]) -> float:
+        """The number of different values of these columns together, at least 1: that of an index if there is one,
+        otherwise estimated from a sample."""
+        key = relation, columns
+        if key not in self._distinct:
+            self._distinct[key] = max(1.0, min(self.size(relation), self._estimate(relation, columns)))
+        return self._distinct[key]
+
+    def _estimate(self, relation: str, columns: tuple[int, ...]) -> float:
+        stored = self._relations[relation]
+        if self._guessing(relation):
+            return self.size(relation) ** (0.6 + 0.4 * (len(columns) - 1) / max(1, stored.arity - 1))
+        index = stored.indexes.get(columns)
+        if index is not None and index.done == stored.rows:
+            return float(len(index))
+        if len(columns) > 1:
+            product = 1.0
+            for column in columns:
+                product *= self.distinct(relation, (column,))
+            return product
+        return _distinct_values(stored, columns[0])
+
+
+def _distinct_values(stored: StoredRelation, column: int) -> float:
+    """The guaranteed-error estimator: values met once in the sample stand for sqrt(rows / sample) values each."""
+    rows = stored.rows
+    if rows == 0:
+        return 1.0
+    numbers = numpy.arange(0, rows, max(1, rows // _SAMPLE))
+    _, met = numpy.unique(stored.take(numbers)[:, column], return_counts=True)
+    once = int((met == 1).sum())
+    return sqrt(rows / len(numbers)) * once + (len(met) - once)

@@ -1,0 +1,231 @@
+"""Join plans: in which order a rule's literals are evaluated, for each position of the delta.
+
+A plan scans one atom - the delta where there is one - and then takes the other literals one at a time. Filters and
+computations come as soon as their variables are bound; of the atoms, only those connected to what is bound are
+candidates, so that a cross product is made only where the rule itself is one. The order with the fewest estimated
+bindings is found by depth-first search with pruning, whose steps are bounded. Where the first atom behind the scan could
+be one of two whose segments differ from binding to binding, two plans share the work: each binding takes the shorter way
+(`Route`). Source: Section 4.2 of the elastic paper; adaptive orders as measured in docs/theory.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from tidelog.rules.core import Atom, Comparison, Computation, Literal, Pack, Rule, Unpack, Value, Variable
+
+_SEARCH_STEPS = 3_000
+_ROUTE_RANGE = 16.0
+"""Two ways whose estimated costs differ by less than this factor are left to each binding."""
+
+
+class Statistics(Protocol):
+    """What the planner knows about the relations."""
+
+    def size(self, relation: str) -> float:
+        """The number of rows, at least 1."""
+
+    def distinct(self, relation: str, columns: tuple[int, ...]) -> float:
+        """The number of different values of these columns together, at least 1."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """Keep a binding if the segment of atom `mine` is shorter than that of `other`; `ties` also when they are equal."""
+
+    mine: int
+    other: int
+    ties: bool
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An order for `rule`: scan body atom `source` (None: start from the empty binding), then take `order`.
+
+    All numbers are positions in the body. `delta` says that the source is read in its delta version only; atoms of the
+    hyper-node before it in the body are then read without the delta, those behind it with it.
+    """
+
+    rule: Rule
+    source: int | None
+    order: tuple[int, ...]
+    delta: bool = False
+    route: Route | None = None
+
+
+def variables(literal: Literal) -> frozenset[str]:
+    """The names of the variables of a literal."""
+    return frozenset(value.name for value in _values(literal) if isinstance(value, Variable))
+
+
+def _values(literal: Literal) -> Iterable[Value]:
+    match literal:
+        case Atom(args=args):
+            return args
+        case Comparison(left=left, right=right):
+            return (left, right)
+        case Computation(target=target, args=args) | Pack(target=target, args=args):
+            return (target, *args)
+        case Unpack(source=source, targets=targets):
+            return (source, *targets)
+
+
+def _names(values: Iterable[Value]) -> frozenset[str]:
+    return frozenset(value.name for value in values if isinstance(value, Variable))
+
+
+class _Planner:
+    """The search for one rule and one set of statistics."""
+
+    def __init__(self, rule: Rule, statistics: Statistics) -> None:
+        self.rule = rule
+        self.statistics = statistics
+        self.atoms = frozenset(i for i, x in enumerate(rule.body) if isinstance(x, Atom) and not x.negated)
+        self.ranges = frozenset(
+            i for i, x in enumerate(rule.body) if isinstance(x, Computation) and x.functor == "range"
+        )
+        occurrences: dict[str, int] = {}
+        for name in [n for literal in rule.body for n in variables(literal)] + [*_names(rule.head.args)]:
+            occurrences[name] = occurrences.get(name, 0) + 1
+        self.needs = [self._needs(literal, occurrences) for literal in rule.body]
+        self.binds = [variables(x) if not (isinstance(x, Atom) and x.negated) else frozenset() for x in rule.body]
+        self.steps = 0
+
+    @staticmethod
+    def _needs(literal: Literal, occurrences: dict[str, int]) -> frozenset[str]:
+        """The variables that have to be bound before a literal other than a positive atom can be evaluated."""
+        match literal:
+            case Atom(negated=True, args=args):
+                return frozenset(name for name in _names(args) if occurrences[name] > 1)
+            case Atom():
+                return frozenset()
+            case Comparison():
+                return variables(literal)
+            case Computation(args=args) | Pack(args=args):
+                return _names(args)
+            case Unpack(source=source):
+                return _names([source])
+
+    def settle(self, order: tuple[int, ...], done: frozenset[int], bound: frozenset[str]) -> _Partial:
+        """Add every filter and computation that can be evaluated, in the order of the body, until none is left."""
+        again = True
+        while again:
+            again = False
+            for i in range(len(self.rule.body)):
+                if i not in done and i not in self.atoms and i not in self.ranges and self.needs[i] <= bound:
+                    order, done, bound, again = (*order, i), done | {i}, bound | self.binds[i], True
+        return order, done, bound
+
+    def fanout(self, i: int, bound: frozenset[str]) -> float:
+        """How many bindings literal `i` makes of one."""
+        literal = self.rule.body[i]
+        if not isinstance(literal, Atom):
+            return 10.0
+        columns = tuple(c for c, arg in enumerate(literal.args) if not isinstance(arg, Variable) or arg.name in bound)
+        size = self.statistics.size(literal.relation)
+        if not columns:
+            return size
+        if len(columns) == len(literal.args):
+            return 0.5
+        return size / self.statistics.distinct(literal.relation, columns)
+
+    def candidates(self, done: frozenset[int], bound: frozenset[str]) -> list[int]:
+        """The literals that may come next: connected ones where there are any."""
+        rest = [i for i in sorted(self.atoms | self.ranges) if i not in done and self.needs[i] <= bound]
+        connected = [i for i in rest if i in self.ranges or self.binds[i] & bound or not self.binds[i]]
+        return connected or rest
+
+    def search(self, partial: _Partial, rows: float, cost: float, best: _Found | None) -> _Found | None:
+        """The cheapest completion of `partial`, or `best` if none is cheaper."""
+        order, done, bound = partial
+        if len(done) == len(self.rule.body):
+            return (cost, order) if best is None or cost < best[0] else best
+        self.steps += 1
+        ways = sorted((self.fanout(i, bound), i) for i in self.candidates(done, bound))
+        for fanout, i in ways if self.steps < _SEARCH_STEPS else ways[:1]:
+            produced = rows * fanout
+            if best is not None and cost + produced + rows >= best[0]:
+                continue
+            following = self.settle((*order, i), done | {i}, bound | self.binds[i])
+            best = self.search(following, max(produced, 1e-6), cost + produced + rows, best)
+        return best
+
+
+_Partial = tuple[tuple[int, ...], frozenset[int], frozenset[str]]
+_Found = tuple[float, tuple[int, ...]]
+
+
+def plan_full(rule: Rule, statistics: Statistics) -> tuple[Plan, ...]:
+    """The plan that evaluates a rule over everything."""
+    planner = _Planner(rule, statistics)
+    best: _Found | None = None
+    source: int | None = None
+    # Atoms with constants are probed, not scanned, from the empty binding.
+    starts: list[tuple[float, int | None]] = [
+        (statistics.size(atom.relation), i)
+        for i in planner.atoms
+        if isinstance(atom := rule.body[i], Atom) and all(isinstance(arg, Variable) for arg in atom.args)
+    ]
+    if _useful_from_nothing(planner):
+        starts.append((1.0, None))
+    for size, i in sorted(starts, key=lambda start: start[0]):
+        done, bound = (frozenset[int](), frozenset[str]()) if i is None else (frozenset([i]), planner.binds[i])
+        found = planner.search(planner.settle((), done, bound), size, size, best)
+        if found is not None and found is not best:
+            best, source = found, i
+    assert best is not None, f"the rule {rule} cannot be evaluated"
+    return (Plan(rule, source, best[1]),)
+
+
+def _useful_from_nothing(planner: _Planner) -> bool:
+    """Whether the empty binding leads to a literal that is no scan of a whole relation."""
+    _, done, bound = planner.settle((), frozenset(), frozenset())
+    rest = [planner.rule.body[i] for i in planner.atoms if i not in done]
+    constants = any(not isinstance(arg, Variable) for atom in rest if isinstance(atom, Atom) for arg in atom.args)
+    return not rest or bool(bound) or constants or any(isinstance(atom, Atom) and not atom.args for atom in rest)
+
+
+def plan_delta(rule: Rule, delta: int, statistics: Statistics) -> tuple[Plan, ...]:
+    """The plans that evaluate a rule for the delta of body atom `delta`: one, or two that share the bindings."""
+    planner = _Planner(rule, statistics)
+    start = planner.settle((), frozenset([delta]), planner.binds[delta])
+    best = planner.search(start, 1.0, 0.0, None)
+    assert best is not None, f"the rule {rule} cannot be evaluated"
+    plan = Plan(rule, delta, best[1], True)
+    rival = _rival(planner, start, best)
+    if rival is None:
+        return (plan,)
+    mine = next(i for i in best[1] if i in planner.atoms)
+    other = next(i for i in rival[1] if i in planner.atoms)
+    return (
+        Plan(rule, delta, best[1], True, Route(mine, other, True)),
+        Plan(rule, delta, rival[1], True, Route(other, mine, False)),
+    )
+
+
+def _rival(planner: _Planner, start: _Partial, best: _Found) -> _Found | None:
+    """The best order that begins with another atom, if both are probed by one column and their costs are near."""
+    order, done, bound = start
+    computed = any(planner.binds[i] for i in order if not isinstance(planner.rule.body[i], Comparison))
+    if computed or len(planner.atoms - done) < 2:
+        return None
+    first = best[1][len(order)]
+    if first not in planner.atoms or not _single_key(planner, first, bound) or planner.fanout(first, bound) < 2.0:
+        return None
+    found: _Found | None = None
+    for i in planner.candidates(done, bound):
+        if i != first and i in planner.atoms and _single_key(planner, i, bound):
+            fanout = planner.fanout(i, bound)
+            following = planner.settle((*order, i), done | {i}, bound | planner.binds[i])
+            found = planner.search(following, max(fanout, 1e-6), fanout + 1.0, found)
+    return found if found is not None and found[0] < _ROUTE_RANGE * max(best[0], 1.0) else None
+
+
+def _single_key(planner: _Planner, i: int, bound: frozenset[str]) -> bool:
+    atom = planner.rule.body[i]
+    if not isinstance(atom, Atom):
+        return False
+    keys = [c for c, arg in enumerate(atom.args) if not isinstance(arg, Variable) or arg.name in bound]
+    return len(keys) == 1 and len(atom.args) > 1

@@ -1,0 +1,64 @@
+"""The descriptor table: where kernels find every relation and index of a database.
+
+One `Catalog` has one word size. Relations and indexes take a row of the table each and keep it up to date when their
+memory moves.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy
+from numpy.typing import NDArray
+
+from tidelog.kernels.layout import FIELDS
+from tidelog.storage.memory import Block
+
+
+class Catalog:
+    """The descriptors of all objects, and what they share.
+
+    `bits` is the word size, 32 or 64; `tag` the kernels' last argument; `growing` the seconds spent on making room.
+    """
+
+    def __init__(self, bits: int = 32) -> None:
+        self.bits = bits
+        self.dtype = numpy.dtype(numpy.int32 if bits == 32 else numpy.int64)
+        self.tag = self.dtype.type(0)
+        self.table: NDArray[numpy.int64] = numpy.zeros((64, FIELDS), numpy.int64)
+        self.growing = 0.0
+        self._free: list[int] = []
+        self._next = 0
+        self._scratch = Block(8 * 1024)
+
+    @property
+    def hashes(self) -> int:
+        """The address of scratch memory for 1,024 hashes."""
+        return self._scratch.address
+
+    def allocate(self) -> int:
+        """A row of the table, all zero."""
+        if self._free:
+            return self._free.pop()
+        if self._next == len(self.table):
+            self.table = numpy.concatenate([self.table, numpy.zeros_like(self.table)])
+        self._next += 1
+        return self._next - 1
+
+    def release(self, number: int) -> None:
+        """Take a row back."""
+        self.table[number] = 0
+        self._free.append(number)
+
+
+class Stopwatch:
+    """Adds the time inside of its block to `catalog.growing`."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self._catalog.growing += time.perf_counter() - self._start

@@ -1,0 +1,90 @@
+"""An index of a stored relation: the rows that share the values of some columns, see `kernels.indexes`."""
+
+from __future__ import annotations
+
+import numpy
+
+from tidelog.kernels import layout
+from tidelog.kernels.layout import DONE, GROW_ARENA
+from tidelog.storage.catalog import Catalog, Stopwatch
+from tidelog.storage.memory import Block
+
+_DIRECTORY = 64  # slots at first; more than the batch that one extension enters before it looks for room
+_ARENA = 512
+
+
+class Index:
+    """The rows of relation number `relation` by the columns `keys`; the other columns are stored with the entries where
+    they are few."""
+
+    def __init__(self, catalog: Catalog, relation: int, arity: int, keys: tuple[int, ...]) -> None:
+        self.keys = keys
+        self.number = catalog.allocate()
+        self.payloads = tuple(c for c in range(arity) if c not in keys)
+        if len(self.payloads) > layout.MAX_PAYLOADS:
+            self.payloads = ()
+        self._catalog = catalog
+        self._slots = Block(8 * _DIRECTORY)
+        self._arena = Block(_ARENA * catalog.dtype.itemsize)
+        self._free = Block(8 * 64)
+        self._directory = _DIRECTORY
+        fields = catalog.table[self.number]
+        fields[layout.I_RELATION] = relation
+        fields[layout.I_FREE] = self._free.address
+        fields[layout.I_KEYS] = len(keys)
+        fields[layout.I_PAYLOADS] = len(self.payloads)
+        fields[layout.I_KEY : layout.I_KEY + len(keys)] = keys
+        fields[layout.I_PAYLOAD : layout.I_PAYLOAD + len(self.payloads)] = self.payloads
+        self._publish()
+
+    def _publish(self) -> None:
+        fields = self._catalog.table[self.number]
+        fields[layout.I_SLOTS] = self._slots.address
+        fields[layout.I_MASK] = self._directory - 1
+        fields[layout.I_ARENA] = self._arena.address
+        fields[layout.I_CAPACITY] = self._arena.size // self._catalog.dtype.itemsize
+
+    def __len__(self) -> int:
+        """The number of different keys that were ever entered."""
+        return int(self._catalog.table[self.number, layout.I_USED])
+
+    @property
+    def done(self) -> int:
+        """Rows below this number are entered."""
+        return int(self._catalog.table[self.number, layout.I_DONE])
+
+    def extend(self, high: int) -> None:
+        """Enter the rows below `high` that are not yet entered."""
+        from tidelog.kernels.indexes import extend
+
+        while (status := extend(self._catalog.table, self.number, high, self._catalog.hashes, self._catalog.tag)) != DONE:
+            self.grow(status)
+
+    def grow(self, status: int) -> None:
+        """Make room for what a kernel returned `status` about: the arena or the directory."""
+        from tidelog.kernels.sets import split
+
+        with Stopwatch(self._catalog):
+            if status == GROW_ARENA:
+                self._arena.grow(self._arena.size * 3 // 2 + 4096)
+            else:
+                self._slots.grow(16 * self._directory)
+                split(self._slots.address, self._directory - 1, 2 * self._directory - 1)
+                self._directory *= 2
+            self._publish()
+
+    def bury(self, numbers: numpy.typing.NDArray[numpy.int64]) -> None:
+        """Take the rows with these numbers out; those not yet entered never will be."""
+        from tidelog.kernels.indexes import bury
+
+        entered = numpy.ascontiguousarray(numbers[numbers < self.done])
+        block = Block(entered.nbytes)
+        block.view(numpy.int64, len(entered))[:] = entered
+        bury(self._catalog.table, self.number, block.address, len(entered), self._catalog.tag)
+
+    def bytes(self) -> int:
+        """Memory held."""
+        return self._slots.size + self._arena.size
+
+    def __del__(self) -> None:
+        self._catalog.release(self.number)
