@@ -1,7 +1,7 @@
 """`Relation`: a set of tuples as a user holds it, a named view of rows of words that shows and converts itself.
 
 Where the rows come from is a `RowSource`: the engine's storage, the answer to a query, the changes of an epoch. Tuples
-are decoded when they are asked for, a chunk at a time. Records are tuples, `nil` is None; in Arrow and pandas, records
+are decoded when they are asked for, a chunk at a time. Records are tuples, `nil` is None; in Arrow and Polars, records
 are structs, and records of a type that contains itself are text like `[1, [2, nil]]`.
 """
 
@@ -148,9 +148,17 @@ class Relation:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A pandas DataFrame. SetupError (E0790) when pandas is not installed."""
-        _need("pandas", "pandas")
-        frame: pandas.DataFrame = self.to_arrow().to_pandas()
+        """A pandas DataFrame, records as tuples. SetupError (E0790) when pandas is not installed."""
+        loaded = _need("pandas", "pandas")
+        words = self._source.words()
+        columns = {}
+        for position, column in enumerate(self.columns):
+            if column.kind in PRIMITIVES:
+                columns[column.name] = self.dictionary.decode_column(words[:, position], column.kind).to_pandas()
+            else:  # not by Arrow, which turns integers beside nil into floats
+                values = self.dictionary.decode_list(words[:, position], column.kind)
+                columns[column.name] = loaded.Series(values, dtype=object)
+        frame: pandas.DataFrame = loaded.DataFrame(columns, index=loaded.RangeIndex(len(words)))
         return frame
 
     def to_polars(self) -> polars.DataFrame:
@@ -189,7 +197,8 @@ class Relation:
 
     def _repr_html_(self) -> str:
         heads = "".join(
-            f"<th>{html.escape(column.name)}<br><small>{html.escape(column.type)}</small></th>" for column in self.columns
+            f"<th>{html.escape(column.name)}<br><small>{html.escape(column.type)}</small></th>"
+            for column in self.columns
         )
         body = "".join(
             "<tr>" + "".join(f"<td>{html.escape(_cut(cell, 200))}</td>" for cell in row) + "</tr>"

@@ -1,7 +1,7 @@
 """Arrow columns to words, the one place where tables of all kinds and most files pass through.
 
-`encode_table` matches the columns of a table with the declared ones, `column_words` converts one column and refuses what
-does not fit: nulls, NaN, values out of range, other types.
+`encode_table` matches the columns of a table with the declared ones, `column_words` converts one column and refuses
+what does not fit: nulls, NaN, values out of range, other types.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tidelog.errors import DataError, Problem
 from tidelog.io.record_reader import record_from_text
 from tidelog.io.rows import Place
-from tidelog.io.values import NAN_HINT, RANGES, Complaint, article, expected
+from tidelog.io.values import MISSING_HINT, NAN_HINT, RANGES, Complaint, article, expected
 from tidelog.language.syntax import PRIMITIVES, Column, RelationType
 from tidelog.storage.arrow_arrays import mask_to_arrow, numbers_to_numpy, valid_mask
 from tidelog.storage.dictionary import Dictionary, Words, number_words
@@ -62,8 +62,9 @@ def column_words(column: pa.ChunkedArray, declared: Column, dictionary: Dictiona
         return _record_words(column, declared, dictionary, place)
     if column.null_count:
         row = _first(column, lambda chunk: ~valid_mask(chunk))
-        hint = "leave the row out, or put a marker of your own in its place"
-        raise Complaint("E0403", f"expected {article(declared.type)}, found no value (null)", hint).at(place(row, declared.name))
+        raise Complaint("E0403", f"expected {article(declared.type)}, found no value (null)", MISSING_HINT).at(
+            place(row, declared.name)
+        )
     if kind == "symbol" and _is_text(column.type):
         try:
             return dictionary.encode_column(column, kind)
@@ -90,7 +91,17 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
         column = pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks])
     if pa.types.is_dictionary(column.type) and not (_is_text(column.type) and not _null_entries(column)):
         column = column.cast(column.type.value_type)
-    return column.cast(pa.large_string()) if str(column.type) == "string_view" else column
+    simple = _without_views(column.type)
+    return column if simple == column.type else column.cast(simple)
+
+
+def _without_views(kind: pa.DataType) -> pa.DataType:
+    """The type with large_string in place of string_view, which pyarrow has few functions for."""
+    import pyarrow as pa
+
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(part.name, _without_views(part.type)) for part in kind])
+    return pa.large_string() if str(kind) == "string_view" else kind
 
 
 def _null_entries(column: pa.ChunkedArray) -> bool:
@@ -207,7 +218,8 @@ def _record_text_words(column: pa.ChunkedArray, declared: Column, dictionary: Di
                 raise value.at(place(int(uses[0]), declared.name))
         else:
             words[number] = dictionary.encode(value, declared.kind)
-    return words[indices]
+    every: Words = words[indices]
+    return every
 
 
 def _cast_hint(found: pa.DataType, kind: str) -> str | None:
@@ -225,4 +237,6 @@ def _cast_hint(found: pa.DataType, kind: str) -> str | None:
         return "cast it to string if it is UTF-8"
     if pa.types.is_nested(found):
         return "flatten it first, or declare a record type"
-    return "cast it to string, or declare the column as number" if kind == "symbol" else "cast it, or declare it as symbol"
+    return (
+        "cast it to string, or declare the column as number" if kind == "symbol" else "cast it, or declare it as symbol"
+    )

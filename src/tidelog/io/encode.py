@@ -87,7 +87,9 @@ def _encode_pandas(frame: pandas.DataFrame, relation: RelationType, dictionary: 
         if series.dtype == object:
             values = series.tolist()
             if column.kind not in PRIMITIVES and set(map(type, values)) == {str}:
-                texts = pa.chunked_array([text_to_arrow(values)])  # records in text form, as Relation.to_pandas has them
+                texts = pa.chunked_array(
+                    [text_to_arrow(values)]
+                )  # records in text form, as Relation.to_pandas has them
                 words[:, position] = column_words(texts, column, dictionary, place)
             else:
                 words[:, position] = encode_values(values, column, dictionary, place)

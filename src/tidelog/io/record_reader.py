@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from tidelog.io.values import Complaint, shown, text_complaint
-from tidelog.language.syntax import PRIMITIVES, Column, Kind, Value
+from tidelog.io.values import Complaint, shown, text_complaint, value_of_text
+from tidelog.language.syntax import PRIMITIVES, Column, Value
 from tidelog.storage.dictionary import Dictionary
 
 _SPACE = re.compile(r"\s*")
@@ -74,15 +74,7 @@ def _primitive(text: str, position: int, field: Column) -> tuple[Value, int] | C
     found = text_complaint(piece, field.kind, field.type)
     if found is not None:
         return Complaint(found.code, f"in the record {shown(text)}: {found.message}", found.hint)
-    return _parsed(piece, field.kind), position + len(bare[0] if bare else "")
-
-
-def _parsed(piece: str, kind: Kind) -> Value:
-    if kind == "symbol":
-        return piece
-    if kind == "float":
-        return float(piece)
-    return int(piece, 16 if "x" in piece.lower() else 10)
+    return value_of_text(piece, field.kind), position + len(bare[0] if bare else "")
 
 
 def _skip(text: str, position: int) -> int:
@@ -94,5 +86,3 @@ def _malformed(text: str, position: int, wanted: str, column: Column) -> Complai
     found = shown(text[position : position + 20]) if position < len(text) else "the end"
     message = f"expected {wanted} at character {position + 1} of the record {shown(text)}, found {found}"
     return Complaint("E0401", message, f"a record of type {column.type} is written like [1, nil]")
-
-

@@ -109,4 +109,6 @@ def _as_tuple(row: Any, number: int, relation: RelationType, place: Place) -> tu
 def _wrong_length(row: Sequence[Any], number: int, relation: RelationType, place: Place) -> DataError:
     names = ", ".join(f"{column.name}: {column.type}" for column in relation.columns)
     message = f"expected {len(relation.columns)} values, found {len(row)}: {shown(row)}"
-    return DataError(Problem("E0405", message, hint=f"{relation.name} has the columns ({names})", place=place(number, None)))
+    return DataError(
+        Problem("E0405", message, hint=f"{relation.name} has the columns ({names})", place=place(number, None))
+    )

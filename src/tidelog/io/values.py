@@ -35,6 +35,7 @@ class Complaint:
         return DataError(Problem(self.code, self.message, hint=self.hint, place=place))
 
 
+MISSING_HINT = "leave the row out, or put a marker of your own in its place"
 NAN_HINT = "NaN is not equal to itself, so that no set can hold it; leave such rows out or use a marker of your own"
 
 
@@ -86,8 +87,7 @@ def complaint(value: object, kind: Kind, dictionary: Dictionary, typename: str |
 
 def _primitive_complaint(value: object, kind: Kind, typename: str) -> Complaint | None:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        hint = "leave the row out, or put a marker of your own in its place"
-        return Complaint("E0403", f"expected {article(typename)}, found no value ({value})", hint)
+        return Complaint("E0403", f"expected {article(typename)}, found no value ({value})", MISSING_HINT)
     if kind == "symbol":
         return _symbol_complaint(value, typename)
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
@@ -114,7 +114,9 @@ def _float_of_int_complaint(value: int) -> Complaint | None:
 
 def _symbol_complaint(value: object, typename: str) -> Complaint | None:
     if not isinstance(value, str):
-        return Complaint("E0401", f"expected {article(typename)}, found {_described(value)}", _cast_hint(value, "symbol"))
+        return Complaint(
+            "E0401", f"expected {article(typename)}, found {_described(value)}", _cast_hint(value, "symbol")
+        )
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -146,9 +148,13 @@ def _cast_hint(value: object, kind: Kind) -> str | None:
 
 # --- text ------------------------------------------------------------------------------------------------------------
 
-_INTEGER = re.compile(r"\s*[+-]?(0[xX][0-9a-fA-F]+|[0-9]+)\s*")
+# What pyarrow's CSV reader accepts, so that the fast and the exact reader agree.
+_INTEGER = re.compile(r"[ \t]*(-?[0-9]+|0[xX][0-9a-fA-F]+)[ \t]*")
 
-_FLOAT = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+([eE][+-]?[0-9]+)?|inf|infinity|nan)\s*", re.I)
+_EXPONENT = r"([eE][+-]?[0-9]+)?"
+_FLOAT = re.compile(
+    rf"[ \t]*[+-]?([0-9]+\.?[0-9]*{_EXPONENT}|\.[0-9]+{_EXPONENT}|inf|infinity|nan)[ \t]*", re.IGNORECASE
+)
 
 
 def text_complaint(text: str, kind: Kind, typename: str) -> Complaint | None:
@@ -166,6 +172,15 @@ def text_complaint(text: str, kind: Kind, typename: str) -> Complaint | None:
     digits = text.strip()
     fits = len(digits) < 1000 and low <= int(digits, 16 if "x" in digits.lower() else 10) <= high
     return None if fits else Complaint("E0402", f"{digits[:60]} does not fit {article(kind)}", f"from {low} to {high}")
+
+
+def value_of_text(text: str, kind: Kind) -> int | float | str:
+    """The value of a text of a primitive kind that has no complaint."""
+    if kind == "symbol":
+        return text
+    if kind == "float":
+        return float(text)
+    return int(text, 16 if "x" in text.lower() else 10)
 
 
 def _float_text_complaint(text: str, typename: str) -> Complaint | None:

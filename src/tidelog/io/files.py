@@ -1,0 +1,225 @@
+"""`.input` and `.output`: which file, which format, and what to do when it is not there.
+
+    format     read             written        names
+    file       text_reader      text_writer    .facts .csv .tsv .txt, each also with .gz; CSV, or what the options say
+    parquet    table_files      table_files    .parquet
+    arrow      table_files      table_files    .arrow .feather
+    json       json_files       json_files     .json .json.gz
+    sqlite     sqlite_files     sqlite_files   .sqlite .db
+
+Files are written beside their place and renamed when they are whole.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from tidelog.errors import DataError, Problem
+from tidelog.io.json_files import json_of, read_json
+from tidelog.io.options import FileOptions
+from tidelog.io.packed import file_bytes, unpacked
+from tidelog.io.sorting import sorted_words
+from tidelog.io.sqlite_files import read_sqlite, write_sqlite
+from tidelog.io.table_files import read_arrow, read_parquet, write_arrow, write_parquet
+from tidelog.io.text_reader import TextFormat, read_text
+from tidelog.io.text_writer import text_of
+from tidelog.language.syntax import RelationType, Span
+from tidelog.storage.dictionary import Dictionary, Words
+
+_SUFFIXES = {
+    ".facts": "file",
+    ".csv": "file",
+    ".tsv": "file",
+    ".txt": "file",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".json": "json",
+    ".sqlite": "sqlite",
+    ".db": "sqlite",
+}
+_DEFAULT_OUTPUT = {"file": ".csv", "parquet": ".parquet", "arrow": ".arrow", "json": ".json", "sqlite": ".sqlite"}
+_SEARCHED = (".facts", ".csv", ".tsv", ".parquet", ".arrow", ".feather", ".json")
+
+
+def read_facts(
+    options: Mapping[str, str | int | bool],
+    folder: Path | str,
+    relation: RelationType,
+    dictionary: Dictionary,
+    span: Span | None = None,
+) -> Words:
+    """The facts that an `.input` directive names, as words; int64 of shape (rows, arity).
+
+    The file is `filename`, or REL.facts, in `folder`; where the program says neither name nor format also REL.csv,
+    REL.tsv and the other names of the table above, packed or not. DataError when it is missing or wrong.
+    """
+    wanted = FileOptions.of(options, span)
+    if wanted.io in ("stdin", "stdout"):
+        if wanted.io == "stdout":
+            raise DataError(Problem("E0413", "IO=stdout cannot be read", span=span, hint="write IO=stdin"))
+        data = unpacked(sys.stdin.buffer.read(), "<stdin>")
+        return read_text(data, "<stdin>", _text_format(wanted, "", b""), relation, dictionary)
+    path = _input_path(wanted, Path(folder), relation)
+    io = wanted.io or _format_of(path)
+    readers: dict[str, Callable[[Path, FileOptions, RelationType, Dictionary], Words]] = {
+        "file": _read_text_file,
+        "json": read_json,
+        "parquet": read_parquet,
+        "arrow": read_arrow,
+        "sqlite": read_sqlite,
+    }
+    return readers[io](path, wanted, relation, dictionary)
+
+
+def write_view(
+    options: Mapping[str, str | int | bool],
+    folder: Path | str | None,
+    relation: RelationType,
+    words: Words,
+    dictionary: Dictionary,
+    span: Span | None = None,
+    stream: BinaryIO | None = None,
+) -> Path | None:
+    """Writes the rows of a relation, sorted, as an `.output` directive says; the path of the file.
+
+    The file is `filename`, or REL.csv (REL.parquet, …), in `folder`. With IO=stdout, or without a folder, the rows go
+    to `stream` (standard output) between Soufflé's lines instead.
+    """
+    wanted = FileOptions.of(options, span)
+    rows = sorted_words(np.asarray(words, dtype=np.int64), relation.columns, dictionary)
+    if wanted.io == "stdin":
+        raise DataError(Problem("E0413", "IO=stdin cannot be written", span=span, hint="write IO=stdout"))
+    if wanted.io == "stdout" or folder is None:
+        _print(wanted, relation, rows, dictionary, stream or sys.stdout.buffer)
+        return None
+    path = _output_path(wanted, Path(folder), relation)
+    io = wanted.io or _format_of(path)
+    if io == "sqlite":
+        with _writing(path):
+            write_sqlite(path, wanted, relation, rows, dictionary)
+        return path
+    with _writing(path), _in_place_of(path) as temporary:
+        if io == "parquet":
+            write_parquet(temporary, wanted, relation, rows, dictionary)
+        elif io == "arrow":
+            write_arrow(temporary, wanted, relation, rows, dictionary)
+        else:
+            packed = wanted.compress or path.suffix == ".gz"
+            with gzip.GzipFile(temporary, "wb", mtime=0) if packed else temporary.open("wb") as file:
+                if io == "json":
+                    file.write(json_of(rows, relation, dictionary, wanted.objects))
+                else:
+                    form = _text_format(wanted, path.name, b"")
+                    for piece in text_of(rows, relation.columns, dictionary, form):
+                        file.write(piece)
+    return path
+
+
+def size_line(relation: RelationType, count: int) -> str:
+    """What `.printsize` prints."""
+    return f"{relation.name}\t{count}"
+
+
+# --- which file ------------------------------------------------------------------------------------------------------
+
+
+def _format_of(path: Path) -> str:
+    return _SUFFIXES.get(Path(path.name.removesuffix(".gz")).suffix, "file")
+
+
+def _input_path(wanted: FileOptions, folder: Path, relation: RelationType) -> Path:
+    if wanted.filename is not None:
+        candidates = [folder / wanted.filename]
+    elif wanted.io in (None, "file"):
+        suffixes = [s for s in _SEARCHED if wanted.io is None or _SUFFIXES[s] == "file"]
+        candidates = [folder / f"{relation.name}{s}{packed}" for s in suffixes for packed in ("", ".gz")]
+        candidates = [
+            path for path in candidates if _SUFFIXES.get(path.suffix) not in ("parquet", "arrow") or path.exists()
+        ]
+    else:
+        ends = [suffix for suffix, io in _SUFFIXES.items() if io == wanted.io]
+        candidates = [folder / f"{relation.name}{suffix}{packed}" for suffix in ends for packed in ("", ".gz")]
+    for path in candidates:
+        if path.exists():
+            return path
+    names = [path.name for path in candidates if not path.name.endswith(".gz")]
+    hint = f"it may also be called {', '.join(names[1:])}" if len(names) > 1 else None
+    if not folder.is_dir():
+        hint = f"the folder {folder} does not exist"
+    raise DataError(
+        Problem("E0410", f"the facts of {relation.name} are not there", hint=hint, place=str(candidates[0]))
+    )
+
+
+def _output_path(wanted: FileOptions, folder: Path, relation: RelationType) -> Path:
+    if wanted.filename is not None:
+        return folder / wanted.filename
+    packed = ".gz" if wanted.compress and wanted.io in (None, "file", "json") else ""
+    return folder / f"{relation.name}{_DEFAULT_OUTPUT[wanted.io or 'file']}{packed}"
+
+
+@contextmanager
+def _in_place_of(path: Path) -> Iterator[Path]:
+    """A path to write to; what is there takes the place of `path` unless the block raises."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        hint = None if path.parent.is_dir() else f"the folder {path.parent} does not exist"
+        message = f"the file cannot be written: {error.strerror or error}"
+        raise DataError(Problem("E0412", message, hint=hint, place=str(path))) from None
+
+
+# --- text ------------------------------------------------------------------------------------------------------------
+
+
+def _read_text_file(path: Path, options: FileOptions, relation: RelationType, dictionary: Dictionary) -> Words:
+    data = file_bytes(path)
+    first_line = data[: data.find(b"\n") + 1] or data
+    return read_text(data, str(path), _text_format(options, path.name, first_line), relation, dictionary)
+
+
+def _text_format(options: FileOptions, name: str, first_line: bytes) -> TextFormat:
+    """Without a delimiter it is TAB, except that a .csv file whose first line has commas and no TAB has commas."""
+    delimiter = options.delimiter
+    if delimiter is None:
+        is_csv = name.removesuffix(".gz").endswith(".csv")
+        delimiter = "," if is_csv and b"," in first_line and b"\t" not in first_line else "\t"
+    return TextFormat(delimiter, options.headers, options.rfc4180)
+
+
+_RULE = {False: "---------------\n", True: "===============\n"}
+
+
+def _print(
+    options: FileOptions, relation: RelationType, words: Words, dictionary: Dictionary, stream: BinaryIO
+) -> None:
+    """The form in which Soufflé prints a relation."""
+    form = _text_format(options, "", b"")
+    stream.write(f"{_RULE[False]}{relation.name}\n".encode())
+    if form.headers:
+        stream.write((form.delimiter.join(column.name for column in relation.columns) + "\n").encode())
+    stream.write(_RULE[True].encode())
+    for piece in text_of(words, relation.columns, dictionary, replace(form, headers=False)):
+        stream.write(piece)
+    stream.write(_RULE[True].encode())
+    stream.flush()

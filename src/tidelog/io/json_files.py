@@ -1,0 +1,55 @@
+"""JSON files: a list of rows, each a list of values or an object by column names. nil is null; records are lists, and
+also read from objects by field names."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tidelog.io.options import FileOptions
+from tidelog.io.packed import file_bytes
+from tidelog.io.rows import encode_rows, place_in
+from tidelog.io.values import Complaint
+from tidelog.language.syntax import RelationType
+from tidelog.relation import Relation, Rows
+from tidelog.storage.dictionary import Dictionary, Words
+from tidelog.storage.record_text import format_value
+
+
+def read_json(path: Path, options: FileOptions, relation: RelationType, dictionary: Dictionary) -> Words:
+    """The words of a JSON file."""
+    try:
+        rows: Any = json.loads(file_bytes(path))
+    except json.JSONDecodeError as error:
+        place = f"{path}:{error.lineno}:{error.colno}"
+        raise Complaint("E0411", f"expected JSON, but {error.msg}", "a list of lists or of objects").at(place) from None
+    except UnicodeDecodeError as error:
+        raise Complaint("E0408", f"the byte at {error.start} is not UTF-8", "save the file as UTF-8").at(
+            str(path)
+        ) from None
+    except (RecursionError, ValueError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise Complaint("E0411", f"the JSON cannot be read: {reason}").at(str(path)) from None
+    if not isinstance(rows, list):
+        found = f"found {'an object' if isinstance(rows, dict) else 'a single value'}"
+        raise Complaint("E0411", f"expected a list of rows, {found}", "write [[1, 2], [3, 4]]").at(str(path))
+    return encode_rows(rows, relation, dictionary, place_in(str(path)))
+
+
+def json_of(words: Words, relation: RelationType, dictionary: Dictionary, objects: bool) -> bytes:
+    """The file, with a row per line."""
+    names = [json.dumps(column.name, ensure_ascii=False) for column in relation.columns]
+    lines = []
+    for row in Relation(relation.name, Rows(relation.columns, dictionary, words)):
+        values = [format_value(value, nil="null", symbol=_quoted) for value in row]
+        if objects:
+            pairs = (f"{name}: {value}" for name, value in zip(names, values, strict=True))
+            lines.append("{" + ", ".join(pairs) + "}")
+        else:
+            lines.append("[" + ", ".join(values) + "]")
+    return ("[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n").encode()
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

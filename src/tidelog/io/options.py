@@ -1,0 +1,77 @@
+"""The options of `.input` and `.output`, checked: `FileOptions.of({"IO": "file", "delimiter": ","})`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tidelog.errors import DataError, Problem
+from tidelog.io.values import shown
+from tidelog.language.syntax import Span
+
+FORMATS = ("file", "stdin", "stdout", "parquet", "arrow", "json", "sqlite")
+_BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
+_KNOWN = ("IO", "filename", "dbname", "delimiter", "headers", "rfc4180", "compress", "format")
+# What Soufflé and its tools put beside these; it has no effect on what is read or written.
+_IGNORED = ("name", "operation", "attributeNames", "auxArity", "fact-dir", "output-dir", "params", "types", "n")
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """Where and how facts are read or a view is written. `io`, `filename` and `delimiter` are None when the program
+    leaves them open; `objects` asks JSON for objects instead of lists."""
+
+    io: str | None = None
+    filename: str | None = None
+    delimiter: str | None = None
+    headers: bool = False
+    rfc4180: bool = False
+    compress: bool = False
+    objects: bool = False
+    span: Span | None = None
+
+    @staticmethod
+    def of(options: Mapping[str, str | int | bool], span: Span | None = None) -> FileOptions:
+        """The options of a directive. DataError (E0413) for one that is unknown or has a bad value."""
+        for name in options:
+            if name not in _KNOWN + _IGNORED:
+                raise _wrong(f"unknown option {name}", f"the options are {', '.join(_KNOWN)}", span)
+        io = options.get("IO")
+        if io is not None and io not in FORMATS:
+            raise _wrong(f"unknown IO={io}", f"IO is one of {', '.join(FORMATS)}", span)
+        form = options.get("format", "list")
+        if form not in ("list", "object"):
+            raise _wrong(f"unknown format={form}", "format is list or object", span)
+        filename = options.get("filename", options.get("dbname"))
+        return FileOptions(
+            io=None if io is None else str(io),
+            filename=None if filename is None else str(filename),
+            delimiter=_delimiter(options, span),
+            headers=_flag(options, "headers", span),
+            rfc4180=_flag(options, "rfc4180", span),
+            compress=_flag(options, "compress", span),
+            objects=form == "object",
+            span=span,
+        )
+
+
+def _delimiter(options: Mapping[str, str | int | bool], span: Span | None) -> str | None:
+    if "delimiter" not in options:
+        return "," if _flag(options, "rfc4180", span) else None
+    delimiter = str(options["delimiter"]).replace("\\t", "\t")
+    if not delimiter or set(delimiter) & set('\n\r"'):
+        raise _wrong(f"{shown(delimiter)} cannot separate columns", "a delimiter is a TAB, a comma, or the like", span)
+    return delimiter
+
+
+def _flag(options: Mapping[str, str | int | bool], name: str, span: Span | None) -> bool:
+    value = options.get(name, False)
+    if isinstance(value, bool):
+        return value
+    if str(value).lower() not in _BOOLEANS:
+        raise _wrong(f"{name}={value} is neither true nor false", None, span)
+    return _BOOLEANS[str(value).lower()]
+
+
+def _wrong(message: str, hint: str | None, span: Span | None) -> DataError:
+    return DataError(Problem("E0413", message, span=span, hint=hint))

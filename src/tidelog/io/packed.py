@@ -1,0 +1,29 @@
+"""Files as bytes, compressed or not: gzip is recognised by its first bytes, whatever the name says."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from pathlib import Path
+
+from tidelog.io.values import Complaint
+
+_GZIP = b"\x1f\x8b"
+
+
+def file_bytes(path: Path) -> bytes:
+    """What the file holds, unpacked. DataError (E0411) when it cannot be read."""
+    try:
+        return unpacked(path.read_bytes(), str(path))
+    except OSError as error:
+        raise Complaint("E0411", f"the file cannot be read: {error.strerror or error}").at(str(path)) from None
+
+
+def unpacked(data: bytes, name: str) -> bytes:
+    """The bytes that messages call `name`, unpacked if they are packed."""
+    if not data.startswith(_GZIP):
+        return data
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        raise Complaint("E0411", f"the gzip data are broken: {error}", "is the file whole?").at(name) from None

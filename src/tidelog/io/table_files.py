@@ -1,0 +1,73 @@
+"""Parquet and Arrow files: tables with named columns. A folder of Parquet files is read as one table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidelog.errors import DataError
+from tidelog.io.columns import encode_table
+from tidelog.io.options import FileOptions
+from tidelog.io.rows import place_in
+from tidelog.io.values import Complaint
+from tidelog.language.syntax import RelationType
+from tidelog.relation import Relation, Rows
+from tidelog.storage.dictionary import Dictionary, Words
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def read_parquet(path: Path, options: FileOptions, relation: RelationType, dictionary: Dictionary) -> Words:
+    """The words of a Parquet file or of a folder of them."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        table = parquet.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(path, "Parquet", error) from None
+    return encode_table(table, relation, dictionary, place_in(str(path)))
+
+
+def write_parquet(
+    path: Path, options: FileOptions, relation: RelationType, words: Words, dictionary: Dictionary
+) -> None:
+    """Writes a Parquet file."""
+    from pyarrow import parquet
+
+    parquet.write_table(_table(relation, words, dictionary), path, compression="zstd")
+
+
+def read_arrow(path: Path, options: FileOptions, relation: RelationType, dictionary: Dictionary) -> Words:
+    """The words of an Arrow IPC file or stream (also known as Feather)."""
+    import pyarrow as pa
+
+    try:
+        with pa.memory_map(str(path)) as source:
+            try:
+                table = pa.ipc.open_file(source).read_all()
+            except pa.ArrowInvalid:
+                source.seek(0)
+                table = pa.ipc.open_stream(source).read_all()
+            return encode_table(table, relation, dictionary, place_in(str(path)))
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(path, "Arrow", error) from None
+
+
+def write_arrow(path: Path, options: FileOptions, relation: RelationType, words: Words, dictionary: Dictionary) -> None:
+    """Writes an Arrow IPC file."""
+    import pyarrow as pa
+
+    table = _table(relation, words, dictionary)
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
+def _table(relation: RelationType, words: Words, dictionary: Dictionary) -> pa.Table:
+    return Relation(relation.name, Rows(relation.columns, dictionary, words)).to_arrow()
+
+
+def _unreadable(path: Path, form: str, error: Exception) -> DataError:
+    reason = str(error).splitlines()[0][:200]
+    return Complaint("E0411", f"expected {form}, but it cannot be read: {reason}", "is the file whole?").at(str(path))

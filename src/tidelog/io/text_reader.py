@@ -1,0 +1,285 @@
+"""Facts in text files: one row per line, as Soufflé reads them, or quoted as RFC 4180 says.
+
+There are two readers of the same language. `_read_quickly` gives whole columns to pyarrow and returns None as soon as
+anything is unusual. `_read_exactly` then goes through the text row by row; it knows line and column of what is wrong.
+
+    Lines end with LF or CRLF; a byte order mark at the beginning is skipped. Without RFC 4180 a field is what stands
+    between two delimiters, whatever it is; a record ends at its bracket. Blank lines are skipped, except that they are
+    the empty symbol in a relation of one symbol. A relation without columns holds `()` or nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from tidelog.errors import DataError, Problem
+from tidelog.io.columns import column_words, match_columns
+from tidelog.io.record_reader import record_from_text
+from tidelog.io.rows import place_in
+from tidelog.io.values import Complaint, text_complaint, value_of_text
+from tidelog.language.syntax import PRIMITIVES, Column, RelationType, Value
+from tidelog.storage.dictionary import Dictionary, Words
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Fields: TypeAlias = "list[tuple[int, int, str]]"
+"""The fields of a row: line, column (both from 1) and text."""
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_SUBSTITUTES = "\x1f\x1e\x1d\x1c\x01\x02\x03\x04"
+
+
+@dataclass(frozen=True)
+class TextFormat:
+    """How rows are written: the delimiter, whether a line with names comes first, and whether fields may be quoted."""
+
+    delimiter: str = "\t"
+    headers: bool = False
+    quoted: bool = False
+
+
+def read_text(data: bytes, name: str, form: TextFormat, relation: RelationType, dictionary: Dictionary) -> Words:
+    """The words of the rows in a text file that messages call `name`."""
+    data = data.removeprefix(_BYTE_ORDER_MARK)
+    columns = relation.columns
+    if not columns:
+        return _read_units(data, name)
+    order = list(range(len(columns)))
+    start = lines = 0
+    if form.headers:
+        start, lines, order = _read_headers(data, name, form, relation)
+    in_file = [columns[order.index(i)] for i in range(len(columns))]
+    words = _read_quickly(data, start, form, in_file, dictionary)
+    if words is None:
+        text = _decoded(data, name)[len(data[:start].decode()) :]
+        words = _read_exactly(text, lines, name, form, in_file, dictionary)
+    return words if order == sorted(order) else np.ascontiguousarray(words[:, order])
+
+
+def _read_units(data: bytes, name: str) -> Words:
+    lines = _decoded(data, name).splitlines()
+    for number, line in enumerate(lines):
+        if line.strip() not in ("", "()"):
+            raise Complaint("E0405", f"expected (), found {line.strip()!r:.60}", "the relation has no columns").at(
+                f"{name}:{number + 1}:1"
+            )
+    return np.empty((min(1, sum(1 for line in lines if line.strip())), 0), dtype=np.int64)
+
+
+def _read_headers(data: bytes, name: str, form: TextFormat, relation: RelationType) -> tuple[int, int, list[int]]:
+    """Where the rows begin, the number of lines before, and for each declared column its position in the file."""
+    if not data.strip():
+        raise Complaint("E0411", "expected a line with the names of the columns, found nothing").at(f"{name}:1:1")
+    end = data.find(b"\n") + 1 or len(data)
+    line = _decoded(data[:end], name)
+    fields = next(_rows(line, form, False, name, 0))
+    names = [text.strip() for _, _, text in fields]
+    return end, 1, match_columns(names, [column.name for column in relation.columns], f"{name}:1:1")
+
+
+def _decoded(data: bytes, name: str) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode()
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        message = f"the byte 0x{data[error.start]:02x} does not belong here in UTF-8"
+        hint = "save the file as UTF-8"
+        if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            hint += "; it seems to be UTF-16"
+        raise DataError(Problem("E0408", message, hint=hint, place=f"{name}:{line}:{column}")) from None
+
+
+# --- with pyarrow ----------------------------------------------------------------------------------------------------
+
+
+def _read_quickly(
+    data: bytes, start: int, form: TextFormat, columns: list[Column], dictionary: Dictionary
+) -> Words | None:
+    """The words of the rows from `start` on, or None if the exact reader has to look at them."""
+    prepared = _prepare(data, start, form, columns)
+    if prepared is None:
+        return None
+    body, delimiter = prepared
+    if len(body) == 0:
+        return np.empty((0, len(columns)), dtype=np.int64)
+    table = _read_table(body, delimiter, form.quoted, columns)
+    if table is None:
+        return None
+    words = np.empty((table.num_rows, len(columns)), dtype=np.int64)
+    try:
+        for position, column in enumerate(columns):
+            words[:, position] = column_words(table.column(position), column, dictionary, place_in(""))
+            if column.kind == "float" and np.isinf(words[:, position].copy().view(np.float64)).any():
+                return None  # written so, or too large for a float?
+    except DataError:
+        return None
+    return words
+
+
+def _prepare(data: bytes, start: int, form: TextFormat, columns: list[Column]) -> tuple[memoryview | bytes, str] | None:
+    """The bytes to read and a delimiter that pyarrow can use; None for what it reads in another way than we do."""
+    delimiter = form.delimiter
+    if data.count(b"\r") != data.count(b"\r\n"):
+        return None  # pyarrow ends lines at a CR alone
+    if form.quoted:
+        if data.count(b'"') % 2 or len(delimiter.encode()) > 1:
+            return None
+        return memoryview(data)[start:], delimiter
+    if set(delimiter) & set(", []") and any(column.kind not in PRIMITIVES for column in columns):
+        return None
+    if len(delimiter.encode()) == 1:
+        return memoryview(data)[start:], delimiter
+    substitute = next((c for c in _SUBSTITUTES if c.encode() not in data), None)
+    return substitute and (data[start:].replace(delimiter.encode(), substitute.encode()), substitute)  # type: ignore[return-value]
+
+
+def _read_table(body: memoryview | bytes, delimiter: str, quoted: bool, columns: list[Column]) -> pa.Table | None:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    text = pa.dictionary(pa.int32(), pa.string())
+    arrow_types = {"number": pa.int64(), "unsigned": pa.uint64(), "float": pa.float64()}
+    names = [str(position) for position in range(len(columns))]
+    block = 4 << 20
+    while True:
+        try:
+            return csv.read_csv(
+                pa.BufferReader(pa.py_buffer(body)),
+                csv.ReadOptions(column_names=names, block_size=min(block, 2**31 - 1)),
+                csv.ParseOptions(
+                    delimiter=delimiter,
+                    quote_char='"' if quoted else False,
+                    double_quote=quoted,
+                    newlines_in_values=quoted,
+                    ignore_empty_lines=not _blank_counts(columns),
+                ),
+                csv.ConvertOptions(
+                    column_types={n: arrow_types.get(c.kind, text) for n, c in zip(names, columns, strict=True)},
+                    null_values=[],
+                    strings_can_be_null=False,
+                ),
+            )
+        except pa.ArrowInvalid as error:
+            if "straddl" not in str(error) or block > len(body):
+                return None
+            block = 2 * len(body)  # a row longer than a block
+
+
+def _blank_counts(columns: list[Column]) -> bool:
+    """Whether a blank line is a row, the empty symbol."""
+    return len(columns) == 1 and columns[0].kind == "symbol"
+
+
+# --- row by row ------------------------------------------------------------------------------------------------------
+
+
+def _read_exactly(
+    text: str, lines: int, name: str, form: TextFormat, columns: list[Column], dictionary: Dictionary
+) -> Words:
+    """The words of the rows of `text`, which begins behind `lines` lines of the file."""
+    has_records = any(column.kind not in PRIMITIVES for column in columns)
+    words: list[list[int]] = []
+    for fields in _rows(text, form, has_records, name, lines):
+        line, start, first = fields[0]
+        if len(fields) == 1 and not first and not _blank_counts(columns):
+            continue
+        if len(fields) != len(columns):
+            message = f"expected {len(columns)} columns, found {len(fields)}"
+            hint = f"the delimiter is {form.delimiter!r}, the columns are {', '.join(c.name for c in columns)}"
+            raise Complaint("E0405", message, hint).at(f"{name}:{line}:1")
+        row = []
+        for (line, start, field), column in zip(fields, columns, strict=True):
+            value = _value(field, column, dictionary)
+            if isinstance(value, Complaint):
+                raise value.at(f"{name}:{line}:{start}")
+            row.append(dictionary.encode(value, column.kind))
+        words.append(row)
+    return np.array(words, dtype=np.int64).reshape(len(words), len(columns))
+
+
+def _value(field: str, column: Column, dictionary: Dictionary) -> Value | Complaint:
+    if column.kind not in PRIMITIVES:
+        return record_from_text(field, column, dictionary)
+    found = text_complaint(field, column.kind, column.type)
+    return value_of_text(field, column.kind) if found is None else found
+
+
+def _rows(text: str, form: TextFormat, has_records: bool, name: str, lines: int) -> Iterator[Fields]:
+    if form.quoted:
+        yield from _quoted_rows(text, form.delimiter, name, lines)
+        return
+    pieces = text.split("\n")
+    if pieces[-1] == "":
+        pieces.pop()
+    for number, line in enumerate(pieces, lines + 1):
+        line = line.removesuffix("\r")
+        fields = _split_outside_brackets(line, form.delimiter) if has_records else line.split(form.delimiter)
+        start = 1
+        result: Fields = []
+        for field in fields:
+            result.append((number, start, field))
+            start += len(field) + len(form.delimiter)
+        yield result
+
+
+def _split_outside_brackets(line: str, delimiter: str) -> list[str]:
+    """The fields of a line, of which those that begin with `[` go on to the bracket that closes it."""
+    fields: list[str] = []
+    start = position = 0
+    while True:
+        if line.startswith("[", position):
+            position = _closing_bracket(line, position)
+        end = line.find(delimiter, position)
+        if end < 0:
+            return [*fields, line[start:]]
+        fields.append(line[start:end])
+        start = position = end + len(delimiter)
+
+
+_BRACKET = re.compile(r'[\[\]]|"(?:[^"\\]|\\.)*"')
+
+
+def _closing_bracket(line: str, position: int) -> int:
+    depth = 0
+    for found in _BRACKET.finditer(line, position):
+        depth += {"[": 1, "]": -1}.get(found[0], 0)
+        if depth == 0:
+            return found.end()
+    return position
+
+
+def _quoted_rows(text: str, delimiter: str, name: str, lines: int) -> Iterator[Fields]:
+    quoted = re.compile(r'"((?:[^"]|"")*)"')
+    bare = re.compile(rf"(?:(?!{re.escape(delimiter)}|\r?\n)[\s\S])*")
+    position, line, line_start = 0, lines + 1, 0
+    fields: Fields = []
+    while position < len(text) or fields:
+        begin = (line, position - line_start + 1)
+        found = quoted.match(text, position)
+        if found is None and text.startswith('"', position):
+            message = "expected a quote that closes this field, found the end of the file"
+            raise Complaint("E0411", message, 'a quote inside of a field is written ""').at(f"{name}:{line}:{begin[1]}")
+        if found is not None:
+            newlines = found[0].count("\n")
+            if newlines:
+                line += newlines
+                line_start = position + found[0].rindex("\n") + 1
+            position = found.end()
+        rest = bare.match(text, position)
+        tail = rest[0] if rest else ""
+        position += len(tail)
+        fields.append((*begin, (found[1].replace('""', '"') if found else "") + tail))
+        if text.startswith(delimiter, position):
+            position += len(delimiter)
+            continue
+        position += 2 if text.startswith("\r\n", position) else 1
+        line, line_start = line + 1, position
+        yield fields
+        fields = []
