@@ -10,6 +10,7 @@ lints         `warnings`: what is allowed but probably not meant
 """
 
 from tidelog.language.check import check
+from tidelog.language.lints import warnings
 from tidelog.language.reading import read
 
-__all__ = ["check", "read"]
+__all__ = ["check", "read", "warnings"]

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tidelog.errors import Problem
-from tidelog.language.scopes import Scope, aggregates, scope_of, term_variables
+from tidelog.language.scopes import Scope, aggregates, direct_terms, scope_of, term_variables
 from tidelog.language.syntax import (
     Aggregate,
     Anonymous,
@@ -266,24 +266,7 @@ def _outer_names(aggregate: Aggregate, scope: Scope) -> set[str]:
     waiting = [aggregate]
     while waiting:
         current = waiting.pop()
-        for term in _terms(current):
+        for term in direct_terms(current.body, current.target):
             names |= {v.name for v in term_variables(term) if scope.owner(v.name) is not None}
             waiting += aggregates(term)
     return names
-
-
-def _terms(aggregate: Aggregate) -> list[Term]:
-    """The terms that stand directly in an aggregate."""
-    terms: list[Term] = [] if aggregate.target is None else [aggregate.target]
-    waiting: list[Literal] = list(aggregate.body)
-    while waiting:
-        match waiting.pop():
-            case Atom(args=args) | Negation(atom=Atom(args=args)):
-                terms += args
-            case Comparison(left=left, right=right):
-                terms += (left, right)
-            case Disjunction(alternatives=alternatives):
-                waiting += (literal for alternative in alternatives for literal in alternative)
-            case _:
-                pass
-    return terms

@@ -82,6 +82,7 @@ _SPECIAL = frozenset({*_RESERVED, *_BEFORE_PARENTHESIS, *_AGGREGATES, *QUALIFIER
 _STARTS_TERM = frozenset(
     "NAME NUMBER STRING UNDERSCORE NIL LBRACKET MINUS PREFIX FUNCTION AS AGGREGATE COUNT DOLLAR".split()
 )
+_INFIX = frozenset("PLUS MINUS STAR SLASH PERCENT CARET LOR LXOR LAND BOR BXOR BAND SHIFT".split())
 _CLOSING = {"RPAR": "LPAR", "RBRACKET": "LBRACKET", "RBRACE": "LBRACE"}
 
 
@@ -163,11 +164,11 @@ def _before_parenthesis(found: list[Token], i: int, word: str, brackets: dict[in
     """`min(a, b)` is a functor, `min (a) : {…}` an aggregate, `median(a)` else a name."""
     close, comma = brackets.get(i + 1, (len(found), False))
     after = found[close + 1].type if close + 1 < len(found) else ""
-    if word in ("min", "max") and (comma or after != "COLON"):
+    if word in ("min", "max") and comma:
         return "FUNCTION"
-    if after == "COLON" or word in ("sum", "mean"):
+    if after == "COLON" or after in _INFIX or word in ("sum", "mean"):
         return "AGGREGATE"
-    return None
+    return "FUNCTION" if word in ("min", "max") else None
 
 
 def _brackets(found: list[Token]) -> dict[int, tuple[int, bool]]:

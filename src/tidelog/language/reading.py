@@ -34,11 +34,11 @@ def read(text_or_path: str | os.PathLike[str], *, name: str | None = None) -> Pr
     if _has_directives(source.text):
         from tidelog.language.preprocessor import preprocess
 
-        text, locate, problems = preprocess(source, folder)
+        text, locate, problems = preprocess(source, folder, file_text)
     else:
         text = source.text
     found, mistakes = statements(text, locate)
-    problems += mistakes
+    problems = problems or mistakes  # what follows from a wrong preprocessor line is no news
     if problems:
         raise ProgramError(*problems)
     return Program(

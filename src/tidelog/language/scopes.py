@@ -52,21 +52,8 @@ def scope_of(rule: Rule) -> Scope:
 
 def direct_variables(literals: Iterable[Literal], target: Term | None = None) -> Iterator[Variable]:
     """The occurrences of variables outside of aggregates, in the order written."""
-    if target is not None:
-        yield from term_variables(target)
-    for literal in literals:
-        match literal:
-            case Atom(args=args) | Negation(atom=Atom(args=args)):
-                for term in args:
-                    yield from term_variables(term)
-            case Comparison():
-                yield from term_variables(literal.left)
-                yield from term_variables(literal.right)
-            case Disjunction():
-                for alternative in literal.alternatives:
-                    yield from direct_variables(alternative)
-            case Truth():
-                pass
+    for term in direct_terms(literals, target):
+        yield from term_variables(term)
 
 
 def term_variables(term: Term) -> Iterator[Variable]:
@@ -96,4 +83,32 @@ def aggregates(term: Term) -> Iterator[Aggregate]:
             case Cast(term=part):
                 waiting.append(part)
             case _:
+                pass
+
+
+def all_variables(rule: Rule) -> Iterator[Variable]:
+    """The occurrences of variables in a rule, those inside of aggregates behind the others."""
+    waiting: list[tuple[tuple[Literal, ...], Term | None]] = [((*rule.heads, *rule.body), None)]
+    while waiting:
+        literals, target = waiting.pop(0)
+        yield from direct_variables(literals, target)
+        for term in direct_terms(literals, target):
+            waiting += ((aggregate.body, aggregate.target) for aggregate in aggregates(term))
+
+
+def direct_terms(literals: Iterable[Literal], target: Term | None = None) -> Iterator[Term]:
+    """The terms of literals, those of atoms and comparisons inside of disjunctions included."""
+    if target is not None:
+        yield target
+    for literal in literals:
+        match literal:
+            case Atom(args=args) | Negation(atom=Atom(args=args)):
+                yield from args
+            case Comparison():
+                yield literal.left
+                yield literal.right
+            case Disjunction():
+                for alternative in literal.alternatives:
+                    yield from direct_terms(alternative)
+            case Truth():
                 pass

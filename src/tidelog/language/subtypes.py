@@ -1,6 +1,197 @@
+"""Flow between types of one kind, as in Soufflé: a value of a subtype may go where its base type is expected, a value of
+the base type or of another subtype may not.
+
+The type of a variable is what all positive body atoms that hold it agree on, along equalities between variables. What
+is computed, and constants, fit every type of their kind. `as(term, type)` changes the type. Alternatives of a disjunction
+are judged apart, for they become rules of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
 from tidelog.errors import Problem
 from tidelog.language.declarations import Scheme
-from tidelog.language.syntax import Rule
+from tidelog.language.scopes import Scope, aggregates, scope_of
+from tidelog.language.syntax import (
+    Aggregate,
+    Atom,
+    Cast,
+    Column,
+    Comparison,
+    Disjunction,
+    Literal,
+    Negation,
+    Record,
+    Rule,
+    Span,
+    Term,
+    Variable,
+)
+
 
 def subtype_problems(rule: Rule, scheme: Scheme) -> list[Problem]:
-    return []
+    """What is wrong with the types of a rule whose kinds fit."""
+    if not scheme.types:
+        return []
+    flow = _Flow(scheme)
+    scope = scope_of(rule)
+    flow.body(rule.body, scope)
+    for head in rule.heads:
+        flow.sink(head, scope)
+    return flow.problems()
+
+
+Path: TypeAlias = tuple[tuple[int, int], ...]
+"""The alternatives that a literal stands in: the disjunction and the number of the alternative, from outside in."""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A place where a variable stands under a declared type."""
+
+    name: str
+    span: Span | None
+    type: str
+    text: str
+    declared: Span | None
+    path: Path
+
+
+@dataclass
+class _Flow:
+    scheme: Scheme
+    path: Path = ()
+    parents: dict[tuple[Scope, str], tuple[Scope, str]] = field(default_factory=dict)
+    sources: dict[tuple[Scope, str], list[_Place]] = field(default_factory=dict)
+    sinks: dict[tuple[Scope, str], list[_Place]] = field(default_factory=dict)
+
+    def body(self, literals: Iterable[Literal], scope: Scope) -> None:
+        for literal in literals:
+            match literal:
+                case Atom():
+                    self._atom(literal, scope, self.sources)
+                case Negation():
+                    self.sink(literal.atom, scope)
+                case Comparison():
+                    self._comparison(literal, scope)
+                case Disjunction():
+                    outside = self.path
+                    for number, alternative in enumerate(literal.alternatives):
+                        self.path = (*outside, (id(literal), number))
+                        self.body(alternative, scope)
+                    self.path = outside
+                case _:
+                    pass
+
+    def sink(self, atom: Atom, scope: Scope) -> None:
+        self._atom(atom, scope, self.sinks)
+
+    def _atom(self, atom: Atom, scope: Scope, into: dict[tuple[Scope, str], list[_Place]]) -> None:
+        relation = self.scheme.relations[atom.relation]
+        for term, column in zip(atom.args, relation.columns, strict=True):
+            self._place(term, column, atom.relation, "column", scope, into)
+
+    def _place(
+        self, term: Term, column: Column, owner: str, sort: str, scope: Scope, into: dict[tuple[Scope, str], list[_Place]]
+    ) -> None:
+        match term:
+            case Variable():
+                declared = self.scheme.places.get((owner, column.name))
+                text = f"{sort} `{column.name}` of `{owner}` has the type `{column.type}`"
+                place = _Place(term.name, term.span, column.type, text, declared, self.path)
+                into.setdefault(self._root(self._key(term.name, scope)), []).append(place)
+            case Record(fields=tuple(parts)):
+                type_ = self.scheme.records.get(term.kind or "")
+                for part, inner in zip(parts, type_.fields if type_ else (), strict=False):
+                    self._place(part, inner, type_.name if type_ else "", "field", scope, into)
+            case _:
+                self._inside(term, scope)
+
+    def _comparison(self, literal: Comparison, scope: Scope) -> None:
+        match literal:
+            case Comparison("=", Variable(left), Variable(right)) if not self.path:
+                one, two = self._root(self._key(left, scope)), self._root(self._key(right, scope))
+                if one != two:
+                    self.parents[one] = two
+                    for places in (self.sources, self.sinks):
+                        places.setdefault(two, []).extend(places.pop(one, []))
+            case Comparison("=", Variable(name), Cast(type=type_) as cast) | Comparison("=", Cast(type=type_) as cast, Variable(name)):
+                text = f"`{cast}` has the type `{type_}`"
+                place = _Place(name, cast.span, type_, text, None, self.path)
+                self.sources.setdefault(self._root(self._key(name, scope)), []).append(place)
+                self._inside(cast, scope)
+            case _:
+                self._inside(literal.left, scope)
+                self._inside(literal.right, scope)
+
+    def _inside(self, term: Term, scope: Scope) -> None:
+        for aggregate in aggregates(term):
+            self._aggregate(aggregate, scope.inside(aggregate))
+
+    def _aggregate(self, aggregate: Aggregate, scope: Scope) -> None:
+        self.body(aggregate.body, scope)
+        if aggregate.target is not None:
+            self._inside(aggregate.target, scope)
+
+    def _key(self, name: str, scope: Scope) -> tuple[Scope, str]:
+        return scope.owner(name) or scope, name
+
+    def _root(self, key: tuple[Scope, str]) -> tuple[Scope, str]:
+        while key in self.parents:
+            key = self.parents[key]
+        return key
+
+    # --- judging -----------------------------------------------------------------------------------------------------
+
+    def problems(self) -> list[Problem]:
+        found = []
+        for key, sources in self.sources.items():
+            sinks = self.sinks.get(key, [])
+            paths = {place.path for place in (*sources, *sinks)}
+            for leaf in sorted(paths, key=len):
+                if any(len(path) > len(leaf) and path[: len(leaf)] == leaf for path in paths):
+                    continue
+                problem = self._judge([p for p in sources if _holds(p, leaf)], [p for p in sinks if _holds(p, leaf)])
+                if problem is not None:
+                    found.append(problem)
+                    break
+        return found
+
+    def _judge(self, sources: list[_Place], sinks: list[_Place]) -> Problem | None:
+        """What is wrong with a variable that takes its values from `sources` and hands them to `sinks`."""
+        if not sources:
+            return None
+        narrow = next((p for p in sources if all(self.scheme.flows(p.type, q.type) for q in sources)), None)
+        if narrow is None:
+            return None if self._shared([p.type for p in sources]) else self._apart(sources)
+        wide = next((sink for sink in sinks if not self.scheme.flows(narrow.type, sink.type)), None)
+        return None if wide is None else self._too_wide(narrow, wide)
+
+    def _shared(self, types: list[str]) -> bool:
+        """Whether some declared type flows into all of `types`, as a member of two unions does."""
+        return any(all(self.scheme.flows(name, t) for t in types) for name in (*self.scheme.types, *types))
+
+    def _apart(self, places: list[_Place]) -> Problem:
+        first = places[0]
+        other = next((p for p in places if not self.scheme.flows(p.type, first.type)), places[-1])
+        message = f"variable `{first.name}` cannot have both types: {first.text}, but {other.text}"
+        hint = f"no type is both a `{first.type}` and a `{other.type}`; `as({other.name}, {first.type})` changes the type"
+        return Problem("E0211", message, other.span, _notes(first, other), hint)
+
+    def _too_wide(self, source: _Place, sink: _Place) -> Problem:
+        message = f"variable `{sink.name}` has a type that is too wide here: {source.text}, but {sink.text}"
+        hint = f"not every `{source.type}` is a `{sink.type}`; write `as({sink.name}, {sink.type})` if this one is"
+        return Problem("E0212", message, sink.span, _notes(source, sink), hint)
+
+
+def _holds(place: _Place, leaf: Path) -> bool:
+    return place.path == leaf[: len(place.path)]
+
+
+def _notes(first: _Place, second: _Place) -> tuple[tuple[Span, str], ...]:
+    notes = [(first.span, first.text)] if first.span != second.span else []
+    notes += [(place.declared, f"{place.text}, declared here") for place in (first, second)]
+    return tuple((span, text) for span, text in notes if span is not None)

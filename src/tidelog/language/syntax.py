@@ -45,24 +45,35 @@ def _span() -> Span | None:
     return field(default=None, compare=False, repr=False, kw_only=True)
 
 
+class Node:
+    """What every node of the tree can do: `str(node)` is its source text."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        from tidelog.language.printer import source_text  # the printer needs the classes below
+
+        return source_text(self)
+
+
 # --- terms -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Variable:
+class Variable(Node):
     name: str
     span: Span | None = _span()
 
 
 @dataclass(frozen=True)
-class Anonymous:
+class Anonymous(Node):
     """`_`: any value; each occurrence is a variable of its own."""
 
     span: Span | None = _span()
 
 
 @dataclass(frozen=True)
-class Constant:
+class Constant(Node):
     """A literal. `kind` is None until checked where the text leaves it open (`1` may be number, unsigned or float)."""
 
     value: int | float | str
@@ -71,7 +82,7 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Functor:
+class Functor(Node):
     """An operator or function applied to terms; `name` is its spelling in the text, unary minus is "neg".
 
     `kind` is the kind of the operands (that decides which addition `+` is), `result` the kind of the value.
@@ -85,7 +96,7 @@ class Functor:
 
 
 @dataclass(frozen=True)
-class Record:
+class Record(Node):
     """`[a, b]`; `nil` is the record without fields."""
 
     fields: tuple[Term, ...] | None
@@ -94,7 +105,7 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Cast:
+class Cast(Node):
     """`as(term, type)`: the same word under another type."""
 
     term: Term
@@ -104,7 +115,7 @@ class Cast:
 
 
 @dataclass(frozen=True)
-class Aggregate:
+class Aggregate(Node):
     """`op target : { body }`; `op` is count, sum, min, max, mean or median; count has no target.
 
     It ranges over the distinct substitutions of the body, each `_` of a positive atom included. Variables of the body
@@ -127,7 +138,7 @@ Term: TypeAlias = Variable | Anonymous | Constant | Functor | Record | Cast | Ag
 
 
 @dataclass(frozen=True)
-class Atom:
+class Atom(Node):
     relation: str
     args: tuple[Term, ...]
     location: int | None = None  # position of the argument marked @
@@ -135,13 +146,13 @@ class Atom:
 
 
 @dataclass(frozen=True)
-class Negation:
+class Negation(Node):
     atom: Atom
     span: Span | None = _span()
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Node):
     """`left op right` with `op` one of = != < <= > >=, or match, contains and their negations !match, !contains."""
 
     op: str
@@ -152,7 +163,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Truth:
+class Truth(Node):
     """`true` or `false`."""
 
     value: bool
@@ -160,7 +171,7 @@ class Truth:
 
 
 @dataclass(frozen=True)
-class Disjunction:
+class Disjunction(Node):
     """`(a, b ; c)`: each alternative is a conjunction."""
 
     alternatives: tuple[tuple[Literal, ...], ...]
@@ -174,7 +185,7 @@ Literal: TypeAlias = Atom | Negation | Comparison | Truth | Disjunction
 
 
 @dataclass(frozen=True)
-class Rule:
+class Rule(Node):
     """`name: heads :- body.`; an empty body states the heads outright. `kinds` maps its variables once checked."""
 
     name: str | None
@@ -185,14 +196,14 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Attribute:
+class Attribute(Node):
     name: str
     type: str
     span: Span | None = _span()
 
 
 @dataclass(frozen=True)
-class Declaration:
+class Declaration(Node):
     """`.decl name(attributes) qualifiers`."""
 
     name: str
@@ -202,7 +213,7 @@ class Declaration:
 
 
 @dataclass(frozen=True)
-class TypeDeclaration:
+class TypeDeclaration(Node):
     """`.type name <: a` ("sub"), `= a | b` ("union"; of one, an equivalence: "alias"), `= [x: a]` ("record")."""
 
     name: str
@@ -213,7 +224,7 @@ class TypeDeclaration:
 
 
 @dataclass(frozen=True)
-class Directive:
+class Directive(Node):
     """`.input r(key=value, …)`, and output, printsize, limitsize; one per relation named."""
 
     name: str
@@ -223,7 +234,7 @@ class Directive:
 
 
 @dataclass(frozen=True)
-class Program:
+class Program(Node):
     """A parsed text, its statements by sort, each in the order written."""
 
     types: tuple[TypeDeclaration, ...] = ()

@@ -1,0 +1,45 @@
+"""`warnings`: what a program may do but probably does not mean."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tidelog.errors import Problem
+from tidelog.language.names import atoms
+from tidelog.language.scopes import all_variables
+from tidelog.language.syntax import Atom, CheckedProgram, Rule
+
+
+def warnings(checked: CheckedProgram) -> list[Problem]:
+    """Problems of severity "warning": relations that are read but never given nor derived, and variables that occur once."""
+    return _empty_relations(checked) + [problem for rule in checked.rules for problem in _single_variables(rule)]
+
+
+def _empty_relations(checked: CheckedProgram) -> list[Problem]:
+    """Relations that rules read, while nothing in the program gives them tuples."""
+    filled = {head.relation for rule in checked.rules for head in rule.heads}
+    filled |= {fact.relation for fact in checked.facts}
+    filled |= {directive.relation for directive in checked.directives if directive.name == "input"}
+    first: dict[str, Atom] = {}
+    for rule in checked.rules:
+        for atom in atoms(rule.body):
+            if atom.relation not in filled:
+                first.setdefault(atom.relation, atom)
+    hint = "declare `.input`, or insert facts from outside"
+    return [
+        Problem("E0291", f"the program gives no tuples of `{name}`", atom.span, hint=hint, severity="warning")
+        for name, atom in first.items()
+    ]
+
+
+def _single_variables(rule: Rule) -> list[Problem]:
+    """Variables that occur once in a rule, unless their name begins with `_`."""
+    if not rule.body:
+        return []
+    occurrences = list(all_variables(rule))
+    counts = Counter(variable.name for variable in occurrences)
+    return [
+        Problem("E0292", f"variable `{v.name}` occurs once", v.span, hint="write `_` if any value will do", severity="warning")
+        for v in occurrences
+        if counts[v.name] == 1 and not v.name.startswith("_")
+    ]

@@ -1,0 +1,205 @@
+"""C preprocessor lines, through the library pcpp; loaded only for programs that have such lines.
+
+pcpp yields tokens; those of the text itself know their offset, those of a macro's expansion are placed at the name of the
+macro where it is used. `preprocess` joins them to one text and returns a function that finds the original place of each
+part of it. Problems are collected; nothing is printed.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pcpp.preprocessor import Action, OutputDirective, Preprocessor
+
+from tidelog.errors import Problem, ProgramError
+from tidelog.language.builder import Locate
+from tidelog.language.syntax import Source, Span
+
+_DEPTH = 50
+_FILES = 1_000
+_EXPANSION = 100_000
+_IGNORED = ("warning", "pragma", "line", "ident")
+
+
+def preprocess(source: Source, folder: Path, read_file: Any) -> tuple[str, Locate, list[Problem]]:
+    """The text after preprocessing, the way back to the original places, and what is wrong.
+
+    `folder` is where `#include "…"` begins to look; `read_file(path, name)` returns the text of a file or raises
+    ProgramError.
+    """
+    processor = _Preprocessor(source, folder, read_file)
+    pieces: list[_Piece] = []
+    texts: list[str] = []
+    length = 0
+    for token, piece in processor.run(source):
+        pieces.append(_Piece(length, piece))
+        texts.append(token)
+        length += len(token)
+    return "".join(texts), _Origins(pieces, source).locate, processor.problems
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A token of the output: where it starts there, and the place that it stems from."""
+
+    start: int
+    origin: Span
+
+
+@dataclass(frozen=True)
+class _Origins:
+    pieces: list[_Piece]
+    source: Source
+
+    def locate(self, start: int, end: int) -> Span:
+        first = bisect_right(self.pieces, start, key=lambda piece: piece.start) - 1
+        last = bisect_right(self.pieces, max(start, end - 1), key=lambda piece: piece.start) - 1
+        if first < 0:
+            return Span(self.source, 0, 0)
+        one, two = self.pieces[first], self.pieces[last]
+        begin = min(one.origin.start + start - one.start, max(one.origin.start, one.origin.end - 1))
+        stop = min(two.origin.start + end - two.start, two.origin.end)
+        if one.origin.source is not two.origin.source or stop < begin:
+            return Span(one.origin.source, begin, one.origin.end)
+        return Span(one.origin.source, begin, stop)
+
+
+class _TooLong(Exception):
+    pass
+
+
+class _Preprocessor(Preprocessor):  # type: ignore[misc]
+    """pcpp with its hooks: files are read as programs are, problems are kept."""
+
+    def __init__(self, source: Source, folder: Path, read_file: Any) -> None:
+        super().__init__()
+        self.key = str((folder / "<text>").absolute())
+        self.sources = {self.key: source}
+        self.problems: list[Problem] = []
+        self.read_file = read_file
+        self.rewrite_paths: list[tuple[str, str]] = []
+        self.temp_path = [str(folder.absolute())]
+        self.files = 0
+        self.define("RAM_DOMAIN_SIZE 64")
+
+    def run(self, source: Source) -> Iterator[tuple[str, Span]]:
+        """Each token of the output with the place that it stems from."""
+        ends: dict[str, int] = {}  # how far each source has been read
+        try:
+            for token in self.parsegen(source.text, source.name, self.key):
+                yield token.value, self._origin(token, ends)
+        except RecursionError:
+            self._report("E0111", "macros are nested too deeply", self._last_line())
+        except _TooLong:
+            self._report("E0111", "a macro expands to too much text", self._last_line())
+        except Exception:  # pcpp raises all sorts of things at malformed lines, such as `#ifdef` without a name
+            self._report("E0111", "this preprocessor line is not well-formed", self._last_line())
+
+    def _origin(self, token: Any, ends: dict[str, int]) -> Span:
+        key = token.source or self.key
+        source = self.sources.get(key) or self.sources[self.key]
+        expanded = getattr(token, "expanded_from", None)
+        done = ends.get(key, 0)
+        if not expanded:
+            ends[key] = max(done, token.lexpos + len(token.value))
+            return Span(source, token.lexpos, min(len(source.text), token.lexpos + len(token.value)))
+        call = re.compile(rf"\b{re.escape(expanded[-1])}\b").search(source.text, done)
+        if call is None:
+            return Span(source, done, done)
+        return Span(source, call.start(), call.end())
+
+    # --- hooks of pcpp -----------------------------------------------------------------------------------------------
+
+    def group_lines(self, input: str, abssource: str) -> Iterator[list[Any]]:
+        """Lines of tokens as pcpp wants them, of the text as it is: pcpp's own method moves offsets."""
+        lexer = self.lexer.clone()
+        lexer.input(self.sources[abssource].text)
+        lexer.lineno = 1
+        line: list[Any] = []
+        while token := lexer.token():
+            token.source = abssource
+            line.append(token)
+            if token.value == "\n":
+                yield line
+                line = []
+        if line:
+            yield line
+
+    def expand_macros(self, tokens: list[Any], expanding_from: list[str] | None = None) -> list[Any]:
+        result: list[Any] = super().expand_macros(tokens, expanding_from or [])
+        if expanding_from and len(result) > _EXPANSION:
+            raise _TooLong
+        return result
+
+    def include(self, tokens: list[Any], original_line: list[Any]) -> Iterator[Any]:
+        self.files += 1
+        if self.include_depth > _DEPTH or self.files > _FILES:
+            message = "files are included without end" if self.include_depth > _DEPTH else "too many files are included"
+            hint = "does a file include itself? Put `#pragma once` into it"
+            if self.files <= _FILES + 1:
+                self._report("E0112", message, self._last_line(), hint)
+            self.files = _FILES + 1
+            return
+        yield from super().include(tokens, original_line)
+
+    def on_file_open(self, is_system_include: bool, includepath: str) -> io.StringIO:
+        path = Path(includepath)
+        if not path.is_file():
+            raise FileNotFoundError(includepath)
+        name = os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
+        try:
+            text = self.read_file(path, name)
+        except ProgramError as error:
+            self.problems += error.problems
+            text = ""
+        if includepath not in self.sources:
+            self.sources[includepath] = Source(name, text)
+        return io.StringIO(text)
+
+    def on_include_not_found(self, is_malformed: bool, is_system_include: bool, curdir: str, includepath: str) -> Any:
+        if is_malformed:
+            self._report("E0111", '#include needs a file name in quotes: #include "file.dl"', self._last_line())
+        else:
+            hint = "paths begin at the folder of the file that includes"
+            self._report("E0112", f"there is no file `{includepath}` to include", self._last_line(), hint)
+        raise OutputDirective(Action.IgnoreAndRemove)
+
+    def on_directive_unknown(self, directive: Any, toks: list[Any], ifpassthru: bool, precedingtoks: list[Any]) -> bool:
+        if directive.value == "error":
+            self._report("E0111", f"#error {''.join(t.value for t in toks)}".rstrip(), self._last_line())
+        elif directive.value not in _IGNORED:
+            message = f"there is no preprocessor line `#{directive.value}`"
+            hint = "the lines are #include, #define, #undef, #if, #ifdef, #ifndef, #elif, #else, #endif, #error and #pragma"
+            self._report("E0111", message, self._last_line(), hint)
+        return True
+
+    def on_error(self, file: str, line: int, msg: str) -> None:
+        source = self.sources.get(file) or self.sources[self.key]
+        if msg.startswith("Could not evaluate"):
+            msg = "the condition of this line cannot be evaluated"
+        self._report("E0111", (msg[:1].lower() + msg[1:]).strip(), _line(source, line))
+
+    def _report(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
+        self.problems.append(Problem(code, message, span, hint=hint))
+
+    def _last_line(self) -> Span:
+        """The line of the last directive."""
+        token = self.lastdirective
+        if token is None:
+            return _line(self.sources[self.key], 1)
+        return _line(self.sources.get(token.source) or self.sources[self.key], token.lineno)
+
+
+def _line(source: Source, number: int) -> Span:
+    """The text of a line, without the blanks around it."""
+    start = source.line_starts[min(max(number, 1), len(source.line_starts)) - 1]
+    text = source.text[start:].split("\n", 1)[0]
+    start += len(text) - len(text.lstrip())
+    return Span(source, start, start + len(text.strip()))

@@ -1,0 +1,168 @@
+"""Trees to source text that parses back to an equal tree.
+
+This holds for trees as `read` builds them: negation at atoms only, no disjunction of one alternative, none directly in
+another. Of checked trees the text is the same program; number literals then lose the kind that they were given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tidelog.language.syntax import (
+    Aggregate,
+    Anonymous,
+    Atom,
+    Attribute,
+    Cast,
+    Comparison,
+    Constant,
+    Declaration,
+    Directive,
+    Disjunction,
+    Functor,
+    Literal,
+    Negation,
+    Node,
+    Program,
+    Record,
+    Rule,
+    Term,
+    Truth,
+    TypeDeclaration,
+    Variable,
+)
+
+_LEVELS = (
+    ("lor",), ("lxor",), ("land",), ("bor",), ("bxor",), ("band",), ("bshl", "bshr", "bshru"), ("+", "-"), ("*", "/", "%"),
+)  # fmt: skip
+_LEVEL = {name: level for level, names in enumerate(_LEVELS) for name in names}
+_UNARY, _POWER, _PRIMARY = len(_LEVELS), len(_LEVELS) + 1, len(_LEVELS) + 2
+_PREFIX = {"neg": "-", "bnot": "bnot ", "lnot": "lnot "}
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0"}
+
+
+def source_text(node: Node) -> str:
+    """The source text of any node."""
+    match node:
+        case Program():
+            return "\n".join(map(source_text, (*node.types, *node.declarations, *node.directives, *node.rules)))
+        case Rule():
+            return _rule(node)
+        case Declaration():
+            return " ".join([f".decl {node.name}({_list(node.attributes)})", *node.qualifiers])
+        case TypeDeclaration():
+            return _type(node)
+        case Attribute():
+            return f"{node.name}: {node.type}"
+        case Directive():
+            options = ", ".join(f"{key}={_option(value)}" for key, value in node.options.items())
+            return f".{node.name} {node.relation}" + (f"({options})" if options else "")
+        case Atom() | Negation() | Comparison() | Truth() | Disjunction():
+            return _literal(node)
+        case _:
+            return _term(node)[0]  # type: ignore[arg-type]
+
+
+def _list(nodes: Iterable[Node]) -> str:
+    return ", ".join(map(source_text, nodes))
+
+
+def _rule(rule: Rule) -> str:
+    name = f"{rule.name}: " if rule.name is not None else ""
+    body = f" :- {_list(rule.body)}" if rule.body else ""
+    return f"{name}{_list(rule.heads)}{body}."
+
+
+def _type(type_: TypeDeclaration) -> str:
+    match type_.form:
+        case "sub":
+            return f".type {type_.name} <: {type_.members[0]}"
+        case "record":
+            return f".type {type_.name} = [{_list(type_.fields)}]"
+        case _:
+            return f".type {type_.name} = {' | '.join(type_.members)}"
+
+
+def _option(value: str | int | bool) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return quoted(value) if isinstance(value, str) else str(value)
+
+
+def _literal(literal: Literal) -> str:
+    match literal:
+        case Atom(relation, args, location):
+            shown = [f"@{source_text(arg)}" if i == location else source_text(arg) for i, arg in enumerate(args)]
+            return f"{relation}({', '.join(shown)})"
+        case Negation():
+            return f"!{_literal(literal.atom)}"
+        case Comparison(op, left, right):
+            if op.lstrip("!") in ("match", "contains"):
+                return f"{op}({source_text(left)}, {source_text(right)})"
+            return f"{source_text(left)} {op} {source_text(right)}"
+        case Truth():
+            return "true" if literal.value else "false"
+        case Disjunction():
+            return f"({'; '.join(map(_list, literal.alternatives))})"
+
+
+def _term(term: Term) -> tuple[str, int]:
+    """The text and how strongly its outermost operator binds."""
+    match term:
+        case Variable():
+            return term.name, _PRIMARY
+        case Anonymous():
+            return "_", _PRIMARY
+        case Constant():
+            return _constant(term)
+        case Functor():
+            return _functor(term)
+        case Record(fields=None):
+            return "nil", _PRIMARY
+        case Record(fields=parts):
+            return f"[{_list(parts or ())}]", _PRIMARY
+        case Cast():
+            return f"as({source_text(term.term)}, {term.type})", _PRIMARY
+        case Aggregate():
+            target = "" if term.target is None else f"{source_text(term.target)} "
+            return f"{term.op} {target}: {{ {_list(term.body)} }}", _PRIMARY
+
+
+def _constant(constant: Constant) -> tuple[str, int]:
+    value = constant.value
+    if isinstance(value, str):
+        return quoted(value), _PRIMARY
+    text = f"{value}u" if constant.kind == "unsigned" else repr(value)
+    return text, _UNARY if text.startswith("-") else _PRIMARY
+
+
+def _functor(functor: Functor) -> tuple[str, int]:
+    name, args = functor.name, functor.args
+    if name in _PREFIX:
+        inner = args[0]
+        bare = name == "neg" and isinstance(inner, Constant) and not source_text(inner).startswith("-")
+        return _PREFIX[name] + (f"({source_text(inner)})" if bare else _bound(inner, _UNARY)), _UNARY
+    if name == "^":
+        return f"{_bound(args[0], _PRIMARY)} ^ {_bound(args[1], _UNARY)}", _POWER
+    if name in _LEVEL:
+        level = _LEVEL[name]
+        return f"{_bound(args[0], level)} {name} {_bound(args[1], level + 1)}", level
+    return f"{name}({_list(args)})", _PRIMARY
+
+
+def _bound(term: Term, level: int) -> str:
+    """The text of an operand, in parentheses if it binds less strongly than `level`."""
+    text, own = _term(term)
+    return text if own >= level else f"({text})"
+
+
+def quoted(text: str) -> str:
+    """A string literal."""
+    return '"' + "".join(_ESCAPES.get(c, c if c.isprintable() else _escaped(c)) for c in text) + '"'
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    if code < 256:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else character
