@@ -43,7 +43,19 @@ def test_negation_through_recursion_is_an_error(folder: Path, tidelog: Run) -> N
 
 def test_json(closure: Path, tidelog: Run) -> None:
     document = json.loads(tidelog("check", "closure.dl", "--json").out)
-    assert document == {"ok": True, "program": "closure.dl", "relations": 2, "rules": 2, "facts": 0}
+    assert document == {
+        "ok": True, "program": "closure.dl", "relations": 2, "rules": 2, "facts": 0, "warnings": [],
+    }  # fmt: skip
+
+
+def test_warnings_are_no_errors(folder: Path, tidelog: Run) -> None:
+    (folder / "p.dl").write_text(".decl a(x: number, y: number)\n.input a\n.decl b(x: number)\nb(x) :- a(x, y).\n")
+    outcome = tidelog("check", "p.dl")
+    assert outcome.code == 0
+    assert outcome.err.startswith("p.dl:4:14: warning[E0292]")
+    assert outcome.out == "p.dl: 1 warning (2 relations, 1 rule, 0 facts)\n"
+    document = json.loads(tidelog("check", "p.dl", "--json").out)
+    assert [(each["code"], each["severity"]) for each in document["warnings"]] == [("E0292", "warning")]
 
 
 def test_errors_as_json(folder: Path, tidelog: Run) -> None:

@@ -30,7 +30,14 @@ def test_help_names_every_command(tidelog: Run) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [(), ("fly",), ("run",), ("check", "a.dl", "b.dl"), ("run", "a.dl", "--timeout", "-1"), ("run", "a.dl", "--max-rows", "x")],
+    [
+        (),
+        ("fly",),
+        ("run",),
+        ("check", "a.dl", "b.dl"),
+        ("run", "a.dl", "--timeout", "-1"),
+        ("run", "a.dl", "--max-rows", "x"),
+    ],
 )
 def test_wrong_usage(tidelog: Run, arguments: tuple[str, ...]) -> None:
     outcome = tidelog(*arguments)

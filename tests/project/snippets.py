@@ -20,7 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,}|:{3,}) *(?P<language>\S*)[^\n]*\n(?P<text>.*?)^(?P=indent)(?P=ticks) *$", re.M | re.S)
+FENCE = re.compile(
+    r"^(?P<indent> *)(?P<ticks>`{3,}|:{3,}) *(?P<language>\S*)[^\n]*\n(?P<text>.*?)^(?P=indent)(?P=ticks) *$",
+    flags=re.M | re.S,
+)
 SET_UP = ("make", "pip", "git")
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -61,10 +63,8 @@ def test_links_of_the_readme_lead_somewhere() -> None:
 
 
 def test_dependencies_are_explained() -> None:
-    import tomllib
-
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    wanted = [*project["dependencies"], *sum(project["optional-dependencies"].values(), [])]
+    wanted = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
     page = (ROOT / "docs/dependencies.md").read_text(encoding="utf-8")
     names = {re.match(r"[\w-]+", requirement)[0] for requirement in wanted}
     assert sorted(name for name in names if not re.search(rf"\b{name}\b", page)) == []

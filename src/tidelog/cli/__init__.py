@@ -3,7 +3,7 @@
     entry       the parser, and what becomes of errors: exit codes, messages, JSON
     run         tidelog run PROG.dl -F FACTS -D OUT
     check       tidelog check PROG.dl
-    graph       tidelog graph PROG.dl -o FILE.svg   (drawn by `picture`)
+    graph       tidelog graph PROG.dl -o FILE
     demo        tidelog demo
     report      tables for --stats, JSON for --json
 

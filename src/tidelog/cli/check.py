@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,17 +23,23 @@ def add(commands: Commands) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Read and check the program, and say how much there is in it."""
-    from tidelog.cli.report import print_json
+    from tidelog.cli.report import print_json, problem_as_json
     from tidelog.language import check, read
+    from tidelog.language.lints import warnings
     from tidelog.rules import compile_program
 
     checked = check(read(arguments.program))
     compile_program(checked)  # negation or aggregation through recursion shows here
+    found = warnings(checked)
     if arguments.json:
-        print_json({"ok": True, "program": str(arguments.program), **_contents(checked)})
+        document = {"ok": True, "program": arguments.program, **_contents(checked)}
+        print_json({**document, "warnings": list(map(problem_as_json, found))})
     else:
-        counted = ", ".join(f"{_count(number, word)}" for word, number in _contents(checked).items())
-        print(f"{arguments.program}: no errors ({counted})")
+        for warning in found:
+            print(warning, file=sys.stderr)
+        counted = ", ".join(_count(number, word) for word, number in _contents(checked).items())
+        verdict = _count(len(found), "warnings") if found else "no errors"
+        print(f"{arguments.program}: {verdict} ({counted})")
     return 0
 
 

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 def add(commands: Commands) -> None:
     """Add the command `demo` to the parser."""
     command = commands.add_parser("demo", help="the whole story on real input", description=__doc__, allow_abbrev=False)
-    command.add_argument("-D", "--output-dir", metavar="OUT", type=Path, default=Path("out/demo"), help="default: %(default)s")
+    command.add_argument(
+        "-D", "--output-dir", metavar="OUT", type=Path, default=Path("out/demo"), help="default: %(default)s"
+    )
     command.set_defaults(execute=execute)
 
 

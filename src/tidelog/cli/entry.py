@@ -1,7 +1,7 @@
 """The parser of the command line, and what becomes of errors.
 
 Exit codes: 0 done, 1 the program or the data is wrong, 2 wrong usage, 3 out of a limit, 130 interrupted. Errors go to
-standard error, or with `--json` to standard output as JSON. Nobody sees a traceback, unless TIDELOG_DEBUG=1 asks for it.
+standard error, or with `--json` to standard output as JSON. Nobody sees a traceback unless TIDELOG_DEBUG=1 asks for it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="tidelog",
         description="Datalog whose views follow facts and rules.",
-        epilog="Exit codes: 0 done, 1 the program or the data is wrong, 2 wrong usage, 3 out of a limit, 130 interrupted.",
+        epilog="Exit codes: 0 done, 1 program or data wrong, 2 wrong usage, 3 out of a limit, 130 interrupted.",
         allow_abbrev=False,
     )
     top.add_argument("--version", action=_Version)

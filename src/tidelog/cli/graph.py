@@ -1,9 +1,8 @@
-"""`tidelog graph PROG.dl -o FILE.svg`: the rule graph of a program and its hyper-nodes as a picture."""
+"""`tidelog graph PROG.dl [-o FILE]`: the rule graph of a program and its hyper-nodes, as a picture or as text."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,22 +15,26 @@ def add(commands: Commands) -> None:
     command = commands.add_parser("graph", help="draw the rule graph", description=__doc__, allow_abbrev=False)
     command.add_argument("program", metavar="PROG.dl", type=Path)
     command.add_argument(
-        "-o", "--output", metavar="FILE.svg", type=Path, required=True, help="where to write the picture; - prints it"
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=Path,
+        help="the picture: .svg or .html, or with matplotlib .png or .pdf; without it the graph is printed as text",
     )
     command.set_defaults(execute=execute)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Draw the program's rule graph into the file."""
-    from tidelog.cli.files import replace_text
-    from tidelog.cli.picture import draw
+    """Draw or print the program's rule graph."""
     from tidelog.language import check, read
     from tidelog.rules import compile_program
+    from tidelog.rules.describe import describe
+    from tidelog.rules.picture import draw
 
-    picture = draw(compile_program(check(read(arguments.program))))
-    if arguments.output == Path("-"):
-        sys.stdout.write(picture)
+    core = compile_program(check(read(arguments.program)))
+    if arguments.output is None:
+        print(describe(core))
     else:
-        replace_text(arguments.output, picture)
+        draw(core, arguments.output)
         print(f"{arguments.output}: written")
     return 0

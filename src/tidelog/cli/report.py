@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from tidelog.errors import Problem, TidelogError, locate
+
+if TYPE_CHECKING:
+    from tidelog.language.syntax import Span
+    from tidelog.maintain.report import Report
 
 
 def print_json(document: Mapping[str, Any]) -> None:
@@ -32,7 +36,7 @@ def problem_as_json(problem: Problem) -> dict[str, Any]:
     return document
 
 
-def _position(span: Any) -> dict[str, Any]:
+def _position(span: Span) -> dict[str, Any]:
     line, column = locate(span)
     return {"file": span.source.name, "line": line, "column": column, "length": span.end - span.start}
 
@@ -50,6 +54,50 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
         return "  ".join(aligned).rstrip()
 
     return "\n".join([line(header), line(["-" * width for width in widths]), *map(line, cells)])
+
+
+def stats(report: Report, sizes: Mapping[str, Any]) -> str:
+    """What `--stats` prints: hyper-nodes in the order of evaluation, then `sizes` as `db.stats()` gives them."""
+    nodes = table(
+        ("rules", "strategy", "reason", "seconds", "impact"),
+        [(node.rules, node.strategy, node.reason, node.seconds, node.impact) for node in report.nodes],
+    )
+    total = (
+        f"{report.seconds:.3f} s, {report.bootstraps} evaluated from scratch, {report.updates} updated, "
+        f"{report.impact:,} tuples changed"
+    )
+    return "\n".join([nodes, "", total, "", table(("what", "value"), list(_flat(sizes)))])
+
+
+def report_as_json(report: Report, sizes: Mapping[str, Any]) -> dict[str, Any]:
+    """The same as a document."""
+    nodes = [
+        {
+            "rules": list(node.rules),
+            "relations": list(node.relations),
+            "strategy": node.strategy,
+            "reason": node.reason,
+            "seconds": node.seconds,
+            "impact": node.impact,
+        }
+        for node in report.nodes
+    ]
+    summary = {
+        "seconds": report.seconds,
+        "bootstraps": report.bootstraps,
+        "updates": report.updates,
+        "impact": report.impact,
+    }
+    return {"report": {**summary, "nodes": nodes}, "sizes": sizes}
+
+
+def _flat(document: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
+    """The entries of nested mappings, `a.b` for the entry b of a."""
+    for key, value in document.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
 
 
 def _cell(value: object) -> str:

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tidelog.database import Change, Database
-    from tidelog.language.syntax import Directive
+    from tidelog.database import Database
+    from tidelog.language.syntax import Directive, Value
+    from tidelog.relation import Relation
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -28,7 +29,7 @@ def add(commands: Commands) -> None:
         "-F", "--fact-dir", metavar="FACTS", type=Path, default=Path(), help="where .input finds its files (default: .)"
     )
     command.add_argument(
-        "-D", "--output-dir", metavar="OUT", default=".", help="where .output writes its files (default: .); - prints them"
+        "-D", "--output-dir", metavar="OUT", default=".", help="where .output writes (default: .); - prints instead"
     )
     command.add_argument("--timeout", metavar="S", type=_positive(float), help="give up after so many seconds")
     command.add_argument("--max-rows", metavar="N", type=_positive(int), help="give up when more tuples are derived")
@@ -51,35 +52,39 @@ def _positive(kind: type[float] | type[int]) -> Any:
 def execute(arguments: argparse.Namespace) -> int:
     """Load, read, commit, write."""
     import tidelog
+    from tidelog.cli.report import print_json, report_as_json, stats
 
     started = time.perf_counter()
-    _check_folders(arguments)
+    folder = None if arguments.output_dir == "-" else Path(arguments.output_dir)
+    _check_folders(arguments.fact_dir, folder)
     db = tidelog.connect()
     db.options(timeout=arguments.timeout, max_rows=arguments.max_rows)
     db.load(arguments.program)
     read_inputs(db, arguments.fact_dir)
-    change = db.commit()
+    report = db.commit().report
     if arguments.json:
-        _answer_as_json(db, change, arguments, started)
-    else:
-        _answer(db, arguments)
+        document = {"ok": True, "program": arguments.program, **_answer_as_json(db, folder)}
         if arguments.stats:
-            print(stats(db, change), file=sys.stderr)
+            document["stats"] = report_as_json(report, db.stats())
+        print_json({**document, "seconds": round(time.perf_counter() - started, 3)})
+    else:
+        _answer(db, folder)
+        if arguments.stats:
+            sys.stdout.flush()
+            print(stats(report, db.stats()), file=sys.stderr)
     return 0
 
 
-def _check_folders(arguments: argparse.Namespace) -> None:
-    """UsageError when the folders are not there; before any work is done."""
+def _check_folders(facts: Path, outputs: Path | None) -> None:
+    """UsageError when the folders are none; before any work is done."""
     from tidelog.errors import Problem, UsageError
 
-    if not arguments.fact_dir.is_dir():
-        raise UsageError(
-            Problem("E0651", f"-F names no folder: {arguments.fact_dir}", hint="give the folder with the fact files")
-        )
-    if arguments.output_dir != "-" and Path(arguments.output_dir).exists() and not Path(arguments.output_dir).is_dir():
-        raise UsageError(
-            Problem("E0652", f"-D names no folder: {arguments.output_dir}", hint="give a folder, or - to print the outputs")
-        )
+    if not facts.is_dir():
+        message = f"-F names no folder: {facts}"
+        raise UsageError(Problem("E0651", message, hint="give the folder with the fact files"))
+    if outputs is not None and outputs.exists() and not outputs.is_dir():
+        message = f"-D names no folder: {outputs}"
+        raise UsageError(Problem("E0652", message, hint="give a folder, or - to print the outputs"))
 
 
 def read_inputs(db: Database, folder: Path) -> None:
@@ -88,7 +93,8 @@ def read_inputs(db: Database, folder: Path) -> None:
 
     for directive in _directives(db, "input"):
         relation = db.program.relations[directive.relation]
-        db.insert(directive.relation, read_facts(directive.options, folder, relation, db.dictionary))
+        words = read_facts(directive.options, folder, relation, db.dictionary, directive.span)
+        db.insert_words(directive.relation, words)
 
 
 def _directives(db: Database, name: str) -> list[Directive]:
@@ -96,12 +102,47 @@ def _directives(db: Database, name: str) -> list[Directive]:
     return [directive for directive in db.program.directives if directive.name == name]
 
 
-def _answer(db: Database, arguments: argparse.Namespace) -> None:
+def _write(db: Database, directive: Directive, folder: Path | None) -> Path | None:
+    """Write a view into `folder`, which is made when it is missing, or print it when there is none; the file's path."""
+    from tidelog.io import write_view
+
+    sys.stdout.flush()  # what follows goes to the bytes below
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    view = db[directive.relation]
+    relation = db.program.relations[directive.relation]
+    return write_view(directive.options, folder, relation, view.words(), db.dictionary, directive.span)
+
+
+def _answer(db: Database, folder: Path | None) -> None:
     """Write or print the outputs, then print the sizes asked for."""
+    from tidelog.io import size_line
+
     for directive in _directives(db, "output"):
-        if arguments.output_dir == "-":
-            _print_view(db, directive)
-        else:
-            _write_view(db, directive, Path(arguments.output_dir))
+        _write(db, directive, folder)
     for directive in _directives(db, "printsize"):
-        print(f"{directive.relation}\t{len(db[directive.relation])}")
+        print(size_line(db.program.relations[directive.relation], len(db[directive.relation])))
+
+
+def _answer_as_json(db: Database, folder: Path | None) -> dict[str, Any]:
+    """Write the outputs; the part of the document that is about them. What would be printed is in the document."""
+    outputs: dict[str, Any] = {}
+    for directive in _directives(db, "output"):
+        view = db[directive.relation]
+        output = {"rows": len(view), "columns": [column.name for column in view.columns], "file": None}
+        if folder is None or directive.options.get("IO") == "stdout":
+            output["tuples"] = _sorted_rows(view)
+        else:
+            output["file"] = str(_write(db, directive, folder))
+        outputs[directive.relation] = output
+    sizes = {directive.relation: len(db[directive.relation]) for directive in _directives(db, "printsize")}
+    return {"outputs": outputs, "sizes": sizes}
+
+
+def _sorted_rows(view: Relation) -> list[tuple[Value, ...]]:
+    """The tuples of a view in the order in which files have them."""
+    from tidelog.io.sorting import sorted_words
+    from tidelog.relation import Relation, Rows
+
+    rows = Rows(view.columns, view.dictionary, sorted_words(view.words(), view.columns, view.dictionary))
+    return list(Relation(view.name, rows))

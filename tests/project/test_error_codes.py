@@ -1,0 +1,54 @@
+"""The page of error codes: every code is explained under its name, and examples give the code that they stand under."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.project.snippets import blocks
+from tidelog.errors import CODES, ProgramError
+from tidelog.language import check, read
+from tidelog.language.lints import warnings
+from tidelog.rules import compile_program
+
+PAGE = (Path(__file__).parents[2] / "docs/reference/errors.md").read_text(encoding="utf-8")
+
+
+def sections() -> Iterator[tuple[str, str, str]]:
+    """Code, title and text of each section."""
+    for section in re.split(r"^#{1,2} (?=\S)", PAGE, flags=re.M)[1:]:
+        heading, text = section.split("\n", 1)
+        if re.match(r"E\d{4}: ", heading):
+            code, title = heading.split(": ", 1)
+            yield code, title, text
+
+
+EXAMPLES = [
+    pytest.param(code, block.text, id=code)
+    for code, _, text in sections()
+    for block in blocks(text)
+    if block.language == "datalog"
+]
+
+
+def test_every_code_has_a_section_with_its_title() -> None:
+    assert {code: title for code, title, _ in sections()} == CODES
+
+
+@pytest.mark.parametrize(("code", "text"), EXAMPLES)
+def test_the_example_gives_the_code(code: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / "example.dl").write_text(text, encoding="utf-8")
+    assert code in codes(tmp_path / "example.dl")
+
+
+def codes(path: Path) -> list[str]:
+    """The codes of all errors, or else of all warnings, of a program."""
+    try:
+        checked = check(read(path))
+        compile_program(checked)
+    except ProgramError as error:
+        return [problem.code for problem in error.problems]
+    return [problem.code for problem in warnings(checked)]
