@@ -7,6 +7,7 @@ A derivation counts per value of `_`, and an aggregate ranges over them. In a ne
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from tidelog.language.syntax import (
     Aggregate,
@@ -17,17 +18,19 @@ from tidelog.language.syntax import (
     Disjunction,
     Kind,
     Literal,
+    Negation,
     Record,
     Rule,
     Term,
 )
 from tidelog.rules.bench import Bench
-from tidelog.rules.trees import rebuild_term
+from tidelog.rules.trees import rebuild_atom, rebuild_term
 
 
 def anonymous(rule: Rule, bench: Bench) -> tuple[Rule, ...]:
     """The rule with every `_` of positive atoms and of equations named, inside of aggregates as well."""
-    return (replace(rule, body=tuple([_named(literal, bench) for literal in rule.body])),)
+    heads = tuple([rebuild_atom(head, partial(_aggregate, bench=bench)) for head in rule.heads])
+    return (replace(rule, heads=heads, body=tuple([_named(literal, bench) for literal in rule.body])),)
 
 
 def _named(literal: Literal, bench: Bench) -> Literal:
@@ -35,6 +38,8 @@ def _named(literal: Literal, bench: Bench) -> Literal:
         case Atom(relation=relation, args=args):
             typed = zip(args, bench.columns(relation), strict=True)
             return replace(literal, args=tuple([_term(arg, column.kind, bench) for arg, column in typed]))
+        case Negation(atom=atom):
+            return replace(literal, atom=rebuild_atom(atom, partial(_aggregate, bench=bench)))
         case Comparison(left=left, right=right, kind=kind):
             return replace(literal, left=_term(left, kind, bench), right=_term(right, kind, bench))
         case Disjunction(alternatives=alternatives):
@@ -53,7 +58,7 @@ def _term(term: Term, kind: Kind | None, bench: Bench) -> Term:
             return replace(term, fields=tuple([_term(part, k, bench) for part, k in zip(fields, kinds, strict=True)]))
         case Cast(term=inner, kind=cast):
             return replace(term, term=_term(inner, cast, bench))
-    return rebuild_term(term, lambda part: _aggregate(part, bench))
+    return rebuild_term(term, partial(_aggregate, bench=bench))
 
 
 def _aggregate(term: Term, bench: Bench) -> Term | None:

@@ -40,10 +40,14 @@ def _reads(
         for name, negative in body_of(rule):
             if not name.startswith("#"):
                 if name not in known:
-                    yield f"not {name}" if negative and not label else f"{label}{name}"
+                    yield f"{label}{'not ' if negative else ''}{name}"
             elif name not in known and not (isinstance(rule, AggregateRule) and name == rule.outer):
-                inner = f"{rule.op} of " if isinstance(rule, AggregateRule) else label
-                inner = "" if name.startswith("#outer.") else "not " if negative and not inner else inner
+                if isinstance(rule, AggregateRule):
+                    inner = f"{rule.op} of "
+                elif name.startswith("#outer."):
+                    inner = ""
+                else:
+                    inner = f"{label}{'not ' if negative else ''}"
                 yield from _reads(by_head.get(name, ()), by_head, known | {name}, inner)
 
 
