@@ -423,10 +423,13 @@ def _primitive_value(word: int, kind: Kind) -> int | float:
 
 
 def _belongs(value: object, kind: Kind) -> bool:
-    """Whether a Python or numpy number is a value of a primitive kind; a bool is none, an int is also a float."""
+    """Whether a Python or numpy number is a value of a primitive kind; a bool is none, an int is a float
+    if there is one that is equal to it."""
     if isinstance(value, (bool, np.bool_)):
         return False
     if isinstance(value, (int, np.integer)):
+        if kind == "float":
+            return abs(int(value)) < 2**1023 and int(float(value)) == int(value)
         low, high = (0, 2**64) if kind == "unsigned" else (-(2**63), 2**63)
         return low <= int(value) < high
     return kind == "float" and isinstance(value, (float, np.floating))

@@ -1,0 +1,61 @@
+"""Relations of every kind of column, and short ways to go through words and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tidelog.io import encode
+from tidelog.language.syntax import Column, RecordType, RelationType, Value
+from tidelog.relation import Relation, Rows
+from tidelog.storage.dictionary import Dictionary, Words
+
+
+def column(name: str, kind: str) -> Column:
+    return Column(name, kind, kind)
+
+
+def relation(name: str, /, **kinds: str) -> RelationType:
+    return RelationType(name, tuple(column(c, kind) for c, kind in kinds.items()))
+
+
+RECORDS = {
+    "Pair": RecordType("Pair", (column("a", "number"), column("b", "symbol"))),
+    "Nested": RecordType("Nested", (column("left", "Pair"), column("size", "unsigned"))),
+    "List": RecordType("List", (column("head", "symbol"), column("tail", "List"))),
+}
+EDGE = relation("e", x="number", y="number")
+NAMED = relation("s", name="symbol", n="number")
+EVERY = relation(
+    "every", n="number", u="unsigned", f="float", s="symbol", pair="Pair", nested="Nested", chain="List"
+)
+
+
+def dictionary() -> Dictionary:
+    return Dictionary(RECORDS)
+
+
+def decoded(words: Words, kind: RelationType, known: Dictionary) -> list[tuple[Value, ...]]:
+    return list(Relation(kind.name, Rows(kind.columns, known, words)))
+
+
+def through_words(data: Any, kind: RelationType) -> list[tuple[Value, ...]]:
+    """The data as tuples, once encoded and decoded again."""
+    known = dictionary()
+    return decoded(encode(data, kind, known), kind, known)
+
+
+NUMBERS = st.integers(-(2**63), 2**63 - 1)
+UNSIGNED = st.integers(0, 2**64 - 1)
+FLOATS = st.floats(allow_nan=False).map(lambda value: value + 0.0)  # there is one zero
+SYMBOLS = st.text(st.characters(codec="utf-8"), max_size=8)
+PAIRS = st.none() | st.tuples(NUMBERS, SYMBOLS)
+NESTED = st.none() | st.tuples(PAIRS, UNSIGNED)
+CHAINS = st.recursive(st.none(), lambda tail: st.tuples(SYMBOLS, tail), max_leaves=5)
+ROWS = st.lists(st.tuples(NUMBERS, UNSIGNED, FLOATS, SYMBOLS, PAIRS, NESTED, CHAINS), max_size=8)
+
+A_ROW_OF_EACH = [
+    (-(2**63), 2**64 - 1, 1.5, "a, b", (1, "x]y"), ((2, ""), 2**64 - 1), ("a", ("b", None))),
+    (2**63 - 1, 0, float("-inf"), 'ü "q" \\', None, (None, 0), None),
+]
