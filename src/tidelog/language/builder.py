@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, cast
 from lark import Token, Transformer, v_args
 
 from tidelog.errors import Problem
-from tidelog.language import literals
+from tidelog.language import literals, precedence
 from tidelog.language.syntax import (
     Aggregate,
     Anonymous,
@@ -41,23 +41,34 @@ Locate: TypeAlias = Callable[[int, int], Span]
 Body: TypeAlias = tuple[Literal, ...]
 Statement: TypeAlias = Rule | Declaration | TypeDeclaration | Directive
 
-_OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "match": "!match", "contains": "!contains"}
+_OPPOSITE = {
+    "=": "!=",
+    "!=": "=",
+    "<": ">=",
+    ">=": "<",
+    ">": "<=",
+    "<=": ">",
+    "match": "!match",
+    "contains": "!contains",
+}
 _OPPOSITE |= {opposite: op for op, opposite in _OPPOSITE.items()}
 
 
-@v_args(inline=True)
+_inline = v_args(inline=True)
+
+
 class Builder(Transformer[Token, tuple[Statement, ...]]):
     """Call `begin` before each text; `problems` collects what is wrong with literals."""
 
     def __init__(self) -> None:
         super().__init__()
         self._locate: Locate | None = None
-        self._literal: Term | None = None
+        self._bare: dict[int, Constant] = {}  # number literals as written, without parentheses or sign
         self.problems: list[Problem] = []
 
     def begin(self, locate: Locate) -> None:
         self._locate = locate
-        self._literal = None
+        self._bare = {}
         self.problems = []
 
     # --- spans -------------------------------------------------------------------------------------------------------
@@ -72,24 +83,28 @@ class Builder(Transformer[Token, tuple[Statement, ...]]):
         end = self._at(last) if isinstance(last, Token) else last.span
         if begin.source is end.source and end.end >= begin.start:
             return Span(begin.source, begin.start, end.end)
-        return begin  # type: ignore[no-any-return]
+        return begin
 
     # --- terms -------------------------------------------------------------------------------------------------------
 
-    def variable(self, name: Token) -> Term:
+    def variable(self, children: list[Token]) -> Term:
+        name = children[0]
         return Variable(str(name), span=self._at(name))
 
-    def anonymous(self, token: Token) -> Term:
-        return Anonymous(span=self._at(token))
+    def anonymous(self, children: list[Token]) -> Term:
+        return Anonymous(span=self._at(children[0]))
 
-    def number(self, token: Token) -> Term:
+    def number(self, children: list[Token]) -> Term:
+        token = children[0]
         span = self._at(token)
         value, kind, problem = literals.number(str(token), span)
         if problem:
             self.problems.append(problem)
-        self._literal = Constant(value, kind, span=span)
-        return self._literal
+        constant = Constant(value, kind, span=span)
+        self._bare[id(constant)] = constant
+        return constant
 
+    @_inline
     def string(self, token: Token) -> Term:
         return Constant(self._text(token), "symbol", span=self._at(token))
 
@@ -99,52 +114,101 @@ class Builder(Transformer[Token, tuple[Statement, ...]]):
             self.problems.append(problem)
         return value
 
+    @_inline
     def nil(self, token: Token) -> Term:
         return Record(None, span=self._at(token))
 
-    def record(self, *children: Any) -> Term:
-        return Record(_without_punctuation(children), span=self._join(children[0], children[-1]))
+    def record(self, children: list[Any]) -> Term:
+        return Record(tuple(children[1:-1:2]), span=self._join(children[0], children[-1]))
 
+    @_inline
     def parenthesised(self, opening: Token, term: Term, closing: Token) -> Term:
         return replace(term, span=self._join(opening, closing))
 
-    def functor(self, name: Token, *children: Any) -> Term:
-        return Functor(str(name), _without_punctuation(children), span=self._join(name, children[-1]))
+    def functor(self, children: list[Any]) -> Term:
+        return Functor(str(children[0]), _arguments(children), span=self._join(children[0], children[-1]))
 
-    def binary(self, left: Term, operator: Token, right: Term) -> Term:
-        return Functor(str(operator), (left, right), span=self._join(left, right))
+    @_inline
+    def signed(self, sign: Token, operand: Any) -> Any:
+        """Signs wait in front of their operand until `term` knows whether `^` follows, which binds it first."""
+        return [sign, *(operand if isinstance(operand, list) else [operand])]
 
-    def prefix(self, operator: Token, operand: Term) -> Term:
-        return Functor(str(operator), (operand,), span=self._join(operator, operand))
+    def term(self, children: list[Any]) -> Term:
+        first = children[0]
+        if len(children) == 1 and not isinstance(first, list):
+            return first  # type: ignore[no-any-return]
+        parts: list[Any] = []
+        for child in children:
+            if isinstance(child, list):
+                parts += child
+            else:
+                parts.append(child)
+        return self._order(parts)
 
-    def negative(self, minus: Token, operand: Term) -> Term:
+    def _order(self, parts: list[Any]) -> Term:
+        """Operands, operators and signs in a row as one term, by Soufflé's precedences (with two stacks)."""
+        operands: list[Term] = []
+        waiting: list[tuple[int, Token, bool]] = []
+        expects_operand = True
+        for part in parts:
+            if not isinstance(part, Token):
+                operands.append(part)
+                expects_operand = False
+                continue
+            sign = expects_operand
+            level = precedence.SIGN if sign else precedence.LEVELS[str(part)]
+            while waiting and not sign and not precedence.binds_tighter(level, waiting[-1][0]):
+                self._apply(*waiting.pop()[1:], operands)
+            waiting.append((level, part, sign))
+            expects_operand = True
+        while waiting:
+            self._apply(*waiting.pop()[1:], operands)
+        return operands[0]
+
+    def _apply(self, operator: Token, sign: bool, operands: list[Term]) -> None:
+        operand = operands.pop()
+        if not sign:
+            left = operands.pop()
+            operands.append(Functor(str(operator), (left, operand), span=self._join(left, operand)))
+        elif operator.type == "PREFIX":
+            operands.append(Functor(str(operator), (operand,), span=self._join(operator, operand)))
+        else:
+            operands.append(self._negative(operator, operand))
+
+    def _negative(self, minus: Token, operand: Term) -> Term:
+        """The negative of a term; of a bare number literal, the negative literal."""
         span = self._join(minus, operand)
-        if operand is self._literal and isinstance(operand, Constant) and operand.kind != "unsigned":
-            self._literal = None  # so that `--1` stays the negative of -1
+        if id(operand) in self._bare and isinstance(operand, Constant) and operand.kind != "unsigned":
             return Constant(-cast(float, operand.value), operand.kind, span=span)
         return Functor("neg", (operand,), span=span)
 
+    @_inline
     def cast(self, word: Token, _open: Token, term: Term, _comma: Token, type_: Token, closing: Token) -> Term:
         return Cast(term, str(type_), span=self._join(word, closing))
 
+    @_inline
     def count(self, word: Token, _colon: Token, body: tuple[Body, Any]) -> Term:
         return Aggregate("count", None, body[0], span=self._join(word, body[1]))
 
+    @_inline
     def aggregate(self, word: Token, target: Term, _colon: Token, body: tuple[Body, Any]) -> Term:
         op = "mean" if word == "avg" else str(word)
         return Aggregate(op, target, body[0], span=self._join(word, body[1]))
 
+    @_inline
     def aggregate_body(self, *children: Any) -> tuple[Body, Any]:
         """The body and its last token or node."""
         return (children[1] if len(children) == 3 else (children[0],)), children[-1]
 
     # --- bodies ------------------------------------------------------------------------------------------------------
 
+    @_inline
     def located(self, _at: Token, term: Term) -> tuple[str, Term]:
         return "@", term
 
-    def atom(self, name: Token, *children: Any) -> Atom:
-        arguments = _without_punctuation(children)
+    def atom(self, children: list[Any]) -> Atom:
+        name = children[0]
+        arguments = _arguments(children)
         span = self._join(name, children[-1])
         marked = [i for i, argument in enumerate(arguments) if isinstance(argument, tuple)]
         if len(marked) > 1:
@@ -155,45 +219,55 @@ class Builder(Transformer[Token, tuple[Statement, ...]]):
             arguments = tuple(a[1] if isinstance(a, tuple) else a for a in arguments)
         return Atom(str(name), arguments, marked[0] if marked else None, span=span)
 
+    @_inline
     def truth(self, token: Token) -> Literal:
         return Truth(token == "true", span=self._at(token))
 
+    @_inline
     def comparison(self, left: Term, operator: Token, right: Term) -> Literal:
         return Comparison(str(operator), left, right, span=self._join(left, right))
 
+    @_inline
     def constraint(self, name: Token, _open: Token, left: Term, _comma: Token, right: Term, closing: Token) -> Literal:
         return Comparison(str(name), left, right, span=self._join(name, closing))
 
+    @_inline
     def group(self, opening: Token, body: Body, closing: Token) -> Literal:
         return body[0] if len(body) == 1 else Disjunction((body,), span=self._join(opening, closing))
 
+    @_inline
     def negation(self, mark: Token, literal: Literal) -> Literal:
         negated = _negate(literal)
         return replace(negated, span=self._join(mark, literal))
 
-    def conjunction(self, *children: Any) -> Body:
+    def conjunction(self, children: list[Any]) -> Body:
         return tuple(part for child in _without_commas(children) for part in _melt(child))
 
-    def body(self, *children: Any) -> Body:
+    def body(self, children: list[Any]) -> Body:
         if len(children) == 1:
             return cast(Body, children[0])
-        alternatives = tuple(flat for child in children if not isinstance(child, Token) for flat in _alternatives(child))
+        alternatives = tuple(
+            flat for child in children if not isinstance(child, Token) for flat in _alternatives(child)
+        )
         return (Disjunction(alternatives, span=self._join(alternatives[0][0], alternatives[-1][-1])),)
 
     # --- clauses -----------------------------------------------------------------------------------------------------
 
+    @_inline
     def rule_name(self, name: Token, _colon: Token) -> Token:
         return name
 
-    def heads(self, *children: Any) -> tuple[Atom, ...]:
+    def heads(self, children: list[Any]) -> tuple[Atom, ...]:
         return _without_commas(children)
 
+    @_inline
     def facts(self, *children: Any) -> tuple[Statement, ...]:
         heads = children[-2]
         if len(children) == 3:
             return (Rule(str(children[0]), heads, span=self._join(children[0], children[-1])),)
         return tuple(Rule(None, (head,), span=head.span) for head in heads)
 
+    @_inline
     def rule(self, *children: Any) -> tuple[Statement, ...]:
         named = isinstance(children[0], Token)
         heads, body = children[-4], children[-2]
@@ -202,15 +276,17 @@ class Builder(Transformer[Token, tuple[Statement, ...]]):
 
     # --- declarations and directives ---------------------------------------------------------------------------------
 
-    def names(self, *children: Token) -> tuple[Token, ...]:
+    def names(self, children: list[Token]) -> tuple[Token, ...]:
         return _without_commas(children)
 
-    def attributes(self, *children: Any) -> tuple[Attribute, ...]:
+    def attributes(self, children: list[Any]) -> tuple[Attribute, ...]:
         return _without_commas(children)
 
+    @_inline
     def attribute(self, name: Token, _colon: Token, type_: Token) -> Attribute:
         return Attribute(str(name), str(type_), span=self._join(name, type_))
 
+    @_inline
     def declaration(
         self, _word: Token, names: tuple[Token, ...], _open: Token, attributes: Any, _close: Token, *qualifiers: Token
     ) -> tuple[Statement, ...]:
@@ -221,30 +297,37 @@ class Builder(Transformer[Token, tuple[Statement, ...]]):
         words = tuple(map(str, qualifiers))
         return tuple(Declaration(str(name), attributes, words, span=self._at(name)) for name in names)
 
+    @_inline
     def plain_type(self, _word: Token, name: Token) -> tuple[Statement, ...]:
         return (TypeDeclaration(str(name), "sub", ("symbol",), span=self._at(name)),)
 
+    @_inline
     def sub_type(self, _word: Token, name: Token, _sub: Token, base: Token) -> tuple[Statement, ...]:
         return (TypeDeclaration(str(name), "sub", (str(base),), span=self._at(name)),)
 
+    @_inline
     def union_type(self, _word: Token, name: Token, _equal: Token, *members: Token) -> tuple[Statement, ...]:
         parts = tuple(str(member) for member in members if member.type == "NAME")
         return (TypeDeclaration(str(name), "alias" if len(parts) == 1 else "union", parts, span=self._at(name)),)
 
+    @_inline
     def record_type(self, _word: Token, name: Token, _equal: Token, *rest: Any) -> tuple[Statement, ...]:
         return (TypeDeclaration(str(name), "record", fields=rest[1], span=self._at(name)),)
 
+    @_inline
     def old_type(self, word: Token, name: Token) -> tuple[Statement, ...]:
         base = "number" if word == ".number_type" else "symbol"
         return (TypeDeclaration(str(name), "sub", (base,), span=self._at(name)),)
 
+    @_inline
     def directive(self, word: Token, names: tuple[Token, ...], *rest: Any) -> tuple[Statement, ...]:
         options = rest[1] if rest else {}
         return tuple(Directive(word[1:], str(name), options, span=self._at(name)) for name in names)
 
-    def options(self, *children: Any) -> dict[str, str | int | bool]:
+    def options(self, children: list[Any]) -> dict[str, str | int | bool]:
         return dict(_without_commas(children))
 
+    @_inline
     def option(self, key: Token, _equal: Token, value: Token) -> tuple[str, str | int | bool]:
         if value.type == "STRING":
             return str(key), self._text(value)
@@ -255,27 +338,28 @@ class Builder(Transformer[Token, tuple[Statement, ...]]):
             return str(key), int(number)
         return str(key), str(value) if value.type == "NAME" else value.type == "TRUE"
 
-    def plan(self, *_: Any) -> tuple[Statement, ...]:
+    def plan(self, _: list[Any]) -> tuple[Statement, ...]:
         return ()
 
-    def order(self, *_: Any) -> None:
+    def order(self, _: list[Any]) -> None:
         return None
 
-    def pragma(self, *_: Any) -> tuple[Statement, ...]:
+    def pragma(self, _: list[Any]) -> tuple[Statement, ...]:
         return ()
 
+    @_inline
     def start(self, statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
         return statements
 
 
-def _without_commas(children: tuple[Any, ...]) -> tuple[Any, ...]:
+def _without_commas(children: list[Any]) -> tuple[Any, ...]:
     """What stands between the commas, which are every second child."""
-    return children[::2]
+    return tuple(children[::2])
 
 
-def _without_punctuation(children: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What stands between two brackets, without the commas."""
-    return children[1:-1:2]
+def _arguments(children: list[Any]) -> tuple[Any, ...]:
+    """The arguments of `name(a, b)`, without name, brackets and commas."""
+    return tuple(children[2:-1:2])
 
 
 def _melt(literal: Literal) -> Body:

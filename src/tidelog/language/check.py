@@ -1,9 +1,8 @@
 """`check`: from parsed programs to one checked program, or to everything that is wrong with them.
 
-In this order: declarations (declarations), names and numbers of arguments (names), kinds of variables and terms (kinds),
-flow between types of one kind (subtypes), grounding (grounding). A rule that fails one step is not looked at by the next
-ones, so that one mistake gives one message. Negation and aggregation through recursion are the rule graph's
-(`tidelog.rules`).
+In this order: declarations, directives, and for each rule names and numbers of arguments (names), kinds of variables and
+terms (kinds), grounding, and if all that is well flow between types of one kind (subtypes) and regular expressions
+(patterns). Negation and aggregation through recursion are the rule graph's (`tidelog.rules`).
 """
 
 from __future__ import annotations
@@ -65,9 +64,10 @@ def _double_names(rules: list[Rule]) -> list[Problem]:
             continue
         other = first.setdefault(rule.name, rule)
         if other is not rule:
-            notes = ((name_span(other), "first used here"),)
+            place = name_span(other)
+            notes = ((place, "first used here"),) if place else ()
             message = f"two rules have the name `{rule.name}`"
-            problems.append(Problem("E0221", message, name_span(rule), tuple(n for n in notes if n[0]), "rename one of the two"))  # type: ignore[misc]
+            problems.append(Problem("E0221", message, name_span(rule), notes, "rename one of the two"))
     return problems
 
 

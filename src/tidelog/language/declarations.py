@@ -76,7 +76,9 @@ def resolve(programs: Iterable[Program]) -> tuple[Scheme, list[Problem]]:
     for program in programs:
         for type_ in program.types:
             if type_.name in PRIMITIVES:
-                problems.append(Problem("E0204", f"the type `{type_.name}` is built in", type_.span, hint="choose another name"))
+                problems.append(
+                    Problem("E0204", f"the type `{type_.name}` is built in", type_.span, hint="choose another name")
+                )
             elif type_.name in types:
                 problems.append(_twice("E0204", "type", type_, types[type_.name]))
             else:
@@ -110,7 +112,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     return f"did you mean `{close[0]}`?" if close else None
 
 
-def _twice(code: str, sort: str, second: TypeDeclaration | Declaration, first: TypeDeclaration | Declaration) -> Problem:
+def _twice(
+    code: str, sort: str, second: TypeDeclaration | Declaration, first: TypeDeclaration | Declaration
+) -> Problem:
     notes = ((first.span, "first declared here"),) if first.span else ()
     message = f"the {sort} `{second.name}` is declared twice"
     return Problem(code, message, second.span, notes, hint="remove or rename one of the two")
@@ -187,7 +191,9 @@ class _Kinds:
             return BROKEN
         if len(found) > 1:
             (kind, member), (other_kind, other), *_ = found.items()
-            message = f"the union `{type_.name}` mixes {article(kind)} (`{member}`) with {article(other_kind)} (`{other}`)"
+            message = (
+                f"the union `{type_.name}` mixes {article(kind)} (`{member}`) with {article(other_kind)} (`{other}`)"
+            )
             notes = tuple(
                 (self.types[m].span, f"`{m}` is declared here")
                 for m in (member, other)
@@ -201,7 +207,11 @@ class _Kinds:
     def _cycle(self, names: list[str]) -> None:
         first, *others = (self.types[name] for name in names)
         shown = " → ".join(f"`{name}`" for name in (*names[:8], *(["…"] if len(names) > 8 else []), names[0]))
-        message = f"the type `{first.name}` is defined by itself: {shown}" if others else f"the type `{first.name}` is defined by itself"
+        message = (
+            f"the type `{first.name}` is defined by itself: {shown}"
+            if others
+            else f"the type `{first.name}` is defined by itself"
+        )
         notes = tuple((t.span, f"through `{t.name}`") for t in others[:8] if t.span)
         hint = "let one of them come down to number, unsigned, float, symbol or a record"
         self.problems.append(Problem("E0205", message, first.span, notes, hint=hint))

@@ -27,7 +27,19 @@ _OPTIONS: dict[str, type] = {
     "params": str,
     "types": str,
 }
-_FORMATS = ("file", "stdin", "stdout", "stdoutprintsize", "sqlite", "json", "jsonfile", "parquet", "arrow", "delta", "ntriples")
+_FORMATS = (
+    "file",
+    "stdin",
+    "stdout",
+    "stdoutprintsize",
+    "sqlite",
+    "json",
+    "jsonfile",
+    "parquet",
+    "arrow",
+    "delta",
+    "ntriples",
+)
 _SORTS = {str: "a text", bool: "true or false", int: "a number"}
 
 

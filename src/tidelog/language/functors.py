@@ -16,7 +16,7 @@ SAME = "*"
 
 @dataclass(frozen=True)
 class Signature:
-    """`parameters` are kinds or SAME; the last may be repeated up to `most` operands, those beyond `least` may be missing.
+    """`parameters` are kinds or SAME; there may be `least` to `most` operands, the last parameter stands for the rest.
 
     `over` are the kinds that SAME may stand for; None: any.
     """
@@ -43,7 +43,8 @@ SIGNATURES: Mapping[str, Signature] = {
     **{name: _signature("* *", SAME, NUMERIC) for name in ("+", "-", "*", "/", "^")},
     "%": _signature("* *", SAME, INTEGRAL),
     "neg": _signature("*", SAME, frozenset(("number", "float"))),
-    **{name: _signature("* *", SAME, INTEGRAL) for name in "band bor bxor bshl bshr bshru land lor lxor".split()},
+    **{name: _signature("* *", SAME, INTEGRAL) for name in ("band", "bor", "bxor", "bshl", "bshr", "bshru")},
+    **{name: _signature("* *", SAME, INTEGRAL) for name in ("land", "lor", "lxor")},
     **{name: _signature("*", SAME, INTEGRAL) for name in ("bnot", "lnot")},
     **{name: _signature("* *", SAME, ORDERED, most=_MANY) for name in ("min", "max")},
     "range": _signature("* *", SAME, NUMERIC, most=3),

@@ -30,7 +30,14 @@ from tidelog.language.syntax import (
     Variable,
 )
 
-_HEAD, _NEGATION, _COMPARISON, _FUNCTOR, _OUTSIDE, _SOME = "head", "negation", "comparison", "functor", "outside", "some"
+_HEAD, _NEGATION, _COMPARISON, _FUNCTOR, _OUTSIDE, _SOME = (
+    "head",
+    "negation",
+    "comparison",
+    "functor",
+    "outside",
+    "some",
+)
 
 
 def grounding_problems(rule: Rule) -> list[Problem]:
@@ -133,7 +140,9 @@ class _Grounding:
                 self.anonymous.append(Problem("E0219", f"`_` cannot be used {where}", term.span, hint=hint))
             case Functor(args=parts):
                 for part in parts:
-                    self._needed(part, grounded, scope, sort if in_head else _FUNCTOR, reason if in_head else _inside_of(term))
+                    self._needed(
+                        part, grounded, scope, sort if in_head else _FUNCTOR, reason if in_head else _inside_of(term)
+                    )
             case Record(fields=tuple(parts)):
                 for part in parts:
                     self._needed(part, grounded, scope, sort, reason, in_head)
@@ -199,7 +208,7 @@ def _inside_of(term: Term) -> str:
             return "it needs a value here"
 
 
-# --- what a body grounds -----------------------------------------------------------------------------------------------
+# --- what a body grounds ----------------------------------------------------------------------------------------------
 
 
 def _grounded(body: tuple[Literal, ...], given: frozenset[str], scope: Scope) -> frozenset[str]:

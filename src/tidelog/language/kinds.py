@@ -1,8 +1,8 @@
 """The kind of every variable and term of a rule, by unification.
 
-Each term has a slot; slots that must have the same kind are merged. A slot knows the one kind found for it, or the kinds
-that are still allowed (`1` may be a number, an unsigned or a float), and who said so (`Reason`), so that a conflict can
-show both places. A slot with a conflict becomes BROKEN, which fits everything: one cause, one message.
+Each term has a slot; slots that must have the same kind are merged. A slot knows the one kind found for it, or the
+kinds that are still allowed (`1` may be a number, an unsigned or a float), and who said so (`Reason`), so that a conflict
+can show both places. A slot with a conflict becomes BROKEN, which fits everything: one cause, one message.
 
 `infer` returns the rule with all `kind` and `result` fields filled in.
 """
@@ -166,7 +166,9 @@ class _Inference:
         assert isinstance(value, int)
         if value > _LARGEST or value < _SMALLEST:
             allowed = frozenset(("unsigned", "float")) if value > 0 else frozenset(("float",))
-            return _Slot(allowed=allowed, reason=Reason(f"`{shown}` is too large for a number", term.span, literal=True))
+            return _Slot(
+                allowed=allowed, reason=Reason(f"`{shown}` is too large for a number", term.span, literal=True)
+            )
         if value < 0:
             allowed = frozenset(("number", "float"))
             return _Slot(allowed=allowed, reason=Reason(f"`{shown}` is negative", term.span, literal=True))
@@ -182,7 +184,9 @@ class _Inference:
             wanted = str(signature.least) if signature.least == signature.most else f"{signature.least} or more"
             wanted = "2 or 3" if term.name == "range" else wanted
             noun = "argument" if wanted == "1" else "arguments"
-            self.problems.append(Problem("E0210", f"`{term.name}` takes {wanted} {noun}, found {len(slots)}", term.span))
+            self.problems.append(
+                Problem("E0210", f"`{term.name}` takes {wanted} {noun}, found {len(slots)}", term.span)
+            )
             return _Slot(kind=BROKEN)
         shown = "-" if term.name == "neg" else term.name
         shared = _Slot()
@@ -313,11 +317,15 @@ class _Inference:
                 slot.root().kind = BROKEN
                 shown = "`nil`" if record.fields is None else "this record"
                 hint = "say which with `as(…, Type)`, or use it where a column of a record type is"
-                self.problems.append(Problem("E0213", f"nothing says of which record type {shown} is", record.span, hint=hint))
+                self.problems.append(
+                    Problem("E0213", f"nothing says of which record type {shown} is", record.span, hint=hint)
+                )
         for slot in (*self.slots.values(), *self.variables.values()):
             root = slot.root()
             if root.kind is None:
-                root.kind = next((k for k in ("number", "unsigned", "float") if root.allowed is None or k in root.allowed), BROKEN)
+                root.kind = next(
+                    (k for k in ("number", "unsigned", "float") if root.allowed is None or k in root.allowed), BROKEN
+                )
         for cast, inner in self.casts:
             self._check_cast(cast, inner.root().kind or BROKEN, self.scheme.kinds[cast.type])
 
@@ -350,9 +358,10 @@ class _Inference:
             for part in parts:
                 part.root().kind = BROKEN
             return
-        for part, slot, column in zip(record.fields, parts, type_.fields, strict=True):
+        for term, slot, column in zip(record.fields, parts, type_.fields, strict=True):
             declared = self.scheme.places.get((kind, column.name))
-            self.expect(slot, column.kind, Reason(f"field `{column.name}` of `{kind}` is {{}}", part.span, declared), part)
+            reason = Reason(f"field `{column.name}` of `{kind}` is {{}}", term.span, declared)
+            self.expect(slot, column.kind, reason, term)
 
     def _check_cast(self, cast: Cast, source: Kind, target: Kind) -> None:
         if BROKEN in (source, target) or source == target or {source, target} <= NUMERIC:
@@ -372,12 +381,12 @@ def _names(kinds: frozenset[Kind]) -> str:
     return " or ".join(article(kind) for kind in sorted(kinds))
 
 
-# --- filling in --------------------------------------------------------------------------------------------------------
+# --- filling in -------------------------------------------------------------------------------------------------------
 
 
 class _Annotation:
-    """The same tree with kinds. A variable local to an aggregate whose name has another kind elsewhere is renamed, since
-    a rule has one kind for each name."""
+    """The same tree with kinds. A variable that is local to an aggregate is renamed when its name has another kind
+    elsewhere, since a rule has one kind for each name."""
 
     def __init__(self, inference: _Inference) -> None:
         self.slots = inference.slots
@@ -431,9 +440,8 @@ class _Annotation:
             case Anonymous():
                 return term
             case Constant():
-                kind = self._kind(term)
-                value = float(term.value) if kind == "float" else term.value
-                return Constant(value, kind, span=term.span)
+                own = self._kind(term)
+                return Constant(float(term.value) if own == "float" else term.value, own, span=term.span)
             case Functor():
                 args = tuple(self._term(part, scope) for part in term.args)
                 shared = self.operands.get(id(term))
@@ -447,9 +455,8 @@ class _Annotation:
             case Aggregate():
                 inside = self.scopes[id(term)]
                 target = None if term.target is None else self._term(term.target, inside)
-                kind = None if term.target is None else self._kind(term.target)
-                body = self._body(term.body, inside)
-                return Aggregate(term.op, target, body, kind, self._kind(term), span=term.span)
+                over = None if term.target is None else self._kind(term.target)
+                return Aggregate(term.op, target, self._body(term.body, inside), over, self._kind(term), span=term.span)
 
 
 def _counting() -> Iterator[int]:

@@ -62,27 +62,72 @@ _RESERVED = {
 }  # fmt: skip
 _BEFORE_PARENTHESIS = {
     **dict.fromkeys(
-        (
-            "cat strlen substr ord to_number to_string to_float to_unsigned itof ftoi utof ftou itou utoi range autoinc"
-        ).split(),
+        [
+            "cat",
+            "strlen",
+            "substr",
+            "ord",
+            "to_number",
+            "to_string",
+            "to_float",
+            "to_unsigned",
+            "itof",
+            "ftoi",
+            "utof",
+            "ftou",
+            "itou",
+            "utoi",
+            "range",
+            "autoinc",
+        ],
         "FUNCTION",
     ),
     "as": "AS",
     "match": "CONSTRAINT",
     "contains": "CONSTRAINT",
 }
-_AGGREGATES = frozenset("count sum min max mean avg median".split())
+_AGGREGATES = frozenset(["count", "sum", "min", "max", "mean", "avg", "median"])
 QUALIFIERS = frozenset(
-    "brie btree btree_delete eqrel choice-domain overridable inline no_inline magic no_magic input output printsize".split()
+    [
+        "brie",
+        "btree",
+        "btree_delete",
+        "eqrel",
+        "choice-domain",
+        "overridable",
+        "inline",
+        "no_inline",
+        "magic",
+        "no_magic",
+        "input",
+        "output",
+        "printsize",
+    ]
 )
 WORDS = frozenset({*_RESERVED, *_BEFORE_PARENTHESIS, *_AGGREGATES}) - {"_", "autoinc"}
 """Words that mean something to the language at some place."""
 
 _SPECIAL = frozenset({*_RESERVED, *_BEFORE_PARENTHESIS, *_AGGREGATES, *QUALIFIERS})
 _STARTS_TERM = frozenset(
-    "NAME NUMBER STRING UNDERSCORE NIL LBRACKET MINUS PREFIX FUNCTION AS AGGREGATE COUNT DOLLAR".split()
+    [
+        "NAME",
+        "NUMBER",
+        "STRING",
+        "UNDERSCORE",
+        "NIL",
+        "LBRACKET",
+        "MINUS",
+        "PREFIX",
+        "FUNCTION",
+        "AS",
+        "AGGREGATE",
+        "COUNT",
+        "DOLLAR",
+    ]
 )
-_INFIX = frozenset("PLUS MINUS STAR SLASH PERCENT CARET LOR LXOR LAND BOR BXOR BAND SHIFT".split())
+_INFIX = frozenset(
+    ["PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "CARET", "LOR", "LXOR", "LAND", "BOR", "BXOR", "BAND", "SHIFT"]
+)
 _CLOSING = {"RPAR": "LPAR", "RBRACKET": "LBRACKET", "RBRACE": "LBRACE"}
 
 
@@ -129,7 +174,7 @@ def _directive(text: str, start: int, word: str, before: list[Token]) -> str | N
 
 
 def _settle(found: list[Token], special: list[int]) -> None:
-    """Give the words of the language at the positions `special` their types, last first: a word looks at what follows."""
+    """Give the words at the positions `special` their types; last first, because a word looks at what follows."""
     brackets: dict[int, tuple[int, bool]] | None = None
     for i in reversed(special):
         word = str(found[i])

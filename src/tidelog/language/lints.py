@@ -11,7 +11,7 @@ from tidelog.language.syntax import Atom, CheckedProgram, Rule
 
 
 def warnings(checked: CheckedProgram) -> list[Problem]:
-    """Problems of severity "warning": relations that are read but never given nor derived, and variables that occur once."""
+    """Problems of severity "warning": relations that are read but never filled, and variables that occur once."""
     return _empty_relations(checked) + [problem for rule in checked.rules for problem in _single_variables(rule)]
 
 
@@ -39,7 +39,13 @@ def _single_variables(rule: Rule) -> list[Problem]:
     occurrences = list(all_variables(rule))
     counts = Counter(variable.name for variable in occurrences)
     return [
-        Problem("E0292", f"variable `{v.name}` occurs once", v.span, hint="write `_` if any value will do", severity="warning")
+        Problem(
+            "E0292",
+            f"variable `{v.name}` occurs once",
+            v.span,
+            hint="write `_` if any value will do",
+            severity="warning",
+        )
         for v in occurrences
         if counts[v.name] == 1 and not v.name.startswith("_")
     ]

@@ -10,7 +10,9 @@ from tidelog.language.syntax import Kind, Span
 _INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)(u?)")
 _FLOAT = re.compile(r"(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)f?")
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL)
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "f": "\f", "v": "\v"} | {c: c for c in "\\\"'?"}
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "f": "\f", "v": "\v"} | {
+    c: c for c in "\\\"'?"
+}
 LARGEST = 2**64 - 1
 _MANY_DIGITS = 400
 

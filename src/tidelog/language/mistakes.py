@@ -23,11 +23,29 @@ _WORDS = {
     "FALSE": "`false`",
     "$END": "the end of the text",
 }
-_TERM = frozenset("NAME NUMBER STRING UNDERSCORE NIL LBRACKET LPAR MINUS PREFIX FUNCTION AS COUNT AGGREGATE".split())
+_TERM = frozenset(
+    [
+        "NAME",
+        "NUMBER",
+        "STRING",
+        "UNDERSCORE",
+        "NIL",
+        "LBRACKET",
+        "LPAR",
+        "MINUS",
+        "PREFIX",
+        "FUNCTION",
+        "AS",
+        "COUNT",
+        "AGGREGATE",
+    ]
+)
 _LITERAL = _TERM | {"NOT", "TRUE", "FALSE", "CONSTRAINT"}
-_INFIX = frozenset("PLUS MINUS STAR SLASH PERCENT CARET LOR LXOR LAND BOR BXOR BAND SHIFT".split())
-_COMPARISON = frozenset("EQUAL NOT_EQUAL LESS LESS_EQUAL GREATER GREATER_EQUAL".split())
-_STATEMENT = frozenset("NAME DECL TYPE OLD_TYPE IO PLAN PRAGMA".split())
+_INFIX = frozenset(
+    ["PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "CARET", "LOR", "LXOR", "LAND", "BOR", "BXOR", "BAND", "SHIFT"]
+)
+_COMPARISON = frozenset(["EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"])
+_STATEMENT = frozenset(["NAME", "DECL", "TYPE", "OLD_TYPE", "IO", "PLAN", "PRAGMA"])
 _GROUPS = (
     (_STATEMENT, "a statement"),
     (_LITERAL, "an atom or a comparison"),
@@ -50,7 +68,9 @@ def unexpected(tokens: list[Token], start: int, error: int, expected: set[str], 
         place = Span(last.source, last.end, last.end)
         begin = span_of(tokens[start], locate)
         message = f"expected {_expected(expected)}, found the end of the text"
-        return Problem("E0101", message, place, notes=((begin, "the statement begins here"),), hint=_hint(expected, None))
+        return Problem(
+            "E0101", message, place, notes=((begin, "the statement begins here"),), hint=_hint(expected, None)
+        )
     token = tokens[error]
     span = span_of(token, locate)
     if token.type == "UNCLOSED":
@@ -83,8 +103,12 @@ def too_deep(span: Span) -> Problem:
 
 def _unclosed(token: Token, span: Span) -> Problem:
     if token.startswith("/*"):
-        return Problem("E0103", "the comment is not closed", Span(span.source, span.start, span.start + 2), hint="close it with */")
-    return Problem("E0103", "the string is not closed in its line", span, hint='close it with "; write \\n for a line break')
+        return Problem(
+            "E0103", "the comment is not closed", Span(span.source, span.start, span.start + 2), hint="close it with */"
+        )
+    return Problem(
+        "E0103", "the string is not closed in its line", span, hint='close it with "; write \\n for a line break'
+    )
 
 
 def _strange(token: Token, span: Span) -> Problem:
@@ -111,7 +135,7 @@ def _unsupported(tokens: list[Token], start: int, error: int) -> str | None:
         return "components are"
     if token.type == "LPAR" and before == "NAME" and error >= 2 and tokens[error - 2].type == "AT":
         return "user-defined functors are"
-    if token == "?" and before == "NAME" or (in_body and token.type in ("CARET", "LESS")):
+    if (token == "?" and before == "NAME") or (in_body and token.type in ("CARET", "LESS")):
         return "regular paths are"
     if token.type == "COMMA" and _path_arguments(tokens, start, error):
         return "regular paths are"
@@ -139,7 +163,10 @@ def _expected(kinds: Iterable[str]) -> str:
             parts.append(name)
     if "a term" in parts:
         left -= {"AT"}
-    parts += [_WORDS[kind] if kind in _WORDS else f"`{_SYMBOLS[kind]}`" for kind in sorted(left & (_WORDS.keys() | _SYMBOLS.keys()))]
+    parts += [
+        _WORDS[kind] if kind in _WORDS else f"`{_SYMBOLS[kind]}`"
+        for kind in sorted(left & (_WORDS.keys() | _SYMBOLS.keys()))
+    ]
     parts = [part for part in parts if part]
     if len(parts) > 1:
         return f"{', '.join(parts[:-1])} or {parts[-1]}"
@@ -162,6 +189,8 @@ def _shown(token: Token) -> str:
 def _hint(expected: set[str], token: Token | None) -> str | None:
     if token is not None and str(token) in lexer.WORDS and "NAME" in expected:
         return f"`{token}` is a word of the language; choose another name"
-    if expected == {"DOT"} or ("DOT" in expected and (token is None or token.type in ("NAME", *lexer.DIRECTIVES.values()))):
+    if expected == {"DOT"} or (
+        "DOT" in expected and (token is None or token.type in ("NAME", *lexer.DIRECTIVES.values()))
+    ):
         return "a fact or rule ends with a dot"
     return None

@@ -30,7 +30,9 @@ def name_problems(rule: Rule, scheme: Scheme) -> list[Problem]:
 def unknown_relation(name: str, span: Span | None, scheme: Scheme, arity: int | None = None) -> Problem:
     columns = ", ".join(f"x{i + 1}: symbol" for i in range(arity or 0)) if (arity or 0) <= 4 else "…"
     hint = did_you_mean(name, scheme.relations)
-    hint = hint or (f"declare it, for example `.decl {name}({columns})`" if arity is not None else "declare it with `.decl`")
+    hint = hint or (
+        f"declare it, for example `.decl {name}({columns})`" if arity is not None else "declare it with `.decl`"
+    )
     return Problem("E0201", f"there is no relation `{name}`", span, hint=hint)
 
 

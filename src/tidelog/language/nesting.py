@@ -49,6 +49,7 @@ def too_deep_node(root: Any) -> Span | None:
             waiting += [(part, depth) for part in node]
         elif is_dataclass(node) and not isinstance(node, Span):
             if depth > LIMIT:
-                return node.span  # type: ignore[attr-defined, no-any-return]
+                span: Span | None = getattr(node, "span", None)
+                return span
             waiting += [(getattr(node, f.name), depth + 1) for f in fields(node) if f.name not in ("span", "kinds")]
     return None

@@ -1,8 +1,8 @@
 """C preprocessor lines, through the library pcpp; loaded only for programs that have such lines.
 
-pcpp yields tokens; those of the text itself know their offset, those of a macro's expansion are placed at the name of the
-macro where it is used. `preprocess` joins them to one text and returns a function that finds the original place of each
-part of it. Problems are collected; nothing is printed.
+pcpp yields tokens; those of the text itself know their offset, those of a macro's expansion are placed at the name of
+the macro where it is used. `preprocess` joins them to one text and returns a function that finds the original place of
+each part of it. Problems are collected; nothing is printed.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ class _Preprocessor(Preprocessor):  # type: ignore[misc]
             self._report("E0111", f"#error {''.join(t.value for t in toks)}".rstrip(), self._last_line())
         elif directive.value not in _IGNORED:
             message = f"there is no preprocessor line `#{directive.value}`"
-            hint = "the lines are #include, #define, #undef, #if, #ifdef, #ifndef, #elif, #else, #endif, #error and #pragma"
+            hint = "known are #include #define #undef #if #ifdef #ifndef #elif #else #endif #error #pragma"
             self._report("E0111", message, self._last_line(), hint)
         return True
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tidelog.language.precedence import LEVELS, POWER, PRIMARY, SIGN
 from tidelog.language.syntax import (
     Aggregate,
     Anonymous,
@@ -32,11 +33,6 @@ from tidelog.language.syntax import (
     Variable,
 )
 
-_LEVELS = (
-    ("lor",), ("lxor",), ("land",), ("bor",), ("bxor",), ("band",), ("bshl", "bshr", "bshru"), ("+", "-"), ("*", "/", "%"),
-)  # fmt: skip
-_LEVEL = {name: level for level, names in enumerate(_LEVELS) for name in names}
-_UNARY, _POWER, _PRIMARY = len(_LEVELS), len(_LEVELS) + 1, len(_LEVELS) + 2
 _PREFIX = {"neg": "-", "bnot": "bnot ", "lnot": "lnot "}
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0"}
 
@@ -110,30 +106,30 @@ def _term(term: Term) -> tuple[str, int]:
     """The text and how strongly its outermost operator binds."""
     match term:
         case Variable():
-            return term.name, _PRIMARY
+            return term.name, PRIMARY
         case Anonymous():
-            return "_", _PRIMARY
+            return "_", PRIMARY
         case Constant():
             return _constant(term)
         case Functor():
             return _functor(term)
         case Record(fields=None):
-            return "nil", _PRIMARY
+            return "nil", PRIMARY
         case Record(fields=parts):
-            return f"[{_list(parts or ())}]", _PRIMARY
+            return f"[{_list(parts or ())}]", PRIMARY
         case Cast():
-            return f"as({source_text(term.term)}, {term.type})", _PRIMARY
+            return f"as({source_text(term.term)}, {term.type})", PRIMARY
         case Aggregate():
             target = "" if term.target is None else f"{source_text(term.target)} "
-            return f"{term.op} {target}: {{ {_list(term.body)} }}", _PRIMARY
+            return f"{term.op} {target}: {{ {_list(term.body)} }}", PRIMARY
 
 
 def _constant(constant: Constant) -> tuple[str, int]:
     value = constant.value
     if isinstance(value, str):
-        return quoted(value), _PRIMARY
+        return quoted(value), PRIMARY
     text = f"{value}u" if constant.kind == "unsigned" else repr(value)
-    return text, _UNARY if text.startswith("-") else _PRIMARY
+    return text, SIGN if text.startswith("-") else PRIMARY
 
 
 def _functor(functor: Functor) -> tuple[str, int]:
@@ -141,13 +137,13 @@ def _functor(functor: Functor) -> tuple[str, int]:
     if name in _PREFIX:
         inner = args[0]
         bare = name == "neg" and isinstance(inner, Constant) and not source_text(inner).startswith("-")
-        return _PREFIX[name] + (f"({source_text(inner)})" if bare else _bound(inner, _UNARY)), _UNARY
+        return _PREFIX[name] + (f"({source_text(inner)})" if bare else _bound(inner, SIGN)), SIGN
     if name == "^":
-        return f"{_bound(args[0], _PRIMARY)} ^ {_bound(args[1], _UNARY)}", _POWER
-    if name in _LEVEL:
-        level = _LEVEL[name]
+        return f"{_bound(args[0], PRIMARY)} ^ {_bound(args[1], SIGN)}", POWER
+    if name in LEVELS:
+        level = LEVELS[name]
         return f"{_bound(args[0], level)} {name} {_bound(args[1], level + 1)}", level
-    return f"{name}({_list(args)})", _PRIMARY
+    return f"{name}({_list(args)})", PRIMARY
 
 
 def _bound(term: Term, level: int) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 from tidelog.errors import Problem, ProgramError
+from tidelog.language.builder import Locate
 from tidelog.language.statements import statements
 from tidelog.language.syntax import Declaration, Directive, Program, Rule, Source, Span, TypeDeclaration
 
@@ -27,9 +29,7 @@ def read(text_or_path: str | os.PathLike[str], *, name: str | None = None) -> Pr
         if problem is not None:
             raise ProgramError(problem)
 
-    def locate(start: int, end: int) -> Span:
-        return Span(source, start, end)
-
+    locate: Locate = partial(Span, source)
     problems: list[Problem] = []
     if _has_directives(source.text):
         from tidelog.language.preprocessor import preprocess
@@ -63,7 +63,9 @@ def file_text(path: Path, name: str) -> str:
         before = data[: error.start].decode("utf-8")
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
         message = f"the program is not valid UTF-8: found byte 0x{data[error.start]:02X}"
-        raise ProgramError(Problem("E0109", message, place=f"{name}:{line}:{column}", hint="save the file as UTF-8")) from None
+        raise ProgramError(
+            Problem("E0109", message, place=f"{name}:{line}:{column}", hint="save the file as UTF-8")
+        ) from None
     text = text.replace("\r\n", "\n")
     problem = _nul(Source(name, text))
     if problem is not None:
@@ -75,7 +77,12 @@ def _nul(source: Source) -> Problem | None:
     place = source.text.find("\0")
     if place < 0:
         return None
-    return Problem("E0109", "a program cannot contain the character NUL", Span(source, place, place + 1), hint=r"write \0 in a string")
+    return Problem(
+        "E0109",
+        "a program cannot contain the character NUL",
+        Span(source, place, place + 1),
+        hint=r"write \0 in a string",
+    )
 
 
 def _has_directives(text: str) -> bool:

@@ -1,7 +1,8 @@
 """Which occurrence of a variable means which variable.
 
-A variable belongs to the rule when it occurs in it outside of aggregates. Else it is local to the outermost aggregate in
-which it occurs directly (not only inside of a nested one), and two aggregates that use the same name have two variables.
+A variable belongs to the rule when it occurs in it outside of aggregates. Else it is local to the outermost aggregate
+in which it occurs directly (not only inside of a nested one), and two aggregates with the same name in them have two
+variables.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Tokens to statements, and on to the next statement after a mistake.
 
-The grammar describes one statement. A clause ends at its dot; a directive ends where the grammar takes no further token.
-After a mistake reading goes on behind the next dot, or at the next directive, or (after a mistake in a directive) at the
-next line that begins outside of brackets, so that one run reports several mistakes.
+The grammar describes one statement. A clause ends at its dot; a directive ends where the grammar takes no further
+token. After a mistake reading goes on behind the next dot, or at the next directive, or (after a mistake in a directive)
+at the next line that begins outside of brackets, so that one run reports several mistakes.
 """
 
 from __future__ import annotations
@@ -72,12 +72,12 @@ class _Reading:
                 end += 1
                 if token.type == "DOT":
                     break
-            statements = parser.feed_eof()
+            statements = parser.feed_eof()  # type: ignore[no-untyped-call]
         except UnexpectedToken:
-            expected = parser.accepts()
+            expected = parser.accepts()  # type: ignore[no-untyped-call]
             if "$END" not in expected or end == position:
                 return mistakes.unexpected(tokens, position, end, expected, self.locate), self._resume(position, end)
-            statements = parser.feed_eof()
+            statements = parser.feed_eof()  # type: ignore[no-untyped-call]
         if end - position > nesting.LIMIT:
             deep = nesting.too_deep_node(statements)
             if deep is not None:
@@ -135,9 +135,13 @@ def _parser() -> tuple[Lark, Builder]:
     if not hasattr(_local, "parser"):
         builder = Builder()
         grammar = files("tidelog.language").joinpath("grammar.lark").read_text("utf-8")
-        options: dict[str, Any] = dict(
-            parser="lalr", lexer=_NoLexer, transformer=builder, keep_all_tokens=True, maybe_placeholders=False
-        )
+        options: dict[str, Any] = {
+            "parser": "lalr",
+            "lexer": _NoLexer,
+            "transformer": builder,
+            "keep_all_tokens": True,
+            "maybe_placeholders": False,
+        }
         try:
             _local.parser = Lark(grammar, cache=_cache_file(), **options)
         except OSError:  # the folder cannot be written

@@ -1,9 +1,9 @@
-"""Flow between types of one kind, as in Soufflé: a value of a subtype may go where its base type is expected, a value of
+"""Flow between types of one kind, as in Soufflé: a value of a subtype may go where its base type is expected, one of
 the base type or of another subtype may not.
 
 The type of a variable is what all positive body atoms that hold it agree on, along equalities between variables. What
-is computed, and constants, fit every type of their kind. `as(term, type)` changes the type. Alternatives of a disjunction
-are judged apart, for they become rules of their own.
+is computed, and constants, fit every type of their kind. `as(term, type)` changes the type. Alternatives of a
+disjunction are judged apart, for they become rules of their own.
 """
 
 from __future__ import annotations
@@ -95,7 +95,13 @@ class _Flow:
             self._place(term, column, atom.relation, "column", scope, into)
 
     def _place(
-        self, term: Term, column: Column, owner: str, sort: str, scope: Scope, into: dict[tuple[Scope, str], list[_Place]]
+        self,
+        term: Term,
+        column: Column,
+        owner: str,
+        sort: str,
+        scope: Scope,
+        into: dict[tuple[Scope, str], list[_Place]],
     ) -> None:
         match term:
             case Variable():
@@ -118,7 +124,9 @@ class _Flow:
                     self.parents[one] = two
                     for places in (self.sources, self.sinks):
                         places.setdefault(two, []).extend(places.pop(one, []))
-            case Comparison("=", Variable(name), Cast(type=type_) as cast) | Comparison("=", Cast(type=type_) as cast, Variable(name)):
+            case Comparison("=", Variable(name), Cast(type=type_) as cast) | Comparison(
+                "=", Cast(type=type_) as cast, Variable(name)
+            ):
                 text = f"`{cast}` has the type `{type_}`"
                 place = _Place(name, cast.span, type_, text, None, self.path)
                 self.sources.setdefault(self._root(self._key(name, scope)), []).append(place)
@@ -178,7 +186,9 @@ class _Flow:
         first = places[0]
         other = next((p for p in places if not self.scheme.flows(p.type, first.type)), places[-1])
         message = f"variable `{first.name}` cannot have both types: {first.text}, but {other.text}"
-        hint = f"no type is both a `{first.type}` and a `{other.type}`; `as({other.name}, {first.type})` changes the type"
+        hint = (
+            f"no type is both a `{first.type}` and a `{other.type}`; `as({other.name}, {first.type})` changes the type"
+        )
         return Problem("E0211", message, other.span, _notes(first, other), hint)
 
     def _too_wide(self, source: _Place, sink: _Place) -> Problem:
