@@ -43,7 +43,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 _WIDTH = max(len(columns) for columns in COLUMNS.values())
 _SCHEMA = ", ".join(["relation string", "problem string", *[f"v{i} string" for i in range(_WIDTH)]])
 _APART = {"site-packages", "dist-packages", "test", "tests", "idle_test", "__pycache__"}
-_PARTS = 8  # more than there are cores, because files differ in size
+_PARTS = 4  # more than there are cores, because files differ in size
 
 
 def library() -> dict[str, Path]:

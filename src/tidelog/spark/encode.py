@@ -51,12 +51,11 @@ class SymbolTable:
     def grow(self, sources: Sequence[CheckedSource]) -> int:
         """Gives an id to every symbol of the sources' good rows, in the engine's dictionary too; how many are new."""
         self._follow()
-        columns = [
-            source.accepted.select(F.col(leaf.name).alias("symbol"))
-            for source in sources
-            for leaf in source.leaves
-            if leaf.kind == "symbol"
-        ]
+        columns = []
+        for source in sources:
+            names = [leaf.name for leaf in source.leaves if leaf.kind == "symbol"]
+            if names:
+                columns.append(source.accepted.select(F.explode(F.array(*names)).alias("symbol")))
         if not columns:
             return 0
         symbols = reduce(DataFrame.unionAll, columns).where(F.col("symbol").isNotNull()).distinct()
@@ -67,7 +66,7 @@ class SymbolTable:
         placed = placed.withColumn("place", F.monotonically_increasing_id()).persist(StorageLevel.MEMORY_AND_DISK)
         self._kept.append(placed)
         numbered = self._number(placed, partitions)
-        new = numbered.orderBy("id").toArrow()
+        new = numbered.toArrow().sort_by("id")
         self._add(numbered, new)
         return int(new.num_rows)
 

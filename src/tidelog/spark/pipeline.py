@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from tidelog.database import Database, connect
 from tidelog.errors import DataError, LimitError, Problem, UsageError
 from tidelog.relation import Relation, Rows
-from tidelog.spark.driver import words_of
+from tidelog.spark.driver import collect_facts, words_of
 from tidelog.spark.encode import SymbolTable
 from tidelog.spark.sources import (
     QUARANTINE_COLUMNS,
@@ -34,6 +34,7 @@ from tidelog.spark.views import Result
 from tidelog.storage.dictionary import Words
 
 EMBEDDED_LIMIT = 50_000_000
+FEW_FACTS = 1_000_000  # relations up to this size come to the driver together, in one Spark job
 
 
 class Pipeline:
@@ -174,22 +175,18 @@ class Pipeline:
 
     def _facts(self, checked: Sequence[CheckedSource]) -> dict[str, Words]:
         """The distinct facts of each relation that was read, as words of the engine's dictionary."""
+        relations = self.database.program.relations
+        names = list(dict.fromkeys(source.relation for source in checked))
+        sizes = {name: sum(s.read - s.quarantined for s in checked if s.relation == name) for name in names}
+        small = [name for name in names if sizes[name] <= FEW_FACTS]
+        groups = [small] if small else []
+        groups += [[name] for name in names if sizes[name] > FEW_FACTS]
         facts: dict[str, Words] = {}
-        for relation in dict.fromkeys(source.relation for source in checked):
-            sources = [source for source in checked if source.relation == relation]
-            columns = self.database.program.relations[relation].columns
-            # Frames for a record type that contains itself may be of different depth.
-            rows = reduce(
-                lambda one, other: one.unionByName(other, allowMissingColumns=True),
-                [source.accepted for source in sources],
-            )
-            if columns:
-                symbols = {leaf.name for source in sources for leaf in source.leaves if leaf.kind == "symbol"}
-                table = self._symbols.encode(rows, sorted(symbols)).distinct().toArrow()
-                facts[relation] = words_of(table, columns, self.database.dictionary)
-            else:
-                facts[relation] = np.empty((rows.limit(1).count(), 0), dtype=np.int64)
-        return facts
+        for group in groups:
+            tables = collect_facts([source for source in checked if source.relation in group], self._symbols)
+            for name, table in tables.items():
+                facts[name] = words_of(table, relations[name].columns, self.database.dictionary)
+        return {name: facts[name] for name in names}
 
     def _snapshot(self, name: str) -> Relation:
         """A relation as it is now; those of the database follow later epochs and end with it."""
