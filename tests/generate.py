@@ -4,8 +4,8 @@
     case.text, case.facts, case.derived      # program text, relation -> set of tuples, the relations that have rules
 
 Relations are laid out in levels. A rule for a relation of some level reads that level and those below, and negates or
-aggregates only what is below, so that every program is stratified. Where a rule reads its own level, what it computes is
-held within bounds, so that recursion ends. Every variable is bound by a positive literal before it is used otherwise.
+aggregates only what is below, so that every program is stratified. Where a rule reads its own level, what it computes
+is held within bounds, so that recursion ends. Every variable is bound by a positive literal before another use.
 """
 
 from __future__ import annotations
@@ -107,13 +107,11 @@ def generate(rng: random.Random, seed: int | None = None) -> Case:
     facts: dict[str, frozenset[Row]] = {}
     for relation in schema:
         if relation.level == 0 or rng.random() < 0.15:
-            rows = {
-                tuple(random_value(rng, name) for name in relation.types)
-                for _ in range(rng.choices((0, 3, 6, 10), (1, 4, 20, 20))[0])
-            }
-            stated = {row for row in rows if rng.random() < 0.15}
-            clauses += [Clause((atom(relation.name, [show(*pair) for pair in zip(row, relation.types)]),)) for row in stated]
-            facts[relation.name] = frozenset(rows - stated)
+            size = rng.choices((0, 3, 6, 10), (1, 4, 20, 20))[0]
+            rows = dict.fromkeys(tuple(random_value(rng, name) for name in relation.types) for _ in range(size))
+            stated = [row for row in rows if rng.random() < 0.15]
+            clauses += [Clause((atom(relation.name, list(map(show, row, relation.types))),)) for row in stated]
+            facts[relation.name] = frozenset(rows) - frozenset(stated)
     rng.shuffle(clauses)
     declarations = [declaration(relation, rng) for relation in schema]
     return Case((TYPES, *declarations), tuple(clauses), facts, tuple(each.name for each in derived), seed)
@@ -275,7 +273,8 @@ class RuleMaker:
         if type_name == "number" and self.chance(0.03):
             return f"count : {{ {self.counted()} }}"
         if candidates and self.chance(0.85):
-            return self.rng.choice(candidates)
+            name = self.rng.choice(candidates)
+            return name if fits(self.bound[name], type_name) else f"as({name}, {type_name})"
         if type_name in FIELDS and self.chance(0.6):
             return f"[{', '.join(self.given(part, wildcard) for part in FIELDS[type_name])}]"
         return self.constant(type_name)
@@ -385,7 +384,8 @@ class RuleMaker:
             if kind == "List" and self.recursive:
                 return "nil"
             return f"[{', '.join(self.bounded(part) for part in FIELDS[kind])}]" if self.chance(0.85) else "nil"
-        return {"number": self.number, "unsigned": self.unsigned, "float": self.float, "symbol": self.symbol}[kind](depth)
+        makers = {"number": self.number, "unsigned": self.unsigned, "float": self.float, "symbol": self.symbol}
+        return makers[kind](depth)
 
     def leaf(self, kind: str) -> str:
         known = self.known(kind)
@@ -405,6 +405,7 @@ class RuleMaker:
             *(f"{function}({self.leaf('symbol')})" for function in ("strlen", "ord", "to_number")),
             *(f"ftoi({name})" for name in self.known("float")),
             *(f"utoi({name})" for name in self.known("unsigned")),
+            *(f"as({name}, number)" for kind in ("unsigned", "float") for name in self.known(kind)),
         ]
         return f"({self.rng.choice(forms)})"
 
@@ -413,7 +414,8 @@ class RuleMaker:
             return self.leaf("unsigned")
         known = self.known("unsigned")
         if not known:
-            return f"itou({self.number(depth - 1)})"
+            inner = self.number(depth - 1)
+            return self.rng.choice([f"itou({inner})", f"to_unsigned({inner})", f"as({inner}, unsigned)"])
         a, b = self.rng.choice(known), self.unsigned(depth - 1)
         operators = ("+", "-", "*", "/", "%", "band", "bor", "bxor", "bshl", "bshr", "lor")
         return self.rng.choice([f"({a} {self.rng.choice(operators)} {b})", f"max({a}, {b})", f"bnot({a})"])
@@ -423,7 +425,8 @@ class RuleMaker:
             return self.leaf("float")
         known = self.known("float")
         if not known:
-            return f"itof({self.number(depth - 1)})"
+            inner = self.number(depth - 1)
+            return self.rng.choice([f"itof({inner})", f"to_float({inner})"])
         a, b = self.rng.choice(known), self.float(depth - 1)
         forms = [*(f"({a} {op} {b})" for op in "+-*/"), f"min({a}, {b})", f"-({a})", f"({a}) ^ 2.0"]
         return self.rng.choice(forms)
@@ -497,7 +500,8 @@ class RuleMaker:
             self.unused.add(chosen)
             return chosen
         if type_name in KIND:
-            return f"as({self.bounded(kind_of(type_name))}, {type_name})" if self.chance(0.5) else self.constant(type_name)
+            computed = f"as({self.bounded(kind_of(type_name))}, {type_name})"
+            return computed if self.chance(0.5) else self.constant(type_name)
         if type_name == "number" and self.chance(0.08):
             return f"count : {{ {self.counted()} }}"
         return self.bounded(type_name)

@@ -1,13 +1,13 @@
 """One suite for all engines: what programs mean, checked on golden and on random programs.
 
-An engine is a function from a program text and facts to the relations of its model. A test module makes the suite run on
-an engine by deriving a class from `Suite`:
+An engine is a function from a program text and facts to the relations of its model. A test module makes the suite run
+on an engine by deriving a class from `Suite`:
 
     class TestEmbedded(Suite):
         evaluate = staticmethod(embedded)
 
-The golden programs are the files of tests/programs: NAME.dl is a program with its facts, NAME.txt the views expected of it,
-as lines `relation = {…}` of Python literals (records are tuples, nil is None, 1e999 is infinity).
+The golden programs are the files of tests/programs: NAME.dl is a program with its facts, NAME.txt the views expected of
+it, as lines `relation = {…}` of Python literals (records are tuples, nil is None, 1e999 is infinity).
 
 Random programs come from tests/generate.py, one for each number from FIRST_SEED on; set TIDELOG_TEST_SEED to begin
 elsewhere. A failure shows the seed, the program and the facts.
@@ -32,7 +32,9 @@ from tidelog.errors import ProgramError
 from tidelog.language import check, read
 from tidelog.language.syntax import CheckedProgram
 from tidelog.reference import naive, seminaive
+from tidelog.reference.seminaive import Table
 from tidelog.rules import compile_program
+from tidelog.rules.core import CoreProgram
 
 Facts = Mapping[str, Iterable[Row]]
 Views = dict[str, set[Row]]
@@ -77,6 +79,30 @@ def loaded(text: str, *batches: Facts) -> tidelog.Database:
 
 def views(db: tidelog.Database) -> Views:
     return {name: set(db[name]) for name in db.relations}
+
+
+def births_in_reference(text: str, facts: Facts) -> dict[str, Table]:
+    core = compile_program(checked(text))
+    tables = seminaive.evaluate(core, facts)
+    return births_by_node(core, tables.__getitem__)
+
+
+def births_in_embedded(text: str, facts: Facts) -> dict[str, Table]:
+    return births_by_node(compile_program(checked(text)), loaded(text, facts).births)
+
+
+def births_by_node(core: CoreProgram, births: Callable[[str], Mapping[Row, tuple[int, int]]]) -> dict[str, Table]:
+    """Birth and count of the derived tuples, births counted from the first of each hyper-node.
+
+    An engine may number the rounds of all nodes in one row.
+    """
+    found: dict[str, Table] = {}
+    for node in core.nodes:
+        tables = {name: births(name) for name in node.relations if not core.relations[name].auxiliary}
+        first = min((birth for table in tables.values() for birth, _ in table.values()), default=0)
+        for name, table in tables.items():
+            found[name] = {row: (birth - first, count) for row, (birth, count) in table.items()}
+    return found
 
 
 # --- programs --------------------------------------------------------------------------------------------------------

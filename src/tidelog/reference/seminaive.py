@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from tidelog.errors import InternalError, Problem
-from tidelog.reference.values import NoValueError, Row, aggregate, apply, holds, normal, normal_row
+from tidelog.reference.values import NoValueError, Row, aggregate, apply, cast, holds, normal, normal_row
 from tidelog.rules.core import (
     AggregateRule,
     Atom,
@@ -203,7 +203,12 @@ def step(literal: Literal, source: Iterable[Row], bound: Substitution) -> Iterat
             if holds(literal.op, value_of(literal.left, bound), value_of(literal.right, bound)):
                 yield bound
         case Computation():
-            for value in apply(literal.functor, literal.kind, [value_of(arg, bound) for arg in literal.args]):
+            args = [value_of(arg, bound) for arg in literal.args]
+            if literal.functor == "as":
+                results = cast(args[0], literal.target.kind)
+            else:
+                results = apply(literal.functor, literal.kind, args)
+            for value in results:
                 yield from unify((literal.target,), (value,), bound)
         case Pack():
             yield from unify((literal.target,), (tuple(value_of(arg, bound) for arg in literal.args),), bound)
