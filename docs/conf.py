@@ -1,7 +1,7 @@
 """How Sphinx builds the documentation: MyST Markdown, the public API from docstrings, a lexer for program text."""
 
+import importlib.metadata
 import re
-from importlib.metadata import version
 
 from pygments.lexer import RegexLexer, words
 from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text
@@ -9,7 +9,7 @@ from sphinx.application import Sphinx
 
 project = "tidelog"
 copyright = "the tidelog authors"
-release = version("tidelog")
+release = version = importlib.metadata.version("tidelog")
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 exclude_patterns = ["_build"]
 html_theme = "alabaster"

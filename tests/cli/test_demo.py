@@ -1,0 +1,33 @@
+"""`tidelog demo` hands over to `tidelog.demo`, which tests/spark/ tries for real."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tidelog.demo
+from tests.cli.conftest import Run
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, bool]]:
+    """The calls of the demo, which does nothing and returns 0."""
+    made: list[tuple[Path, bool]] = []
+
+    def run(folder: Path, progress: bool) -> int:
+        made.append((folder, progress))
+        return 0
+
+    monkeypatch.setattr(tidelog.demo, "run", run)
+    return made
+
+
+def test_default_folder_and_no_progress_without_a_terminal(tidelog: Run, calls: list[tuple[Path, bool]]) -> None:
+    assert tidelog("demo").code == 0
+    assert calls == [(Path("out/demo"), False)]
+
+
+def test_another_folder(tidelog: Run, calls: list[tuple[Path, bool]]) -> None:
+    assert tidelog("demo", "-D", "here").code == 0
+    assert calls == [(Path("here"), False)]
