@@ -1,7 +1,7 @@
 """The object that a user holds: an embedded database of facts, rules and the views that follow from them.
 
-`Database` collects changes until `commit` makes them one epoch of `maintain.engine`; a `Change` says what the epoch did.
-Reading never waits: relations show the last committed epoch.
+`Database` collects changes until `commit` makes them one epoch of `maintain.engine`; a `Change` says what the epoch
+did. Reading never waits: relations show the last committed epoch.
 """
 
 from __future__ import annotations
@@ -141,14 +141,15 @@ class Database:
     def insert(self, relation: str, data: Any) -> None:
         """Assert facts, to take effect with the next `commit`; asserting a present fact changes nothing.
 
-        `data` is an iterable of tuples or dicts, a pandas, Polars or Arrow table, anything with `__arrow_c_stream__`, or a
-        NumPy array. Raises UsageError (no such relation) or DataError (does not fit), and then changes nothing.
+        `data` is an iterable of tuples or dicts, a pandas, Polars or Arrow table, anything with `__arrow_c_stream__`,
+        or a NumPy array. Raises UsageError (no such relation) or DataError (does not fit), and then changes nothing.
         """
         self.insert_words(relation, encode(data, self._relation(relation), self._dictionary))
 
     def delete(self, relation: str, data: Any) -> None:
-        """Retract facts, to take effect with the next `commit`; retracting an absent one changes nothing. See `insert`."""
-        self._pending.facts.append((relation, False, encode(data, self._relation(relation), self._dictionary)))
+        """Retract facts like `insert`, to take effect with the next `commit`; an absent fact changes nothing."""
+        words = encode(data, self._relation(relation), self._dictionary)
+        self._pending.facts.append((relation, False, words))
 
     def insert_words(self, relation: str, words: Words) -> None:
         """Assert facts that are encoded already with `dictionary`: int64 words of shape (n, arity)."""
@@ -224,7 +225,9 @@ class Database:
         self._open()
         atom = matching(text, self._pending.programs)
         view = _View(self._engine, self._relation(atom.relation))
-        return Relation(atom.relation, Rows(view.columns, self._dictionary, atom.select(view.words(), self._dictionary)))
+        return Relation(
+            atom.relation, Rows(view.columns, self._dictionary, atom.select(view.words(), self._dictionary))
+        )
 
     @property
     def program(self) -> CheckedProgram:

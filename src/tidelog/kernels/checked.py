@@ -34,22 +34,22 @@ def _write(address: int, value: int, kind: Any) -> None:
 
 def load32(base: int, i: int) -> int:
     """The sign-extended 32-bit word `i` behind address `base`."""
-    return _read(base + 4 * i, ctypes.c_int32)
+    return _read(int(base) + 4 * int(i), ctypes.c_int32)
 
 
 def store32(base: int, i: int, value: int) -> None:
     """Set the 32-bit word `i` behind address `base`."""
-    _write(base + 4 * i, value, ctypes.c_int32)
+    _write(int(base) + 4 * int(i), value, ctypes.c_int32)
 
 
 def load64(base: int, i: int) -> int:
     """The 64-bit word `i` behind address `base`."""
-    return _read(base + 8 * i, ctypes.c_int64)
+    return _read(int(base) + 8 * int(i), ctypes.c_int64)
 
 
 def store64(base: int, i: int, value: int) -> None:
     """Set the 64-bit word `i` behind address `base`."""
-    _write(base + 8 * i, value, ctypes.c_int64)
+    _write(int(base) + 8 * int(i), value, ctypes.c_int64)
 
 
 def load(base: int, i: int, w: Any) -> int:

@@ -1,8 +1,9 @@
 """The rounds of a hyper-node, all of them in one call that returns only when Python is needed.
 
-Semi-naive evaluation: each round enters the rows of the round before into the indexes and runs every plan once; what the
-plans derive is appended to the heads, so that "born in this round" is "row number >= R_NEW". A round in which nothing is
-born ends the fixpoint. With ten tuples a round, as on long chains, the cost of a round decides, and it is microseconds.
+Semi-naive evaluation: each round enters the rows of the round before into the indexes and runs every plan once; what
+the plans derive is appended to the heads, so that "born in this round" is "row number >= R_NEW". A round in which
+nothing is born ends the fixpoint. With ten tuples a round, as on long chains, the cost of a round decides, and it is
+microseconds.
 """
 # mypy: disable-error-code="no-untyped-def"
 
@@ -70,8 +71,8 @@ def run_plan(D, plan, st, registers, scratch, buffer, hashes, size, w):
 def run_rounds(D, plans, relations, indexes, node, st, rounds, registers, scratch, buffer, hashes, size, w):
     """Run `plans` (addresses) round by round to the fixpoint, or to round `rounds`.
 
-    `relations` are those that the hyper-node derives, `indexes` those on them. Returns DONE, or a status with the object
-    concerned in node[N_OBJECT]; call again with the same arrays to go on.
+    `relations` are those that the hyper-node derives, `indexes` those on them. Returns DONE, or a status with the
+    object concerned in node[N_OBJECT]; call again with the same arrays to go on.
     """
     while True:
         if node[N_PHASE] == 0:

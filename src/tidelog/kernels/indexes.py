@@ -1,9 +1,9 @@
 """Indexes: a directory of 8-byte slots [32 hash bits | offset + 1] to segments in an arena of words.
 
-A segment is [length | log2 capacity + dead << 5 | key ... | entries ...]; an entry is a row number, ascending within the
-segment, and up to MAX_PAYLOADS columns, so that a probe need not touch the row. Full segments move to twice the room,
-freed ones go to lists by size. A deleted row's entry keeps its place with the row number complemented, and a segment is
-compacted once half of it is dead.
+A segment is [length | log2 capacity + dead << 5 | key ... | entries ...]; an entry is a row number, ascending within
+the segment, and up to MAX_PAYLOADS columns, so that a probe need not touch the row. Full segments move to twice the
+room, freed ones go to lists by size. A deleted row's entry keeps its place with the row number complemented, and a
+segment is compacted once half of it is dead.
 """
 # mypy: disable-error-code="no-untyped-def"
 
@@ -121,7 +121,7 @@ def compact(arena, offset, head, stride, w):
 
 @kernel
 def room(D, index, slot, h, w):
-    """The offset of the segment of directory slot `slot` with room for one more entry, or -1 when the arena has to grow."""
+    """The offset of the segment of a directory slot, with room for one more entry; -1 when the arena has to grow."""
     slots, arena, free = D[index, I_SLOTS], D[index, I_ARENA], D[index, I_FREE]
     head, stride = HEADER + D[index, I_KEYS], 1 + D[index, I_PAYLOADS]
     offset = (load64(slots, slot) & LOW) - 1

@@ -203,14 +203,20 @@ def expand(D, level, st, at, registers, offsets, lengths, size, w):
                 if r < 0:
                     continue
                 for c in range(columns):
-                    column, target = load64(level, L_LISTS + keys + 2 * c), register(registers, level, keys + 2 * c + 1, size, w)
+                    column, target = (
+                        load64(level, L_LISTS + keys + 2 * c),
+                        register(registers, level, keys + 2 * c + 1, size, w),
+                    )
                     store(target, n, load(arena, entry + 1 + column, w) if stored else load(rows, r * k + column, w), w)
                 n += 1
                 t += 1
         else:
             t = min(length - e, size - n)
             for c in range(columns):
-                column, target = load64(level, L_LISTS + keys + 2 * c), register(registers, level, keys + 2 * c + 1, size, w)
+                column, target = (
+                    load64(level, L_LISTS + keys + 2 * c),
+                    register(registers, level, keys + 2 * c + 1, size, w),
+                )
                 if stored:
                     first = offset + e * stride + 1 + column
                     for x in range(t):
@@ -274,7 +280,7 @@ def expand_range(level, st, at, registers, size, w):
 
 @kernel
 def expand_floats(first, last, step, given, st, at, j, target, n, size, w):
-    """(values written, whether there are more) of a range of floats, which adds up its steps; `j` were written before."""
+    """(values written, whether there are more) of a range of floats, which adds up its steps; `j` came before."""
     a, b = as_float(first), as_float(last)
     s = as_float(step) if given else (1.0 if a <= b else -1.0)
     value = a if j == 0 else as_float(st[at + S_NEXT])
@@ -365,8 +371,8 @@ def segment_length(D, index, key, w):
 
 @kernel
 def route(D, level, m, registers, chosen, size, w):
-    """Positions whose segment in the level's index is shorter than in the rival index; L_EXTRA is 1 where ties stay, and
-    neither may be empty. The rival plan keeps the others: each binding takes the way with fewer candidates."""
+    """Positions whose segment in the level's index is shorter than in the rival index; L_EXTRA is 1 where ties stay,
+    and neither may be empty. The rival plan keeps the others: each binding takes the way with fewer candidates."""
     index, rival, ties, n = load64(level, L_OBJECT), load64(level, L_VERSION), load64(level, L_EXTRA), 0
     mine, other = register(registers, level, 0, size, w), register(registers, level, 1, size, w)
     for i in range(m):

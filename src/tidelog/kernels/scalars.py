@@ -9,7 +9,6 @@ docs/reference/language.md: numbers wrap around, an operator without a value (di
 from tidelog.kernels.layout import (
     ADD,
     AND,
-    COPY,
     DIV,
     FLOAT,
     LAND,
@@ -131,7 +130,7 @@ def whole(operator, kind, x, y):
         return True, wrap(x - y)
     if operator == MUL:
         return True, wrap(x * y)
-    if operator == DIV or operator == MOD:
+    if operator in (DIV, MOD):
         if y == 0:
             return False, 0
         if kind == UNSIGNED:

@@ -74,7 +74,7 @@ def find_slot(D, relation, buffer, i, h, w):
 
 @kernel
 def insert_batch(D, relation, buffer, m, since, hashes, w):
-    """Insert `m` rows of `buffer`; there must be room. Present rows from number `since` on count one derivation more."""
+    """Insert `m` rows of `buffer`, for which there is room; rows met again count one more from number `since` on."""
     rows, k, n = D[relation, R_ROWS], D[relation, R_ARITY], D[relation, R_N]
     slots, mask, counts = D[relation, R_SLOTS], D[relation, R_MASK], D[relation, R_COUNT]
     size, before = width(w), n
@@ -161,7 +161,7 @@ def remove_rows(D, relation, numbers, m, w):
 
 @kernel
 def split(slots, old_mask, mask):
-    """Spread a table that was doubled in place, its new half zero: every slot moves to where its hash bits point now."""
+    """Spread a table that was doubled in place, its new half zero: a slot moves to where its hash bits point now."""
     first = 0
     while load64(slots, first) != 0:
         first += 1

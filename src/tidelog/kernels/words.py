@@ -1,7 +1,8 @@
 """Memory by address: words of 32 or 64 bits, prefetching, hashing.
 
-Loads and stores go through intrinsics rather than arrays, because array indexing adds wrap-around code, a new compilation
-per array type, and unboxing at each call. A word of 32 bits is sign-extended when loaded; all arithmetic is int64.
+Loads and stores go through intrinsics rather than arrays, because array indexing adds wrap-around code, a new
+compilation per array type, and unboxing at each call. A word of 32 bits is sign-extended when loaded; all arithmetic is
+int64.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from numba import types
 from numba.extending import intrinsic
 
 from tidelog.kernels import checked
+from tidelog.kernels.cache import use_cache
 
+use_cache()
 kernel: Callable[[Callable[..., Any]], Callable[..., Any]] = functools.partial(numba.njit, cache=True, nogil=True)()
 
 _INT = types.int64
@@ -114,12 +117,20 @@ def _unsigned(context, operator, a, b):  # type: ignore[no-untyped-def]
     return _INT(operator, _INT, _INT), generate
 
 
-if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]  # numba fills its config at run time
-    load32, store32 = checked.load32, checked.store32
-    load64, store64 = checked.load64, checked.store64
-    load, store, width, prefetch, wrap = checked.load, checked.store, checked.width, checked.prefetch, checked.wrap
-    as_float, as_bits, unsigned = checked.as_float, checked.as_bits, checked.unsigned
-else:
+load32: Any = checked.load32
+store32: Any = checked.store32
+load64: Any = checked.load64
+store64: Any = checked.store64
+load: Any = checked.load
+store: Any = checked.store
+width: Any = checked.width
+prefetch: Any = checked.prefetch
+wrap: Any = checked.wrap
+as_float: Any = checked.as_float
+as_bits: Any = checked.as_bits
+unsigned: Any = checked.unsigned
+
+if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]  # numba fills its config at run time
     load32, store32 = _fixed(32)
     load64, store64 = _fixed(64)
     load, store, width, prefetch, wrap = _load, _store, _width, _prefetch, _wrap

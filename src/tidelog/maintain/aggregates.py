@@ -1,7 +1,7 @@
 """Aggregate rules, evaluated in one go: rows are grouped by sorting, values are folded per group.
 
-Groups are the rows of `outer`; values the distinct rows of `inner` with their witnesses. Sums of floats are exact before
-they are rounded once, so that the order of rows does not matter.
+Groups are the rows of `outer`; values the distinct rows of `inner` with their witnesses. Sums of floats are exact
+before they are rounded once, so that the order of rows does not matter.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _exact_sums(values: NDArray[numpy.float64], sizes: NDArray[numpy.intp]) -> N
     starts = numpy.cumsum(sizes) - sizes
     whole = values == numpy.trunc(values)
     if len(starts) and whole.all() and numpy.abs(values).max() * sizes.max() < _EXACT:
-        return numpy.add.reduceat(values, starts)
+        return numpy.asarray(numpy.add.reduceat(values, starts), numpy.float64)
     sums = [_exact_sum(values[a : a + n].tolist()) for a, n in zip(starts, sizes, strict=True)]
     return numpy.array(sums, numpy.float64) + 0.0
 

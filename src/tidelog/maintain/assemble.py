@@ -149,10 +149,14 @@ class _Assembly:
             i = pending.pop(0)
             self.later = head.union(*(variables(self.rule.body[j]) for j in pending))
             self.literal(i, self.rule.body[i])
-        arguments = tuple(self.value(v) for v in self.rule.head.args)
         self.a.registers.used = max(self.a.registers.used, self.next)
-        head = self.a.relations[self.rule.head.relation].number
-        return Code(head, self.a.relations[source].number, version, arguments, tuple(self.levels))
+        return Code(
+            self.a.relations[self.rule.head.relation].number,
+            self.a.relations[source].number,
+            version,
+            tuple(self.value(v) for v in self.rule.head.args),
+            tuple(self.levels),
+        )
 
     # --- registers -----------------------------------------------------------------------------------------------
 
@@ -288,7 +292,7 @@ class _Assembly:
         return register, []
 
     def computation(self, literal: Computation) -> None:
-        operator, kind = native(literal.functor, literal.kind)
+        operator, kind = native(literal.functor, literal.target.kind if literal.functor == "as" else literal.kind)
         if operator is None:
             self.call(call_out(literal.functor, literal.kind, self.a.dictionary), literal.args, (literal.target,))
             return

@@ -1,9 +1,10 @@
 """Bootstrap: semi-naive evaluation of one hyper-node from its inputs, with births and counts.
 
 The first round evaluates the rules without atoms of the node itself over everything; each later round evaluates the
-others once for the delta of each of their internal atoms. All rounds run in the kernel, which comes back to grow memory,
-to have a Python functor applied, to look at limits, or to be given new plans when relations have outgrown the sizes that
-the plans were made for. Source: "Bootstrap" in Section 4 of the elastic paper; births and counts as in docs/theory.md.
+others once for the delta of each of their internal atoms. All rounds run in the kernel, which comes back to grow
+memory, to have a Python functor applied, to look at limits, or to be given new plans when relations have outgrown the
+sizes that the plans were made for. Source: "Bootstrap" in Section 4 of the elastic paper; births and counts as in
+docs/theory.md.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tidelog.maintain.assemble import Assembler, Call, Code, Registers
 from tidelog.maintain.limits import Watch
 from tidelog.maintain.statistics import LiveStatistics
 from tidelog.rules.core import AggregateRule, Atom, HyperNode, Rule
-from tidelog.rules.plans import Plan, plan_delta, plan_full
+from tidelog.rules.plans import Plan, plan_deltas, plan_full
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.memory import Block
@@ -67,17 +68,10 @@ def bootstrap(node: HyperNode, inputs: Inputs) -> int:
         else:
             (recursive if _internal_atoms(rule, internal) else first).append(rule)
     if first or recursive:
-        run.rounds(lambda statistics: [plan for rule in first for plan in plan_full(rule, statistics)], 1)
+        run.rounds(lambda statistics: [plan_full(rule, statistics) for rule in first], 1)
     if recursive:
-        run.rounds(
-            lambda statistics: [
-                plan
-                for rule in recursive
-                for delta in _internal_atoms(rule, internal)
-                for plan in plan_delta(rule, delta, statistics)
-            ],
-            None,
-        )
+        deltas = [(rule, i) for rule in recursive for i in _internal_atoms(rule, internal)]
+        run.rounds(lambda statistics: plan_deltas(deltas, internal, statistics), None)
     for stored in derived:
         stored.settle()
     return max(1, run.round)
@@ -118,7 +112,7 @@ class _Run:
         self.state[layout.N_LOG], self.state[layout.N_LOG_CAPACITY] = self.log.address, 64
         self.hashes = Block(8 * BATCH)
 
-    def rounds(self, plan: Callable[[LiveStatistics], list[Plan]], limit: int | None) -> None:
+    def rounds(self, plan: Callable[[LiveStatistics], Sequence[Plan]], limit: int | None) -> None:
         """Run rounds with the plans that `plan` makes: `limit` of them, or until nothing is born.
 
         Plans are made anew when a relation has grown much; a round is never interrupted for it.
@@ -133,7 +127,7 @@ class _Run:
                 break
         self.note_births()
 
-    def assemble(self, plan: Callable[[LiveStatistics], list[Plan]]) -> list[Code]:
+    def assemble(self, plan: Callable[[LiveStatistics], Sequence[Plan]]) -> list[Code]:
         """Plan for the sizes of now, assemble, and lay out registers and code for the kernel."""
         relations = self.inputs.relations
         statistics = LiveStatistics(relations, self.internal)

@@ -1,8 +1,8 @@
 """The engine: asserted facts, views, and what an epoch does to them.
 
-An epoch first applies the net changes of asserted facts, then walks the hyper-nodes in order. A node whose rules, facts and
-inputs have not changed is skipped; every other is bootstrapped into new relations, which replace the old ones only after
-all of them are done. An epoch that fails for whatever reason leaves everything as it was.
+An epoch first applies the net changes of asserted facts, then walks the hyper-nodes in order. A node whose rules, facts
+and inputs have not changed is skipped; every other is bootstrapped into new relations, which replace the old ones only
+after all of them are done. An epoch that fails for whatever reason leaves everything as it was.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy
 from numpy.typing import NDArray
@@ -23,7 +24,8 @@ from tidelog.storage.catalog import Catalog
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.stored import StoredRelation
 
-Words = NDArray[numpy.int64]
+Words = NDArray[numpy.signedinteger[Any]]
+"""Rows of words, int32 or int64, shape (n, arity)."""
 
 _RECLAIM = 4_096
 """Dead rows of a relation below this number are not worth reclaiming."""
@@ -42,7 +44,7 @@ class Delta:
         came = len(self.all_of) if self.all_of is not None else len(self.inserted) if self.inserted is not None else 0
         return came + len(self.deleted)
 
-    def words(self) -> NDArray[numpy.signedinteger]:
+    def words(self) -> Words:
         """The rows that came."""
         if self.inserted is not None:
             return self.inserted
@@ -103,9 +105,7 @@ class Engine:
 
 def _needs_wide_words(program: CoreProgram, changes: Mapping[str, tuple[Words, Words]]) -> bool:
     floats = any(column.kind == "float" for info in program.relations.values() for column in info.columns)
-    return floats or any(
-        rows.size and (rows.min() < -(2**31) or rows.max() >= 2**31) for rows, _ in changes.values()
-    )
+    return floats or any(rows.size and (rows.min() < -(2**31) or rows.max() >= 2**31) for rows, _ in changes.values())
 
 
 class _Epoch:
@@ -123,7 +123,7 @@ class _Epoch:
         self.deltas: dict[str, Delta] = {}
         self.touched: set[str] = set()
         """Derived relations whose asserted facts have changed."""
-        self.applied: list[tuple[StoredRelation, Words, Words]] = []
+        self.applied: list[tuple[StoredRelation, int, Words]] = []
         self.round = engine.round
 
     def run(self, changes: Mapping[str, tuple[Words, Words]]) -> Outcome:
@@ -158,16 +158,15 @@ class _Epoch:
         present = stored.find(delete)
         gone = numpy.unique(present[present >= 0])
         came = insert[stored.find(insert) < 0] if len(stored) else insert
-        lost = stored.take(gone).astype(numpy.int64)
+        lost = stored.take(gone)
         first = stored.rows
-        self.applied.append((stored, came, lost))
+        self.applied.append((stored, first, lost))
         stored.remove(gone)
         stored.insert(came)
         if name in self.derived:
             self.touched.add(name)
         elif stored.rows > first or len(gone):
-            added = stored.take(numpy.arange(first, stored.rows)).astype(numpy.int64)
-            self.deltas[name] = Delta(added, lost)
+            self.deltas[name] = Delta(stored.take(numpy.arange(first, stored.rows)), lost)
 
     def visit(self, node: HyperNode, before: HyperNode | None) -> NodeReport:
         """Skip or bootstrap a hyper-node."""
@@ -183,15 +182,13 @@ class _Epoch:
             new = relations[name] = StoredRelation(self.engine.catalog, self.views[name].arity)
             facts = self.asserted[name]
             if len(facts):
-                new.insert(facts.words().astype(numpy.int64))
+                new.insert(facts.words())
         inputs = Inputs(self.engine.catalog, self.engine.dictionary, relations, self.watch, self.round)
         rounds = bootstrap(node, inputs)
         self.round += rounds
         impact = sum(self.replace(name, relations[name]) for name in node.relations)
         self.watch.derived += sum(len(relations[name]) for name in node.relations)
-        return NodeReport(
-            node.relations, names, "bootstrap", reason, time.perf_counter() - started, impact, rounds
-        )
+        return NodeReport(node.relations, names, "bootstrap", reason, time.perf_counter() - started, impact, rounds)
 
     def why(self, node: HyperNode, before: HyperNode | None, reads: set[str]) -> str | None:
         """The reason to evaluate a node, or None."""
@@ -213,7 +210,7 @@ class _Epoch:
         if not len(old):
             delta = Delta(None, numpy.empty((0, new.arity), numpy.int64), new)
         else:
-            old_words, new_words = old.words().astype(numpy.int64), new.words().astype(numpy.int64)
+            old_words, new_words = old.words(), new.words()
             delta = Delta(new_words[old.find(new_words) < 0], old_words[new.find(old_words) < 0])
         if len(delta):
             self.deltas[name] = delta
@@ -228,16 +225,20 @@ class _Epoch:
                 if self.views[name] is stored:
                     self.views[name] = compact
                 self.asserted[name] = compact
-        engine.program, engine.views, engine.asserted, engine.round = self.program, self.views, self.asserted, self.round
+        engine.program, engine.views, engine.asserted, engine.round = (
+            self.program,
+            self.views,
+            self.asserted,
+            self.round,
+        )
         engine.bootstraps += sum(report.strategy == "bootstrap" for report in reports)
         seconds = time.perf_counter() - self.started
         return Outcome(self.deltas, Report(seconds, tuple(reports), engine.catalog.growing - self.growing))
 
     def undo(self) -> None:
         """Take back what was done to the asserted facts."""
-        for stored, came, lost in reversed(self.applied):
-            numbers = stored.find(came)
-            stored.remove(numpy.unique(numbers[numbers >= 0]))
+        for stored, first, lost in reversed(self.applied):
+            stored.remove(numpy.arange(first, stored.rows))
             stored.insert(lost)
         self.applied.clear()
 

@@ -57,7 +57,12 @@ _KINDS = {"number": layout.NUMBER, "unsigned": layout.UNSIGNED, "float": layout.
 
 
 def native(name: str, kind: Kind) -> tuple[int | None, int]:
-    """The kernels' operator for a functor or comparison on operands of `kind`, or None, and their number for the kind."""
+    """The kernels' operator for a functor or comparison on operands of `kind`, or None, and their number for the kind.
+
+    For the cast "as", `kind` is that of the result.
+    """
+    if name == "as":
+        return layout.COPY, _KINDS.get(kind, layout.NUMBER)
     if name in ("=", "!="):
         return layout.COMPARISONS[name], layout.NUMBER
     if kind not in _KINDS:
@@ -74,7 +79,10 @@ def call_out(name: str, kind: Kind, dictionary: Dictionary) -> CallOut:
     if name in _TESTS:
         return _test(_TESTS[name], dictionary)
     if name == "to_string":
-        return lambda columns: (None, (_encoded([_text(w, kind, dictionary) for w in columns[0].tolist()], dictionary),))
+        return lambda columns: (
+            None,
+            (_encoded([_text(w, kind, dictionary) for w in columns[0].tolist()], dictionary),),
+        )
     function, kinds, result = _FUNCTIONS[name]
     return _function(function, kinds, result, dictionary)
 
@@ -169,7 +177,8 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Kind, ...], Kind]] = {
     "to_unsigned": (_unsigned, ("symbol",), "number"),
     "to_float": (_fraction, ("symbol",), "number"),
 }
-"""Name -> function on Python values, kinds of the arguments, kind of the result; unsigned and float results are words."""
+"""Name -> function on Python values, kinds of the arguments, kind of the result; unsigned and float results are
+words."""
 
 
 def _function(function: Callable[..., Any], kinds: Sequence[Kind], result: Kind, dictionary: Dictionary) -> CallOut:

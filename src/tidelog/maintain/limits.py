@@ -34,10 +34,14 @@ class Watch:
         elapsed = time.perf_counter() - self.started
         if self.timeout is not None and elapsed > self.timeout:
             message = f"the epoch was stopped after {elapsed:.1f} s, its limit is {self.timeout:g} s"
-            raise LimitError(Problem("E0501", message + doing, hint="nothing has changed; raise `timeout`, or see `stats`"))
+            raise LimitError(
+                Problem("E0501", message + doing, hint="nothing has changed; raise `timeout`, or see `stats`")
+            )
         if self.max_rows is not None and self.derived + rows > self.max_rows:
             message = f"the epoch was stopped at {self.derived + rows:,} derived rows, its limit is {self.max_rows:,}"
-            raise LimitError(Problem("E0502", message + doing, hint="nothing has changed; raise `max_rows`, or bound the recursion"))
+            raise LimitError(
+                Problem("E0502", message + doing, hint="nothing has changed; raise `max_rows`, or bound the recursion")
+            )
 
 
 @contextmanager

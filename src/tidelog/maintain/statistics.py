@@ -46,7 +46,7 @@ class LiveStatistics:
     def _estimate(self, relation: str, columns: tuple[int, ...]) -> float:
         stored = self._relations[relation]
         if self._guessing(relation):
-            return self.size(relation) ** (0.6 + 0.4 * (len(columns) - 1) / max(1, stored.arity - 1))
+            return float(self.size(relation) ** (0.6 + 0.4 * (len(columns) - 1) / max(1, stored.arity - 1)))
         index = stored.indexes.get(columns)
         if index is not None and index.done == stored.rows:
             return float(len(index))

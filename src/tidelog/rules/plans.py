@@ -3,15 +3,15 @@
 A plan scans one atom - the delta where there is one - and then takes the other literals one at a time. Filters and
 computations come as soon as their variables are bound; of the atoms, only those connected to what is bound are
 candidates, so that a cross product is made only where the rule itself is one. The order with the fewest estimated
-bindings is found by depth-first search with pruning, whose steps are bounded. Where the first atom behind the scan could
-be one of two whose segments differ from binding to binding, two plans share the work: each binding takes the shorter way
-(`Route`). Source: Section 4.2 of the elastic paper; adaptive orders as measured in docs/theory.md.
+bindings is found by depth-first search with pruning, whose steps are bounded. Where the first atom behind the scan
+could be one of two whose segments differ from binding to binding, two plans share the work: each binding takes the
+shorter way (`Route`). Source: Section 4.2 of the elastic paper; adaptive orders as measured in docs/theory.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from tidelog.rules.core import Atom, Comparison, Computation, Literal, Pack, Rule, Unpack, Value, Variable
@@ -123,7 +123,7 @@ class _Planner:
         literal = self.rule.body[i]
         if not isinstance(literal, Atom):
             return 10.0
-        columns = tuple(c for c, arg in enumerate(literal.args) if not isinstance(arg, Variable) or arg.name in bound)
+        columns = _keys(literal, bound)
         size = self.statistics.size(literal.relation)
         if not columns:
             return size
@@ -157,7 +157,7 @@ _Partial = tuple[tuple[int, ...], frozenset[int], frozenset[str]]
 _Found = tuple[float, tuple[int, ...]]
 
 
-def plan_full(rule: Rule, statistics: Statistics) -> tuple[Plan, ...]:
+def plan_full(rule: Rule, statistics: Statistics) -> Plan:
     """The plan that evaluates a rule over everything."""
     planner = _Planner(rule, statistics)
     best: _Found | None = None
@@ -176,7 +176,7 @@ def plan_full(rule: Rule, statistics: Statistics) -> tuple[Plan, ...]:
         if found is not None and found is not best:
             best, source = found, i
     assert best is not None, f"the rule {rule} cannot be evaluated"
-    return (Plan(rule, source, best[1]),)
+    return Plan(rule, source, best[1])
 
 
 def _useful_from_nothing(planner: _Planner) -> bool:
@@ -187,45 +187,81 @@ def _useful_from_nothing(planner: _Planner) -> bool:
     return not rest or bool(bound) or constants or any(isinstance(atom, Atom) and not atom.args for atom in rest)
 
 
-def plan_delta(rule: Rule, delta: int, statistics: Statistics) -> tuple[Plan, ...]:
-    """The plans that evaluate a rule for the delta of body atom `delta`: one, or two that share the bindings."""
+def plan_deltas(
+    deltas: Sequence[tuple[Rule, int]], internal: frozenset[str], statistics: Statistics
+) -> tuple[Plan, ...]:
+    """The plans that evaluate each rule for the delta of the body atom given with it: one, or two that share the
+    bindings.
+
+    A second plan must not cost an index of its own on a relation of the hyper-node (`internal`), which grows all the
+    time.
+    """
+    found = [_delta(rule, delta, statistics) for rule, delta in deltas]
+    held = {probe for _, plan, _ in found for probe in probes(plan)}
+    plans: list[Plan] = []
+    for planner, plan, start in found:
+        rival = _rival(planner, plan, start)
+        if rival is None or any(p not in held and p[0] in internal for p in probes(rival)):
+            plans.append(plan)
+        else:
+            mine, other = (next(i for i in p.order if i in planner.atoms) for p in (plan, rival))
+            plans += [
+                replace(plan, route=Route(mine, other, True)),
+                replace(rival, route=Route(other, mine, False)),
+            ]
+    return tuple(plans)
+
+
+def probes(plan: Plan) -> set[tuple[str, tuple[int, ...]]]:
+    """The relations and columns by which a plan looks rows up without knowing all of them."""
+    wanted = set()
+    bound: frozenset[str] = frozenset() if plan.source is None else variables(plan.rule.body[plan.source])
+    for i in plan.order:
+        literal = plan.rule.body[i]
+        if isinstance(literal, Atom):
+            keys = _keys(literal, bound)
+            if len(keys) < len(literal.args):
+                wanted.add((literal.relation, keys))
+        if not (isinstance(literal, Atom) and literal.negated):
+            bound |= variables(literal)
+    return wanted
+
+
+def _keys(atom: Atom, bound: frozenset[str]) -> tuple[int, ...]:
+    """The columns of an atom that are known once `bound` are."""
+    return tuple(c for c, arg in enumerate(atom.args) if not isinstance(arg, Variable) or arg.name in bound)
+
+
+def _delta(rule: Rule, delta: int, statistics: Statistics) -> tuple[_Planner, Plan, _Partial]:
     planner = _Planner(rule, statistics)
     start = planner.settle((), frozenset([delta]), planner.binds[delta])
     best = planner.search(start, 1.0, 0.0, None)
     assert best is not None, f"the rule {rule} cannot be evaluated"
-    plan = Plan(rule, delta, best[1], True)
-    rival = _rival(planner, start, best)
-    if rival is None:
-        return (plan,)
-    mine = next(i for i in best[1] if i in planner.atoms)
-    other = next(i for i in rival[1] if i in planner.atoms)
-    return (
-        Plan(rule, delta, best[1], True, Route(mine, other, True)),
-        Plan(rule, delta, rival[1], True, Route(other, mine, False)),
-    )
+    return planner, Plan(rule, delta, best[1], True), start
 
 
-def _rival(planner: _Planner, start: _Partial, best: _Found) -> _Found | None:
-    """The best order that begins with another atom, if both are probed by one column and their costs are near."""
+def _rival(planner: _Planner, plan: Plan, start: _Partial) -> Plan | None:
+    """The best plan that begins with another atom, if both are probed by one column and their costs are near."""
     order, done, bound = start
     computed = any(planner.binds[i] for i in order if not isinstance(planner.rule.body[i], Comparison))
     if computed or len(planner.atoms - done) < 2:
         return None
-    first = best[1][len(order)]
+    first = plan.order[len(order)]
     if first not in planner.atoms or not _single_key(planner, first, bound) or planner.fanout(first, bound) < 2.0:
         return None
-    found: _Found | None = None
+    best, found = planner.search(start, 1.0, 0.0, None), None
     for i in planner.candidates(done, bound):
         if i != first and i in planner.atoms and _single_key(planner, i, bound):
             fanout = planner.fanout(i, bound)
             following = planner.settle((*order, i), done | {i}, bound | planner.binds[i])
             found = planner.search(following, max(fanout, 1e-6), fanout + 1.0, found)
-    return found if found is not None and found[0] < _ROUTE_RANGE * max(best[0], 1.0) else None
+    if best is None or found is None or found[0] >= _ROUTE_RANGE * max(best[0], 1.0):
+        return None
+    return replace(plan, order=found[1])
 
 
 def _single_key(planner: _Planner, i: int, bound: frozenset[str]) -> bool:
     atom = planner.rule.body[i]
     if not isinstance(atom, Atom):
         return False
-    keys = [c for c, arg in enumerate(atom.args) if not isinstance(arg, Variable) or arg.name in bound]
-    return len(keys) == 1 and len(atom.args) > 1
+    return len(_keys(atom, bound)) == 1 and len(atom.args) > 1

@@ -57,7 +57,9 @@ class Index:
         """Enter the rows below `high` that are not yet entered."""
         from tidelog.kernels.indexes import extend
 
-        while (status := extend(self._catalog.table, self.number, high, self._catalog.hashes, self._catalog.tag)) != DONE:
+        while (
+            status := extend(self._catalog.table, self.number, high, self._catalog.hashes, self._catalog.tag)
+        ) != DONE:
             self.grow(status)
 
     def grow(self, status: int) -> None:

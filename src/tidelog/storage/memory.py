@@ -1,8 +1,8 @@
 """Blocks of memory that grow where they stand.
 
-Large blocks are anonymous mappings: growing one moves page tables instead of bytes (mremap), new pages are zero, and huge
-pages keep the cost of first touches down, which is a third of the time otherwise. Small blocks, and all blocks where the
-system has no mremap, are NumPy arrays that are copied.
+Large blocks are anonymous mappings: growing one moves page tables instead of bytes (mremap), new pages are zero, and
+huge pages keep the cost of first touches down, which is a third of the time otherwise. Small blocks, and all blocks
+where the system has no mremap, are NumPy arrays that are copied.
 """
 
 from __future__ import annotations
@@ -91,11 +91,10 @@ class Block:
 
     def view(self, dtype: DTypeLike, length: int) -> NDArray[Any]:
         """The first `length` items as an array over the block itself; it must not be used after the next `grow`."""
-        dtype = numpy.dtype(dtype)
-        if length == 0:
+        size = length * numpy.dtype(dtype).itemsize
+        if size == 0:
             return numpy.empty(0, dtype)
-        buffer = (ctypes.c_char * (length * dtype.itemsize)).from_address(self.address)
-        return numpy.frombuffer(buffer, dtype)
+        return numpy.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(self.address)).view(dtype)
 
     def __del__(self) -> None:
         if _CHECKING:

@@ -23,8 +23,13 @@ def format_symbol(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def format_value(value: Value, nil: str = "nil", symbol: Callable[[str], str] = format_symbol) -> str:
-    """A value as text. Depth is not limited by Python's stack."""
+def format_value(
+    value: Value,
+    nil: str = "nil",
+    symbol: Callable[[str], str] = format_symbol,
+    number: Callable[[float], str] = format_number,
+) -> str:
+    """A value as text; the arguments say how its parts are written. Depth is not limited by Python's stack."""
     pieces: list[str] = []
     waiting: list[tuple[bool, Value]] = [(False, value)]  # is it text to be copied, and the text or the value
     while waiting:
@@ -43,5 +48,5 @@ def format_value(value: Value, nil: str = "nil", symbol: Callable[[str], str] = 
                     waiting.append((True, ", "))
             pieces.append("[")
         else:
-            pieces.append(format_number(item) if isinstance(item, float) else str(item))
+            pieces.append(number(item) if isinstance(item, float) else str(item))
     return "".join(pieces)

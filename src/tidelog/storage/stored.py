@@ -8,6 +8,7 @@ makes a new relation of the live ones. Births are kept as runs, since rows of on
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy
 from numpy.typing import NDArray
@@ -17,7 +18,8 @@ from tidelog.storage.catalog import Catalog, Stopwatch
 from tidelog.storage.index import Index
 from tidelog.storage.memory import Block
 
-Words = NDArray[numpy.int64]
+Words = NDArray[numpy.signedinteger[Any]]
+"""Rows of words, int32 or int64, shape (n, arity); or row numbers."""
 SPARE = 512
 """Rows that always fit before a kernel has to ask for more: the largest batch."""
 _UNCOUNTED = 1 << 62
@@ -79,12 +81,12 @@ class StoredRelation:
         n = live_rows(self.catalog.table, self.number, block.address)
         return block.view(numpy.int64, n).copy()
 
-    def words(self) -> NDArray[numpy.signedinteger]:
+    def words(self) -> Words:
         """A copy of the live rows, shape (n, arity), dtype int32 or int64."""
         view = self._rows.view(self.catalog.dtype, self.rows * self.arity).reshape(self.rows, self.arity)
         return view[self.live()] if self.dead else view.copy()
 
-    def take(self, numbers: Words) -> NDArray[numpy.signedinteger]:
+    def take(self, numbers: Words) -> Words:
         """A copy of the rows with these numbers."""
         view = self._rows.view(self.catalog.dtype, self.rows * self.arity).reshape(self.rows, self.arity)
         return view[numbers]
@@ -197,7 +199,7 @@ class StoredRelation:
         """The live rows as a relation of another catalog, counts and births included, indexes left to be made anew."""
         other = StoredRelation(catalog, self.arity)
         live = self.live()
-        other.insert(self.take(live).astype(numpy.int64))
+        other.insert(self.take(live))
         other._counts.view(numpy.int32, len(live))[:] = self.counts()[live]
         births = self.births()[live]
         if self.born and len(births):
