@@ -33,6 +33,7 @@ if int(pyspark.__version__.split(".")[0]) < 4:
     )
 
 JAVA_AT_LEAST = 17
+SYSTEM_RUNTIMES = Path("/usr/lib/jvm")
 _JAVA_HINT = "install one (Debian, Ubuntu: apt-get install openjdk-17-jre-headless) or set JAVA_HOME to one"
 _LOCAL_CONF = {
     "spark.ui.enabled": "false",
@@ -93,7 +94,7 @@ def java_home() -> Path:
     found = []
     on_path = shutil.which("java")
     candidates = [os.environ.get("JAVA_HOME"), Path(on_path).resolve().parent.parent if on_path else None]
-    for home in [*candidates, *sorted(Path("/usr/lib/jvm").glob("*"))]:
+    for home in [*candidates, *sorted(SYSTEM_RUNTIMES.glob("*"))]:
         if home and (Path(home) / "bin" / "java").exists():
             lack = java_lacks(Path(home))
             if lack is None:

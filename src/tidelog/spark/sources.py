@@ -136,14 +136,15 @@ def map_csv(
         raise DataError(*problems)
     line = F.col(_LINE)
     # The reader makes null of an empty field.
-    found = [F.coalesce(known[column.name], F.lit("")) for column in declared.columns]
-    broken = [known[column.name].contains(_REPLACEMENT) for column in declared.columns]
+    texts = {name: F.coalesce(column, F.lit("")) for name, column in known.items()}
+    found = [texts[column.name] for column in declared.columns]
+    broken = [text.contains(_REPLACEMENT) for text in found]
     reasons = [
         F.when(line.isNotNull(), F.lit(f"not {len(names)} columns")),
         F.when(line.isNull() & reduce(Expression.__or__, broken, F.lit(False)), F.lit("not valid UTF-8")),
     ]
     shown = F.when(line.isNotNull(), F.struct(line.alias("line")))
-    row = F.coalesce(F.to_json(shown), F.to_json(F.struct(*known.values())))
+    row = F.coalesce(F.to_json(shown), F.to_json(F.struct(*[text.alias(name) for name, text in texts.items()])))
     return _source(program, declared, frame, found, reasons, row)
 
 

@@ -1,0 +1,89 @@
+"""What is said when the machine lacks something that Spark needs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tidelog.errors import SetupError
+from tidelog.spark import check_workers, session
+from tidelog.spark.machine import java_home, java_lacks
+
+
+def program(folder: Path, text: str) -> Path:
+    """A home of Java whose `java` is this shell script."""
+    file = folder / "bin" / "java"
+    file.parent.mkdir(parents=True)
+    file.write_text(f"#!/bin/sh\n{text}\n")
+    file.chmod(0o755)
+    return folder
+
+
+def test_without_pyspark_the_import_says_what_to_install() -> None:
+    code = """
+import sys
+sys.modules["pyspark"] = None
+from tidelog.errors import SetupError
+try:
+    import tidelog.spark
+except SetupError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == (
+        "error[E0701]: tidelog.spark needs PySpark, which is not installed\n  hint: pip install 'tidelog[spark]'\n"
+    )
+
+
+def test_java_runtimes_that_spark_cannot_use_are_told_apart(tmp_path: Path) -> None:
+    old = program(tmp_path / "old", "echo 'openjdk version \"11.0.2\" 2019' >&2")
+    trimmed = program(tmp_path / "trimmed", "echo 'Module jdk.incubator.vector not found' >&2; exit 1")
+    broken = program(tmp_path / "broken", "exit 3")
+    good = program(tmp_path / "good", "echo 'openjdk version \"21.0.2\" 2024' >&2")
+    assert java_lacks(old) == "is Java 11"
+    assert java_lacks(trimmed) == "lacks the module jdk.incubator.vector"
+    assert java_lacks(broken) == "does not run"
+    assert java_lacks(tmp_path / "none") == "does not run"
+    assert java_lacks(good) is None
+
+
+def test_java_home_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    good = program(tmp_path / "good", "echo 'openjdk version \"21.0.2\" 2024' >&2")
+    monkeypatch.setenv("JAVA_HOME", str(good))
+    assert java_home() == good
+
+
+def test_a_missing_runtime_is_told_with_what_was_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = program(tmp_path / "old", "echo 'openjdk version \"11.0.2\" 2019' >&2")
+    monkeypatch.setenv("JAVA_HOME", str(old))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("tidelog.spark.machine.SYSTEM_RUNTIMES", tmp_path / "none")
+    with pytest.raises(SetupError) as caught:
+        java_home()
+    assert caught.value.code == "E0702"
+    assert f"version 17 or newer: {old} is Java 11" in str(caught.value)
+
+
+def test_workers_with_another_python_are_refused(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_workers(spark)
+    other = program(tmp_path, "echo 3 9") / "bin" / "java"
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(other))
+    with pytest.raises(SetupError) as caught:
+        check_workers(spark)
+    assert caught.value.code == "E0704"
+    assert f"{other} is Python 3.9" in str(caught.value)
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", "/no/python")
+    with pytest.raises(SetupError, match="/no/python does not run"):
+        check_workers(spark)
+
+
+def test_an_active_session_is_taken_as_it_is(spark: SparkSession) -> None:
+    before = dict(spark.conf.getAll)
+    assert session(threads=1).sparkContext is spark.sparkContext
+    assert dict(spark.conf.getAll) == before
