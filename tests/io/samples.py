@@ -27,9 +27,7 @@ RECORDS = {
 }
 EDGE = relation("e", x="number", y="number")
 NAMED = relation("s", name="symbol", n="number")
-EVERY = relation(
-    "every", n="number", u="unsigned", f="float", s="symbol", pair="Pair", nested="Nested", chain="List"
-)
+EVERY = relation("every", n="number", u="unsigned", f="float", s="symbol", pair="Pair", nested="Nested", chain="List")
 
 
 def dictionary() -> Dictionary:

@@ -67,7 +67,7 @@ def test_rows_of_many_forms(data: Any) -> None:
 TABLES: dict[str, Callable[[], Any]] = {
     "Arrow table": lambda: TABLE,
     "Arrow batch": lambda: TABLE.to_batches()[0],
-    "Arrow stream": lambda: TABLE.to_reader(),
+    "Arrow stream": TABLE.to_reader,
     "Arrow in chunks": lambda: pa.concat_tables([TABLE.slice(0, 1), TABLE.slice(1, 1)]),
     "Arrow sliced": lambda: pa.table({"name": ["z", "a", "b"], "n": [9, 1, 2]}).slice(1),
     "Arrow dictionaries": lambda: pa.table({"name": TABLE["name"].dictionary_encode(), "n": TABLE["n"]}),
@@ -77,7 +77,7 @@ TABLES: dict[str, Callable[[], Any]] = {
     "Arrow large strings": lambda: TABLE.cast(pa.schema([("name", pa.large_string()), ("n", pa.uint8())])),
     "other order": lambda: TABLE.select(["n", "name"]),
     "other names": lambda: TABLE.rename_columns(["c0", "c1"]),
-    "pandas": lambda: TABLE.to_pandas(),
+    "pandas": TABLE.to_pandas,
     "pandas with an index": lambda: TABLE.to_pandas().set_index(pd.Index([7, 8])),
     "pandas without names": lambda: pd.DataFrame([["a", 1], ["b", 2]]),
     "pandas nullable": lambda: TABLE.to_pandas().convert_dtypes(),
@@ -167,7 +167,8 @@ def test_few_rows_need_no_arrow() -> None:
         "encode([('a', 1.5)], e, Dictionary())\n"
         "print(sorted({'pyarrow', 'pandas'} & set(sys.modules)))\n"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 @settings(max_examples=100, deadline=None)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tidelog.errors import DataError, Problem
 from tidelog.io.record_reader import record_from_text
 from tidelog.io.rows import Place
-from tidelog.io.values import MISSING_HINT, NAN_HINT, RANGES, Complaint, article, expected
+from tidelog.io.values import MISSING_HINT, NAN_HINT, RANGES, Complaint, article, expected, range_hint
 from tidelog.language.syntax import PRIMITIVES, Column, RelationType
 from tidelog.storage.arrow_arrays import mask_to_arrow, numbers_to_numpy, valid_mask
 from tidelog.storage.dictionary import Dictionary, Words, number_words
@@ -151,7 +151,7 @@ def _integer_words(column: pa.ChunkedArray, declared: Column, place: Place) -> W
     if wrong.any():
         row = int(wrong.argmax())
         message = f"{values[row]} does not fit {article(declared.kind)}"
-        raise Complaint("E0402", message, f"from {low} to {high}").at(place(row, declared.name))
+        raise Complaint("E0402", message, range_hint(declared.kind)).at(place(row, declared.name))
     return number_words(values.astype(np.int64 if declared.kind == "number" else np.uint64))
 
 

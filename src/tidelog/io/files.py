@@ -156,6 +156,9 @@ def _input_path(wanted: FileOptions, folder: Path, relation: RelationType) -> Pa
     hint = f"it may also be called {', '.join(names[1:])}" if len(names) > 1 else None
     if not folder.is_dir():
         hint = f"the folder {folder} does not exist"
+    elif hint is None:
+        there = sorted(path.name for path in folder.iterdir())
+        hint = f"the folder {folder} has {', '.join(there[:8]) or 'no files'}{', …' if len(there) > 8 else ''}"
     raise DataError(
         Problem("E0410", f"the facts of {relation.name} are not there", hint=hint, place=str(candidates[0]))
     )

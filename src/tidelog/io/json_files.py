@@ -4,6 +4,7 @@ also read from objects by field names."""
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from tidelog.io.values import Complaint
 from tidelog.language.syntax import RelationType
 from tidelog.relation import Relation, Rows
 from tidelog.storage.dictionary import Dictionary, Words
-from tidelog.storage.record_text import format_value
+from tidelog.storage.record_text import format_number, format_value
 
 
 def read_json(path: Path, options: FileOptions, relation: RelationType, dictionary: Dictionary) -> Words:
@@ -42,13 +43,20 @@ def json_of(words: Words, relation: RelationType, dictionary: Dictionary, object
     names = [json.dumps(column.name, ensure_ascii=False) for column in relation.columns]
     lines = []
     for row in Relation(relation.name, Rows(relation.columns, dictionary, words)):
-        values = [format_value(value, nil="null", symbol=_quoted) for value in row]
+        values = [format_value(value, "null", _quoted, _number) for value in row]
         if objects:
             pairs = (f"{name}: {value}" for name, value in zip(names, values, strict=True))
             lines.append("{" + ", ".join(pairs) + "}")
         else:
             lines.append("[" + ", ".join(values) + "]")
     return ("[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n").encode()
+
+
+def _number(value: float) -> str:
+    """JSON has neither infinities nor NaN: numbers beyond the range of floats are read as the first, null is none."""
+    if math.isfinite(value):
+        return format_number(value)
+    return "null" if math.isnan(value) else "1e999" if value > 0 else "-1e999"
 
 
 def _quoted(text: str) -> str:

@@ -1,21 +1,28 @@
-"""Parquet and Arrow files: tables with named columns. A folder of Parquet files is read as one table."""
+"""Parquet and Arrow files: tables with named columns. A folder of Parquet files is read as one table.
+
+A relation without columns is a table with one column that says nothing, and with a row if the relation holds.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tidelog.errors import DataError
 from tidelog.io.columns import encode_table
 from tidelog.io.options import FileOptions
 from tidelog.io.rows import place_in
 from tidelog.io.values import Complaint
-from tidelog.language.syntax import RelationType
+from tidelog.language.syntax import Column, RelationType
 from tidelog.relation import Relation, Rows
 from tidelog.storage.dictionary import Dictionary, Words
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_UNIT = RelationType("unit", (Column("unit", "number", "number"),))
 
 
 def read_parquet(path: Path, options: FileOptions, relation: RelationType, dictionary: Dictionary) -> Words:
@@ -27,7 +34,7 @@ def read_parquet(path: Path, options: FileOptions, relation: RelationType, dicti
         table = parquet.read_table(path)
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(path, "Parquet", error) from None
-    return encode_table(table, relation, dictionary, place_in(str(path)))
+    return _words(table, path, relation, dictionary)
 
 
 def write_parquet(
@@ -50,7 +57,7 @@ def read_arrow(path: Path, options: FileOptions, relation: RelationType, diction
             except pa.ArrowInvalid:
                 source.seek(0)
                 table = pa.ipc.open_stream(source).read_all()
-            return encode_table(table, relation, dictionary, place_in(str(path)))
+            return _words(table, path, relation, dictionary)
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(path, "Arrow", error) from None
 
@@ -65,7 +72,15 @@ def write_arrow(path: Path, options: FileOptions, relation: RelationType, words:
 
 
 def _table(relation: RelationType, words: Words, dictionary: Dictionary) -> pa.Table:
+    if not relation.columns:  # a table without columns loses its rows in Parquet
+        relation, words = _UNIT, np.ones((len(words), 1), dtype=np.int64)
     return Relation(relation.name, Rows(relation.columns, dictionary, words)).to_arrow()
+
+
+def _words(table: pa.Table, path: Path, relation: RelationType, dictionary: Dictionary) -> Words:
+    if not relation.columns:
+        return np.empty((min(1, table.num_rows), 0), dtype=np.int64)
+    return encode_table(table, relation, dictionary, place_in(str(path)))
 
 
 def _unreadable(path: Path, form: str, error: Exception) -> DataError:

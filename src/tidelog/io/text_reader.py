@@ -21,7 +21,7 @@ from tidelog.errors import DataError, Problem
 from tidelog.io.columns import column_words, match_columns
 from tidelog.io.record_reader import record_from_text
 from tidelog.io.rows import place_in
-from tidelog.io.values import Complaint, text_complaint, value_of_text
+from tidelog.io.values import Complaint, shown, text_complaint, value_of_text
 from tidelog.language.syntax import PRIMITIVES, Column, RelationType, Value
 from tidelog.storage.dictionary import Dictionary, Words
 
@@ -191,9 +191,7 @@ def _read_exactly(
         if len(fields) == 1 and not first and not _blank_counts(columns):
             continue
         if len(fields) != len(columns):
-            message = f"expected {len(columns)} columns, found {len(fields)}"
-            hint = f"the delimiter is {form.delimiter!r}, the columns are {', '.join(c.name for c in columns)}"
-            raise Complaint("E0405", message, hint).at(f"{name}:{line}:1")
+            raise _ragged(fields, form, columns).at(f"{name}:{line}:1")
         row = []
         for (line, start, field), column in zip(fields, columns, strict=True):
             value = _value(field, column, dictionary)
@@ -202,6 +200,16 @@ def _read_exactly(
             row.append(dictionary.encode(value, column.kind))
         words.append(row)
     return np.array(words, dtype=np.int64).reshape(len(words), len(columns))
+
+
+def _ragged(fields: Fields, form: TextFormat, columns: list[Column]) -> Complaint:
+    row = form.delimiter.join(text for _, _, text in fields)
+    message = f"expected {len(columns)} columns, found {len(fields)}: {shown(row)}"
+    for other, label in ((",", ","), ("\t", "\\t"), (";", ";"), ("|", "|"), (" ", " ")):
+        if other != form.delimiter and len(row.split(other)) == len(columns) > 1:
+            return Complaint("E0405", message, f'is the delimiter another one? add delimiter="{label}" to .input')
+    hint = f"the delimiter is {form.delimiter!r}, the columns are {', '.join(column.name for column in columns)}"
+    return Complaint("E0405", message, hint)
 
 
 def _value(field: str, column: Column, dictionary: Dictionary) -> Value | Complaint:

@@ -41,6 +41,8 @@ NAN_HINT = "NaN is not equal to itself, so that no set can hold it; leave such r
 
 def shown(value: object) -> str:
     """A value as messages show it, cut to a length that fits on a line."""
+    if isinstance(value, int) and value.bit_length() > 200:
+        return f"an integer of {value.bit_length()} bits"
     if isinstance(value, (str, bytes)) and len(value) > 60:
         return f"{value[:45]!r}… ({len(value)} characters)"
     try:
@@ -86,7 +88,7 @@ def complaint(value: object, kind: Kind, dictionary: Dictionary, typename: str |
 
 
 def _primitive_complaint(value: object, kind: Kind, typename: str) -> Complaint | None:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+    if value is None or type(value).__name__ in ("NAType", "NaTType") or (kind != "float" and _is_nan(value)):
         return Complaint("E0403", f"expected {article(typename)}, found no value ({value})", MISSING_HINT)
     if kind == "symbol":
         return _symbol_complaint(value, typename)
@@ -96,10 +98,21 @@ def _primitive_complaint(value: object, kind: Kind, typename: str) -> Complaint 
         low, high = RANGES[kind]
         if low <= int(value) <= high:
             return None
-        return Complaint("E0402", f"{shown(int(value))} does not fit {article(kind)}", f"from {low} to {high}")
+        return Complaint("E0402", f"{shown(int(value))} does not fit {article(kind)}", range_hint(kind))
     if kind == "float" and isinstance(value, (float, np.floating)):
         return Complaint("E0404", "NaN cannot be stored", NAN_HINT) if math.isnan(value) else None
     return Complaint("E0401", f"expected {article(typename)}, found {_described(value)}", _cast_hint(value, kind))
+
+
+def _is_nan(value: object) -> bool:
+    """Whether it is what pandas puts where there is no value."""
+    return isinstance(value, (float, np.floating)) and math.isnan(value)
+
+
+def range_hint(kind: Kind) -> str:
+    """Which values fit."""
+    low, high = RANGES[kind]
+    return f"{article(kind)} is at least {low} and at most {high}"
 
 
 def _float_of_int_complaint(value: int) -> Complaint | None:
@@ -132,8 +145,6 @@ def _cast_hint(value: object, kind: Kind) -> str | None:
     if isinstance(value, (bool, np.bool_)):
         return "write int(…) for 0 and 1, or str(…)"
     if isinstance(value, (float, np.floating)):
-        if math.isnan(value):
-            return NAN_HINT
         return "pass int(…) if its value is integral" if kind in RANGES else "pass str(…)"
     if isinstance(value, bytes):
         return "decode it first: value.decode()"
@@ -171,7 +182,7 @@ def text_complaint(text: str, kind: Kind, typename: str) -> Complaint | None:
     low, high = RANGES[kind]
     digits = text.strip()
     fits = len(digits) < 1000 and low <= int(digits, 16 if "x" in digits.lower() else 10) <= high
-    return None if fits else Complaint("E0402", f"{digits[:60]} does not fit {article(kind)}", f"from {low} to {high}")
+    return None if fits else Complaint("E0402", f"{digits[:60]} does not fit {article(kind)}", range_hint(kind))
 
 
 def value_of_text(text: str, kind: Kind) -> int | float | str:
