@@ -25,6 +25,7 @@ from tidelog.maintain.report import Report
 from tidelog.pattern import matching
 from tidelog.relation import Relation, Rows
 from tidelog.rules import compile_program
+from tidelog.rules.core import CoreProgram
 from tidelog.storage.dictionary import Dictionary
 
 Words = NDArray[numpy.int64]
@@ -100,6 +101,7 @@ class _Pending:
 
     programs: tuple[Program, ...]
     checked: CheckedProgram
+    core: CoreProgram
     facts: list[tuple[str, bool, Words]] = field(default_factory=list)
 
 
@@ -111,7 +113,7 @@ class Database:
         self._programs: tuple[Program, ...] = ()
         self._checked = check()
         self._engine = Engine(self._dictionary, compile_program(self._checked))
-        self._pending = _Pending((), self._checked)
+        self._pending = self._nothing()
         self._options: dict[str, Any] = {"timeout": None, "max_rows": None}
         self._epochs = 0
         self._closed = False
@@ -127,7 +129,7 @@ class Database:
         self._open()
         programs = (*self._pending.programs, read(program))
         checked = check(*programs)
-        compile_program(checked)
+        core = compile_program(checked)
         self._dictionary.add_records(checked.records)
         known = len(self._pending.checked.facts)
         by_relation: dict[str, list[tuple[Value, ...]]] = {}
@@ -136,7 +138,7 @@ class Database:
         encoded = [
             (name, True, encode(rows, checked.relations[name], self._dictionary)) for name, rows in by_relation.items()
         ]
-        self._pending = _Pending(programs, checked, [*self._pending.facts, *encoded])
+        self._pending = _Pending(programs, checked, core, [*self._pending.facts, *encoded])
 
     def insert(self, relation: str, data: Any) -> None:
         """Assert facts, to take effect with the next `commit`; asserting a present fact changes nothing.
@@ -166,15 +168,12 @@ class Database:
         Raises LimitError or KeyboardInterrupt; the pending changes are then dropped and nothing else has changed.
         """
         self._open()
-        pending, self._pending = self._pending, _Pending(self._programs, self._checked)
+        pending, self._pending = self._pending, self._nothing()
         watch = Watch(self._options["timeout"], self._options["max_rows"])
         with guarded(watch):
-            program = self._engine.program
-            if pending.checked is not self._checked:
-                program = compile_program(pending.checked)
-            outcome = self._engine.epoch(program, _net(pending.facts), watch)
+            outcome = self._engine.epoch(pending.core, _net(pending.facts), watch)
             self._programs, self._checked = pending.programs, pending.checked
-            self._pending = _Pending(self._programs, self._checked)
+            self._pending = self._nothing()
             self._epochs += 1
         return Change(self._checked, self._dictionary, outcome)
 
@@ -188,7 +187,11 @@ class Database:
 
     def rollback(self) -> None:
         """Drop all pending changes."""
-        self._pending = _Pending(self._programs, self._checked)
+        self._pending = self._nothing()
+
+    def _nothing(self) -> _Pending:
+        """No pending changes."""
+        return _Pending(self._programs, self._checked, self._engine.program)
 
     def options(self, **options: float | None) -> None:
         """Set limits of an epoch: `timeout` in seconds, `max_rows` derived in all; None for no limit.

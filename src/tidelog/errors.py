@@ -89,6 +89,7 @@ CODES: dict[str, str] = {
     # E05xx limits
     "E0501": "the time limit was reached",
     "E0502": "the row limit was reached",
+    "E0503": "out of memory",
     # E06xx usage
     "E0601": "no such relation",
     "E0602": "the database is closed",

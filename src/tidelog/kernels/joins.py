@@ -9,7 +9,6 @@ the state array.
 
 from tidelog.kernels.indexes import HEADER, entries_below
 from tidelog.kernels.layout import (
-    ABSENT,
     CALL,
     CALL_OUT,
     CHECK,
@@ -388,7 +387,7 @@ def route(D, level, m, registers, chosen, size, w):
 @kernel
 def keep(level, n, m, registers, chosen, size, w):
     """Move the chosen positions of the registers that stay alive to the front."""
-    if n == m or n == 0:
+    if n in (0, m):
         return
     lists = load64(level, L_KEYS) + 2 * load64(level, L_COLUMNS)
     for c in range(load64(level, L_LIVE)):
@@ -422,12 +421,12 @@ def filter_batch(D, level, m, registers, scratch, size, w):
 def step(D, plan, st, registers, scratch, size, w):
     """Advance a plan until its last level has a batch: (status, bindings). DONE with 0 bindings means that the plan is
     finished; CALL_OUT, LOOK and WIDEN leave the level to go on with in st[S_LEVEL]."""
-    last, l = load64(plan, P_LEVELS) - 1, st[S_LEVEL]
-    while l >= 0:
+    last, depth = load64(plan, P_LEVELS) - 1, st[S_LEVEL]
+    while depth >= 0:
         if st[S_WORK] > st[S_BUDGET]:
-            st[S_LEVEL] = l
+            st[S_LEVEL] = depth
             return LOOK, 0
-        level, at, room = plan + 8 * load64(plan, P_LEVEL + l), S_LEVELS + 4 * l, scratch + 16 * size * l
+        level, at, room = plan + 8 * load64(plan, P_LEVEL + depth), S_LEVELS + 4 * depth, scratch + 16 * size * depth
         kind, n = load64(level, L_KIND), 0
         if kind == SCAN:
             n = scan(D, level, st, registers, room, size, w)
@@ -443,7 +442,7 @@ def step(D, plan, st, registers, scratch, size, w):
             n = expand_range(level, st, at, registers, size, w)
         elif kind == CALL:
             if st[at + S_CURSOR] == -1:
-                st[S_LEVEL] = l
+                st[S_LEVEL] = depth
                 return CALL_OUT, st[at + S_IN]
             if st[at + S_CURSOR] == -2:  # Python has applied the function and left the number of bindings
                 n = st[at + S_INNER]
@@ -452,18 +451,18 @@ def step(D, plan, st, registers, scratch, size, w):
             n = filter_batch(D, level, st[at + S_IN], registers, room, size, w)
             st[at + S_CURSOR] = 0
         if n < 0:
-            st[S_LEVEL] = l
+            st[S_LEVEL] = depth
             return WIDEN, 0
         st[S_WORK] += n + 1
         if n == 0:
             if kind != SCAN or st[S_LEVELS + S_CURSOR] >= st[S_LEVELS + S_IN]:
-                l -= 1
+                depth -= 1
             continue
-        if l == last:
-            st[S_LEVEL] = l
+        if depth == last:
+            st[S_LEVEL] = depth
             return DONE, n
-        l += 1
-        at = S_LEVELS + 4 * l
+        depth += 1
+        at = S_LEVELS + 4 * depth
         st[at + S_IN], st[at + S_CURSOR], st[at + S_INNER] = n, -1, 0
     st[S_LEVEL] = -1
     return DONE, 0

@@ -107,4 +107,4 @@ def _medians(values: NDArray[Any], sizes: NDArray[numpy.intp]) -> NDArray[numpy.
     low = ordered[starts + (sizes - 1) // 2].astype(numpy.float64)
     high = ordered[starts + sizes // 2].astype(numpy.float64)
     with numpy.errstate(invalid="ignore", over="ignore"):
-        return numpy.where(sizes % 2 == 1, low, (low + high) / 2)
+        return numpy.asarray(numpy.where(sizes % 2 == 1, low, (low + high) / 2), numpy.float64)

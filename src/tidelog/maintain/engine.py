@@ -15,6 +15,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
+from tidelog.errors import LimitError, Problem
 from tidelog.maintain.assemble import UNIT
 from tidelog.maintain.bootstrap import Inputs, WidenError, bootstrap
 from tidelog.maintain.limits import Watch
@@ -86,7 +87,7 @@ class Engine:
     def epoch(self, program: CoreProgram, changes: Mapping[str, tuple[Words, Words]], watch: Watch) -> Outcome:
         """Go to `program` and apply `changes`, relation -> (rows to assert, rows to retract), both net of each other.
 
-        Raises LimitError or KeyboardInterrupt, and then has changed nothing.
+        Raises LimitError or KeyboardInterrupt, and then has changed nothing (but for the word size).
         """
         if self.catalog.bits == 32 and _needs_wide_words(program, changes):
             self.widen()
@@ -98,6 +99,10 @@ class Engine:
                 epoch.undo()
                 del epoch
                 self.widen()
+            except MemoryError as error:
+                epoch.undo()
+                hint = "nothing has changed; set `max_rows`, or run on a machine with more memory"
+                raise LimitError(Problem("E0503", f"out of memory: {error}", hint=hint)) from None
             except BaseException:
                 epoch.undo()
                 raise

@@ -7,16 +7,16 @@ words only. Nothing is ever removed.
 
 `Dictionary` converts single values (program constants, queries), whole Arrow columns (`encode_column`,
 `decode_column`: files and tables) and small batches in the middle of a rule (`strings`, `ids_of`, `pack`, `unpack`).
-Whether data fit the declared types is checked in `tidelog.io`; how records are written as text is in `record_text`.
+Whether data fit the declared types is checked in `tidelog.io`; the records of one type are a `record_table`, `record_text` writes them.
 """
 
 from __future__ import annotations
 
 import struct
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice, repeat
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,11 @@ from numpy.typing import NDArray
 from tidelog.errors import DataError, Problem
 from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, Value
 from tidelog.storage.arrow_arrays import mask_to_arrow, numbers_to_arrow, numbers_to_numpy, text_to_arrow, valid_mask
+from tidelog.storage.record_table import RecordTable, Words
 from tidelog.storage.record_text import format_value
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Words: TypeAlias = NDArray[np.int64]
 
 _STRING_OVERHEAD = 49  # bytes of a Python str beside its characters
 _FEW = 4096  # up to so many rows are decoded through Python, without bringing the Arrow copy of the symbols up to date
@@ -43,7 +42,7 @@ class Dictionary:
         self._symbols: list[str] = []
         self._characters = 0
         self._arrow: Any = None  # the first symbols as a large_string array, for decode_column
-        self._tables: dict[Kind, _RecordTable] = {}
+        self._tables: dict[Kind, RecordTable] = {}
         self._types: dict[Kind, RecordType] = {}
         self._arrow_types: dict[Kind, pa.DataType] = {}
         self._recursive: dict[Kind, bool] = {}
@@ -58,7 +57,7 @@ class Dictionary:
         for name, record in records.items():
             if name not in self._tables:
                 self._types[name] = record
-                self._tables[name] = _RecordTable(len(record.fields))
+                self._tables[name] = RecordTable(len(record.fields))
         self._arrow_types.clear()
         self._recursive.clear()
 
@@ -343,46 +342,6 @@ class Dictionary:
             else:
                 built[waiting.pop()] = tuple(built[part] for part in parts)
         return [built[kind, word] for word in ids]
-
-
-class _RecordTable:
-    """The records of one type: `rows[id]` holds the words of the fields, `rows[0]` stands for nil."""
-
-    def __init__(self, arity: int) -> None:
-        self.arity = arity
-        self.count = 1
-        self.rows: Words = np.zeros((16, arity), dtype=np.int64)
-        self._ids: dict[tuple[int, ...], int] = {}
-
-    def one(self, key: tuple[int, ...], grow: bool) -> int | None:
-        return int(self.pack([key])[0]) if grow else self._ids.get(key)
-
-    def row(self, word: int) -> list[int]:
-        return self.rows[word].tolist()  # type: ignore[no-any-return]
-
-    def pack(self, keys: Iterable[tuple[int, ...]]) -> Words:
-        ids = self._ids
-        before = len(ids)
-        words = np.array([ids.setdefault(key, len(ids) + 1) for key in keys], dtype=np.int64)
-        added = len(ids) - before
-        if added:
-            new = list(islice(reversed(ids), added))
-            new.reverse()
-            self._reserve(self.count + added)
-            if self.arity:
-                self.rows[self.count : self.count + added] = new
-            self.count += added
-        return words
-
-    def _reserve(self, count: int) -> None:
-        if count > len(self.rows):
-            rows = np.zeros((max(count, 2 * len(self.rows)), self.arity), dtype=np.int64)
-            rows[: self.count] = self.rows[: self.count]
-            self.rows = rows
-
-    def bytes(self) -> int:
-        key_bytes = sys.getsizeof((0,) * self.arity) + 32 * self.arity
-        return int(self.rows.nbytes) + sys.getsizeof(self._ids) + key_bytes * len(self._ids)
 
 
 def _view(words: NDArray[Any], kind: Kind) -> NDArray[Any]:

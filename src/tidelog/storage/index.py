@@ -11,6 +11,8 @@ from tidelog.storage.memory import Block
 
 _DIRECTORY = 64  # slots at first; more than the batch that one extension enters before it looks for room
 _ARENA = 512
+_MOST_WORDS = 1 << 31
+"""An arena of fewer words grows to less than 2**32, which is what a slot can address."""
 
 
 class Index:
@@ -68,6 +70,8 @@ class Index:
 
         with Stopwatch(self._catalog):
             if status == GROW_ARENA:
+                if self._arena.size // self._catalog.dtype.itemsize >= _MOST_WORDS:
+                    raise MemoryError("an index has outgrown the 32 bits of its offsets")
                 self._arena.grow(self._arena.size * 3 // 2 + 4096)
             else:
                 self._slots.grow(16 * self._directory)

@@ -23,6 +23,7 @@ Words = NDArray[numpy.signedinteger[Any]]
 SPARE = 512
 """Rows that always fit before a kernel has to ask for more: the largest batch."""
 _UNCOUNTED = 1 << 62
+_MOST_ROWS = 1 << 31
 
 
 class StoredRelation:
@@ -172,6 +173,8 @@ class StoredRelation:
             capacity = self._capacity
             while capacity < need:
                 capacity = capacity * 3 // 2
+            if capacity >= _MOST_ROWS:
+                raise MemoryError("a relation has outgrown the 31 bits of its row numbers")
             if capacity > self._capacity:
                 self._rows.grow(capacity * self.arity * self.catalog.dtype.itemsize)
                 self._counts.grow(4 * capacity)
