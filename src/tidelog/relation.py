@@ -96,9 +96,7 @@ class Relation:
         """Whether the tuple is there; values of other types than the columns' are not. UsageError (E0605) for another
         number of values."""
         if not isinstance(row, (tuple, list)) or len(row) != len(self.columns):
-            found = (
-                f"{len(row)} values" if isinstance(row, (tuple, list)) else f"a value of type {type(row).__name__}"
-            )
+            found = f"{len(row)} values" if isinstance(row, (tuple, list)) else f"a value of type {type(row).__name__}"
             names = ", ".join(column.name for column in self.columns)
             message = f"{self.name} holds tuples of {len(self.columns)} values, found {found}"
             raise UsageError(Problem("E0605", message, hint=f"ask for ({names}) in {self.name}"))

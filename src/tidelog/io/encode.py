@@ -73,7 +73,8 @@ def _table(data: Any, place: Place) -> pa.Table:
             return pa.RecordBatchReader.from_stream(data).read_all()
         return pa.Table.from_batches([pa.record_batch(data)])
     except pa.ArrowException as error:
-        message = f"expected a table, found the {type(data).__name__} that Arrow cannot read as one: {error}"
+        reason = str(error).split("\n", 1)[0][:200]
+        message = f"expected a table, found the {type(data).__name__} that Arrow cannot read as one: {reason}"
         raise DataError(Problem("E0407", message, hint="is it a single column?", place=place(None, None))) from None
 
 

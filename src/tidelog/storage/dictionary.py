@@ -7,7 +7,8 @@ words only. Nothing is ever removed.
 
 `Dictionary` converts single values (program constants, queries), whole Arrow columns (`encode_column`,
 `decode_column`: files and tables) and small batches in the middle of a rule (`strings`, `ids_of`, `pack`, `unpack`).
-Whether data fit the declared types is checked in `tidelog.io`; the records of one type are a `record_table`, `record_text` writes them.
+The records of one type are kept by `record_table` and written by `record_text`. Whether data fit the declared types is
+checked in `tidelog.io`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import struct
 import sys
 from collections.abc import Mapping, Sequence
 from itertools import islice, repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +25,13 @@ from numpy.typing import NDArray
 from tidelog.errors import DataError, Problem
 from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, Value
 from tidelog.storage.arrow_arrays import mask_to_arrow, numbers_to_arrow, numbers_to_numpy, text_to_arrow, valid_mask
-from tidelog.storage.record_table import RecordTable, Words
+from tidelog.storage.record_table import RecordTable
 from tidelog.storage.record_text import format_value
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+Words: TypeAlias = NDArray[np.int64]
 
 _STRING_OVERHEAD = 49  # bytes of a Python str beside its characters
 _FEW = 4096  # up to so many rows are decoded through Python, without bringing the Arrow copy of the symbols up to date
