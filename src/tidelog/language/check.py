@@ -1,8 +1,8 @@
 """`check`: from parsed programs to one checked program, or to everything that is wrong with them.
 
-In this order: declarations, directives, and for each rule names and numbers of arguments (names), kinds of variables and
-terms (kinds), grounding, and if all that is well flow between types of one kind (subtypes) and regular expressions
-(patterns). Negation and aggregation through recursion are the rule graph's (`tidelog.rules`).
+In this order: declarations, directives, and for each rule names and numbers of arguments (names), kinds of variables
+and terms (kinds), grounding, and if all that is well flow between types of one kind (subtypes) and regular
+expressions (patterns). Negation and aggregation through recursion are the rule graph's (`tidelog.rules`).
 """
 
 from __future__ import annotations

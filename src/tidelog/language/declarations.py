@@ -39,7 +39,9 @@ class Scheme:
     places: Mapping[tuple[str, str], Span | None] = field(default_factory=dict)
 
     def flows(self, lower: str, upper: str) -> bool:
-        """Whether each value of the type `lower` is one of `upper`. Both must be sound."""
+        """Whether each value of the type `lower` is one of `upper`; of a broken type anything may be said."""
+        if BROKEN in (self.kinds.get(lower, BROKEN), self.kinds.get(upper, BROKEN)):
+            return True
         allowed = self._within(upper)
         waiting = [lower]
         seen: set[str] = set()

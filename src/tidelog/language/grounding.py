@@ -69,7 +69,17 @@ class _Grounding:
         for head in self.rule.heads:
             for term in head.args:
                 self._needed(term, grounded, scope, _HEAD, "a head does not ground it", in_head=True)
-        return [*self.anonymous, *(self._problem(key) for key in self.wanting)]
+        return [*self.anonymous, *(self._problem(key) for key in self._causes(scope))]
+
+    def _causes(self, scope: Scope) -> list[tuple[Scope, str]]:
+        """The variables that would still not be grounded if all others were: the rest only follows from them."""
+        left = dict(self.wanting)
+        for key in sorted(self.wanting, key=lambda key: any(use.sort == _HEAD for use in self.uses[key])):
+            name = key[1]
+            others = frozenset(other for other in left.values() if other != name)
+            if key[0] is scope and name in _grounded(self.rule.body, others, scope):
+                del left[key]
+        return list(left)
 
     # --- walking -----------------------------------------------------------------------------------------------------
 

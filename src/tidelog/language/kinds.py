@@ -1,8 +1,8 @@
 """The kind of every variable and term of a rule, by unification.
 
 Each term has a slot; slots that must have the same kind are merged. A slot knows the one kind found for it, or the
-kinds that are still allowed (`1` may be a number, an unsigned or a float), and who said so (`Reason`), so that a conflict
-can show both places. A slot with a conflict becomes BROKEN, which fits everything: one cause, one message.
+kinds that are still allowed (`1` may be a number, an unsigned or a float), and who said so (`Reason`), so that a
+conflict can show both places. A slot with a conflict becomes BROKEN, which fits everything: one cause, one message.
 
 `infer` returns the rule with all `kind` and `result` fields filled in.
 """
@@ -17,6 +17,7 @@ from tidelog.language.declarations import BROKEN, Scheme, article, did_you_mean
 from tidelog.language.functors import NUMERIC, ORDERED, SAME, SIGNATURES
 from tidelog.language.scopes import Scope, scope_of
 from tidelog.language.syntax import (
+    PRIMITIVES,
     Aggregate,
     Anonymous,
     Atom,
@@ -291,7 +292,7 @@ class _Inference:
         slot.kind = BROKEN
         first = first or Reason("this is {}", None)
         one, two = first.text.format(_names(first_kinds)), second.text.format(_names(second_kinds))
-        subject = f"variable `{term.name}` cannot be both: " if isinstance(term, Variable) else "types do not fit: "
+        subject = f"variable `{term.name}` has two types: " if isinstance(term, Variable) else "types do not fit: "
         notes: list[tuple[Span, str]] = []
         if first.span is not None and first.span != second.span:
             notes.append((first.span, one))
@@ -378,7 +379,8 @@ def _admits(allowed: frozenset[Kind], kind: Kind) -> bool:
 def _names(kinds: frozenset[Kind]) -> str:
     if kinds == {_RECORD}:
         return "a record"
-    return " or ".join(article(kind) for kind in sorted(kinds))
+    *others, last = (article(kind) for kind in sorted(kinds, key=(*PRIMITIVES, _RECORD, *kinds).index))
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 # --- filling in -------------------------------------------------------------------------------------------------------

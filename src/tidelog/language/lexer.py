@@ -19,8 +19,8 @@ _TOKEN = re.compile(
     | (?P<NUMBER>  \d+\.\d\w* (?:(?<=[eE])[+-]\d\w*)? | \d[\d]*[eE][+-]\d\w* | \d\w* )
     | (?P<STRING>  "[^"\\\n]*(?:\\[^\n][^"\\\n]*)*" )
     | (?P<DIRECTIVE> \.[^\W\d]\w* )
-    | (?P<OPERATOR> :- | <= | >= | != | <: | [.,;:!@()\[\]{}|=<>+\-*/%^] )
     | (?P<UNCLOSED> "[^\n]* | /\*(?s:.*) )
+    | (?P<OPERATOR> :- | <= | >= | != | <: | [.,;:!@()\[\]{}|=<>+\-*/%^] )
     | (?P<OTHER>   (?s:.) )
     """,
     re.VERBOSE,
@@ -125,6 +125,7 @@ _STARTS_TERM = frozenset(
         "DOLLAR",
     ]
 )
+_ENDS_TERM = frozenset(("DOT", "NAME", "RPAR", "RBRACKET", "RBRACE", "STRING", "NUMBER"))
 _INFIX = frozenset(
     ["PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "CARET", "LOR", "LXOR", "LAND", "BOR", "BXOR", "BAND", "SHIFT"]
 )
@@ -200,9 +201,8 @@ def _settle(found: list[Token], special: list[int]) -> None:
 def _count(found: list[Token], i: int, before: str) -> str | None:
     """`count :` begins an aggregate before `{` or an atom, unless it names a rule or an attribute."""
     ahead = [t.type for t in found[i + 1 : i + 4]]
-    if ahead[:2] == ["COLON", "LBRACE"] or (ahead == ["COLON", "NAME", "LPAR"] and before != "DOT"):
-        return "COUNT"
-    return None
+    in_term = before not in _ENDS_TERM or (i > 0 and str(found[i - 1]) in _SPECIAL)
+    return "COUNT" if in_term and (ahead[:2] == ["COLON", "LBRACE"] or ahead == ["COLON", "NAME", "LPAR"]) else None
 
 
 def _before_parenthesis(found: list[Token], i: int, word: str, brackets: dict[int, tuple[int, bool]]) -> str | None:

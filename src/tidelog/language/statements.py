@@ -1,8 +1,8 @@
 """Tokens to statements, and on to the next statement after a mistake.
 
 The grammar describes one statement. A clause ends at its dot; a directive ends where the grammar takes no further
-token. After a mistake reading goes on behind the next dot, or at the next directive, or (after a mistake in a directive)
-at the next line that begins outside of brackets, so that one run reports several mistakes.
+token. After a mistake reading goes on behind the next dot, or at the next directive, or (after one in a directive) at
+the next line that begins outside of brackets, so that one run reports several mistakes.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class _Reading:
             statements = parser.feed_eof()  # type: ignore[no-untyped-call]
         except UnexpectedToken:
             expected = parser.accepts()  # type: ignore[no-untyped-call]
-            if "$END" not in expected or end == position:
+            if "$END" not in expected or end == position or tokens[end].type == "LBRACE":
                 return mistakes.unexpected(tokens, position, end, expected, self.locate), self._resume(position, end)
             statements = parser.feed_eof()  # type: ignore[no-untyped-call]
         if end - position > nesting.LIMIT:

@@ -1,0 +1,98 @@
+"""Preprocessor lines: what they do, and that places point into the files that a user wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tidelog.errors import ProgramError, locate
+from tidelog.language import read
+from tidelog.language.syntax import Atom, Constant
+
+
+def relations(text: str) -> list[str]:
+    return [rule.heads[0].relation for rule in read(text).rules]
+
+
+def test_conditions() -> None:
+    text = (
+        "#define A\n#ifdef A\na(1).\n#else\nb(1).\n#endif\n#if RAM_DOMAIN_SIZE == 64\nc(1).\n#elif 1\nd(1).\n#endif\n"
+    )
+    assert relations(text) == ["a", "c"]
+
+
+def test_macros() -> None:
+    (rule,) = read("#define N 3\n#define P(x) p(x, N)\nP(2).").rules
+    assert rule.heads == (Atom("p", (Constant(2), Constant(3))),)
+
+
+def test_text_is_left_as_it_is() -> None:
+    (rule,) = read('#define a b\np("a ??= # \' // a").   ').rules
+    assert rule.heads == (Atom("p", (Constant("a ??= # ' // a", "symbol"),)),)
+
+
+def test_includes(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "main.dl").write_text('#include "inner/one.dl"\n#include "inner/one.dl"\nc(1).\n', "utf-8")
+    (tmp_path / "inner/one.dl").write_text('#pragma once\n#include "two.dl"\nb(1).\n', "utf-8")
+    (tmp_path / "inner/two.dl").write_text("a(1).\n", "utf-8")
+    assert [rule.heads[0].relation for rule in read(tmp_path / "main.dl").rules] == ["a", "b", "c"]
+
+
+def test_places_in_included_files_and_behind_macros(tmp_path: Path) -> None:
+    (tmp_path / "main.dl").write_text('#define X(a) p(a, a)\n#include "one.dl"\n\n  q(1) X(1).\nq(1 1).\n', "utf-8")
+    (tmp_path / "one.dl").write_text("a(1).\n  b(1 2).\n", "utf-8")
+    with pytest.raises(ProgramError) as raised:
+        read(tmp_path / "main.dl")
+    places = [(Path(p.span.source.name).name, *locate(p.span)) for p in raised.value.problems if p.span]
+    assert places == [("one.dl", 2, 7), ("main.dl", 4, 8), ("main.dl", 5, 5)]
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "line"),
+    [
+        ('a(1).\n#include "missing.dl"\n', "E0112", 2),
+        ("#include missing\n", "E0111", 1),
+        ("a(1).\n#error no\n", "E0111", 2),
+        ("#if 1\na(1).\n", "E0111", 1),
+        ("#endif\n", "E0111", 1),
+        ("#if (\n#endif\n", "E0111", 1),
+        ("#ifdef\n#endif\n", "E0111", 1),
+        ("#define\n", "E0111", 1),
+        ("#nonsense\n", "E0111", 1),
+        ("#define F(x) x\na(F(1, 2)).\n", "E0111", 2),
+    ],
+)
+def test_mistakes(text: str, code: str, line: int, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ProgramError) as raised:
+        read(text)
+    problem = raised.value.problems[0]
+    assert problem.code == code
+    assert problem.span is not None
+    assert locate(problem.span)[0] == line
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_file_that_includes_itself(tmp_path: Path) -> None:
+    path = tmp_path / "main.dl"
+    path.write_text('#include "main.dl"\n#include "main.dl"\na(1).\n', "utf-8")
+    with pytest.raises(ProgramError) as raised:
+        read(path)
+    assert [p.code for p in raised.value.problems][:1] == ["E0112"]
+    assert len(raised.value.problems) <= 2
+
+
+def test_a_macro_that_explodes() -> None:
+    lines = [f"#define A{i} A{i + 1} A{i + 1}" for i in range(40)]
+    with pytest.raises(ProgramError) as raised:
+        read("\n".join([*lines, "p(A0)."]))
+    assert raised.value.code == "E0111"
+
+
+def test_an_included_file_that_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "main.dl").write_text('#include "one.dl"\n', "utf-8")
+    (tmp_path / "one.dl").write_bytes(b"a(\xff).")
+    with pytest.raises(ProgramError) as raised:
+        read(tmp_path / "main.dl")
+    assert raised.value.code == "E0109"

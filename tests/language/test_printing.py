@@ -1,0 +1,137 @@
+"""`str` of a tree is text that reads back as the same tree."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tidelog.language import read
+from tidelog.language.syntax import (
+    Aggregate,
+    Anonymous,
+    Atom,
+    Attribute,
+    Cast,
+    Comparison,
+    Constant,
+    Declaration,
+    Directive,
+    Disjunction,
+    Functor,
+    Literal,
+    Negation,
+    Program,
+    Record,
+    Rule,
+    Term,
+    Truth,
+    TypeDeclaration,
+    Variable,
+)
+
+names = st.sampled_from(["a", "b", "edge", "x1", "_y", "Zoo", "count", "avg", "é"])
+variables = st.sampled_from(["x", "y", "longer_name", "?q", "_z", "count", "größe"]).map(Variable)
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+numbers = st.integers(-(2**64) + 1, 2**64 - 1)
+constants = st.one_of(
+    numbers.map(Constant),
+    st.integers(0, 2**64 - 1).map(lambda n: Constant(n, "unsigned")),
+    st.floats(allow_nan=False, allow_infinity=False).map(lambda r: Constant(r, "float")),
+    texts.map(lambda s: Constant(s, "symbol")),
+)
+leaves = st.one_of(variables, constants, st.just(Anonymous()), st.just(Record(None)))
+BINARY = ["+", "-", "*", "/", "%", "^", "band", "bor", "bxor", "bshl", "bshr", "bshru", "land", "lor", "lxor"]
+
+
+def compound(terms: st.SearchStrategy[Term]) -> st.SearchStrategy[Term]:
+    some = st.lists(terms, max_size=3).map(tuple)
+    several = st.lists(terms, min_size=2, max_size=3).map(tuple)
+    pair = st.tuples(terms, terms)
+    return st.one_of(
+        st.builds(Functor, st.sampled_from(BINARY), pair),
+        st.builds(Functor, st.sampled_from(["neg", "bnot", "lnot"]), st.tuples(terms)),
+        st.builds(Functor, st.sampled_from(["cat", "min", "max", "range"]), several),
+        st.builds(Functor, st.sampled_from(["strlen", "ord", "to_number"]), st.tuples(terms)),
+        st.builds(Record, some),
+        st.builds(Cast, terms, st.sampled_from(["T", "number"])),
+        st.builds(Aggregate, st.just("count"), st.none(), bodies(terms)),
+        st.builds(Aggregate, st.sampled_from(["sum", "min", "max", "mean", "median"]), terms, bodies(terms)),
+    )
+
+
+def atoms(terms: st.SearchStrategy[Term]) -> st.SearchStrategy[Atom]:
+    plain = st.builds(Atom, names, st.lists(terms, max_size=3).map(tuple))
+    located = st.builds(Atom, names, st.lists(terms, min_size=1, max_size=3).map(tuple), st.just(0))
+    return st.one_of(plain, located)
+
+
+def simple_literals(terms: st.SearchStrategy[Term]) -> st.SearchStrategy[Literal]:
+    return st.one_of(
+        atoms(terms),
+        atoms(terms).map(Negation),
+        st.builds(Comparison, st.sampled_from(["=", "!=", "<", "<=", ">", ">="]), terms, terms),
+        st.builds(Comparison, st.sampled_from(["match", "contains", "!match", "!contains"]), terms, terms),
+        st.booleans().map(Truth),
+    )
+
+
+def bodies(terms: st.SearchStrategy[Term]) -> st.SearchStrategy[tuple[Literal, ...]]:
+    """Bodies whose disjunctions have several alternatives, none of which is just a disjunction."""
+    simple = simple_literals(terms)
+    alternatives = st.lists(st.lists(simple, min_size=1, max_size=2).map(tuple), min_size=2, max_size=3).map(tuple)
+    literals = st.one_of(simple, st.builds(Disjunction, alternatives))
+    return st.lists(literals, min_size=1, max_size=3).map(tuple)
+
+
+terms = st.recursive(leaves, compound, max_leaves=8)
+rules = st.one_of(
+    st.builds(Rule, st.none(), atoms(terms).map(lambda a: (a,))),
+    st.builds(Rule, names, st.lists(atoms(terms), min_size=1, max_size=2).map(tuple)),
+    st.builds(Rule, st.none() | names, st.lists(atoms(terms), min_size=1, max_size=2).map(tuple), bodies(terms)),
+)
+type_names = st.sampled_from(["T", "number", "Größe"])
+attributes = st.lists(st.builds(Attribute, names, type_names), max_size=3).map(tuple)
+types = st.one_of(
+    st.builds(TypeDeclaration, names, st.just("sub"), st.tuples(type_names)),
+    st.builds(TypeDeclaration, names, st.just("alias"), st.tuples(type_names)),
+    st.builds(TypeDeclaration, names, st.just("union"), st.lists(type_names, min_size=2, max_size=3).map(tuple)),
+    st.builds(TypeDeclaration, names, st.just("record"), st.just(()), attributes),
+)
+qualifiers = st.lists(st.sampled_from(["brie", "btree", "inline", "no_inline", "magic"]), max_size=2).map(tuple)
+options = st.dictionaries(st.sampled_from(["IO", "filename", "n"]), st.one_of(texts, st.integers(0, 99), st.booleans()))
+programs = st.builds(
+    Program,
+    st.lists(types, max_size=2).map(tuple),
+    st.lists(st.builds(Declaration, names, attributes, qualifiers), max_size=2).map(tuple),
+    st.lists(st.builds(Directive, st.sampled_from(["input", "output"]), type_names, options), max_size=2).map(tuple),
+    st.lists(rules, max_size=3).map(tuple),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(programs)
+def test_programs_survive_printing(program: Program) -> None:
+    assert read(f"{program}\n") == program
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "r: a(x), b(y) :- c(x, _), !d(y), x < y + 1, (e(x); f(y), true).",
+        "a(-1 ^ 2, (-1) ^ 2, -(1), x - (y - z), (x ^ y) ^ z).",
+        'a(sum x * 2 : { p(x), !match("a\\\\.b", x) }, [1, nil], as(x, T), 1u, 1.5).',
+        "a(@x, y) :- b(@x, y).",
+    ],
+)
+def test_readable_text(text: str) -> None:
+    (rule,) = read(text).rules
+    assert str(rule) == text.replace("-1 ^ 2,", "-(1 ^ 2),", 1) or read(str(rule)).rules == (rule,)
+
+
+def test_text_of_parts() -> None:
+    (rule,) = read("a(x) :- b(x + 1), !c([x, _]), (d(x) ; x = 1).").rules
+    assert list(map(str, rule.body)) == ["b(x + 1)", "!c([x, _])", "(d(x); x = 1)"]
+    assert str(read(".type A <: B\n.decl a(x: A) inline\n.input a(headers=true, n=1, IO=file)")) == (
+        '.type A <: B\n.decl a(x: A) inline\n.input a(headers=true, n=1, IO="file")'
+    )
