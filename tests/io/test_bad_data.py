@@ -685,8 +685,8 @@ FILES: list[tuple[RelationType, dict[str, Any], bytes | None, str]] = [
         EDGE,
         {"filename": "a.parquet"},
         b"junk",
-        "a.parquet: error[E0411]: expected Parquet, but it cannot be read: Could not open Parquet input source "
-        "'a.parquet': Parquet file size is 4 bytes, smaller than the minimum file footer (8 bytes)\n"
+        "a.parquet: error[E0411]: expected Parquet, but it cannot be read: Parquet file size is 4 bytes, smaller "
+        "than the minimum file footer (8 bytes)\n"
         "  hint: is the file whole?",
     ),
     (

@@ -31,7 +31,11 @@ def read_parquet(path: Path, options: FileOptions, relation: RelationType, dicti
     from pyarrow import parquet
 
     try:
-        table = parquet.read_table(path)
+        if path.is_dir():
+            table = parquet.read_table(path)
+        else:  # not by read_table, which imports pandas
+            with parquet.ParquetFile(path) as file:
+                table = file.read()
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(path, "Parquet", error) from None
     return _words(table, path, relation, dictionary)
