@@ -1,0 +1,118 @@
+"""Join plans: bound variables first, no cross product where there is a connected order, small planning time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pytest
+
+from tidelog.language import check, read
+from tidelog.rules import compile_program
+from tidelog.rules.core import Atom, Rule, Variable
+from tidelog.rules.plans import Plan, plan_deltas, plan_full, probes, variables
+
+
+@dataclass(frozen=True)
+class Known:
+    """Statistics given outright: sizes, and distinct values of single columns."""
+
+    sizes: Mapping[str, float] = field(default_factory=dict)
+    values: Mapping[tuple[str, int], float] = field(default_factory=dict)
+
+    def size(self, relation: str) -> float:
+        return self.sizes.get(relation, 1000.0)
+
+    def distinct(self, relation: str, columns: tuple[int, ...]) -> float:
+        product = 1.0
+        for column in columns:
+            product *= self.values.get((relation, column), 100.0)
+        return min(product, self.size(relation))
+
+
+def rule(text: str, declarations: str) -> Rule:
+    declared = "".join(
+        f".decl {name}({', '.join(f'c{i}: number' for i in range(int(arity)))})\n"
+        for name, arity in (part.split("/") for part in declarations.split())
+    )
+    core = compile_program(check(read(declared + text)))
+    (found,) = [r for node in core.nodes for r in node.rules if isinstance(r, Rule)]
+    return found
+
+
+def names(plan: Plan) -> list[str]:
+    body = plan.rule.body
+    order = ([] if plan.source is None else [plan.source]) + list(plan.order)
+    return [a.relation for i in order if isinstance(a := body[i], Atom)]
+
+
+def test_the_smallest_relation_is_scanned_first() -> None:
+    r = rule("h(x, z) :- a(x, y), b(y, z).", "h/2 a/2 b/2")
+    assert names(plan_full(r, Known({"a": 1e6, "b": 10}))) == ["b", "a"]
+    assert names(plan_full(r, Known({"a": 10, "b": 1e6}))) == ["a", "b"]
+
+
+def test_an_atom_with_a_constant_is_probed_rather_than_scanned() -> None:
+    r = rule("h(y, z) :- a(7, y), b(y, z).", "h/2 a/2 b/2")
+    plan = plan_full(r, Known({"a": 1e6, "b": 1e5}, {("a", 0): 1e5}))
+    assert plan.source is None
+    assert names(plan) == ["a", "b"]
+
+
+def test_the_delta_comes_first() -> None:
+    r = rule("h(x, z) :- h(x, y), e(y, z).", "h/2 e/2")
+    (plan,) = plan_deltas([(r, 0)], frozenset({"h"}), Known({"e": 5}))
+    assert (plan.source, plan.order, plan.delta) == (0, (1,), True)
+
+
+def test_no_cross_product_where_a_connected_order_exists() -> None:
+    r = rule("h(a, e) :- p(a, b), q(b, c), r(c, d), s(d, e).", "h/2 p/2 q/2 r/2 s/2")
+    # Seen alone, p x s would be the cheapest pair.
+    statistics = Known({"p": 2, "s": 2, "q": 1e6, "r": 1e6})
+    for plan in (plan_full(r, statistics), *plan_deltas([(r, i) for i in range(4)], frozenset(), statistics)):
+        bound = variables(r.body[plan.source]) if plan.source is not None else frozenset()
+        for i in plan.order:
+            assert bound & variables(r.body[i]), plan
+            bound |= variables(r.body[i])
+
+
+def test_a_rule_that_is_a_cross_product_is_planned_as_one() -> None:
+    r = rule("h(x, y) :- a(x), b(y).", "h/2 a/1 b/1")
+    assert sorted(names(plan_full(r, Known()))) == ["a", "b"]
+
+
+def test_filters_and_computations_come_as_early_as_possible() -> None:
+    r = rule("h(x, z) :- a(x, y), b(k, z), k = y + 1, x < y, !c(k).", "h/2 a/2 b/2 c/1")
+    plan = plan_full(r, Known({"a": 10, "b": 1e6}))
+    kinds = [type(r.body[i]).__name__ for i in plan.order]
+    assert sorted(kinds[:2]) == ["Comparison", "Computation"]
+    assert kinds[2:] == ["Atom", "Atom"]
+    assert names(plan) == ["a", "c", "b"]
+
+
+def test_two_near_ways_share_the_bindings() -> None:
+    r = rule("p(x, z) :- c(y, w, z), p(x, w), p(x, y).", "p/2 c/3")
+    closure = rule("p(x, z) :- p(x, y), p(y, z).", "p/2")  # probes p by its first column in any case
+    statistics = Known({"p": 1e5, "c": 1e5}, {("c", 0): 1e3, ("p", 0): 1e3, ("c", 1): 1e3})
+    plans = plan_deltas([(r, 2), (closure, 0)], frozenset({"p"}), statistics)
+    first, second = (plan.route for plan in plans if plan.rule == r)
+    assert first is not None
+    assert second is not None
+    assert (first.mine, first.other, first.ties) == (second.other, second.mine, not second.ties)
+
+
+def test_a_second_way_never_costs_an_index_on_a_growing_relation() -> None:
+    r = rule("q(x, e, o) :- q(x, y, z), r(y, u, e), q(z, u, o).", "q/3 r/3")
+    statistics = Known({"q": 1e6, "r": 400}, {("q", 2): 1e5, ("r", 1): 50, ("r", 0): 150, ("q", 0): 1e5, ("q", 1): 50})
+    plans = plan_deltas([(r, 0), (r, 2)], frozenset({"q"}), statistics)
+    alone = {p for plan in plans if plan.route is None or plan.route.ties for p in probes(plan)}
+    assert {p for plan in plans for p in probes(plan) if p[0] == "q"} <= alone
+
+
+@pytest.mark.parametrize("atoms", [12, 40])
+def test_long_bodies_are_planned_by_bounded_search(atoms: int) -> None:
+    body = ", ".join(f"e(x{i}, x{i + 1})" for i in range(atoms))
+    r = rule(f"h(x0, x{atoms}) :- {body}.", "h/2 e/2")
+    plan = plan_full(r, Known())
+    assert len(plan.order) == atoms - 1
+    assert {v.name for v in r.head.args if isinstance(v, Variable)} == {"x0", f"x{atoms}"}

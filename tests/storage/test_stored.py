@@ -1,0 +1,134 @@
+"""A stored relation behaves like a set of tuples, an index like a dictionary of lists, in both word sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tidelog.kernels import layout
+from tidelog.storage.catalog import Catalog
+from tidelog.storage.stored import StoredRelation
+
+Rows = list[tuple[int, ...]]
+
+
+def relation(arity: int, rows: Rows, bits: int = 32) -> StoredRelation:
+    stored = StoredRelation(Catalog(bits), arity)
+    stored.insert(words(rows, arity))
+    return stored
+
+
+def words(rows: Rows, arity: int) -> np.ndarray:
+    return np.array(rows, np.int64).reshape(len(rows), arity)
+
+
+def tuples(stored: StoredRelation) -> Rows:
+    return [tuple(row) for row in stored.words().tolist()]
+
+
+def segments(stored: StoredRelation, keys: tuple[int, ...]) -> dict[tuple[int, ...], list[int]]:
+    """What the index by `keys` holds, read from its memory: the live row numbers by key."""
+    index = stored.index(keys)
+    fields = stored.catalog.table[index.number]
+    slots = index._slots.view(np.int64, int(fields[layout.I_MASK]) + 1)
+    arena = index._arena.view(stored.catalog.dtype, int(fields[layout.I_TOP])).astype(np.int64)
+    stride, found = 1 + len(index.payloads), {}
+    for slot in slots[slots != 0]:
+        offset = int(slot & 0xFFFFFFFF) - 1
+        first = offset + 2 + len(keys)
+        entries = arena[first : first + int(arena[offset]) * stride].reshape(-1, stride)
+        for entry in entries[entries[:, 0] >= 0]:
+            row = stored.take(np.array([entry[0]]))[0]
+            assert [row[c] for c in index.payloads] == entry[1:].tolist()
+        found[tuple(arena[offset + 2 : first].tolist())] = entries[entries[:, 0] >= 0, 0].tolist()
+    return found
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("arity", [0, 1, 2, 3, 7])
+def test_rows_are_distinct_and_keep_the_order_of_arrival(arity: int, bits: int) -> None:
+    rows = [tuple((i * 7 + j) % 50 for j in range(arity)) for i in range(5_000)]
+    stored = relation(arity, rows, bits)
+    assert tuples(stored) == list(dict.fromkeys(rows))
+    assert stored.counts().tolist() == [1] * len(set(rows))
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+def test_growth_keeps_every_row_findable(bits: int) -> None:
+    rows = np.column_stack([np.arange(200_000), np.arange(200_000) // 3])
+    stored = StoredRelation(Catalog(bits), 2)
+    for part in np.array_split(rows, 7):
+        stored.insert(part)
+    assert (stored.find(rows) == np.arange(200_000)).all()
+    assert (stored.find(rows + np.array([0, 1])) == -1).all()
+
+
+def test_a_value_that_does_not_fit_is_not_found() -> None:
+    stored = relation(1, [(-1,), (5,)])
+    assert stored.find(words([(2**32 + 5,), (2**32 - 1,), (5,)], 1)).tolist() == [-1, -1, 1]
+
+
+small = st.integers(0, 4)
+steps = st.lists(
+    st.tuples(st.booleans(), st.lists(st.tuples(small, small, small), max_size=40)), min_size=1, max_size=8
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(steps, st.sampled_from([32, 64]))
+def test_insertions_and_deletions_agree_with_a_set(script: list[tuple[bool, Rows]], bits: int) -> None:
+    stored = StoredRelation(Catalog(bits), 3)
+    keys = [(0,), (1, 2), ()]
+    for key in keys:
+        stored.index(key)
+    model: set[tuple[int, ...]] = set()
+    for inserting, rows in script:
+        if inserting:
+            stored.insert(words(rows, 3))
+            model |= set(rows)
+        else:
+            numbers = stored.find(words(rows, 3))
+            stored.remove(np.unique(numbers[numbers >= 0]))
+            model -= set(rows)
+        for key in keys:
+            stored.index(key).extend(stored.rows)
+        assert set(tuples(stored)) == model
+        assert len(stored) == len(model)
+        for key in keys:
+            grouped: dict[tuple[int, ...], list[int]] = {}
+            for number in stored.live().tolist():
+                row = stored.take(np.array([number]))[0].tolist()
+                grouped.setdefault(tuple(row[c] for c in key), []).append(number)
+            assert {k: v for k, v in segments(stored, key).items() if v} == grouped
+
+
+def test_wide_relations_keep_only_row_numbers_in_their_indexes() -> None:
+    rows = [tuple((i + j) % 5 for j in range(6)) for i in range(40)]
+    stored = relation(6, rows)
+    stored.index((0, 3)).extend(stored.rows)
+    assert stored.index((0, 3)).payloads == ()
+    assert segments(stored, (0, 3)) == {(i, (i + 3) % 5): [i] for i in range(5)}
+
+
+def test_a_copy_has_the_live_rows_with_counts_and_births() -> None:
+    stored = relation(1, [(1,), (2,), (3,), (4,)])
+    stored.born = [(0, 7), (2, 9)]
+    stored.remove(np.array([1]))
+    copy = stored.copy_to(Catalog(64))
+    assert tuples(copy) == [(1,), (3,), (4,)]
+    assert copy.births().tolist() == [7, 9, 9]
+    assert copy.catalog.bits == 64
+    assert copy.dead == 0
+
+
+def test_freed_descriptors_are_used_again() -> None:
+    catalog = Catalog()
+    first = StoredRelation(catalog, 2)
+    first.index((0,))
+    numbers = {first.number, first.index((0,)).number}
+    del first
+    second = StoredRelation(catalog, 1)
+    assert second.number in numbers
+    assert second.rows == 0
