@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -78,7 +77,7 @@ def test_interruption_leaves_no_output(folder: Path) -> None:
 
 def test_interruption_during_start_up(tidelog: Run, closure: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(arguments: object) -> int:
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
         return 0
 
     monkeypatch.setattr(check, "execute", interrupt)
