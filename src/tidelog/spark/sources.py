@@ -106,9 +106,9 @@ def map_frame(
         problems.append(_missing(declared, rejected, rejected, frame.columns))
     if problems:
         raise DataError(*problems)
-    reason = F.lit(None).cast("string") if rejected is None else known[rejected].cast("string")
+    reason = None if rejected is None else known[rejected].cast("string")
     shown = F.struct(*[known[name] for name in frame.columns]) if frame.columns else F.struct(F.lit(relation))
-    return _source(program, declared, frame, found, [reason], shown)
+    return _source(program, declared, frame, found, shown, rejected=reason)
 
 
 def map_csv(
@@ -139,13 +139,13 @@ def map_csv(
     texts = {name: F.coalesce(column, F.lit("")) for name, column in known.items()}
     found = [texts[column.name] for column in declared.columns]
     broken = [text.contains(_REPLACEMENT) for text in found]
-    reasons = [
-        F.when(line.isNotNull(), F.lit(f"not {len(names)} columns")),
-        F.when(line.isNull() & reduce(Expression.__or__, broken, F.lit(False)), F.lit("not valid UTF-8")),
-    ]
+    # Of a line that is broken as a whole, the values mean nothing.
+    reason = F.when(line.isNotNull(), F.lit(f"not {len(names)} columns")).when(
+        reduce(Expression.__or__, broken, F.lit(False)), F.lit("not valid UTF-8")
+    )
     shown = F.when(line.isNotNull(), F.struct(line.alias("line")))
     row = F.coalesce(F.to_json(shown), F.to_json(F.struct(*[text.alias(name) for name, text in texts.items()])))
-    return _source(program, declared, frame, found, reasons, row)
+    return _source(program, declared, frame, found, row, broken=reason)
 
 
 def relation_type(program: CheckedProgram, relation: str) -> RelationType:
@@ -207,11 +207,13 @@ def _source(
     declared: RelationType,
     frame: DataFrame,
     found: Sequence[Expression],
-    reasons: Sequence[Expression],
     shown: Expression,
+    *,
+    broken: Expression | None = None,
+    rejected: Expression | None = None,
 ) -> Source:
-    """The source whose columns are `found`; `reasons` come before those of the values, `shown` is the row as JSON or
-    the struct to be shown."""
+    """The source whose columns are `found`; `shown` is the row as JSON, or the struct to be shown as JSON. `broken` is
+    a reason that stands alone, `rejected` one that comes before those of the values."""
     with _reading(declared.name):
         types = frame.select(*[column.alias(f"c{i}") for i, column in enumerate(found)]).schema
         shown_type = frame.select(shown.alias("shown")).schema["shown"].dataType.typeName()
@@ -224,7 +226,9 @@ def _source(
             problems.append(wrong.problem)
     if problems:
         raise DataError(*problems)
-    reason = F.concat_ws("; ", *reasons, *[leaf.reason for leaf in flat])
+    none = F.lit(None).cast("string")
+    reasons = [none if rejected is None else rejected, *[leaf.reason for leaf in flat]]
+    reason = F.coalesce(none if broken is None else broken, F.concat_ws("; ", *reasons))
     is_bad = reason != F.lit("")
     row = shown if shown_type == "string" else F.to_json(shown, {"ignoreNullFields": "false"})
     checked = frame.select(
