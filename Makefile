@@ -25,8 +25,9 @@ demo: .venv/stamp ## the whole story on real input: the standard library's sourc
 test: .venv/stamp ## run all tests
 	@$(WITH_JAVA) $(PYTHON) -m pytest -q
 
-lint: .venv/stamp ## run the linter
-	@.venv/bin/ruff check .
+lint: .venv/stamp ## run the linter, and check the layout of the code
+	@.venv/bin/ruff check --quiet .
+	@.venv/bin/ruff format --check --quiet .
 
 types: .venv/stamp ## run the type checker
 	@.venv/bin/mypy
@@ -41,8 +42,9 @@ docs: .venv/stamp ## build the documentation into docs/_build/html; a warning is
 bench: .venv/stamp ## measure, compare with a peer, write JSON
 	@$(PYTHON) -m benchmarks
 
-fuzz: .venv/stamp ## look for programs that end in a traceback, FUZZ_SECONDS=600
-	@$(PYTHON) -m tests.fuzz $(FUZZ_SECONDS)
+fuzz: .venv/stamp ## look for texts that end in a traceback, then for wrong views; FUZZ_SECONDS=600 for each
+	@$(PYTHON) tests/fuzz_language.py $(FUZZ_SECONDS)
+	@$(PYTHON) tests/fuzz_engine.py $(FUZZ_SECONDS)
 
 clean: ## remove what make has made, .venv too
 	@rm -rf .venv docs/_build build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -61,7 +61,9 @@ def test_module_has_a_docstring_and_is_short(module: Path) -> None:
 
 
 def test_no_machine_is_named() -> None:
-    named = re.compile(r"/wor[k]/|/hom[e]/|inde[x]-url|extra-inde[x]|\b10\.\d+\.\d+\.\d+\b|://[^/\s]*(?:artifac|nexus|mirror|intern)")
+    named = re.compile(
+        r"/wor[k]/|/hom[e]/|inde[x]-url|extra-inde[x]|\b10\.\d+\.\d+\.\d+\b|://[^/\s]*(?:artifac|nexus|mirror|intern)"
+    )
     found = [
         f"{identify(file)}: {match[0]}"
         for file in tracked()
