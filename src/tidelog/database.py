@@ -86,9 +86,9 @@ class _View:
         stored = self._engine.views.get(self._name)
         return len(stored) if stored is not None else 0
 
-    def words(self) -> NDArray[Any]:
+    def words(self, count: int | None = None) -> NDArray[Any]:
         stored = self._engine.views.get(self._name)
-        return stored.words() if stored is not None else numpy.empty((0, len(self.columns)), numpy.int64)
+        return stored.words(count) if stored is not None else numpy.empty((0, len(self.columns)), numpy.int64)
 
     def has(self, words: tuple[int, ...]) -> bool:
         stored = self._engine.views.get(self._name)

@@ -40,8 +40,8 @@ class RowSource(Protocol):
 
     def __len__(self) -> int: ...
 
-    def words(self) -> NDArray[Any]:
-        """The rows, int32 or int64 of shape (rows, arity), each once."""
+    def words(self, count: int | None = None) -> NDArray[Any]:
+        """The rows, or the first `count` of them: int32 or int64 of shape (rows, arity), each once."""
 
     def has(self, words: tuple[int, ...]) -> bool:
         """Whether there is this row."""
@@ -59,8 +59,8 @@ class Rows:
     def __len__(self) -> int:
         return len(self._words)
 
-    def words(self) -> NDArray[Any]:
-        return self._words
+    def words(self, count: int | None = None) -> NDArray[Any]:
+        return self._words[:count]
 
     def has(self, words: tuple[int, ...]) -> bool:
         if self._set is None:
@@ -213,7 +213,7 @@ class Relation:
         return f"{self.name}({', '.join(f'{column.name}: {column.type}' for column in self.columns)})"
 
     def _cells(self, count: int) -> list[list[str]]:
-        words = self._source.words()[:count]
+        words = self._source.words(count)
         if not self.columns:
             return [[] for _ in words]
         return [[_cell(value) for value in row] for row in self._tuples(words)]

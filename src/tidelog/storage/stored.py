@@ -82,15 +82,17 @@ class StoredRelation:
         n = live_rows(self.catalog.table, self.number, block.address)
         return block.view(numpy.int64, n).copy()
 
-    def words(self) -> Words:
-        """A copy of the live rows, shape (n, arity), dtype int32 or int64."""
-        view = self._rows.view(self.catalog.dtype, self.rows * self.arity).reshape(self.rows, self.arity)
-        return view[self.live()] if self.dead else view.copy()
+    def words(self, count: int | None = None) -> Words:
+        """A copy of the live rows, or of the first `count` of them, shape (n, arity), dtype int32 or int64."""
+        return self._view()[self.live()[:count]] if self.dead else self._view()[:count].copy()
+
+    def _view(self) -> Words:
+        """All rows in place; not to be kept, because they move when the relation grows."""
+        return self._rows.view(self.catalog.dtype, self.rows * self.arity).reshape(self.rows, self.arity)
 
     def take(self, numbers: Words) -> Words:
         """A copy of the rows with these numbers."""
-        view = self._rows.view(self.catalog.dtype, self.rows * self.arity).reshape(self.rows, self.arity)
-        return view[numbers]
+        return self._view()[numbers]
 
     def counts(self) -> NDArray[numpy.int32]:
         """A copy of the counts of all rows; not positive where a row is dead."""
