@@ -22,9 +22,11 @@ from dataclasses import dataclass, replace
 from tidelog.errors import InternalError, Problem
 from tidelog.language.syntax import (
     Aggregate,
+    Anonymous,
     Atom,
     Comparison,
     Constant,
+    Disjunction,
     Kind,
     Literal,
     Negation,
@@ -32,6 +34,7 @@ from tidelog.language.syntax import (
     Term,
     Variable,
 )
+from tidelog.rules.anonymous import named
 from tidelog.rules.bench import Bench
 from tidelog.rules.core import AggregateRule
 from tidelog.rules.grounding import connected, evaluable, grounded
@@ -56,7 +59,7 @@ def aggregates(rule: Rule, bench: Bench) -> tuple[Rule, ...]:
     if not any(isinstance(node, Aggregate) for node in walk(whole(rule))):
         return (rule,)
     rule, found = _hoisted(rule, bench)
-    placed: list[Atom] = []
+    placed: list[Literal] = []
     bodies: list[tuple[Literal, ...]] = [rule.body]
     waiting = list(found)
     while waiting:
@@ -67,7 +70,7 @@ def aggregates(rule: Rule, bench: Bench) -> tuple[Rule, ...]:
             raise InternalError(Problem("E0901", f"nothing grounds the groups {names} in {bench.origin}", rule.span))
         waiting.remove(ready)
         atom, absent = _defined(ready, rule, placed, bench)
-        placed.append(atom)
+        placed.append(_possible(atom, absent))
         bodies = [(*body, *choice) for body in bodies for choice in ((atom,), absent) if choice]
     return tuple(replace(rule, body=body) for body in bodies)
 
@@ -90,12 +93,14 @@ def _hoisted(rule: Rule, bench: Bench) -> tuple[Rule, tuple[_Found, ...]]:
     return replace(rule, heads=heads, body=body), tuple(found.values())
 
 
-def _defined(found: _Found, rule: Rule, placed: Sequence[Atom], bench: Bench) -> tuple[Atom, tuple[Literal, ...]]:
+def _defined(found: _Found, rule: Rule, placed: Sequence[Literal], bench: Bench) -> tuple[Atom, tuple[Literal, ...]]:
     """The atom for an aggregate, its rules left on the bench, and literals that hold where the atom has no tuple.
 
     The second is empty if the atom has a tuple for every group, or if a group without one gives nothing.
     """
-    aggregate, groups = found.aggregate, tuple(Variable(name) for name in found.groups)
+    aggregate = replace(found.aggregate, body=named(found.aggregate.body, bench))
+    found = replace(found, aggregate=aggregate)
+    groups = tuple(Variable(name) for name in found.groups)
     op = "mean" if aggregate.op == "avg" else aggregate.op
     stem = f"{bench.origin}.{op}{bench.number(op)}"
     columns = [(name, bench.kind(name, rule)) for name in found.groups]
@@ -121,16 +126,25 @@ def _defined(found: _Found, rule: Rule, placed: Sequence[Atom], bench: Bench) ->
     return atom, (Negation(outer_atom), zero)
 
 
-def _context(found: _Found, rule: Rule, placed: Sequence[Atom], bench: Bench) -> tuple[tuple[Literal, ...], bool]:
+def _context(found: _Found, rule: Rule, placed: Sequence[Literal], bench: Bench) -> tuple[tuple[Literal, ...], bool]:
     """A body that binds the groups, and whether it comes from the rule around the aggregate."""
     steady = [literal for literal in rule.body if not _recursive(literal, bench)]
-    for body in (steady, [*steady, *placed]):
-        if grounded(body).issuperset(found.groups):
-            return connected(evaluable(body), found.groups), True
-    if grounded(found.aggregate.body).issuperset(found.groups):
+    outside = [evaluable(body) for body in (steady, [*steady, *placed], rule.body, [*rule.body, *placed])]
+    binding = [index for index, body in enumerate(outside) if grounded(body).issuperset(found.groups)]
+    if (not binding or binding[0] > 1) and grounded(found.aggregate.body).issuperset(found.groups):
         return found.aggregate.body, False
-    around = rule.body if grounded(rule.body).issuperset(found.groups) else (*rule.body, *placed)
-    return connected(evaluable(around), found.groups), True
+    return connected(outside[binding[0]], found.groups), True
+
+
+def _possible(atom: Atom, absent: tuple[Literal, ...]) -> Literal:
+    """What other aggregates may take an aggregate's value from: its tuples, and the value of groups without one.
+
+    Those groups are known only inside of the recursion; asking for more groups than needed does no harm.
+    """
+    if not absent:
+        return atom
+    unlinked = replace(atom, args=(*[Anonymous()] * (len(atom.args) - 1), atom.args[-1]))
+    return Disjunction(((unlinked,), absent[-1:]))
 
 
 def _recursive(literal: Literal, bench: Bench) -> bool:
@@ -141,12 +155,12 @@ def _inner(found: _Found, outer: Atom, name: str, rule: Rule, bench: Bench) -> s
     """Declare the relation that is aggregated and leave its rule on the bench."""
     aggregate = found.aggregate
     target = () if aggregate.target is None else (aggregate.target,)
-    named = {*found.groups, *(term.name for term in target if isinstance(term, Variable))}
+    carried = {*found.groups, *(term.name for term in target if isinstance(term, Variable))}
     witnesses: tuple[str, ...] = ()
     if aggregate.op not in ("min", "max"):
         bound = grounded(aggregate.body)
         own = variables(aggregate.body, aggregates=False)
-        witnesses = tuple(variable for variable in own if variable in bound and variable not in named)
+        witnesses = tuple(variable for variable in own if variable in bound and variable not in carried)
     columns: list[tuple[str, Kind]] = [(group, bench.kind(group, rule)) for group in found.groups]
     columns += [("value", _target_kind(aggregate, term, rule.kinds, bench)) for term in target]
     columns += [(witness, bench.kind(witness, rule)) for witness in witnesses]

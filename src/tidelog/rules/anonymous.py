@@ -7,30 +7,19 @@ A derivation counts per value of `_`, and an aggregate ranges over them. In a ne
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
-from tidelog.language.syntax import (
-    Aggregate,
-    Anonymous,
-    Atom,
-    Cast,
-    Comparison,
-    Disjunction,
-    Kind,
-    Literal,
-    Negation,
-    Record,
-    Rule,
-    Term,
-)
+from tidelog.language.syntax import Anonymous, Atom, Cast, Comparison, Disjunction, Kind, Literal, Record, Rule, Term
 from tidelog.rules.bench import Bench
-from tidelog.rules.trees import rebuild_atom, rebuild_term
 
 
 def anonymous(rule: Rule, bench: Bench) -> tuple[Rule, ...]:
-    """The rule with every `_` of positive atoms and of equations named, inside of aggregates as well."""
-    heads = tuple([rebuild_atom(head, partial(_aggregate, bench=bench)) for head in rule.heads])
-    return (replace(rule, heads=heads, body=tuple([_named(literal, bench) for literal in rule.body])),)
+    """The rule with every `_` of positive atoms and of equations named."""
+    return (replace(rule, body=named(rule.body, bench)),)
+
+
+def named(body: tuple[Literal, ...], bench: Bench) -> tuple[Literal, ...]:
+    """The body with every `_` named; those of aggregates inside are left until these have rules of their own."""
+    return tuple([_named(literal, bench) for literal in body])
 
 
 def _named(literal: Literal, bench: Bench) -> Literal:
@@ -38,13 +27,10 @@ def _named(literal: Literal, bench: Bench) -> Literal:
         case Atom(relation=relation, args=args):
             typed = zip(args, bench.columns(relation), strict=True)
             return replace(literal, args=tuple([_term(arg, column.kind, bench) for arg, column in typed]))
-        case Negation(atom=atom):
-            return replace(literal, atom=rebuild_atom(atom, partial(_aggregate, bench=bench)))
         case Comparison(left=left, right=right, kind=kind):
             return replace(literal, left=_term(left, kind, bench), right=_term(right, kind, bench))
         case Disjunction(alternatives=alternatives):
-            named = tuple([tuple([_named(part, bench) for part in alternative]) for alternative in alternatives])
-            return replace(literal, alternatives=named)
+            return replace(literal, alternatives=tuple([named(alternative, bench) for alternative in alternatives]))
     return literal
 
 
@@ -53,15 +39,9 @@ def _term(term: Term, kind: Kind | None, bench: Bench) -> Term:
     match term:
         case Anonymous() if kind is not None:
             return bench.variable("_", kind)
-        case Record(fields=fields, kind=record) if fields and (record or kind):
-            kinds = [column.kind for column in bench.records[record or kind or ""].fields]
-            return replace(term, fields=tuple([_term(part, k, bench) for part, k in zip(fields, kinds, strict=True)]))
+        case Record(fields=fields, kind=own) if fields and (own or kind):
+            typed = zip(fields, bench.records[own or kind or ""].fields, strict=True)
+            return replace(term, fields=tuple([_term(part, column.kind, bench) for part, column in typed]))
         case Cast(term=inner, kind=cast):
             return replace(term, term=_term(inner, cast, bench))
-    return rebuild_term(term, partial(_aggregate, bench=bench))
-
-
-def _aggregate(term: Term, bench: Bench) -> Term | None:
-    if isinstance(term, Aggregate):
-        return replace(term, body=tuple([_named(literal, bench) for literal in term.body]))
-    return None
+    return term

@@ -28,7 +28,7 @@ from tidelog.rules.trees import walk
 
 Rewrite: TypeAlias = Callable[[Rule, Bench], tuple[Rule, ...]]
 
-REWRITES: tuple[Rewrite, ...] = (disjunctions, anonymous, aggregates, heads, negations, nesting)
+REWRITES: tuple[Rewrite, ...] = (disjunctions, aggregates, anonymous, heads, negations, nesting)
 
 
 def compile_program(checked: CheckedProgram) -> core.CoreProgram:
