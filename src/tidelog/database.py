@@ -169,7 +169,7 @@ class Database:
         """
         self._open()
         pending, self._pending = self._pending, self._nothing()
-        watch = Watch(self._options["timeout"], self._options["max_rows"])
+        watch = Watch(self._options["timeout"], self._options["max_rows"], _size_limits(pending.checked))
         with guarded(watch):
             outcome = self._engine.epoch(pending.core, _net(pending.facts), watch)
             self._programs, self._checked = pending.programs, pending.checked
@@ -324,6 +324,12 @@ def _declared(program: CheckedProgram, name: str) -> RelationType:
     near = get_close_matches(str(name), program.relations, 1)
     hint = f"did you mean {near[0]}?" if near else "declare it with .decl in a program that you load"
     raise UsageError(Problem("E0601", f"there is no relation {name}", hint=hint))
+
+
+def _size_limits(program: CheckedProgram) -> dict[str, int]:
+    """The `.limitsize` of relations."""
+    limits = (directive for directive in program.directives if directive.name == "limitsize")
+    return {directive.relation: int(directive.options["n"]) for directive in limits}
 
 
 def _net(facts: list[tuple[str, bool, Words]]) -> dict[str, tuple[Words, Words]]:

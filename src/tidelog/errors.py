@@ -14,6 +14,7 @@ An error carries one `Problem` or several; each has a code, a message, the place
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -90,6 +91,7 @@ CODES: dict[str, str] = {
     "E0501": "the time limit was reached",
     "E0502": "the row limit was reached",
     "E0503": "out of memory",
+    "E0504": "the size limit of a relation was reached",
     # E06xx usage
     "E0601": "no such relation",
     "E0602": "the database is closed",
@@ -189,8 +191,8 @@ def _position(span: Span) -> str:
 def locate(span: Span) -> tuple[int, int]:
     """Line and column, both from 1, of the first character of `span`."""
     starts = span.source.line_starts
-    line = next((i for i in range(len(starts) - 1, -1, -1) if starts[i] <= span.start), 0)
-    return line + 1, span.start - starts[line] + 1
+    line = bisect_right(starts, span.start)
+    return line, span.start - starts[line - 1] + 1
 
 
 _WIDTH = 160
@@ -200,7 +202,8 @@ def _excerpt(span: Span) -> Iterable[str]:
     """The source line of `span` with a caret line below; long lines are cut around the place."""
     line, column = locate(span)
     begin = span.source.line_starts[line - 1]
-    text = span.source.text[begin:].split("\n", 1)[0].expandtabs(1).rstrip("\r")
+    end = span.source.text.find("\n", begin)
+    text = span.source.text[begin : end if end >= 0 else None].expandtabs(1).rstrip("\r")
     length = max(1, min(span.end, begin + len(text)) - span.start)
     shift = max(0, column - 1 - _WIDTH // 2)
     shown = text[shift : shift + _WIDTH]

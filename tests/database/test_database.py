@@ -178,6 +178,11 @@ def test_an_endless_range_stops_at_the_time_limit(db: tidelog.Database) -> None:
     refuse(db, "E0501")
 
 
+def test_recursion_stops_at_the_size_limit_of_a_relation(db: tidelog.Database) -> None:
+    db.load(COUNTING + "\n.limitsize n(n=1000)")
+    refuse(db, "E0504")
+
+
 def test_limits_are_on_what_one_epoch_derives(db: tidelog.Database) -> None:
     db.options(max_rows=6)
     db.insert("e", [(3, 4)])

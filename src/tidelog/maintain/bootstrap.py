@@ -105,6 +105,7 @@ class _Run:
         self.inputs = inputs
         self.catalog = inputs.catalog
         self.internal = frozenset(node.relations)
+        self.names = node.relations
         self.derived = [inputs.relations[name] for name in node.relations]
         self.round = 0
         self.log = Block(8 * 64 * len(self.derived))
@@ -192,7 +193,7 @@ class _Run:
             )
             self.round = int(self.state[layout.N_ROUND])
             concerned = int(self.state[layout.N_OBJECT])
-            self.inputs.watch.look(sum(stored.rows for stored in self.derived))
+            self.look()
             match status:
                 case layout.DONE | layout.REPLAN:
                     return status
@@ -209,7 +210,16 @@ class _Run:
                 case layout.WIDEN:
                     raise WidenError
 
+    def look(self) -> None:
+        """Raise if a limit has been reached."""
+        watch = self.inputs.watch
+        watch.look(sum(stored.rows for stored in self.derived))
+        if watch.sizes:
+            for name, stored in zip(self.names, self.derived, strict=True):
+                watch.look_at(name, stored.rows)
+
     def grow_log(self) -> None:
+        """Make room for the ends of four times as many rounds."""
         capacity = int(self.state[layout.N_LOG_CAPACITY]) * 4
         self.log.grow(8 * capacity * len(self.derived))
         self.state[layout.N_LOG], self.state[layout.N_LOG_CAPACITY] = self.log.address, capacity

@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
@@ -19,10 +19,12 @@ from tidelog.errors import LimitError, Problem
 
 @dataclass
 class Watch:
-    """The limits of one epoch: `timeout` in seconds, `max_rows` derived in all; None is no limit."""
+    """The limits of one epoch: `timeout` in seconds, `max_rows` derived in all (None is no limit), and `sizes`, the
+    `.limitsize` of relations."""
 
     timeout: float | None = None
     max_rows: int | None = None
+    sizes: Mapping[str, int] = field(default_factory=dict)
     started: float = field(default_factory=time.perf_counter)
     interrupted: bool = False
     derived: int = 0
@@ -42,6 +44,13 @@ class Watch:
             raise LimitError(
                 Problem("E0502", message + doing, hint="nothing has changed; raise `max_rows`, or bound the recursion")
             )
+
+    def look_at(self, relation: str, rows: int) -> None:
+        """Raise if a relation has more rows than its `.limitsize`."""
+        limit = self.sizes.get(relation)
+        if limit is not None and rows > limit:
+            message = f"the epoch was stopped when {relation} had {rows:,} rows, its .limitsize is {limit:,}"
+            raise LimitError(Problem("E0504", message, hint="nothing has changed; raise n, or bound the recursion"))
 
 
 @contextmanager
