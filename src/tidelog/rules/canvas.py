@@ -15,6 +15,7 @@ CHARACTER = 0.602
 """The width of a character of the monospaced font, in font sizes."""
 _FONT = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 _DASHES = (4.0, 3.0)
+_MOST_PIXELS = 16_000
 
 
 @dataclass(frozen=True)
@@ -147,4 +148,4 @@ def paint(shapes: Sequence[Shape], width: float, height: float, file: pathlib.Pa
                 font = {"family": "DejaVu Sans Mono", "size": shape.size, "weight": weight}
                 axes.text(x, y, shape.text, fontdict=font, color=shape.colour, ha=across, va="center_baseline",
                           zorder=order, parse_math=False)
-    figure.savefig(file, format=file.suffix[1:].lower(), dpi=144)
+    figure.savefig(file, format=file.suffix[1:].lower(), dpi=min(144.0, 72 * _MOST_PIXELS / max(width, height)))
