@@ -102,7 +102,6 @@ CODES: dict[str, str] = {
     "E0650": "the command line cannot use a file",
     "E0651": "the folder of facts is none",
     "E0652": "the folder of outputs is none",
-    "E0653": "out of memory",
     "E0690": "a picture has an unknown ending",
     "E0605": "a tuple of the wrong length",
     # E07xx machine

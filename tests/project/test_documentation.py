@@ -11,7 +11,6 @@ import pytest
 
 import tidelog
 from tests.project.snippets import blocks, run_page
-from tidelog.errors import CODES
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -31,11 +30,6 @@ def test_snippets_do_what_the_page_says(page: Path, tmp_path: Path) -> None:
 def test_fences_have_a_known_language(page: Path) -> None:
     known = {"python", "console", "datalog", "text", "{toctree}", "{eval-rst}", "toml", "json"}
     assert {block.language for block in blocks(page.read_text(encoding="utf-8"))} <= known
-
-
-def test_every_error_code_is_explained() -> None:
-    page = (ROOT / "docs/reference/errors.md").read_text(encoding="utf-8")
-    assert sorted(set(re.findall(r"^## (E\d{4})", page, flags=re.M))) == sorted(CODES)
 
 
 def test_every_public_name_is_in_the_documentation() -> None:
