@@ -12,8 +12,8 @@ from tidelog.rules.core import CoreProgram
 from tidelog.rules.edges import body_of
 from tidelog.rules.graph import rule_components
 
-BINARY = "p1 p2 p3 p4 p5 p11 p12 p13 p14 p20 p21 p22 p25 p26 p30 p31".split()
-RS2 = "".join(f".decl {name}(x: number, y: number)\n" for name in BINARY) + """
+BINARY = (1, 2, 3, 4, 5, 11, 12, 13, 14, 20, 21, 22, 25, 26, 30, 31)
+RS2 = "".join(f".decl p{k}(x: number, y: number)\n" for k in BINARY) + """
 r1: p11(x, y) :- p1(x, y).
 r2: p11(x, y) :- p11(y, x).
 r3: p11(x, y) :- p11(x, z), p11(z, y), x != y.
@@ -83,7 +83,8 @@ def test_negation_and_aggregation_of_lower_relations_keep_nodes_apart() -> None:
 
 
 def test_a_fact_with_a_name_has_a_node_and_a_given_relation_has_none() -> None:
-    assert [node.relations for node in core(".decl a(x: number) .decl e(x: number)\na(1).\nr: a(2).\n").nodes] == [("a",)]
+    program = core(".decl a(x: number) .decl e(x: number)\na(1).\nr: a(2).\n")
+    assert [node.relations for node in program.nodes] == [("a",)]
 
 
 def test_a_long_chain_and_a_large_cycle_of_rules() -> None:

@@ -63,7 +63,12 @@ def test_locals_of_one_name_have_their_own_kinds() -> None:
 
 @pytest.mark.parametrize(
     ("op", "kind", "result"),
-    [("mean", "number", "float"), ("avg", "number", "float"), ("median", "number", "float"), ("sum", "number", "number")],
+    [
+        ("mean", "number", "float"),
+        ("avg", "number", "float"),
+        ("median", "number", "float"),
+        ("sum", "number", "number"),
+    ],
 )
 def test_kinds_of_aggregates(op: str, kind: str, result: str) -> None:
     program = core(f".decl a(x: number) .decl h(x: {result})\nr: h(v) :- v = {op} x : {{ a(x) }}.")
@@ -89,7 +94,8 @@ def test_facts_are_kept_apart_from_rules() -> None:
 
 def test_thousands_of_combinations_become_auxiliary_relations() -> None:
     choices = ", ".join(f"(a(x, {i}) ; b(x, {i}))" for i in range(20))
-    found = rules(f".decl a(x: number, y: number) .decl b(x: number, y: number) .decl h(x: number)\nr: h(x) :- {choices}.")
+    declared = ".decl a(x: number, y: number) .decl b(x: number, y: number) .decl h(x: number)\n"
+    found = rules(f"{declared}r: h(x) :- {choices}.")
     assert len(found) == 41
     assert str(found[0]) == "#either.r.1#1: #either.r.1(x) :- a(x, 0)."
     assert str(found[-1]) == f"r: h(x) :- {', '.join(f'#either.r.{i}(x)' for i in range(1, 21))}."
