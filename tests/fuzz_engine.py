@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -39,7 +40,7 @@ def problem_with(case: Case) -> str:
     return f"births and counts: {problem}" if problem else ""
 
 
-def same_problem(case: Case, problem: str) -> bool:
+def same_problem(problem: str, case: Case) -> bool:
     """Whether a smaller case is still a program and fails in the same engine."""
     try:
         checked(case.text)
@@ -62,10 +63,9 @@ def main() -> int:
         for case in random_cases(1, seed + done):
             problem = problem_with(case)
             if problem:
-                small = shrunk(case, lambda candidate, problem=problem: same_problem(candidate, problem))
+                small = shrunk(case, partial(same_problem, problem))
                 show(f"{problem}\n{case}\n=== smaller\n{problem_with(small)}\n{small}")
                 return 1
-        checked.cache_clear()
         done += 1
     show(f"{done} programs, no difference")
     return 0

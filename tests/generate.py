@@ -321,7 +321,8 @@ class RuleMaker:
                 alternatives.append(atom(relation.name, args))
             else:
                 after, self.bound = self.bound, before
-                alternatives.append(f"{name} = {self.bounded('number')}")
+                value = self.bounded("number")
+                alternatives.append(f"{name} = as({value}, number)" if value in before else f"{name} = {value}")
                 self.bound = after
         return [f"({' ; '.join(alternatives)})"]
 
@@ -337,7 +338,7 @@ class RuleMaker:
             name = self.fresh(kind)
             return [f"{name} = {value}", f"{name} < 6", f"{name} > -4"]
         value = self.bounded(kind)
-        name = self.fresh(kind)
+        name = self.fresh(self.bound.get(value, kind))
         return [f"{name} = {value}" if self.chance(0.8) else f"{value} = {name}"]
 
     def record_literal(self) -> list[str]:
@@ -461,16 +462,17 @@ class RuleMaker:
         body = [inner.positive_atom(lower)]
         if self.chance(0.3):
             body.append(inner.positive_atom(lower))
-        local = {name: type_name for name, type_name in inner.bound.items() if name not in shared}
-        inner.bound |= {name: type_name for name, type_name in self.bound.items() if name in shared}
         if self.chance(0.25):
             body += inner.comparison()
         if self.chance(0.15):
             body += inner.negation()
         if depth and self.chance(0.12):
             body += inner.nested(depth)
-        if self.chance(0.08):
-            body += [f"({' ; '.join(', '.join(inner.comparison() or ['true']) for _ in range(2))})"]
+        if self.chance(0.10):
+            body += inner.disjunction()
+        if self.chance(0.06):
+            body += inner.interval()
+        local = {name: type_name for name, type_name in inner.bound.items() if name not in shared}
         self.rng.shuffle(body)
         text = ", ".join(body)
         numeric = [name for name, type_name in local.items() if kind_of(type_name) in ("number", "unsigned", "float")]

@@ -7,12 +7,13 @@ from tests.suite import Suite, evaluate_embedded, evaluate_naive, evaluate_semin
 
 class TestNaive(Suite):
     evaluate = staticmethod(evaluate_naive)
-    random_programs = 60  # compared with itself: only the golden programs and the order of literals say something
+    random_programs = 60  # compared with itself: the golden programs and the order of literals say more
 
 
 class TestSeminaive(Suite):
     evaluate = staticmethod(evaluate_seminaive)
+    random_programs = 400
 
 
 class TestEmbedded(Suite):
-    evaluate = staticmethod(evaluate_embedded)
+    evaluate = staticmethod(evaluate_embedded)  # many more random programs are in test_random

@@ -134,6 +134,18 @@ def variables(*nodes: Term | Literal, within_aggregates: bool = False) -> frozen
     return frozenset(found)
 
 
+def bound_by(body: tuple[Literal, ...]) -> frozenset[str]:
+    """The variables that `body` binds; of a disjunction, those that all alternatives bind (but for a plain `false`)."""
+    found: set[str] = set()
+    for literal in body:
+        if isinstance(literal, Disjunction):
+            possible = [each for each in literal.alternatives if Truth(False) not in each]
+            found |= frozenset.intersection(*map(bound_by, possible)) if possible else frozenset()
+        else:
+            found |= variables(literal)
+    return frozenset(found)
+
+
 def name_wildcards(rule: Rule) -> Rule:
     """`rule` with a variable of its own for each `_` of a positive atom, as that takes part in substitutions."""
     fresh = (Variable(f"_{number}#") for number in count())
@@ -201,10 +213,11 @@ def combinations(terms: Iterable[Term], bound: Substitution, scope: Scope) -> It
 
 
 def aggregate_values(term: Aggregate, bound: Substitution, scope: Scope) -> Iterator[Value]:
-    """The value of an aggregate, if it has one: over the distinct substitutions of its body."""
+    """The value of an aggregate, if it has one: over the distinct substitutions of what its body binds."""
     inner = scope.inside(term)
     given = {name: bound[name] for name in scope.needs(term)}
-    distinct = {frozenset(found.items()): found for found in solve(term.body, given, inner)}.values()
+    names = sorted(bound_by(term.body))
+    distinct = {tuple(found[name] for name in names): found for found in solve(term.body, given, inner)}.values()
     if term.target is None:
         targets: list[Any] = list(distinct)
     else:
