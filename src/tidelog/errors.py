@@ -202,10 +202,10 @@ def _excerpt(span: Span) -> Iterable[str]:
     line, column = locate(span)
     begin = span.source.line_starts[line - 1]
     end = span.source.text.find("\n", begin)
-    text = span.source.text[begin : end if end >= 0 else None].expandtabs(1).rstrip("\r")
-    length = max(1, min(span.end, begin + len(text)) - span.start)
+    end = end if end >= 0 else len(span.source.text)
+    length = max(1, min(span.end, end) - span.start)
     shift = max(0, column - 1 - _WIDTH // 2)
-    shown = text[shift : shift + _WIDTH]
+    shown = span.source.text[begin + shift : min(end, begin + shift + _WIDTH)].expandtabs(1).rstrip("\r")
     carets = "^" * max(1, min(length, _WIDTH - (column - 1 - shift)))
     margin = f"{line:>5} | "
     yield f"{margin}{shown}"

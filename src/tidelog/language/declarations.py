@@ -165,10 +165,11 @@ class _Kinds:
 
     def _find(self, root: str) -> None:
         path = [root]
+        entered = {root}
         while path:
             name = path[-1]
             if name in self.kinds:
-                path.pop()
+                entered.discard(path.pop())
                 continue
             type_ = self.types[name]
             if type_.form == "record":
@@ -177,10 +178,11 @@ class _Kinds:
             open_ = next((m for m in type_.members if m in self.types and m not in self.kinds), None)
             if open_ is None:
                 self.kinds[name] = self._settle(type_)
-            elif open_ in path:
+            elif open_ in entered:
                 self._cycle(path[path.index(open_) :])
             else:
                 path.append(open_)
+                entered.add(open_)
 
     def _settle(self, type_: TypeDeclaration) -> Kind:
         found: dict[Kind, str] = {}

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tidelog.errors import Problem
-from tidelog.language.scopes import Scope, aggregates, direct_terms, scope_of, term_variables
+from tidelog.language.bindings import Bindings
+from tidelog.language.scopes import Scope, scope_of
 from tidelog.language.syntax import (
     Aggregate,
     Anonymous,
@@ -30,6 +31,7 @@ from tidelog.language.syntax import (
     Variable,
 )
 
+_MANY = 50
 _HEAD, _NEGATION, _COMPARISON, _FUNCTOR, _OUTSIDE, _SOME = (
     "head",
     "negation",
@@ -58,13 +60,14 @@ class _Use:
 @dataclass
 class _Grounding:
     rule: Rule
+    bindings: Bindings = field(default_factory=Bindings)
     uses: dict[tuple[Scope, str], list[_Use]] = field(default_factory=dict)
     wanting: dict[tuple[Scope, str], str] = field(default_factory=dict)
     anonymous: list[Problem] = field(default_factory=list)
 
     def problems(self) -> list[Problem]:
         scope = scope_of(self.rule)
-        grounded = _grounded(self.rule.body, frozenset(), scope)
+        grounded = self.bindings.grounded(self.rule.body, frozenset(), scope)
         self._conjunction(self.rule.body, grounded, scope)
         for head in self.rule.heads:
             for term in head.args:
@@ -73,11 +76,13 @@ class _Grounding:
 
     def _causes(self, scope: Scope) -> list[tuple[Scope, str]]:
         """The variables that would still not be grounded if all others were: the rest only follows from them."""
+        if len(self.wanting) > _MANY:
+            return list(self.wanting)
         left = dict(self.wanting)
         for key in sorted(self.wanting, key=lambda key: any(use.sort == _HEAD for use in self.uses[key])):
             name = key[1]
             others = frozenset(other for other in left.values() if other != name)
-            if key[0] is scope and name in _grounded(self.rule.body, others, scope):
+            if key[0] is scope and name in self.bindings.grounded(self.rule.body, others, scope):
                 del left[key]
         return list(left)
 
@@ -97,7 +102,7 @@ class _Grounding:
                     self._comparison(literal, grounded, scope)
                 case Disjunction():
                     for alternative in literal.alternatives:
-                        inner = _grounded(alternative, grounded, scope)
+                        inner = self.bindings.grounded(alternative, grounded, scope)
                         self._conjunction(alternative, inner, scope)
                 case Truth():
                     pass
@@ -166,7 +171,7 @@ class _Grounding:
     def _aggregate(self, aggregate: Aggregate, grounded: frozenset[str], scope: Scope) -> None:
         inside = scope.inside(aggregate)
         given = frozenset(name for name in grounded if scope.owner(name) is not None)
-        inner = _grounded(aggregate.body, given, inside)
+        inner = self.bindings.grounded(aggregate.body, given, inside)
         self._conjunction(aggregate.body, inner, inside)
         if aggregate.target is not None:
             self._needed(aggregate.target, inner, inside, _FUNCTOR, f"the value of `{aggregate.op}` does not ground it")
@@ -216,76 +221,3 @@ def _inside_of(term: Term) -> str:
             return "`as` is not solved for its operand"
         case _:
             return "it needs a value here"
-
-
-# --- what a body grounds ----------------------------------------------------------------------------------------------
-
-
-def _grounded(body: tuple[Literal, ...], given: frozenset[str], scope: Scope) -> frozenset[str]:
-    """The variables that have values in `body` when those of `given` have; in a scope of an aggregate, only its own."""
-    found = set(given)
-    open_: list[Literal] = []
-    for literal in body:
-        match literal:
-            case Atom():
-                for term in literal.args:
-                    _bind(term, found, scope)
-            case Comparison(op="=") | Disjunction():
-                open_.append(literal)
-            case _:
-                pass
-    before = -1
-    while open_ and before != len(found):
-        before = len(found)
-        for literal in open_:
-            if isinstance(literal, Comparison):
-                if _known(literal.right, found, scope):
-                    _bind(literal.left, found, scope)
-                if _known(literal.left, found, scope):
-                    _bind(literal.right, found, scope)
-            elif isinstance(literal, Disjunction):
-                now = frozenset(found)
-                found |= frozenset.intersection(*(_grounded(a, now, scope) for a in literal.alternatives))
-    return frozenset(found)
-
-
-def _bind(term: Term, found: set[str], scope: Scope) -> None:
-    """Ground the variables of a pattern; those of an outer scope are not grounded from inside of an aggregate."""
-    match term:
-        case Variable():
-            if scope.outer is None or term.name in scope.names:
-                found.add(term.name)
-        case Record(fields=tuple(parts)):
-            for part in parts:
-                _bind(part, found, scope)
-        case _:
-            pass
-
-
-def _known(term: Term, found: set[str], scope: Scope) -> bool:
-    """Whether all of `term` has a value when the variables `found` have."""
-    match term:
-        case Variable():
-            return term.name in found
-        case Anonymous():
-            return False
-        case Functor(args=parts) | Record(fields=tuple(parts)):
-            return all(_known(part, found, scope) for part in parts)
-        case Cast():
-            return _known(term.term, found, scope)
-        case Aggregate():
-            return all(name in found for name in _outer_names(term, scope))
-        case _:
-            return True
-
-
-def _outer_names(aggregate: Aggregate, scope: Scope) -> set[str]:
-    """The variables of an aggregate that are given from `scope`."""
-    names: set[str] = set()
-    waiting = [aggregate]
-    while waiting:
-        current = waiting.pop()
-        for term in direct_terms(current.body, current.target):
-            names |= {v.name for v in term_variables(term) if scope.owner(v.name) is not None}
-            waiting += aggregates(term)
-    return names

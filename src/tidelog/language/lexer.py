@@ -125,6 +125,7 @@ _STARTS_TERM = frozenset(
         "DOLLAR",
     ]
 )
+_BEFORE_TERM = _AGGREGATES | _RESERVED.keys()
 _ENDS_TERM = frozenset(("DOT", "NAME", "RPAR", "RBRACKET", "RBRACE", "STRING", "NUMBER"))
 _INFIX = frozenset(
     ["PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "CARET", "LOR", "LXOR", "LAND", "BOR", "BXOR", "BAND", "SHIFT"]
@@ -170,8 +171,10 @@ def _directive(text: str, start: int, word: str, before: list[Token]) -> str | N
         return DIRECTIVES[word]
     if word in UNSUPPORTED_DIRECTIVES:
         return "UNSUPPORTED"
-    first = not text[text.rfind("\n", 0, start) + 1 : start].strip()
-    return "UNKNOWN" if first or not before or before[-1].type == "DOT" else None
+    if not before or before[-1].type == "DOT":
+        return "UNKNOWN"
+    first_in_line = "\n" in text[before[-1].end_pos : start]
+    return "UNKNOWN" if first_in_line else None
 
 
 def _settle(found: list[Token], special: list[int]) -> None:
@@ -201,7 +204,7 @@ def _settle(found: list[Token], special: list[int]) -> None:
 def _count(found: list[Token], i: int, before: str) -> str | None:
     """`count :` begins an aggregate before `{` or an atom, unless it names a rule or an attribute."""
     ahead = [t.type for t in found[i + 1 : i + 4]]
-    in_term = before not in _ENDS_TERM or (i > 0 and str(found[i - 1]) in _SPECIAL)
+    in_term = before not in _ENDS_TERM or (i > 0 and str(found[i - 1]) in _BEFORE_TERM)
     return "COUNT" if in_term and (ahead[:2] == ["COLON", "LBRACE"] or ahead == ["COLON", "NAME", "LPAR"]) else None
 
 

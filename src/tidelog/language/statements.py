@@ -101,8 +101,7 @@ class _Reading:
 
     def _leads(self, position: int) -> bool:
         """Whether the token stands first in its line."""
-        start = self.tokens[position].start_pos or 0
-        return not self.text[self.text.rfind("\n", 0, start) + 1 : start].strip()
+        return position == 0 or "\n" in self.text[self.tokens[position - 1].end_pos : self.tokens[position].start_pos]
 
     def _behind_block(self, position: int) -> int:
         """Behind an unsupported directive, with the braces that belong to it."""
@@ -144,7 +143,7 @@ def _parser() -> tuple[Lark, Builder]:
         }
         try:
             _local.parser = Lark(grammar, cache=_cache_file(), **options)
-        except OSError:  # the folder cannot be written
+        except (OSError, RuntimeError):  # the folder cannot be written, or there is no home
             _local.parser = Lark(grammar, **options)
         _local.builder = builder
     return _local.parser, _local.builder
