@@ -158,7 +158,7 @@ def _inner(found: _Found, outer: Atom, name: str, rule: Rule, bench: Bench) -> s
     carried = {*found.groups, *(term.name for term in target if isinstance(term, Variable))}
     witnesses: tuple[str, ...] = ()
     if aggregate.op not in ("min", "max"):
-        bound = grounded(aggregate.body)
+        bound = grounded(aggregate.body, found.groups)
         own = variables(aggregate.body, aggregates=False)
         witnesses = tuple(variable for variable in own if variable in bound and variable not in carried)
     columns: list[tuple[str, Kind]] = [(group, bench.kind(group, rule)) for group in found.groups]
