@@ -51,7 +51,7 @@ SIGNATURES: Mapping[str, Signature] = {
     "cat": _signature("symbol symbol", "symbol", None, most=_MANY),
     "strlen": _signature("symbol", "number", None),
     "substr": _signature("symbol number number", "symbol", None),
-    "ord": _signature("*", "number", None),
+    "ord": _signature("symbol", "number", None),
     "to_number": _signature("*", "number", ORDERED),
     "to_string": _signature("*", "symbol", ORDERED),
     "to_float": _signature("*", "float", ORDERED),
