@@ -25,6 +25,6 @@ def main(spark: SparkSession) -> None:
 
 
 if __name__ == "__main__":
-    spark = session()
+    spark = session(brief=True)
     main(spark)
     spark.stop()

@@ -12,6 +12,6 @@ from tidelog.spark import session
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    started = session(threads=2)
+    started = session(threads=2, brief=True)
     yield started
     started.stop()

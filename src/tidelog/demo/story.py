@@ -38,7 +38,7 @@ def run(folder: Path = Path("out/demo"), progress: bool = True, files: Mapping[s
     folder.mkdir(parents=True, exist_ok=True)
     begun_before = SparkSession.getActiveSession() is not None
     start = time.perf_counter()
-    spark = session(THREADS)
+    spark = session(THREADS, brief=True)
     finished("start Spark", time.perf_counter() - start)
     try:
         check_workers(spark)
@@ -89,4 +89,4 @@ def _ask(
 
 def _write(result: Result, folder: Path) -> None:
     result.write(folder / "views", overwrite=True)
-    result.quarantine.write.mode("overwrite").parquet(str(folder / "quarantine"))
+    result.quarantine.write.mode("overwrite").parquet(str(folder.absolute() / "quarantine"))

@@ -8,6 +8,7 @@ a frame gives other rows the second time it is asked.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -124,12 +125,13 @@ def map_csv(
     DataError (E0480, E0482) when there is no such file or the header lacks a declared column.
     """
     declared = relation_type(program, relation)
-    with _reading(os.fspath(path)):
+    place = located(session, path)
+    with _reading(place):
         reader = session.read.options(sep=delimiter, header=header, columnPruning=False, enforceSchema=True)
-        names = reader.csv(os.fspath(path)).columns if header else [column.name for column in declared.columns]
+        names = reader.csv(place).columns if header else [column.name for column in declared.columns]
         # Every field is read as text: which texts fit is for `checks` to say.
         schema = ", ".join(f"`{name.replace('`', '``')}` string" for name in [*names, _LINE])
-        frame = reader.option("columnNameOfCorruptRecord", _LINE).schema(schema).csv(os.fspath(path))
+        frame = reader.option("columnNameOfCorruptRecord", _LINE).schema(schema).csv(place)
     known = {name: F.col(f"`{name.replace('`', '``')}`") for name in names}
     problems = [_missing(declared, c.name, c.name, names) for c in declared.columns if c.name not in known]
     if problems:
@@ -146,6 +148,17 @@ def map_csv(
     shown = F.when(line.isNotNull(), F.struct(line.alias("line")))
     row = F.coalesce(F.to_json(shown), F.to_json(F.struct(*[text.alias(name) for name, text in texts.items()])))
     return _source(program, declared, frame, found, row, broken=reason)
+
+
+def located(session: SparkSession, path: str | os.PathLike[str]) -> str:
+    """A path as Spark should be given it. Java does not follow `os.chdir`, so that on one machine a relative path is
+    made absolute here; on a cluster, text is for its file system to understand."""
+    text = os.fspath(path)
+    has_scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", text) is not None
+    on_one_machine = (session.conf.get("spark.master", "") or "").startswith("local")
+    if isinstance(path, os.PathLike) or (on_one_machine and not has_scheme):
+        return os.path.abspath(text)
+    return text
 
 
 def relation_type(program: CheckedProgram, relation: str) -> RelationType:

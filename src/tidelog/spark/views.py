@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from tidelog.errors import DataError, Problem, UsageError
-from tidelog.spark.sources import Counts, first_line
+from tidelog.spark.sources import Counts, first_line, located
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,7 +58,7 @@ class Result(Mapping[str, DataFrame]):
         """Writes each view as a Parquet table `folder/NAME`. DataError (E0483) when one is there already and
         `overwrite` is not set, or when Spark cannot write there."""
         for name in self:
-            path = f"{os.fspath(folder).rstrip('/')}/{name}"
+            path = f"{located(self.session, folder).rstrip('/')}/{name}"
             try:
                 self[name].write.mode("overwrite" if overwrite else "errorifexists").parquet(path)
             except PySparkException as error:
