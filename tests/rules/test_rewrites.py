@@ -31,7 +31,15 @@ def test_names_are_unique_and_origins_are_the_users() -> None:
     text = (Path(__file__).parent / "rewrites" / "aggregates.dl").read_text()
     found = [rule for node in core(text).nodes for rule in node.rules]
     assert len({rule.name for rule in found}) == len(found)
-    assert {rule.origin for rule in found} == {"grouped", "alone", "computed", "greatest", "unlinked", "twice"}
+    assert {rule.origin for rule in found} == {
+        "grouped",
+        "alone",
+        "computed",
+        "greatest",
+        "unlinked",
+        "twice",
+        "ranging",
+    }
 
 
 def test_a_rule_keeps_its_auxiliary_relations_when_others_come() -> None:
