@@ -1,0 +1,92 @@
+"""`python -m benchmarks`: measure, print one table, write JSON.
+
+Exit code 0 when all sizes are right, 1 when one is wrong or a part could not be run, 2 when the published data are
+missing. A missed target is said, and is no failure: machines differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from benchmarks import closure, crdt, data, first_result, galen, lubm, memory, reading, table, zodiac
+from benchmarks.harness import BenchmarkError, Line, Options
+
+Lines = Callable[[Options], Iterator[Line]]
+
+GENERATED: dict[str, Lines] = {
+    "first_result": first_result.lines,
+    "zodiac": zodiac.lines,
+    "memory": memory.lines,
+    "reading": reading.lines,
+}
+PUBLISHED: dict[str, Lines] = {
+    "closure": closure.lines,
+    "crdt": crdt.lines,
+    "lubm": lubm.lines,
+    "galen": galen.lines,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what is asked for; see the exit codes above."""
+    asked = _parser().parse_args(arguments)
+    options = Options(data.folder(), asked.full, asked.runs)
+    names = asked.only or [*GENERATED, *PUBLISHED]
+    lacking = options.data is None and any(name in PUBLISHED for name in names)
+    lines: list[Line] = []
+    failures: list[str] = []
+    print(table.head())
+    for name in names:
+        if name in PUBLISHED and options.data is None:
+            continue
+        try:
+            for line in (GENERATED | PUBLISHED)[name](options):
+                lines.append(line)
+                print(table.row(line), flush=True)
+        except BenchmarkError as error:
+            failures.append(f"{name}: {error}")
+            print(f"{name}  could not be run: {error}", flush=True)
+    _write(asked.json, options, lines, failures)
+    missed = sum(line.met is False for line in lines)
+    print(f"\n{len(lines)} lines, {sum(not line.exact for line in lines)} with wrong sizes, {missed} miss their target")
+    print(f"written to {asked.json}")
+    if lacking:
+        print(data.missing(), file=sys.stderr)
+    return 1 if failures or not all(line.exact for line in lines) else 2 if lacking else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    names = sorted(GENERATED | PUBLISHED)
+    parser.add_argument("--only", metavar="NAME", action="append", choices=names, help=f"one of {', '.join(names)}")
+    parser.add_argument("--full", action="store_true", help="also let the peers do what takes them minutes")
+    parser.add_argument(
+        "--json", metavar="FILE", type=Path, default=Path("out/bench.json"), help="default: %(default)s"
+    )
+    parser.add_argument("--runs", metavar="N", type=int, help="a fixed number of runs; default: more the quicker")
+    return parser
+
+
+def _write(path: Path, options: Options, lines: list[Line], failures: list[str]) -> None:
+    document = {
+        "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "python": platform.python_version(),
+        "processors": os.cpu_count(),
+        "load": os.getloadavg()[0],
+        "full": options.full,
+        "lines": [line.as_json() for line in lines],
+        "failures": failures,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

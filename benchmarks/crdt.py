@@ -1,0 +1,27 @@
+"""A shared text from its edits: two recursions with thousands of rounds of some ten tuples each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.evaluate import counting, evaluate, warm_up
+from benchmarks.harness import Line, Measured, Options, Target, in_child, measure
+from tidelog.cli.run import read_inputs
+
+SIZES = {"next_above": 181_836, "next_elem": 182_315, "visible": 104_852, "result": 104_851}
+
+
+def evaluation(folder: str, runs: int | None) -> Measured:
+    """The published program as it stands; what its .input lines name is read before the seconds count."""
+    warm_up()
+    program = (Path(folder) / "crdt/crdt.dl").read_text()
+    return measure(
+        lambda: evaluate(program, lambda db: read_inputs(db, Path(folder) / "crdt"), counting([*SIZES])), runs
+    )
+
+
+def lines(options: Options) -> Iterator[Line]:
+    """The text, without the load."""
+    measured = in_child(evaluation, str(options.data), options.runs)
+    yield Line("crdt", "the text, without the load", measured, SIZES, (Target("seconds", 0.8),))

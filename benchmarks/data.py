@@ -1,0 +1,39 @@
+"""The published data: where they are, and as Arrow tables. Nothing of them is part of this project."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pyarrow
+from pyarrow import csv
+
+MISSING = """\
+The published data are looked for in the folder that TIDELOG_DATA names, and {found}.
+Expected in it are
+    galen/{{p,q,r,c,u,s}}.txt.gz, crdt/{{crdt.dl,insert.txt.gz,remove.txt.gz}},
+    lubm1/{{lubm1.nt.gz,rules.json}}, graphs/{{OL.cedge,TG.cedge,CA-HepTh}}.txt.gz
+and docs/how-to/benchmarks.md says what they hold. Then: TIDELOG_DATA=/path/to/data make bench
+The parts that make their own data run without them."""
+
+
+def folder() -> Path | None:
+    """The folder with the data, or None where TIDELOG_DATA does not name one."""
+    name = os.environ.get("TIDELOG_DATA")
+    return Path(name).resolve() if name and Path(name).is_dir() else None
+
+
+def missing() -> str:
+    """What to tell a user who has no data."""
+    name = os.environ.get("TIDELOG_DATA")
+    return MISSING.format(found=f"{name} is no folder" if name else "it is not set")
+
+
+def numbers(path: Path, delimiter: str, names: str) -> pyarrow.Table:
+    """A text file of integers as a table whose columns have these one-letter names; it may be compressed."""
+    return csv.read_csv(
+        path,
+        read_options=csv.ReadOptions(column_names=list(names)),
+        parse_options=csv.ParseOptions(delimiter=delimiter),
+        convert_options=csv.ConvertOptions(column_types={name: pyarrow.int64() for name in names}),
+    )

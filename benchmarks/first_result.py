@@ -1,0 +1,68 @@
+"""How long a user waits for a first answer: `tidelog run` of a ten-line program, as a command."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.harness import BenchmarkError, Line, Measured, Options, Run, Target, measure
+
+PROGRAM = """\
+.decl parent(x: symbol, y: symbol)
+.decl ancestor(x: symbol, y: symbol)
+.output ancestor
+parent("ann", "bob").
+parent("bob", "cid").
+parent("cid", "dan").
+parent("dan", "eve").
+parent("eve", "fay").
+ancestor(x, y) :- parent(x, y).
+ancestor(x, z) :- ancestor(x, y), parent(y, z).
+"""
+SIZES = {"ancestor": 15}
+
+
+def command(cache: str | None, runs: int | None) -> Measured:
+    """The command with the kernels cached in the folder `cache`, or where they usually are."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "family.dl"
+        path.write_text(PROGRAM)
+        return measure(lambda: _once(path, cache), runs)
+
+
+def _once(path: Path, cache: str | None) -> Run:
+    environment = dict(os.environ)
+    if cache is not None:
+        environment.pop("NUMBA_CACHE_DIR", None)
+        environment["XDG_CACHE_HOME"] = cache
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    started = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-m", "tidelog", "run", str(path), "-D", "-", "--json"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    wall = time.perf_counter() - started
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode:
+        raise BenchmarkError(f"tidelog run ended with {done.returncode}: {done.stderr[-2000:]}")
+    outputs = json.loads(done.stdout)["outputs"]
+    cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    return Run({name: outputs[name]["rows"] for name in SIZES}, wall, cpu)
+
+
+def lines(options: Options) -> Iterator[Line]:
+    """With an empty cache, then with the same one filled."""
+    with tempfile.TemporaryDirectory() as cache:
+        yield Line("first_result", "tidelog run, cold cache", command(cache, 1), SIZES, (Target("seconds", 20),))
+        warm = command(cache, options.runs or 7)
+        yield Line("first_result", "tidelog run, warm cache", warm, SIZES, (Target("seconds", 1.2),))

@@ -1,0 +1,138 @@
+"""Each part at a tiny size, and what happens without the published data."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks import __main__ as program
+from benchmarks import closure, crdt, first_result, galen, lubm, memory, peers, reading, zodiac
+
+
+@pytest.fixture
+def edges(tmp_path: Path) -> Path:
+    """A cycle of three, and one more node that all of them reach: 9 + 3 pairs."""
+    path = tmp_path / "edges.txt.gz"
+    with gzip.open(path, "wt") as stream:
+        stream.write("1\t2\n2\t3\n3\t1\n3\t4\n")
+    return path
+
+
+def test_closure_and_its_peers_agree(edges: Path) -> None:
+    pairs = {"t": 9 + 3}
+    assert closure.evaluation(str(edges), True, 1).sizes == pairs
+    assert closure.evaluation(str(edges), False, 1).sizes == pairs
+    assert peers.duckdb_closure(str(edges), 1).sizes == pairs
+    assert peers.nemo_closure(str(edges), 1).sizes == pairs
+
+
+def write_galen(folder: Path) -> None:
+    facts = {"p": "1,2\n2,3\n", "q": "3,7,4\n", "r": "7,8,9\n", "c": "1,2,5\n", "u": "3,7,6\n", "s": "7,10\n"}
+    (folder / "galen").mkdir()
+    for name, text in facts.items():
+        with gzip.open(folder / f"galen/{name}.txt.gz", "wt") as stream:
+            stream.write(text)
+
+
+def test_galen_and_its_peer_agree(tmp_path: Path) -> None:
+    write_galen(tmp_path)
+    measured = galen.evaluation(str(tmp_path), 1)
+    # p: (1,2) (2,3) (1,3). q: (3,7,4) through p gives (1|2,7,4), and s gives all three with 10 in place of 7.
+    assert measured.sizes == {"p": 3, "q": 6}
+    assert peers.nemo_galen(str(tmp_path)).sizes == measured.sizes
+    assert {"load", "store", "fixpoint", "growing", "reindexing", "bytes_per_tuple"} <= set(measured.details)
+
+
+def test_crdt_reads_what_the_program_names(tmp_path: Path) -> None:
+    folder = tmp_path / "crdt"
+    folder.mkdir()
+    (folder / "insert.txt").write_text("1 0\n")
+    names = ", ".join(crdt.SIZES)
+    declarations = "\n".join(f".decl {name}(c: number, n: number)" for name in crdt.SIZES)
+    rules = "\n".join(f"{name}(c, n) :- insert(c, n)." for name in crdt.SIZES)
+    inputs = '.decl insert(c: number, n: number)\n.input insert(filename="insert.txt", delimiter=" ")'
+    (folder / "crdt.dl").write_text(f"// {names}\n{inputs}\n{declarations}\n{rules}\n")
+    assert crdt.evaluation(str(tmp_path), 1).sizes == dict.fromkeys(crdt.SIZES, 1)
+
+
+RULES: list[tuple[bool, bool, str]] = [
+    (False, False, "<headOf>(?X, ?Y) :- <src_headOf>(?X, ?Y) ."),
+    (False, False, "<Department>(?X) :- <src_Department>(?X) ."),
+    (False, True, "<Chair>(?X) :- <headOf>(?X, ?X1) and <Department>(?X1) ."),
+    (True, False, "<Person>(?X) :- <Chair>(?X) ."),
+]
+
+
+def test_lubm_rules_become_a_program() -> None:
+    text = lubm.program(RULES, "without starred").splitlines()
+    assert ".decl Person(x: symbol)" in text
+    assert ".decl src_headOf(x: symbol, y: symbol)" in text
+    assert text[-1] == "Chair(X) :- headOf(X, X1), Department(X1)."
+
+
+@pytest.mark.parametrize(("which", "derived"), [("all rules", 4), ("without starred", 3), ("without #", 2)])
+def test_lubm_counts_everything_but_the_source(which: str, derived: int, tmp_path: Path) -> None:
+    folder = tmp_path / "lubm1"
+    folder.mkdir()
+    (folder / "rules.json").write_text(json.dumps(RULES))
+    with gzip.open(folder / "lubm1.nt.gz", "wt") as stream:
+        stream.write("<ann> <src_headOf> <cs> .\n")
+        stream.write("<cs> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <src_Department> .\n")
+    assert lubm.evaluation(str(tmp_path), which, 1).sizes == {"derived": derived}
+
+
+@pytest.mark.parametrize("name", ["RS2", "RS3"])
+def test_zodiac_for_50_turbines_per_chain(name: str) -> None:
+    assert zodiac.evaluation(name, 50, 1).sizes == {"derived": zodiac.DERIVED[name][50]}
+
+
+@pytest.mark.parametrize("arity", [2, 3])
+def test_memory_counts_rows_and_index(arity: int) -> None:
+    measured = memory.evaluation(arity, 3_000)
+    assert measured.sizes == {"e": 0}
+    assert measured.details["rows_bytes"] >= 4 * arity
+    assert measured.details["index_bytes"] > 0
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.parametrize("kind", ["number", "symbol"])
+def test_reading(form: str, kind: str) -> None:
+    assert reading.evaluation(form, kind, 500, 1).sizes == {"e": 500}
+
+
+def test_first_result() -> None:
+    assert first_result.command(None, 1).sizes == first_result.SIZES
+
+
+def test_without_data_the_user_is_told_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.delenv("TIDELOG_DATA", raising=False)
+    assert program.main(["--only", "galen", "--json", str(tmp_path / "out/bench.json")]) == 2
+    assert "TIDELOG_DATA=/path/to/data make bench" in capsys.readouterr().err
+    assert json.loads((tmp_path / "out/bench.json").read_text())["lines"] == []
+
+
+def test_generated_parts_run_without_data(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TIDELOG_DATA", str(tmp_path / "nowhere"))
+    status = program.main(["--only", "zodiac", "--runs", "1", "--json", str(tmp_path / "bench.json")])
+    assert (status, capsys.readouterr().err) == (0, "")
+    assert [line["exact"] for line in json.loads((tmp_path / "bench.json").read_text())["lines"]] == [True, True]
+
+
+def test_a_part_that_cannot_be_run_is_a_failure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TIDELOG_DATA", str(tmp_path))
+    assert program.main(["--only", "crdt", "--json", str(tmp_path / "bench.json")]) == 1
+    assert "crdt  could not be run: benchmarks.crdt:evaluation ended with 1" in capsys.readouterr().out
+
+
+def test_a_wrong_size_fails_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(zodiac.DERIVED["RS2"], 200, 424_301)
+    assert program.main(["--only", "zodiac", "--runs", "1", "--json", str(tmp_path / "bench.json")]) == 1
