@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -42,22 +41,20 @@ def _once(path: Path, cache: str | None) -> Run:
     if cache is not None:
         environment.pop("NUMBA_CACHE_DIR", None)
         environment["XDG_CACHE_HOME"] = cache
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    started = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, "-m", "tidelog", "run", str(path), "-D", "-", "--json"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    wall = time.perf_counter() - started
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode:
-        raise BenchmarkError(f"tidelog run ended with {done.returncode}: {done.stderr[-2000:]}")
-    outputs = json.loads(done.stdout)["outputs"]
-    cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
-    return Run({name: outputs[name]["rows"] for name in SIZES}, wall, cpu)
+    words = [sys.executable, "-m", "tidelog", "run", str(path), "-D", "-", "--json"]
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+        started = time.perf_counter()
+        process = subprocess.Popen(words, env=environment, stdout=output, stderr=errors)
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        errors.seek(0)
+        if process.returncode:
+            raise BenchmarkError(f"tidelog run ended with {process.returncode}: {errors.read()[-2000:]}")
+        outputs = json.load(output)["outputs"]
+    sizes = {name: outputs[name]["rows"] for name in SIZES}
+    return Run(sizes, wall, usage.ru_utime + usage.ru_stime, peak=usage.ru_maxrss * 1024)
 
 
 def lines(options: Options) -> Iterator[Line]:

@@ -59,12 +59,11 @@ def _once(folder: Path) -> Run:
         "load": load.wall,
         **parts(change),
         "reindexing": _reindexing(db),
-        "peak_mb": highest / 1e6,
         "bytes_per_tuple": memory / sum(stats["relations"].values()),
         "rounds": float(stats["rounds"]),
     }
     db.close()
-    return Run(sizes, load.wall + commit.wall, load.cpu + commit.cpu, details)
+    return Run(sizes, load.wall + commit.wall, load.cpu + commit.cpu, details, highest)
 
 
 def _reindexing(db: Database) -> float:

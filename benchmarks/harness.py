@@ -16,7 +16,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,17 +39,19 @@ class Options:
 
 @dataclass(frozen=True)
 class Run:
-    """One run: sizes of relations, seconds, and parts of them or other figures by name."""
+    """One run: sizes of relations, seconds, parts of them or other figures by name, and the most memory held in bytes,
+    where that is not what the process has held when the run is over."""
 
     sizes: Mapping[str, int]
     wall: float
     cpu: float
     details: Mapping[str, float] = field(default_factory=dict)
+    peak: int | None = None
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Several runs in one process: medians, and the most memory that the process ever held, in bytes."""
+    """Several runs in one process: medians, and the most memory that the process held meanwhile, in bytes."""
 
     sizes: Mapping[str, int]
     wall: float
@@ -126,11 +129,14 @@ class Line:
 
 def measure(once: Callable[[], Run], runs: int | None) -> Measured:
     """Call `once` as often as asked, or as often as its cost allows, and take medians."""
-    done = [once()]
-    wanted = runs or _runs_for(done[0].wall)
+    done: list[Run] = []
+    wanted = runs or 1
     while len(done) < wanted:
         gc.collect()
-        done.append(once())
+        _forget_peak()
+        run = once()
+        done.append(replace(run, peak=run.peak or peak()))
+        wanted = runs or _runs_for(done[0].wall)
     sizes = {name for run in done for name in run.sizes if run.sizes[name] != done[0].sizes[name]}
     if sizes:
         raise BenchmarkError(f"sizes differ between runs: {', '.join(sorted(sizes))}")
@@ -140,7 +146,7 @@ def measure(once: Callable[[], Run], runs: int | None) -> Measured:
         statistics.median(run.cpu for run in done),
         {name: statistics.median(run.details[name] for run in done) for name in done[0].details},
         len(done),
-        peak(),
+        max(run.peak or 0 for run in done),
     )
 
 
@@ -174,6 +180,12 @@ def peak() -> int:
     except OSError:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM:"))
+
+
+def _forget_peak() -> None:
+    """Have `peak` begin anew with what is held now, where the system can do that."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
 
 
 def in_child(function: Callable[..., Measured], *arguments: Any, cache: str | None = None) -> Measured:
