@@ -1,11 +1,11 @@
-"""The table: one row per line of a run, with the parts of the time below it."""
+"""The table: one row per line of a run; what the peers needed and the parts of the time are below it."""
 
 from __future__ import annotations
 
 from benchmarks.harness import Line
 
-_HEAD = ("case", "what", "sizes", "wall s", "CPU s", "runs", "peak MB", "beside", "target", "met")
-_WIDTHS = (12, 40, 6, 8, 8, 4, 8, 30, 22, 3)
+_HEAD = ("case", "what", "sizes", "wall s", "CPU s", "runs", "peak MB", "target", "met")
+_WIDTHS = (12, 38, 6, 8, 8, 4, 8, 26, 3)
 _NUMERIC = (3, 4, 5, 6)
 
 
@@ -18,7 +18,6 @@ def row(line: Line) -> str:
     """A line of the table; where sizes are wrong, what they are and should be is said below."""
     measured = line.measured
     sizes = ("exact" if line.exact else "WRONG") if line.expected else ""
-    beside = ", ".join(f"{peer} {m.cpu:.2f} s ({line.ratio(peer):.1f} x)" for peer, m in line.peers.items())
     met = {True: "yes", False: "NO", None: ""}[line.met]
     target = ", ".join(map(str, line.targets))
     seconds = f"{measured.wall:.3f}", f"{measured.cpu:.3f}"
@@ -29,11 +28,12 @@ def row(line: Line) -> str:
         *seconds,
         str(measured.runs),
         f"{measured.peak / 1e6:,.0f}",
-        beside,
         target,
         met,
     )
     texts = [_row(cells)]
+    for peer, other in line.peers.items():
+        texts.append(f"    {peer} {other.wall:.2f} s, {other.cpu:.2f} s of CPU: {line.ratio(peer):.1f} times tidelog's")
     if measured.details:
         texts.append("    " + ", ".join(f"{name} {value:,.3g}" for name, value in measured.details.items()))
     if not line.exact:
