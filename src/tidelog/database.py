@@ -7,7 +7,7 @@ did. Reading never waits: relations show the last committed epoch.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
@@ -17,15 +17,16 @@ from numpy.typing import NDArray
 
 from tidelog.errors import Problem, UsageError
 from tidelog.io import encode
-from tidelog.language import check, read
+from tidelog.language import check, name_rules, read
 from tidelog.language.syntax import CheckedProgram, Column, Program, RelationType, Value
-from tidelog.maintain.engine import Delta, Engine, Outcome
+from tidelog.maintain.engine import Choice, Delta, Engine, Outcome, rows_of
 from tidelog.maintain.limits import Watch, guarded
 from tidelog.maintain.report import Report
 from tidelog.pattern import matching
 from tidelog.relation import Relation, Rows
 from tidelog.rules import compile_program
 from tidelog.rules.core import CoreProgram
+from tidelog.ruleset import RuleSet
 from tidelog.storage.dictionary import Dictionary
 
 Words = NDArray[numpy.int64]
@@ -59,7 +60,7 @@ class Change:
         columns = _declared(self._program, name).columns
         none = numpy.empty((0, len(columns)), numpy.int64)
         delta = self._deltas.get(name, Delta(none, none))
-        came, went = delta.words(), delta.deleted
+        came, went = rows_of(delta.inserted), rows_of(delta.deleted)
         return RelationChange(
             Relation(name, Rows(columns, self._dictionary, came)), Relation(name, Rows(columns, self._dictionary, went))
         )
@@ -114,7 +115,8 @@ class Database:
         self._checked = check()
         self._engine = Engine(self._dictionary, compile_program(self._checked))
         self._pending = self._nothing()
-        self._options: dict[str, Any] = {"timeout": None, "max_rows": None}
+        self._options: dict[str, Any] = {"timeout": None, "max_rows": None, "strategy": "auto", "switch": 0.2}
+        self._subscribers: list[tuple[str, Callable[[RelationChange], object]]] = []
         self._epochs = 0
         self._closed = False
 
@@ -127,7 +129,16 @@ class Database:
         lists everything that is wrong with the program together with those loaded before, and then changes nothing.
         """
         self._open()
-        programs = (*self._pending.programs, read(program))
+        self.replace_programs((*self._pending.programs, read(program)))
+
+    def add_program(self, text: str) -> None:
+        """`load` for text only, whatever it looks like."""
+        self._open()
+        self.replace_programs((*self._pending.programs, read(text, name="<text>")))
+
+    def replace_programs(self, programs: tuple[Program, ...]) -> None:
+        """Make `programs`, which extend or shorten the pending ones, the program from the next `commit` on."""
+        self._open()
         checked = check(*programs)
         core = compile_program(checked)
         self._dictionary.add_records(checked.records)
@@ -138,7 +149,7 @@ class Database:
         encoded = [
             (name, True, encode(rows, checked.relations[name], self._dictionary)) for name, rows in by_relation.items()
         ]
-        self._pending = _Pending(programs, checked, core, [*self._pending.facts, *encoded])
+        self._pending = _Pending(name_rules(programs), checked, core, [*self._pending.facts, *encoded])
 
     def insert(self, relation: str, data: Any) -> None:
         """Assert facts, to take effect with the next `commit`; asserting a present fact changes nothing.
@@ -171,11 +182,25 @@ class Database:
         pending, self._pending = self._pending, self._nothing()
         watch = Watch(self._options["timeout"], self._options["max_rows"], _size_limits(pending.checked))
         with guarded(watch):
-            outcome = self._engine.epoch(pending.core, _net(pending.facts), watch)
+            choice = Choice(self._options["strategy"], self._options["switch"])
+            outcome = self._engine.epoch(pending.core, _net(pending.facts), watch, choice)
             self._programs, self._checked = pending.programs, pending.checked
             self._pending = self._nothing()
             self._epochs += 1
-        return Change(self._checked, self._dictionary, outcome)
+        change = Change(self._checked, self._dictionary, outcome)
+        self._tell(change)
+        return change
+
+    def _tell(self, change: Change) -> None:
+        errors: list[Exception] = []
+        for name, callback in list(self._subscribers):
+            if name in set(change):
+                try:
+                    callback(change[name])
+                except Exception as error:
+                    errors.append(error)
+        if errors:
+            raise errors[0]
 
     def transaction(self) -> Transaction:
         """A block whose changes are committed together at its end, and dropped when it raises."""
@@ -193,20 +218,25 @@ class Database:
         """No pending changes."""
         return _Pending(self._programs, self._checked, self._engine.program)
 
-    def options(self, **options: float | None) -> None:
-        """Set limits of an epoch: `timeout` in seconds, `max_rows` derived in all; None for no limit.
+    def options(self, **options: Any) -> None:
+        """Set limits of an epoch - `timeout` in seconds, `max_rows` derived in all; None for no limit - and how views
+        follow: `strategy` is "auto", "update" or "bootstrap", and in auto an update of a hyper-node is given up for a
+        bootstrap when it has taken more than `switch` (0.2) of the node's last one.
 
-        Raises UsageError (E0603) for another name or a value that is not positive, and then sets nothing.
+        Raises UsageError (E0603) for another name or value, and then sets nothing.
         """
         for name, value in options.items():
-            if name not in self._options:
-                known = ", ".join(sorted(self._options))
-                raise UsageError(Problem("E0603", f"there is no option {name}", hint=f"the options are {known}"))
-            if value is not None and not (isinstance(value, (int, float)) and value > 0):
-                raise UsageError(
-                    Problem("E0603", f"{name} is a positive number, found {value!r}", hint="None means no limit")
-                )
+            _check_option(name, value, self._options)
         self._options.update(options)
+
+    def subscribe(self, relation: str, callback: Callable[[RelationChange], object]) -> Callable[[], None]:
+        """Call `callback` with the change of a relation after each committed epoch that changes it; returns a function
+        that ends this. What a callback raises reaches the caller of `commit`, after all callbacks and with the epoch
+        committed.
+        """
+        entry = (self._relation(relation).name, callback)
+        self._subscribers.append(entry)
+        return lambda: self._subscribers.remove(entry)
 
     def close(self) -> None:
         """Give the memory back. The database and its relations must not be used any more."""
@@ -238,6 +268,26 @@ class Database:
         return self._pending.checked
 
     @property
+    def committed(self) -> CheckedProgram:
+        """The program as of the last committed epoch."""
+        return self._checked
+
+    @property
+    def pending_programs(self) -> tuple[Program, ...]:
+        """The texts of the program from the next `commit` on, parsed."""
+        return self._pending.programs
+
+    @property
+    def rules(self) -> RuleSet:
+        """The rules by name, with `add` and `remove`."""
+        return RuleSet(self)
+
+    @property
+    def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
+        """The names of the rules of each hyper-node, in the order of evaluation."""
+        return tuple(tuple(dict.fromkeys(rule.origin for rule in node.rules)) for node in self._engine.nodes)
+
+    @property
     def relations(self) -> tuple[str, ...]:
         """The names of the declared relations, in the order of their declarations."""
         return tuple(self._pending.checked.relations)
@@ -264,6 +314,7 @@ class Database:
             "word_bits": self._engine.catalog.bits,
             "epochs": self._epochs,
             "bootstraps": self._engine.bootstraps,
+            "updates": self._engine.updates,
             "rounds": self._engine.round,
         }
 
@@ -304,6 +355,11 @@ class Transaction:
         """Retract facts, see `Database.delete`."""
         self._database.delete(relation, data)
 
+    @property
+    def rules(self) -> RuleSet:
+        """`add` and `remove` rules, see `Database.rules`."""
+        return self._database.rules
+
     def __enter__(self) -> Transaction:
         return self
 
@@ -324,6 +380,21 @@ def _declared(program: CheckedProgram, name: str) -> RelationType:
     near = get_close_matches(str(name), program.relations, 1)
     hint = f"did you mean {near[0]}?" if near else "declare it with .decl in a program that you load"
     raise UsageError(Problem("E0601", f"there is no relation {name}", hint=hint))
+
+
+def _check_option(name: str, value: object, known: Mapping[str, object]) -> None:
+    """UsageError (E0603) unless there is such an option that can have this value."""
+    if name not in known:
+        raise UsageError(
+            Problem("E0603", f"there is no option {name}", hint=f"the options are {', '.join(sorted(known))}")
+        )
+    if name == "strategy":
+        if value not in ("auto", "update", "bootstrap"):
+            hint = 'it is "auto", "update" or "bootstrap"'
+            raise UsageError(Problem("E0603", f"there is no strategy {value!r}", hint=hint))
+    elif not (isinstance(value, (int, float)) and value > 0) and (value is not None or name == "switch"):
+        hint = "it is a part of a bootstrap's time, such as 0.2" if name == "switch" else "None means no limit"
+        raise UsageError(Problem("E0603", f"{name} is a positive number, found {value!r}", hint=hint))
 
 
 def _size_limits(program: CheckedProgram) -> dict[str, int]:

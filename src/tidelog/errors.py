@@ -99,6 +99,7 @@ CODES: dict[str, str] = {
     "E0604": "encoded rows of the wrong shape",
     "E0606": "a transaction while changes are pending",
     "E0607": "a query that is not one atom",
+    "E0608": "no such rule",
     "E0650": "the command line cannot use a file",
     "E0651": "the folder of facts is none",
     "E0652": "the folder of outputs is none",

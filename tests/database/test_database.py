@@ -187,7 +187,7 @@ def test_limits_are_on_what_one_epoch_derives(db: tidelog.Database) -> None:
     db.options(max_rows=6)
     db.insert("e", [(3, 4)])
     db.commit()
-    db.insert("e", [(4, 5)])
+    db.insert("e", [(4, 5), (5, 6)])  # nine more tuples of t
     with pytest.raises(tidelog.LimitError):
         db.commit()
     assert len(db["t"]) == 6

@@ -13,7 +13,9 @@ from tidelog.rules.edges import body_of
 from tidelog.rules.graph import rule_components
 
 BINARY = (1, 2, 3, 4, 5, 11, 12, 13, 14, 20, 21, 22, 25, 26, 30, 31)
-RS2 = "".join(f".decl p{k}(x: number, y: number)\n" for k in BINARY) + """
+RS2 = (
+    "".join(f".decl p{k}(x: number, y: number)\n" for k in BINARY)
+    + """
 r1: p11(x, y) :- p1(x, y).
 r2: p11(x, y) :- p11(y, x).
 r3: p11(x, y) :- p11(x, z), p11(z, y), x != y.
@@ -33,6 +35,7 @@ r16: p26(x, z) :- p12(x, y), p13(z, y), !p5(z, y).
 r17: p30(x, z) :- p22(x, y), p21(y, z).
 r18: p31(x, y) :- p25(x, y), p26(y, _).
 """
+)
 
 
 def core(text: str) -> CoreProgram:

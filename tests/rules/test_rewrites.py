@@ -51,7 +51,7 @@ def test_a_rule_keeps_its_auxiliary_relations_when_others_come() -> None:
 
 
 def test_kinds_of_fresh_variables() -> None:
-    (rule,) = rules(".decl s(x: symbol) .decl f(x: float)\nf(to_float(cat(x, \"1\"))) :- s(x), strlen(x) > 2.")
+    (rule,) = rules('.decl s(x: symbol) .decl f(x: float)\nf(to_float(cat(x, "1"))) :- s(x), strlen(x) > 2.')
     computations = [literal for literal in rule.body if isinstance(literal, Computation)]
     assert [(each.functor, each.target.kind) for each in computations] == [
         ("strlen", "number"),
@@ -62,8 +62,7 @@ def test_kinds_of_fresh_variables() -> None:
 
 def test_locals_of_one_name_have_their_own_kinds() -> None:
     program = core(
-        ".decl n(x: number) .decl s(x: symbol) .decl h(x: number, y: number)\n"
-        "r: h(count : { n(x) }, count : { s(x) })."
+        ".decl n(x: number) .decl s(x: symbol) .decl h(x: number, y: number)\nr: h(count : { n(x) }, count : { s(x) })."
     )
     assert program.relations["#inner.r.count1"].columns[0].kind == "number"
     assert program.relations["#inner.r.count2"].columns[0].kind == "symbol"

@@ -8,6 +8,7 @@ segment is compacted once half of it is dead.
 # mypy: disable-error-code="no-untyped-def"
 
 from tidelog.kernels.layout import (
+    DEAD,
     DONE,
     GROW_ARENA,
     GROW_DIRECTORY,
@@ -174,8 +175,8 @@ def enter(D, index, rows, r, k, h, w):
 
 @kernel
 def extend(D, index, high, hashes, w):
-    """Enter the rows from I_DONE up to `high`, dead ones left out; DONE, GROW_DIRECTORY or GROW_ARENA. `hashes` is an
-    address of int64[BATCH]."""
+    """Enter the rows from I_DONE up to `high`, those dead for good left out; DONE, GROW_DIRECTORY or GROW_ARENA.
+    `hashes` is an address of int64[BATCH]."""
     relation = D[index, I_RELATION]
     rows, k, counts = D[relation, R_ROWS], D[relation, R_ARITY], D[relation, R_COUNT]
     keys, stride, size = D[index, I_KEYS], 1 + D[index, I_PAYLOADS], width(w)
@@ -202,7 +203,7 @@ def extend(D, index, high, hashes, w):
                     offset = (v & LOW) - 1
                     prefetch(arena + size * (offset + HEADER + keys + load(arena, offset, w) * stride))
         for i in range(m):
-            if load32(counts, start + i) > 0 and not enter(D, index, rows, start + i, k, load64(hashes, i), w):
+            if load32(counts, start + i) != DEAD and not enter(D, index, rows, start + i, k, load64(hashes, i), w):
                 D[index, I_DONE] = start + i
                 return GROW_ARENA
         D[index, I_DONE] = start + m
@@ -226,3 +227,24 @@ def bury(D, index, numbers, m, w):
         store(arena, offset + 1, shape, w)
         if (shape >> 5) * 2 > length:
             compact(arena, offset, head, stride, w)
+
+
+@kernel
+def collect(D, index, rows, m, found, w):
+    """The number of live rows with the key columns of one of `m` rows at `rows`, distinct in those; their numbers are
+    written to the int64 array at `found` unless that is 0."""
+    relation = D[index, I_RELATION]
+    k, arena, counts, n = D[relation, R_ARITY], D[index, I_ARENA], D[relation, R_COUNT], 0
+    head, stride = HEADER + D[index, I_KEYS], 1 + D[index, I_PAYLOADS]
+    for i in range(m):
+        slot = find_segment(D, index, rows, i, k, hash_key(D, index, rows, i, k, w), w)
+        v = load64(D[index, I_SLOTS], slot)
+        if v != 0:
+            offset = (v & LOW) - 1
+            for e in range(load(arena, offset, w)):
+                r = load(arena, offset + head + e * stride, w)
+                if r >= 0 and load32(counts, r) > 0:
+                    if found != 0:
+                        store64(found, n, r)
+                    n += 1
+    return n

@@ -8,29 +8,38 @@ the state array.
 # mypy: disable-error-code="no-untyped-def"
 
 from tidelog.kernels.layout import (
+    ABSENT_LIVE,
     CALL,
     CALL_OUT,
+    CHECK_LIVE,
     COMPARE,
     COMPUTE,
     DELTA,
     DONE,
-    EMPTY,
+    IN,
     L_COLUMNS,
     L_EXTRA,
     L_KIND,
     L_LISTS,
     L_OBJECT,
     LOOK,
-    OLD,
+    NOW,
+    OUT,
     P_LEVEL,
     P_LEVELS,
     P_SOURCE,
     P_VERSION,
     PROBE,
+    PROBE_LIVE,
     R_ARITY,
     R_COUNT,
+    R_IN_HIGH,
+    R_IN_LOW,
+    R_N,
     R_NEW,
     R_OLD,
+    R_OUT_HIGH,
+    R_OUT_LOW,
     R_ROWS,
     RANGE,
     ROUTE,
@@ -42,9 +51,11 @@ from tidelog.kernels.layout import (
     S_LEVELS,
     S_WORK,
     SCAN,
+    SCAN_LIVE,
     WIDEN,
 )
-from tidelog.kernels.probes import empty, expand, look_up, member, route
+from tidelog.kernels.live import expand_live, member_live, scan_live
+from tidelog.kernels.probes import expand, look_up, member, route
 from tidelog.kernels.ranges import expand_range
 from tidelog.kernels.registers import keep, register
 from tidelog.kernels.scalars import compute, select
@@ -56,8 +67,19 @@ def begin(D, plan, st):
     """Start a plan: the cursor of level 0 stands on the first row of its version."""
     source = D[load64(plan, P_SOURCE)]
     st[S_LEVEL] = 0
-    st[S_LEVELS + S_CURSOR] = source[R_OLD] if load64(plan, P_VERSION) == DELTA else 0
-    st[S_LEVELS + S_IN] = source[R_OLD] if load64(plan, P_VERSION) == OLD else source[R_NEW]
+    st[S_LEVELS + S_CURSOR], st[S_LEVELS + S_IN] = bounds(source, load64(plan, P_VERSION))
+
+
+@kernel
+def bounds(source, version):
+    """From where to where a version of a relation goes: rows, or positions in a list."""
+    if version == DELTA:
+        return source[R_OLD], source[R_NEW]
+    if version == OUT:
+        return source[R_OUT_LOW], source[R_OUT_HIGH]
+    if version == IN:
+        return source[R_IN_LOW], source[R_IN_HIGH]
+    return 0, source[R_N] if version == NOW else source[R_NEW]
 
 
 @kernel
@@ -84,7 +106,7 @@ def scan(D, level, st, registers, chosen, size, w):
 
 
 @kernel
-def filter_batch(D, level, m, registers, scratch, size, w):
+def filter_batch(D, level, st, m, registers, scratch, size, w):
     """Run a level that filters or computes in place; returns the bindings left, or -1 when a value does not fit."""
     kind, extra, chosen, second = load64(level, L_KIND), load64(level, L_EXTRA), scratch, scratch + size * 8
     if kind == COMPARE:
@@ -94,10 +116,10 @@ def filter_batch(D, level, m, registers, scratch, size, w):
         a, b = register(registers, level, 0, size, w), register(registers, level, 1, size, w)
         target = register(registers, level, 3, size, w)
         n = compute(load64(level, L_OBJECT), extra, target, a, b, m, chosen, w)
-    elif kind == EMPTY:
-        n = empty(D, level, m, registers, chosen, second, size, w)
     elif kind == ROUTE:
-        n = route(D, level, m, registers, chosen, size, w)
+        n = route(D, level, m, registers, chosen, second, size, w)
+    elif kind in (CHECK_LIVE, ABSENT_LIVE):
+        n = member_live(D, level, st, m, registers, second, chosen, size, w)
     else:
         n = member(D, level, m, registers, second, chosen, size, w)
     keep(level, n, m, registers, chosen, size, w)
@@ -117,12 +139,17 @@ def step(D, plan, st, registers, scratch, size, w):
         kind, n = load64(level, L_KIND), 0
         if kind == SCAN:
             n = scan(D, level, st, registers, room, size, w)
-        elif kind == PROBE:
+        elif kind == SCAN_LIVE:
+            n = scan_live(D, plan, level, st, registers, room, size, w)
+        elif kind in (PROBE, PROBE_LIVE):
             if st[at + S_CURSOR] < 0:
                 index = load64(level, L_OBJECT)
                 look_up(D, index, level, st[at + S_IN], registers, room, room + 8 * size, size, w)
                 st[at + S_CURSOR], st[at + S_INNER] = 0, 0
-            n = expand(D, level, st, at, registers, room, room + 8 * size, size, w)
+            if kind == PROBE:
+                n = expand(D, level, st, at, registers, room, room + 8 * size, size, w)
+            else:
+                n = expand_live(D, level, st, at, registers, room, room + 8 * size, size, w)
         elif kind == RANGE:
             if st[at + S_CURSOR] < 0:
                 st[at + S_CURSOR], st[at + S_INNER] = 0, 0
@@ -135,14 +162,14 @@ def step(D, plan, st, registers, scratch, size, w):
                 n = st[at + S_INNER]
             st[at + S_CURSOR] = 0
         elif st[at + S_CURSOR] < 0:
-            n = filter_batch(D, level, st[at + S_IN], registers, room, size, w)
+            n = filter_batch(D, level, st, st[at + S_IN], registers, room, size, w)
             st[at + S_CURSOR] = 0
         if n < 0:
             st[S_LEVEL] = depth
             return WIDEN, 0
         st[S_WORK] += n + 1
         if n == 0:
-            if kind != SCAN or st[S_LEVELS + S_CURSOR] >= st[S_LEVELS + S_IN]:
+            if depth > 0 or st[S_LEVELS + S_CURSOR] >= st[S_LEVELS + S_IN]:
                 depth -= 1
             continue
         if depth == last:

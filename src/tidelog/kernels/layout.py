@@ -5,7 +5,7 @@ watermarks stand in a block of their own per thread (R_THREAD + t * R_BLOCK), al
 number would then be `local << 1 | thread`.
 """
 
-FIELDS = 40
+FIELDS = 48
 """Columns of the descriptor table."""
 
 # --- relations ---------------------------------------------------------------------------------------------------
@@ -24,6 +24,24 @@ R_N = R_THREAD + 2  # number of rows
 R_CAPACITY = R_THREAD + 3
 R_OLD = R_THREAD + 4  # rows below were there before the last round
 R_NEW = R_THREAD + 5  # rows below were there when the round began; OLD to NEW is the delta
+R_BIRTH = R_THREAD + 6  # address of the int32 births, 0 where none are kept
+# While an epoch updates a relation in place: lists of int64 row numbers, and a journal to take everything back.
+R_START = 24  # rows below were there when the epoch began
+R_ROOM = 25  # entries that each of the lists and the journal can take
+R_OUT = 26  # address of the list of the rows that died
+R_OUT_N = 27
+R_OUT_LOW = 28  # from here to R_OUT_HIGH: those that died in the last round, for other hyper-nodes all
+R_OUT_HIGH = 29
+R_IN = 30  # the same for the rows that were born
+R_IN_N = 31
+R_IN_LOW = 32
+R_IN_HIGH = 33
+R_JOURNAL = 34  # address of triples: row, count before, birth before
+R_JOURNAL_N = 35
+MOST_COUNTED = 2147483647
+"""A count that reaches this stays there: it then means "at least"."""
+DEAD = -2147483648
+"""The count of a row that died in an earlier epoch; one that died in this epoch has minus its round of death."""
 
 # --- indexes -----------------------------------------------------------------------------------------------------
 I_RELATION = 0
@@ -50,18 +68,25 @@ P_VERSION = 3  # which of its rows
 P_ARGUMENTS = 4  # offset of the registers of the head's arguments
 P_LEVEL = 8  # offsets of the levels
 
-FULL, OLD, DELTA = 0, 1, 2
-"""Versions of a relation of the hyper-node itself."""
+FULL, OLD, DELTA, OUT, IN = range(5)
+"""Versions of a relation: during a bootstrap the first three, in the update of a hyper-node also what died and came."""
+AT_START, KEPT, NOW, EVER, AFTER, WITH, UP_TO, BEFORE = range(10, 18)
+"""What a level of an update sees of a relation. AT_START: rows as the epoch found them; KEPT: those of them not
+deleted; NOW: all live rows; EVER: rows at the start or now. In deletions, of the hyper-node's own relations, AFTER:
+what the deaths up to this round leave; WITH: that and what dies in this round. In insertions, UP_TO: live rows born
+before this round; BEFORE: born before the last round."""
 
 # Levels. Each begins with [kind, object, version, nkeys, ncolumns, nlive]; behind that the key registers, then pairs
 # (column, register) that the level fills, then pairs (from, to) of registers that stay alive.
-SCAN, PROBE, CHECK, ABSENT, EMPTY, COMPARE, COMPUTE, CALL, RANGE, ROUTE = range(1, 11)
+SCAN, PROBE, CHECK, ABSENT, COMPARE, COMPUTE, CALL, RANGE, ROUTE = range(1, 10)
+SCAN_LIVE, PROBE_LIVE, CHECK_LIVE, ABSENT_LIVE = range(10, 14)  # of an update: they look at counts and births
 L_KIND, L_OBJECT, L_VERSION, L_KEYS, L_COLUMNS, L_LIVE, L_EXTRA, L_LISTS = range(8)
 
 # --- state of a run: int64 array, four entries per level ----------------------------------------------------------
 S_LEVEL = 0
 S_WORK = 1  # bindings made since the last look at the clock
 S_BUDGET = 2  # how many of them may be made
+S_ROUND = 3  # the round of death or birth
 S_LEVELS = 8
 S_IN, S_CURSOR, S_INNER, S_NEXT = 0, 1, 2, 3
 
@@ -73,6 +98,7 @@ N_OBJECT = 3  # what has to grow, or the level that calls
 N_ROUND = 4
 N_LOG = 5  # address of the int64 log of row numbers at the end of each round
 N_LOG_CAPACITY = 6  # rounds that it can take
+N_WORK = 7  # bindings made in all
 
 # --- what a kernel returns ---------------------------------------------------------------------------------------
 DONE = 0
@@ -83,6 +109,7 @@ GROW_LOG = 4
 CALL_OUT = 5  # a level wants a Python function applied to its batch
 LOOK = 6  # time to look at the clock and at limits
 WIDEN = 7  # a value does not fit into 32 bits
+GROW_LISTS = 9  # the lists of a relation are full
 REPLAN = 8  # a relation has outgrown the sizes that the plans were made for
 
 # --- operators ---------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from tidelog.kernels.layout import (
     S_INNER,
 )
 from tidelog.kernels.registers import hash_registers, register, spread_value
-from tidelog.kernels.words import LOW, kernel, load, load64, mix, prefetch, store, store64, width
+from tidelog.kernels.words import LOW, kernel, load, load64, prefetch, store, store64, width
 
 
 @kernel
@@ -58,7 +58,7 @@ def look_up(D, index, level, m, registers, offsets, lengths, size, w):
     """Find the segments for a batch: offset of the first entry, and length (bit 40 set when some entries are dead)."""
     slots, mask, arena, keys = D[index, I_SLOTS], D[index, I_MASK], D[index, I_ARENA], D[index, I_KEYS]
     relation, stride, bytes_per_word = D[index, I_RELATION], 1 + D[index, I_PAYLOADS], width(w)
-    hash_registers(level, m, keys, registers, lengths, size, w)
+    hash_registers(level, 0, m, keys, registers, lengths, size, w)
     if m > 2:
         for i in range(m):
             prefetch(slots + ((load64(lengths, i) >> 32) & mask) * 8)
@@ -144,7 +144,7 @@ def member(D, level, m, registers, hashes, chosen, size, w):
     limit = D[relation, R_OLD] if load64(level, L_VERSION) == OLD else D[relation, R_NEW]
     wanted = load64(level, L_KIND) == CHECK
     bytes_per_word, n = width(w), 0
-    hash_registers(level, m, keys, registers, hashes, size, w)
+    hash_registers(level, 0, m, keys, registers, hashes, size, w)
     if m > 2:
         for i in range(m):
             prefetch(slots + ((load64(hashes, i) >> 32) & mask) * 8)
@@ -178,49 +178,39 @@ def member(D, level, m, registers, hashes, chosen, size, w):
 
 
 @kernel
-def empty(D, level, m, registers, offsets, lengths, size, w):
-    """Positions for whose key no live row exists; the positions go to `offsets`."""
-    index, n = load64(level, L_OBJECT), 0
-    arena, stride = D[index, I_ARENA], 1 + D[index, I_PAYLOADS]
-    look_up(D, index, level, m, registers, offsets, lengths, size, w)
-    for i in range(m):
-        length, offset = load64(lengths, i) & 0xFFFFFFFFFF, load64(offsets, i)
-        none = True
-        for e in range(length):
-            if load(arena, offset + e * stride, w) >= 0:
-                none = False
-                break
-        store64(offsets, n, i)
-        n += none
-    return n
-
-
-@kernel
-def segment_length(D, index, key, w):
-    """The number of entries for a key of one column."""
-    slots, mask, arena = D[index, I_SLOTS], D[index, I_MASK], D[index, I_ARENA]
-    h = mix(key)
+def segment_length(D, index, level, first, i, h, registers, size, w):
+    """The number of entries for the key that binding `i` has in the level's registers from list entry `first` on."""
+    slots, mask, arena, keys = D[index, I_SLOTS], D[index, I_MASK], D[index, I_ARENA], D[index, I_KEYS]
     s = (h >> 32) & mask
     while True:
         v = load64(slots, s)
         if v == 0:
             return 0
-        if ((v ^ h) >> 32) == 0 and load(arena, (v & LOW) - 1 + HEADER, w) == key:
-            return load(arena, (v & LOW) - 1, w)
+        if ((v ^ h) >> 32) == 0:
+            segment = (v & LOW) - 1
+            same = True
+            for j in range(keys):
+                if load(arena, segment + HEADER + j, w) != load(register(registers, level, first + j, size, w), i, w):
+                    same = False
+            if same:
+                return load(arena, segment, w)
         s = (s + 1) & mask
 
 
 @kernel
-def route(D, level, m, registers, chosen, size, w):
+def route(D, level, m, registers, chosen, hashes, size, w):
     """Positions whose segment in the level's index is shorter than in the rival index; L_EXTRA is 1 where ties stay,
     and neither may be empty. The rival plan keeps the others: each binding takes the way with fewer candidates."""
     index, rival, ties, n = load64(level, L_OBJECT), load64(level, L_VERSION), load64(level, L_EXTRA), 0
-    mine, other = register(registers, level, 0, size, w), register(registers, level, 1, size, w)
+    mine, other = D[index, I_KEYS], D[rival, I_KEYS]
+    hash_registers(level, 0, m, mine, registers, chosen, size, w)
+    hash_registers(level, mine, m, other, registers, hashes, size, w)
     for i in range(m):
-        prefetch(D[index, I_SLOTS] + ((mix(load(mine, i, w)) >> 32) & D[index, I_MASK]) * 8)
-        prefetch(D[rival, I_SLOTS] + ((mix(load(other, i, w)) >> 32) & D[rival, I_MASK]) * 8)
+        prefetch(D[index, I_SLOTS] + ((load64(chosen, i) >> 32) & D[index, I_MASK]) * 8)
+        prefetch(D[rival, I_SLOTS] + ((load64(hashes, i) >> 32) & D[rival, I_MASK]) * 8)
     for i in range(m):
-        a, b = segment_length(D, index, load(mine, i, w), w), segment_length(D, rival, load(other, i, w), w)
+        a = segment_length(D, index, level, 0, i, load64(chosen, i), registers, size, w)
+        b = segment_length(D, rival, level, mine, i, load64(hashes, i), registers, size, w)
         store64(chosen, n, i)
         n += a > 0 and b > 0 and (a < b or (a == b and ties == 1))
     return n

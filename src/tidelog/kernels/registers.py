@@ -15,13 +15,13 @@ def register(registers, level, i, size, w):
 
 
 @kernel
-def hash_registers(level, m, keys, registers, hashes, size, w):
-    """Hash the key registers of a batch; without keys the hash is 0."""
+def hash_registers(level, first, m, keys, registers, hashes, size, w):
+    """Hash the key registers of a batch, in the level's list from `first` on; without keys the hash is 0."""
     if keys == 0:
         for i in range(m):
             store64(hashes, i, 0)
     for j in range(keys):
-        key = register(registers, level, j, size, w)
+        key = register(registers, level, first + j, size, w)
         if j == 0:
             for i in range(m):
                 store64(hashes, i, mix(load(key, i, w)))

@@ -9,6 +9,8 @@ is 0 while its hash bits are not is a tombstone.
 import numpy
 
 from tidelog.kernels.layout import (
+    DEAD,
+    MOST_COUNTED,
     R_ARITY,
     R_CAPACITY,
     R_COUNT,
@@ -34,9 +36,6 @@ from tidelog.kernels.words import (
     store64,
     width,
 )
-
-MOST_COUNTED = 0x7FFFFFFF
-"""A count that reaches this stays there: it then means "at least"."""
 
 
 @kernel
@@ -148,14 +147,14 @@ def find_rows(D, relation, buffer, m, found, w):
 
 @kernel
 def remove_rows(D, relation, numbers, m, w):
-    """Turn the live rows with these int64 `numbers` into dead ones: count -1, a tombstone for a slot."""
+    """Turn the rows with these int64 `numbers` into dead ones for good, with a tombstone for a slot."""
     rows, k, slots = D[relation, R_ROWS], D[relation, R_ARITY], D[relation, R_SLOTS]
     for i in range(m):
         r = load64(numbers, i)
         h = hash_row(rows, r, k, w)
         s = find_slot(D, relation, rows, r, h, w)
         store64(slots, s, h & HIGH if (h & HIGH) != 0 else 1 << 32)
-        store32(D[relation, R_COUNT], r, -1)
+        store32(D[relation, R_COUNT], r, DEAD)
     D[relation, R_DEAD] += m
 
 
@@ -186,18 +185,6 @@ def put_slot(slots, mask, v):
     while load64(slots, s) != 0:
         s = (s + 1) & mask
     store64(slots, s, v)
-
-
-@kernel
-def spread(source, source_mask, slots, mask):
-    """Copy the live slots of one table into an empty other one; returns their number."""
-    live = 0
-    for q in range(source_mask + 1):
-        v = load64(source, q)
-        if (v & LOW) != 0:
-            put_slot(slots, mask, v)
-            live += 1
-    return live
 
 
 @kernel

@@ -9,8 +9,8 @@ check         `check`: declarations, directives, names, kinds (with functors, sc
 lints         `warnings`: what is allowed but probably not meant
 """
 
-from tidelog.language.check import check
+from tidelog.language.check import check, name_rules
 from tidelog.language.lints import warnings
 from tidelog.language.reading import read
 
-__all__ = ["check", "read", "warnings"]
+__all__ = ["check", "name_rules", "read", "warnings"]

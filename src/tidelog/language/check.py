@@ -7,6 +7,7 @@ expressions (patterns). Negation and aggregation through recursion are the rule 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import count
 
@@ -28,21 +29,37 @@ def check(*programs: Program) -> CheckedProgram:
     problems += directive_problems(directives, scheme)
     statements = [rule for program in programs for rule in program.rules]
     problems += _double_names(statements)
-    taken = {rule.name for rule in statements if rule.name is not None}
-    numbers = (name for name in map("r{}".format, count(1)) if name not in taken)
     rules: list[Rule] = []
     facts: list[Fact] = []
-    for statement in statements:
+    named = [rule for program in name_rules(programs) for rule in program.rules]
+    for statement, final in zip(statements, named, strict=True):
         checked, found = _check_rule(statement, scheme)
         problems += found
         fact = _fact(checked)
         if fact is not None:
             facts.append(fact)
         else:
-            rules.append(checked if checked.name is not None else replace(checked, name=next(numbers)))
+            rules.append(replace(checked, name=final.name))
     if problems:
         raise ProgramError(*problems)
     return CheckedProgram(scheme.relations, scheme.records, tuple(rules), tuple(facts), directives)
+
+
+def name_rules(programs: Iterable[Program]) -> tuple[Program, ...]:
+    """The programs with the names r1, r2, … for rules that have none, taken names skipped; facts stay without."""
+    programs = tuple(programs)
+    taken = {rule.name for program in programs for rule in program.rules if rule.name is not None}
+    numbers = (name for name in map("r{}".format, count(1)) if name not in taken)
+    return tuple(
+        replace(
+            program,
+            rules=tuple(
+                rule if rule.name is not None or _fact(rule) is not None else replace(rule, name=next(numbers))
+                for rule in program.rules
+            ),
+        )
+        for program in programs
+    )
 
 
 def _check_rule(rule: Rule, scheme: Scheme) -> tuple[Rule, list[Problem]]:

@@ -6,6 +6,7 @@ another. Of checked trees the text is the same program; number literals then los
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from tidelog.language.precedence import LEVELS, POWER, PRIMARY, SIGN
@@ -121,7 +122,12 @@ def _term(term: Term) -> tuple[str, int]:
             return f"as({source_text(term.term)}, {term.type})", PRIMARY
         case Aggregate():
             target = "" if term.target is None else f"{source_text(term.target)} "
+            if _ENDS_IN_AGGREGATE.search(target):  # in `sum count : {` the target would be an aggregate of its own
+                target = f"({target.rstrip()}) "
             return f"{term.op} {target}: {{ {_list(term.body)} }}", PRIMARY
+
+
+_ENDS_IN_AGGREGATE = re.compile(r"\b(count|sum|min|max|mean|avg|median) $")
 
 
 def _constant(constant: Constant) -> tuple[str, int]:

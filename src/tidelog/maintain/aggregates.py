@@ -13,6 +13,7 @@ import numpy
 from numpy.typing import NDArray
 
 from tidelog.language.syntax import Kind
+from tidelog.maintain.machine import Inputs, WidenError, narrow
 from tidelog.rules.core import AggregateRule
 
 Words = NDArray[numpy.int64]
@@ -36,6 +37,28 @@ def evaluate(rule: AggregateRule, outer: Words, inner: Words) -> Words:
         values, has = _fold(rule.op, rule.kind, inner[order, g], sizes)
     wanted = has[asked]
     return numpy.concatenate([outer[wanted, :g], values[asked[wanted], None]], axis=1)
+
+
+def update_aggregate(rule: AggregateRule, inputs: Inputs, *, everything: bool = False) -> None:
+    """Evaluate anew, in its open relation, the groups of an aggregate rule that have changed, or `everything`."""
+    g = rule.groups
+    outer, inner, head = (inputs.relations[name] for name in (rule.outer, rule.inner, rule.head))
+    touched = [stored.changed_rows()[:, :g] for stored in (outer, inner) if stored.changing]
+    if everything:
+        touched = [outer.words()[:, :g]]
+    groups = numpy.empty((1, 0), numpy.int64)
+    if g:
+        groups = numpy.unique(numpy.concatenate(touched).astype(numpy.int64), axis=0)
+    keys = tuple(range(g))
+    asked = outer.take(outer.select(keys, groups)).astype(numpy.int64)
+    given = inner.take(inner.select(keys, groups)).astype(numpy.int64)
+    new = evaluate(rule, asked, given)
+    if inputs.catalog.bits == 32 and not narrow(new):
+        raise WidenError
+    old = head.select(keys, groups)
+    found = head.find(new)
+    inputs.watch.look(len(new))
+    head.change_facts(numpy.setdiff1d(old, found), new[found < 0])
 
 
 def _number_groups(keys: Words) -> Words:

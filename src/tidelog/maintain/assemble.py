@@ -61,6 +61,17 @@ class Call:
     live: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class Sight:
+    """What an update's plan sees: the `version` of its source (a list, or NOW for all rows), and for each literal of
+    the body the state of its relation, or None for the states of a bootstrap. `births` says whether the source's tuples
+    count for the largest birth."""
+
+    version: int
+    states: tuple[int | None, ...]
+    births: bool = True
+
+
 @dataclass
 class Registers:
     """Registers of all plans of a hyper-node: `used` by variables at most, and those of the constants by word.
@@ -95,9 +106,9 @@ class Assembler:
         self.dictionary = dictionary
         self.registers = registers
 
-    def assemble(self, plan: Plan) -> Code:
-        """The code of a plan."""
-        return _Assembly(self, plan).run()
+    def assemble(self, plan: Plan, sight: Sight | None = None) -> Code:
+        """The code of a plan: for a bootstrap, or for an update with `sight`."""
+        return _Assembly(self, plan, sight).run()
 
 
 @dataclass
@@ -109,21 +120,24 @@ class _Level:
     columns: tuple[tuple[int, int], ...] = ()
     live: tuple[tuple[int, int], ...] = ()
     extra: int = 0
+    births: tuple[int, ...] = ()
     call: tuple[CallOut, tuple[int, ...], tuple[int, ...]] | None = None
 
     def words(self, place: Callable[[int], int]) -> list[int]:
         head = [self.kind, self.object, self.version, len(self.keys), len(self.columns), len(self.live), self.extra]
         pairs = [x for column, target in self.columns for x in (column, place(target))]
         moves = [place(x) for pair in self.live for x in pair]
-        return head + [place(key) for key in self.keys] + pairs + moves
+        return head + [place(key) for key in self.keys] + pairs + moves + [place(x) for x in self.births]
 
 
 class _Assembly:
     """One plan under way: where each bound variable is, and the levels so far."""
 
-    def __init__(self, assembler: Assembler, plan: Plan) -> None:
+    def __init__(self, assembler: Assembler, plan: Plan, sight: Sight | None) -> None:
         self.a = assembler
         self.plan = plan
+        self.sight = sight
+        self.birth = assembler.registers.constant(-1) if sight is not None else None
         self.rule = plan.rule
         self.where: dict[str, int] = {}
         self.levels: list[_Level] = []
@@ -140,6 +154,8 @@ class _Assembly:
             atom = self.rule.body[self.plan.source]
             assert isinstance(atom, Atom)
             source, version = atom.relation, layout.DELTA if self.plan.delta else layout.FULL
+            if self.sight is not None:
+                version = self.sight.version
             self.later = head.union(*(variables(self.rule.body[i]) for i in pending))
             self.scan(atom, version)
         if self.plan.route is not None:
@@ -154,7 +170,7 @@ class _Assembly:
             self.a.relations[self.rule.head.relation].number,
             self.a.relations[source].number,
             version,
-            tuple(self.value(v) for v in self.rule.head.args),
+            (*(self.value(v) for v in self.rule.head.args), *([] if self.birth is None else [self.birth])),
             tuple(self.levels),
         )
 
@@ -176,11 +192,24 @@ class _Assembly:
     def alive(self, others: Iterable[int] = ()) -> tuple[tuple[int, int], ...]:
         """The registers that later levels read, and `others` that are no constants, each staying where it is."""
         named = [r for name, r in self.where.items() if name in self.later]
-        return tuple((r, r) for r in dict.fromkeys([*named, *others]) if r >= 0)
+        birth = [] if self.birth is None else [self.birth]
+        return tuple((r, r) for r in dict.fromkeys([*named, *birth, *others]) if r >= 0)
 
-    def move(self) -> tuple[tuple[int, int], ...]:
-        """Fresh registers for the variables that stay alive, and the moves into them; all others are forgotten."""
+    def state(self, i: int, atom: Atom) -> tuple[int | None, bool]:
+        """The state in which an update sees the relation of body atom `i` (None: as a bootstrap does), and whether the
+        births of its tuples count."""
+        state = self.sight.states[i] if self.sight is not None else None
+        return state, state is not None and not atom.negated and atom.relation in self.a.internal
+
+    def move(self, birth: bool = True) -> tuple[tuple[int, int], ...]:
+        """Fresh registers for the variables that stay alive, and the moves into them; all others are forgotten.
+
+        The register of the largest birth moves along unless `birth` says that it is computed anew.
+        """
         moves = []
+        if birth and self.birth is not None and self.birth >= 0:
+            moves.append((self.birth, self.fresh()))
+            self.birth = moves[0][1]
         for name, register in list(self.where.items()):
             if name in self.later:
                 self.where[name] = self.fresh()
@@ -194,7 +223,7 @@ class _Assembly:
     def literal(self, i: int, literal: Literal) -> None:
         match literal:
             case Atom(negated=True):
-                self.negation(literal)
+                self.negation(i, literal)
             case Atom():
                 self.atom(i, literal)
             case Comparison():
@@ -233,7 +262,19 @@ class _Assembly:
 
     def scan(self, atom: Atom, version: int) -> None:
         fill, equal = self.columns(list(enumerate(atom.args)))
-        self.levels.append(_Level(layout.SCAN, self.a.relations[atom.relation].number, version, (), fill))
+        number = self.a.relations[atom.relation].number
+        if self.sight is None or self.plan.source is None or self.sight.states[self.plan.source] is None:
+            self.levels.append(_Level(layout.SCAN, number, version, (), fill))
+        else:
+            births: tuple[int, ...] = ()
+            if self.sight.births and not atom.negated and atom.relation in self.a.internal:
+                assert self.birth is not None
+                births = (self.birth, self.fresh())
+                self.birth = births[1]
+            state = self.sight.states[self.plan.source] or 0
+            self.levels.append(
+                _Level(layout.SCAN_LIVE, number, state, (), fill, extra=int(bool(births)), births=births)
+            )
         self.equate(equal)
 
     def version(self, i: int, atom: Atom) -> int:
@@ -243,10 +284,20 @@ class _Assembly:
 
     def atom(self, i: int, atom: Atom) -> None:
         stored, version = self.a.relations[atom.relation], self.version(i, atom)
+        state, own = self.state(i, atom)
+        version, check, probe = (
+            (version, layout.CHECK, layout.PROBE) if state is None else (state, layout.CHECK_LIVE, layout.PROBE_LIVE)
+        )
         keys = tuple(c for c, arg in enumerate(atom.args) if self.bound(arg))
+        before = self.birth
         if len(keys) == len(atom.args):
             registers = tuple(self.value(arg) for arg in atom.args)
-            self.levels.append(_Level(layout.CHECK, stored.number, version, registers, (), self.alive()))
+            if own:
+                self.birth = self.fresh()
+            births = (before, self.birth) if own else ()
+            self.levels.append(
+                _Level(check, stored.number, version, registers, (), self.alive(), int(own), births)  # type: ignore[arg-type]
+            )
             return
         keys = keys[: layout.MAX_KEYS]
         index = stored.index(keys)
@@ -255,24 +306,25 @@ class _Assembly:
         rest = [(c, arg) for c, arg in enumerate(atom.args) if c not in keys]
         compared = {arg.name for _, arg in rest if isinstance(arg, Variable) and self.bound(arg)}
         later, self.later = self.later, self.later | compared
-        live = self.move()
+        live = self.move(not own)
         fill, equal = self.columns(rest)
         self.later = later
+        if own:
+            self.birth = self.fresh()
+        births = (before, self.birth) if own else ()
         if index.payloads:
             fill = tuple((index.payloads.index(column), target) for column, target in fill)
-        self.levels.append(_Level(layout.PROBE, index.number, version, registers, fill, live))
+        self.levels.append(
+            _Level(probe, index.number, version, registers, fill, live, int(own), births)  # type: ignore[arg-type]
+        )
         self.equate(equal)
 
-    def negation(self, atom: Atom) -> None:
-        stored = self.a.relations[atom.relation]
-        keys = tuple(c for c, arg in enumerate(atom.args) if self.bound(arg))[: layout.MAX_KEYS]
-        if len(keys) == len(atom.args) or not atom.args:
-            registers = tuple(self.value(arg) for arg in atom.args)
-            self.levels.append(_Level(layout.ABSENT, stored.number, layout.FULL, registers, (), self.alive()))
-        else:
-            registers = tuple(self.value(atom.args[c]) for c in keys)
-            index = stored.index(keys)
-            self.levels.append(_Level(layout.EMPTY, index.number, layout.FULL, registers, (), self.alive()))
+    def negation(self, i: int, atom: Atom) -> None:
+        state, _ = self.state(i, atom)
+        registers = tuple(self.value(arg) for arg in atom.args)
+        number, live = self.a.relations[atom.relation].number, self.alive()
+        kind, version = (layout.ABSENT, layout.FULL) if state is None else (layout.ABSENT_LIVE, state)
+        self.levels.append(_Level(kind, number, version, registers, (), live))
 
     def comparison(self, literal: Comparison) -> None:
         operator, kind = native(literal.op, literal.kind)
@@ -330,7 +382,7 @@ class _Assembly:
             atom = self.rule.body[i]
             assert isinstance(atom, Atom)
             columns = tuple(c for c, arg in enumerate(atom.args) if self.bound(arg))
-            index = self.a.relations[atom.relation].index(columns)
+            index = self.a.relations[atom.relation].index(columns[: layout.MAX_KEYS])
             indexes.append(index.number)
-            keys.append(self.value(atom.args[columns[0]]))
+            keys += [self.value(atom.args[c]) for c in index.keys]
         self.levels.append(_Level(layout.ROUTE, indexes[0], indexes[1], tuple(keys), (), self.alive(), int(ties)))

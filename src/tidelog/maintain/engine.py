@@ -1,26 +1,34 @@
 """The engine: asserted facts, views, and what an epoch does to them.
 
-An epoch first applies the net changes of asserted facts, then walks the hyper-nodes in order. A node whose rules, facts
-and inputs have not changed is skipped; every other is bootstrapped into new relations, which replace the old ones only
-after all of them are done. An epoch that fails for whatever reason leaves everything as it was.
+An epoch applies the net changes of asserted facts and then walks the hyper-nodes in order. A node for which nothing has
+changed is skipped; every other is updated in place or, where that is dearer, bootstrapped (`_Epoch.visit` chooses).
+What is changed in place can be taken back until the epoch ends, so that one that fails for whatever reason leaves no
+trace.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakSet
 
 import numpy
 from numpy.typing import NDArray
 
 from tidelog.errors import LimitError, Problem
+from tidelog.kernels import layout
+from tidelog.maintain.aggregates import update_aggregate
 from tidelog.maintain.assemble import UNIT
-from tidelog.maintain.bootstrap import Inputs, WidenError, bootstrap
+from tidelog.maintain.bootstrap import bootstrap
 from tidelog.maintain.limits import Watch
+from tidelog.maintain.machine import Inputs, WidenError
 from tidelog.maintain.report import NodeReport, Report
-from tidelog.rules.core import AggregateRule, Atom, CoreProgram, HyperNode
+from tidelog.maintain.update import CutOffError, Maintained, NodeChange, prepare, update
+from tidelog.rules.core import AggregateRule, CoreProgram, HyperNode, Rule
+from tidelog.rules.edges import body_of
+from tidelog.rules.graph import coarsened
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.stored import StoredRelation
@@ -30,27 +38,44 @@ Words = NDArray[numpy.signedinteger[Any]]
 
 _RECLAIM = 4_096
 """Dead rows of a relation below this number are not worth reclaiming."""
+_ALWAYS_WORTH = 0.005
+"""Seconds that an update may take whatever the last bootstrap took."""
+
+
+class Whole:
+    """All rows of a relation as they are now, copied only when somebody reads them or the relation is about to
+    change."""
+
+    def __init__(self, stored: StoredRelation) -> None:
+        self._stored: StoredRelation | None = stored
+        self._count = len(stored)
+        self._words: Words | None = None
+
+    def __len__(self) -> int:
+        return self._count
+
+    def words(self) -> Words:
+        """The rows."""
+        if self._stored is not None:
+            self._words, self._stored = self._stored.words(), None
+        assert self._words is not None
+        return self._words
 
 
 @dataclass(frozen=True)
 class Delta:
-    """The net change of a relation: rows that came and rows that went. `all_of` stands for "every row of this relation"
-    in the place of `inserted` where a relation was empty before."""
+    """The net change of a relation: rows that came and rows that went."""
 
-    inserted: Words | None
-    deleted: Words
-    all_of: StoredRelation | None = None
+    inserted: Words | Whole
+    deleted: Words | Whole
 
     def __len__(self) -> int:
-        came = len(self.all_of) if self.all_of is not None else len(self.inserted) if self.inserted is not None else 0
-        return came + len(self.deleted)
+        return len(self.inserted) + len(self.deleted)
 
-    def words(self) -> Words:
-        """The rows that came."""
-        if self.inserted is not None:
-            return self.inserted
-        assert self.all_of is not None
-        return self.all_of.words()
+
+def rows_of(words: Words | Whole) -> Words:
+    """The rows, whichever way they are held."""
+    return words.words() if isinstance(words, Whole) else words
 
 
 @dataclass
@@ -61,18 +86,40 @@ class Outcome:
     report: Report
 
 
+@dataclass(frozen=True)
+class Choice:
+    """How hyper-nodes follow changes: `strategy` is auto, update or bootstrap; in auto an update is cut off when it has
+    taken more than `switch` of the node's last bootstrap."""
+
+    strategy: str = "auto"
+    switch: float = 0.2
+
+
 @dataclass
 class Engine:
     """The state of an embedded database. `views` maps every relation to its rows; `asserted` holds the facts apart for
-    relations that are also derived (for all others they are the view itself)."""
+    relations that are also derived (for all others they are the view itself). `nodes` are the hyper-nodes as they are
+    maintained, which may be coarser than those of `program`; `costs` are the seconds of their last bootstraps."""
 
     dictionary: Dictionary
     program: CoreProgram
     catalog: Catalog = field(default_factory=Catalog)
     asserted: dict[str, StoredRelation] = field(default_factory=dict)
     views: dict[str, StoredRelation] = field(default_factory=dict)
+    nodes: tuple[HyperNode, ...] = ()
+    split: frozenset[str] = frozenset()
+    maintained: dict[tuple[str, ...], Maintained] = field(default_factory=dict)
+    costs: dict[str, float] = field(default_factory=dict)
     round: int = 0
     bootstraps: int = 0
+    updates: int = 0
+    wholes: WeakSet[Whole] = field(default_factory=WeakSet)
+
+    def whole(self, stored: StoredRelation) -> Whole:
+        """The rows of a relation for a change that may be read later than the relation changes again."""
+        whole = Whole(stored)
+        self.wholes.add(whole)
+        return whole
 
     def widen(self) -> None:
         """Go on with words of 64 bits."""
@@ -83,16 +130,22 @@ class Engine:
             for name, stored in self.asserted.items()
         }
         self.catalog, self.views = catalog, views
+        self.maintained.clear()
 
-    def epoch(self, program: CoreProgram, changes: Mapping[str, tuple[Words, Words]], watch: Watch) -> Outcome:
+    def epoch(
+        self, program: CoreProgram, changes: Mapping[str, tuple[Words, Words]], watch: Watch, choice: Choice
+    ) -> Outcome:
         """Go to `program` and apply `changes`, relation -> (rows to assert, rows to retract), both net of each other.
 
         Raises LimitError or KeyboardInterrupt, and then has changed nothing (but for the word size).
         """
+        for whole in list(self.wholes):
+            whole.words()
+        self.wholes.clear()
         if self.catalog.bits == 32 and _needs_wide_words(program, changes):
             self.widen()
         while True:
-            epoch = _Epoch(self, program, watch)
+            epoch = _Epoch(self, program, watch, choice)
             try:
                 return epoch.run(changes)
             except WidenError:
@@ -114,146 +167,312 @@ def _needs_wide_words(program: CoreProgram, changes: Mapping[str, tuple[Words, W
 
 
 class _Epoch:
-    """One attempt at an epoch: everything that it replaces is kept aside until it succeeds."""
+    """One attempt at an epoch: everything that it replaces or changes is kept until it succeeds."""
 
-    def __init__(self, engine: Engine, program: CoreProgram, watch: Watch) -> None:
+    def __init__(self, engine: Engine, program: CoreProgram, watch: Watch, choice: Choice) -> None:
         self.engine = engine
         self.program = program
         self.watch = watch
+        self.choice = choice
         self.started = time.perf_counter()
         self.growing = engine.catalog.growing
         self.views = dict(engine.views)
         self.asserted = dict(engine.asserted)
-        self.derived = {name for node in program.nodes for name in node.relations}
+        self.nodes = engine.nodes
+        if program is not engine.program or not engine.views:
+            groups = [g for g in (frozenset(n.relations) - engine.split for n in engine.nodes) if len(g) > 1]
+            self.nodes = coarsened(program.nodes, groups)
+        self.derived = {name for node in self.nodes for name in node.relations}
+        self.before = {name: node for node in engine.nodes for name in node.relations}
         self.deltas: dict[str, Delta] = {}
-        self.touched: set[str] = set()
-        """Derived relations whose asserted facts have changed."""
-        self.applied: list[tuple[StoredRelation, int, Words]] = []
+        self.facts: dict[str, tuple[Words, Words]] = {}
+        """For derived relations whose asserted facts have changed: the rows that came and that went."""
+        self.opened: dict[int, StoredRelation] = {}
+        self.shifted: list[tuple[StoredRelation, int]] = []
+        self.costs: dict[str, float] = {}
+        self.split: set[str] = set(engine.split)
         self.round = engine.round
 
     def run(self, changes: Mapping[str, tuple[Words, Words]]) -> Outcome:
-        catalog = self.engine.catalog
-        unit = StoredRelation(catalog, 0)
-        unit.insert(numpy.empty((1, 0), numpy.int64))
-        self.views[UNIT] = unit
+        table = self.engine.catalog.table
+        table[:, layout.R_START] = table[:, layout.R_N]
+        if UNIT not in self.views:
+            self.views[UNIT] = StoredRelation(self.engine.catalog, 0)
+            self.views[UNIT].insert(numpy.empty((1, 0), numpy.int64))
+        self.views[UNIT].settle()
         self.place_relations()
         for name, (insert, delete) in changes.items():
             self.assert_facts(name, insert, delete)
-        before = {node.relations: node for node in self.engine.program.nodes}
-        reports = [self.visit(node, before.get(node.relations)) for node in self.program.nodes]
+        reports = self.drop_relations() + [self.visit(node) for node in self.nodes]
         self.watch.look()
-        del self.views[UNIT]
         return self.finish(reports)
+
+    def open(self, stored: StoredRelation) -> StoredRelation:
+        """Begin to change a relation in place."""
+        if id(stored) not in self.opened:
+            stored.open()
+            self.opened[id(stored)] = stored
+        return stored
 
     def place_relations(self) -> None:
         """Give every relation of the program its storage; facts and view part where a relation has become derived."""
+        if self.program is self.engine.program and self.engine.views:
+            return
         for name, info in self.program.relations.items():
             if name not in self.asserted:
                 self.asserted[name] = StoredRelation(self.engine.catalog, len(info.columns))
-            if name not in self.derived:
+            if name not in self.derived and name not in self.before:
                 self.views[name] = self.asserted[name]
             elif name not in self.views:
                 self.views[name] = StoredRelation(self.engine.catalog, len(info.columns))
-            elif self.views[name] is self.asserted[name]:
+            elif name in self.derived and self.views[name] is self.asserted[name]:
                 self.asserted[name] = self.views[name].copy_to(self.engine.catalog)
 
+    def drop_relations(self) -> list[NodeReport]:
+        """Reduce the relations whose last rule has gone to their asserted facts, without evaluating anything."""
+        reports = []
+        for node in self.engine.nodes if self.nodes is not self.engine.nodes else ():
+            gone = [name for name in node.relations if name not in self.derived]
+            for name in gone:
+                self.drop(name)
+            if gone:
+                rules = tuple(dict.fromkeys(rule.origin for rule in node.rules))
+                impact = sum(len(self.deltas.get(name, ())) for name in gone)
+                reports.append(NodeReport(tuple(gone), rules, "drop", "its last rule is gone", 0.0, impact))
+        return reports
+
+    def drop(self, name: str) -> None:
+        old = self.views[name]
+        facts = self.asserted.get(name)
+        read = any(name == other for node in self.nodes for rule in node.rules for other, _ in body_of(rule))
+        if facts is None or (not len(facts) and not read):
+            if len(old):
+                none = numpy.empty((0, old.arity), numpy.int64)
+                self.deltas[name] = Delta(none, self.engine.whole(old))
+            self.views[name] = self.asserted[name] = StoredRelation(self.engine.catalog, old.arity)
+            return
+        if old is not facts:
+            self.open(old).absorb(facts)
+            self.views[name] = self.asserted[name] = old
+            self.note(name, old)
+
+    def note(self, name: str, stored: StoredRelation) -> int:
+        """Settle the change of an open relation and note it; returns the number of rows that came and went."""
+        died, born = stored.settle_change()
+        if len(died) or len(born):
+            self.deltas[name] = Delta(stored.take(born), stored.take(died))
+        return len(died) + len(born)
+
     def assert_facts(self, name: str, insert: Words, delete: Words) -> None:
-        """Apply the net change of the asserted facts of a relation, and note how to undo it."""
+        """Apply the net change of the asserted facts of a relation."""
         stored = self.asserted[name]
         present = stored.find(delete)
         gone = numpy.unique(present[present >= 0])
         came = insert[stored.find(insert) < 0] if len(stored) else insert
+        if not len(gone) and not len(came):
+            return
         lost = stored.take(gone)
-        first = stored.rows
-        self.applied.append((stored, first, lost))
-        stored.remove(gone)
-        stored.insert(came)
-        if name in self.derived:
-            self.touched.add(name)
-        elif stored.rows > first or len(gone):
-            self.deltas[name] = Delta(stored.take(numpy.arange(first, stored.rows)), lost)
+        start = stored.rows
+        self.open(stored).change_facts(gone, came)
+        if name not in self.derived and name not in self.before:
+            self.note(name, stored)
+        else:
+            self.facts[name] = stored.take(numpy.arange(start, stored.rows)), lost
 
-    def visit(self, node: HyperNode, before: HyperNode | None) -> NodeReport:
-        """Skip or bootstrap a hyper-node."""
+    def visit(self, node: HyperNode) -> NodeReport:
+        """Skip, update or bootstrap a hyper-node."""
         started = time.perf_counter()
         names = tuple(dict.fromkeys(rule.origin for rule in node.rules))
-        reads = _reads(node)
-        reason = self.why(node, before, reads)
+        reads = dict.fromkeys(name for rule in node.rules for name, _ in body_of(rule))
+        old = list({id(n): n for n in (self.before.get(name) for name in node.relations) if n is not None}.values())
+        added, dropped = self.rule_changes(node, old)
+        reason = self.why(node, reads, added, dropped)
         if reason is None:
             return NodeReport(node.relations, names, "skip", "nothing that it reads has changed", 0.0, 0)
-        relations = {name: self.views[name] for name in reads if name not in node.relations}
-        relations[UNIT] = self.views[UNIT]
+        # What only dropped rules read may be gone already; they see it as the epoch found it.
+        relations = {name: self.engine.views[name] for rule in dropped for name, _ in body_of(rule)}
+        relations |= {name: self.views[name] for name in [*reads, *node.relations, UNIT]}
+        inputs = Inputs(self.engine.catalog, self.engine.dictionary, relations, self.watch, self.round)
+        strategy, first = self.estimate(node, reads, old)
+        rounds = None
+        if strategy == "update":
+            rounds, first = self.try_update(node, old, added, dropped, inputs)
+        if rounds is None:
+            strategy, reason = "bootstrap", f"{reason}; {first}" if first else reason
+            rounds = self.bootstrap(node, inputs, started)
+            impact = sum(len(self.deltas.get(name, ())) for name in node.relations)
+        else:
+            impact = sum(self.note(name, self.views[name]) for name in node.relations)
+        self.watch.derived += impact if strategy == "update" else sum(len(self.views[name]) for name in node.relations)
+        return NodeReport(node.relations, names, strategy, reason, time.perf_counter() - started, impact, rounds)
+
+    def rule_changes(
+        self, node: HyperNode, old: list[HyperNode]
+    ) -> tuple[list[Rule | AggregateRule], list[Rule | AggregateRule]]:
+        """The rules that a node has gained and lost against the nodes of the last epoch that it is made of."""
+        if len(old) == 1 and old[0].rules is node.rules:
+            return [], []
+        before = {rule: None for other in old for rule in other.rules if _head(rule) in node.relations}
+        now = dict.fromkeys(node.rules)
+        return [rule for rule in now if rule not in before], [rule for rule in before if rule not in now]
+
+    def why(self, node: HyperNode, reads: Mapping[str, None], added: object, dropped: object) -> str | None:
+        """The reason to look at a node, or None."""
+        if all(name not in self.before for name in node.relations):
+            return "new"
+        if added or dropped:
+            return "its rules have changed"
+        changed = sorted(name for name in reads if name in self.deltas and name not in node.relations)
+        if changed:
+            shown = [name for name in changed if not name.startswith("#")]
+            return f"{', '.join(shown) or 'an aggregate'} changed"
+        if any(name in self.facts for name in node.relations):
+            return "its asserted facts changed"
+        return None
+
+    def estimate(self, node: HyperNode, reads: Mapping[str, None], old: list[HyperNode]) -> tuple[str, str]:
+        """update or bootstrap, and the reason for the latter, before anything is done."""
+        if self.choice.strategy != "auto":
+            return self.choice.strategy, "forced" if self.choice.strategy == "bootstrap" else ""
+        if not old or not any(len(self.views[name]) for name in node.relations):
+            return "bootstrap", ""
+        inputs = sum(len(self.views[name]) for name in reads if name not in node.relations)
+        change = sum(len(self.deltas[name]) for name in reads if name in self.deltas and name not in node.relations)
+        change += sum(len(came) + len(went) for n, (came, went) in self.facts.items() if n in node.relations)
+        inputs += sum(len(self.asserted[name]) for name in node.relations)
+        if change > max(100, self.choice.switch * inputs):
+            return "bootstrap", f"{change:,} of {inputs:,} input tuples changed"
+        return "update", ""
+
+    def try_update(
+        self,
+        node: HyperNode,
+        old: list[HyperNode],
+        added: list[Rule | AggregateRule],
+        dropped: list[Rule | AggregateRule],
+        inputs: Inputs,
+    ) -> tuple[int | None, str]:
+        """Update a node in place: the number of rounds, or None and the reason why that was given up, with no trace."""
+        relations = [self.views[name] for name in node.relations]
+        if any(stored.saturated for stored in relations):
+            return None, "a count is saturated"
+        if isinstance(node.rules[0], AggregateRule):
+            self.open(relations[0])
+            update_aggregate(node.rules[0], inputs, everything=bool(added))
+            return 1, ""
+        self.merge(node, old)
+        if node.recursive or any(other.recursive for other in old):
+            for stored in relations:
+                stored.keep_births()
+        for stored in relations:
+            self.open(stored)
+        new, gone = _plain(added), _plain(dropped)
+        kept = [rule for rule in _plain(node.rules) if rule not in set(new)]
+        key = node.relations
+        maintained = self.engine.maintained.get(key) if not new and not gone else None
+        if maintained is None or not maintained.fits(inputs.relations):
+            maintained = prepare(node, kept, new, inputs)
+            self.engine.maintained.pop(key, None)
+            if not new and not gone:
+                self.engine.maintained[key] = maintained
+        seconds = float("inf")
+        if self.choice.strategy == "auto":
+            seconds = max(_ALWAYS_WORTH, self.choice.switch * self.cost(node))
+        came = {name: self.facts[name][0] for name in node.relations if name in self.facts}
+        went = {name: self.facts[name][1] for name in node.relations if name in self.facts}
+        before = self.round
+        try:
+            self.round = update(node, NodeChange(came, went, new, gone), inputs, maintained, seconds)
+        except CutOffError:
+            for stored in relations:
+                stored.take_back()
+                self.opened.pop(id(stored), None)
+            return None, f"an update took more than {self.choice.switch:g} of the last bootstrap"
+        return self.round - before, ""
+
+    def cost(self, node: HyperNode) -> float:
+        """The seconds of the last bootstraps of what a node derives."""
+        return sum(self.engine.costs.get(name, 0.0) for name in node.relations)
+
+    def merge(self, node: HyperNode, old: list[HyperNode]) -> None:
+        """Put the births of several old nodes, now one, one after the other in the old order: every derivation that
+        counted still counts, and no other."""
+        if len(old) < 2 and not (node.recursive and old and not old[0].recursive):
+            return
+        order = [n for n in self.engine.nodes if any(n is other for other in old)]
+        offset = 0
+        for other in order:
+            relations = [self.views[name] for name in other.relations if name in node.relations]
+            for stored in relations:
+                stored.keep_births()
+                stored.shift_births(offset)
+                self.shifted.append((stored, offset))
+            offset = max([offset, *(stored.youngest for stored in relations)]) + 1
+        self.round = max(self.round, offset)
+
+    def bootstrap(self, node: HyperNode, inputs: Inputs, started: float) -> int:
+        """Evaluate a node into new relations, and put these, or what they hold, in the place of the old."""
+        relations = dict(inputs.relations)
         for name in node.relations:
             new = relations[name] = StoredRelation(self.engine.catalog, self.views[name].arity)
             facts = self.asserted[name]
             if len(facts):
                 new.insert(facts.words())
-        inputs = Inputs(self.engine.catalog, self.engine.dictionary, relations, self.watch, self.round)
-        rounds = bootstrap(node, inputs)
+        rounds = bootstrap(node, Inputs(inputs.catalog, inputs.dictionary, relations, self.watch, self.round))
         self.round += rounds
-        impact = sum(self.replace(name, relations[name]) for name in node.relations)
-        self.watch.derived += sum(len(relations[name]) for name in node.relations)
-        return NodeReport(node.relations, names, "bootstrap", reason, time.perf_counter() - started, impact, rounds)
-
-    def why(self, node: HyperNode, before: HyperNode | None, reads: set[str]) -> str | None:
-        """The reason to evaluate a node, or None."""
-        if before is None:
-            return "new"
-        if before.rules != node.rules:
-            return "its rules have changed"
-        changed = sorted(name for name in reads if name in self.deltas and not name.startswith("#"))
-        if changed or any(name in self.deltas for name in reads):
-            return f"{', '.join(changed) or 'an aggregate'} changed"
-        if any(name in self.touched for name in node.relations):
-            return "its asserted facts changed"
-        return None
-
-    def replace(self, name: str, new: StoredRelation) -> int:
-        """Put a new relation in the place of an old one; the number of rows that came and went."""
-        old = self.views[name]
-        self.views[name] = new
-        if not len(old):
-            delta = Delta(None, numpy.empty((0, new.arity), numpy.int64), new)
-        else:
-            old_words, new_words = old.words(), new.words()
-            delta = Delta(new_words[old.find(new_words) < 0], old_words[new.find(old_words) < 0])
-        if len(delta):
-            self.deltas[name] = delta
-        return len(delta)
+        seconds = time.perf_counter() - started
+        for name in node.relations:
+            old, new = self.views[name], relations[name]
+            self.costs[name] = seconds / len(node.relations)
+            self.split.add(name)
+            if not old.rows:
+                self.views[name] = new
+                if len(new):
+                    none = numpy.empty((0, new.arity), numpy.int64)
+                    self.deltas[name] = Delta(self.engine.whole(new), none)
+                    if self.engine.nodes:
+                        self.open(new).call_all_new()
+            else:
+                self.open(old).absorb(new)
+                self.note(name, old)
+        return rounds
 
     def finish(self, reports: list[NodeReport]) -> Outcome:
         """Make the result the state of the engine. Nothing in here can fail."""
         engine = self.engine
-        for name, stored in self.asserted.items():
+        for stored in self.opened.values():
+            stored.close()
+        for name, stored in list(self.asserted.items()):
             if stored.dead > max(_RECLAIM, len(stored)):
                 compact = stored.copy_to(engine.catalog)
                 if self.views[name] is stored:
                     self.views[name] = compact
                 self.asserted[name] = compact
-        engine.program, engine.views, engine.asserted, engine.round = (
-            self.program,
-            self.views,
-            self.asserted,
-            self.round,
-        )
+        for name, stored in list(self.views.items()):
+            if stored.dead > max(_RECLAIM, len(stored)):
+                self.views[name] = stored.copy_to(engine.catalog)
+        engine.program, engine.nodes = self.program, self.nodes
+        engine.views = {name: self.views[name] for name in [*self.program.relations, UNIT]}
+        engine.asserted = {name: self.asserted[name] for name in self.program.relations}
+        engine.round, engine.split = self.round, frozenset(self.split)
+        engine.costs |= self.costs
         engine.bootstraps += sum(report.strategy == "bootstrap" for report in reports)
+        engine.updates += sum(report.strategy == "update" for report in reports)
         seconds = time.perf_counter() - self.started
         return Outcome(self.deltas, Report(seconds, tuple(reports), engine.catalog.growing - self.growing))
 
     def undo(self) -> None:
-        """Take back what was done to the asserted facts."""
-        for stored, first, lost in reversed(self.applied):
-            stored.remove(numpy.arange(first, stored.rows))
-            stored.insert(lost)
-        self.applied.clear()
+        """Take everything back."""
+        for stored in self.opened.values():
+            if stored.changing:
+                stored.take_back()
+        for stored, offset in self.shifted:
+            stored.shift_births(-offset)
 
 
-def _reads(node: HyperNode) -> set[str]:
-    """The relations in the bodies of a node's rules."""
-    reads: set[str] = set()
-    for rule in node.rules:
-        if isinstance(rule, AggregateRule):
-            reads |= {rule.outer, rule.inner}
-        else:
-            reads |= {literal.relation for literal in rule.body if isinstance(literal, Atom)}
-    return reads
+def _plain(rules: Iterable[Rule | AggregateRule]) -> list[Rule]:
+    return [rule for rule in rules if isinstance(rule, Rule)]
+
+
+def _head(rule: Rule | AggregateRule) -> str:
+    return rule.head if isinstance(rule, AggregateRule) else rule.head.relation

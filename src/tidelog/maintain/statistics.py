@@ -43,6 +43,12 @@ class LiveStatistics:
             self._distinct[key] = max(1.0, min(self.size(relation), self._estimate(relation, columns)))
         return self._distinct[key]
 
+    def built(self, relation: str, columns: tuple[int, ...]) -> bool:
+        """Whether there is an index by these columns that is not far behind."""
+        stored = self._relations[relation]
+        index = stored.indexes.get(columns)
+        return index is not None and index.done * 2 >= stored.rows
+
     def _estimate(self, relation: str, columns: tuple[int, ...]) -> float:
         stored = self._relations[relation]
         if self._guessing(relation):

@@ -146,6 +146,15 @@ def paint(shapes: Sequence[Shape], width: float, height: float, file: pathlib.Pa
                 across = "center" if shape.centred else "left"
                 weight = "bold" if shape.bold else "normal"
                 font = {"family": "DejaVu Sans Mono", "size": shape.size, "weight": weight}
-                axes.text(x, y, shape.text, fontdict=font, color=shape.colour, ha=across, va="center_baseline",
-                          zorder=order, parse_math=False)
+                axes.text(
+                    x,
+                    y,
+                    shape.text,
+                    fontdict=font,
+                    color=shape.colour,
+                    ha=across,
+                    va="center_baseline",
+                    zorder=order,
+                    parse_math=False,
+                )
     figure.savefig(file, format=file.suffix[1:].lower(), dpi=min(144.0, 72 * _MOST_PIXELS / max(width, height)))

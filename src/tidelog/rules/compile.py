@@ -33,9 +33,7 @@ REWRITES: tuple[Rewrite, ...] = (disjunctions, aggregates, anonymous, heads, neg
 
 def compile_program(checked: CheckedProgram) -> core.CoreProgram:
     """The core program of a checked one. Raises ProgramError for negation or aggregation through recursion."""
-    relations = {
-        name: core.RelationInfo(name, relation.columns) for name, relation in checked.relations.items()
-    }
+    relations = {name: core.RelationInfo(name, relation.columns) for name, relation in checked.relations.items()}
     rules: list[core.Rule | core.AggregateRule] = []
     recursive = _recursive_with(checked.rules)
     for rule in checked.rules:

@@ -42,7 +42,7 @@ Value: TypeAlias = Variable | Constant
 class Atom:
     """A relation that has, or when `negated` has not, a tuple that matches `args`.
 
-    A variable of a negated atom that no other literal binds is existential inside of the negation.
+    The variables of a negated atom are bound by other literals.
     """
 
     relation: str

@@ -40,6 +40,31 @@ def hyper_nodes(rules: Sequence[AnyRule], relations: Mapping[str, RelationInfo])
     return tuple(nodes[index] for index in _in_order(node_reads(nodes)))
 
 
+def coarsened(nodes: Sequence[HyperNode], groups: Sequence[frozenset[str]]) -> tuple[HyperNode, ...]:
+    """The hyper-nodes with those joined whose relations lie in one of `groups`, and what that makes strongly connected.
+
+    An engine whose hyper-nodes are coarser than they need be stays right. Nodes that it would join across a negative
+    edge stay apart.
+    """
+    owner = {name: index for index, node in enumerate(nodes) for name in node.relations}
+    successors: dict[int, set[int]] = dict(enumerate(node_reads(nodes)))
+    for group in groups:
+        members = sorted({owner[name] for name in group if name in owner})
+        for a, b in zip(members, members[1:] + members[:1], strict=True):
+            successors[a].add(b)
+    joined: list[HyperNode] = []
+    for part in components(successors):
+        members = sorted(part)
+        names = tuple(name for index in members for name in nodes[index].relations)
+        rules = tuple(rule for index in members for rule in nodes[index].rules)
+        if len(members) == 1 or any(negative and name in names for rule in rules for name, negative in body_of(rule)):
+            joined += [nodes[index] for index in members]
+        else:
+            recursive = any(name in names for rule in rules for name, _ in body_of(rule))
+            joined.append(HyperNode(names, rules, recursive))
+    return tuple(joined[index] for index in _in_order(node_reads(joined)))
+
+
 def node_reads(nodes: Sequence[HyperNode]) -> list[set[int]]:
     """For each hyper-node the positions of the others that it reads."""
     owner = {name: index for index, node in enumerate(nodes) for name in node.relations}

@@ -1,6 +1,6 @@
-"""A negated atom may ask for records of some shape, `!a([x, _])`; "for no value" then needs a relation of its own.
+"""A negated atom with `_` says "for no value", `!a(x, _)` or `!a([x, _])`; that needs a relation of its own.
 
-Every other negated atom stays: its `_` are columns, over which an engine can look for any value.
+Engines then only ever ask whether one tuple is absent, and the change of a negated relation is a change of its tuples.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from tidelog.rules.trees import is_simple, rebuild_atom, variables, walk
 
 
 def negations(rule: Rule, bench: Bench) -> tuple[Rule, ...]:
-    """The rule with each `!a([x, _])` replaced by `!#matching(x)` where `#matching(x) :- a([x, _])`."""
+    """The rule with each `!a(x, _)` replaced by `!#matching(x)` where `#matching(x) :- a(x, _)`."""
     body: list[Literal] = []
     for literal in rule.body:
-        if isinstance(literal, Negation) and any(_has_hole(arg) for arg in literal.atom.args):
+        if isinstance(literal, Negation) and _has_hole(literal.atom):
             body += _matching(literal, rule, bench)
         else:
             body.append(literal)
     return (replace(rule, body=tuple(body)),)
 
 
-def _has_hole(term: Term) -> bool:
-    return not isinstance(term, Anonymous) and any(isinstance(part, Anonymous) for part in walk([term]))
+def _has_hole(atom: Atom) -> bool:
+    return any(isinstance(part, Anonymous) for part in walk(atom.args))
 
 
 def _matching(negation: Negation, rule: Rule, bench: Bench) -> list[Literal]:

@@ -1,9 +1,9 @@
 """Every value that is computed or built gets a literal of its own: afterwards all arguments are variables or constants.
 
-    a(x + 1)               ->  a(#v1), #v1 = x + 1
-    h([x, y]) :- …         ->  h(#v1) :- …, #v1 = [x, y]
-    [x, 1] = [2, y]        ->  x = 2, 1 = y
-    cat(a, b, c) = t       ->  #v1 = cat(a, b), t = cat(#v1, c)
+a(x + 1)               ->  a(#v1), #v1 = x + 1
+h([x, y]) :- …         ->  h(#v1) :- …, #v1 = [x, y]
+[x, 1] = [2, y]        ->  x = 2, 1 = y
+cat(a, b, c) = t       ->  #v1 = cat(a, b), t = cat(#v1, c)
 """
 
 from __future__ import annotations

@@ -19,6 +19,9 @@ from tidelog.rules.core import Atom, Comparison, Computation, Literal, Pack, Rul
 _SEARCH_STEPS = 3_000
 _ROUTE_RANGE = 16.0
 """Two ways whose estimated costs differ by less than this factor are left to each binding."""
+_BUILDING = 0.05
+"""What a row of an index costs that a change would have to build first, in bindings; later changes use it as well."""
+_SMALL = 10_000.0
 
 
 class Statistics(Protocol):
@@ -29,6 +32,9 @@ class Statistics(Protocol):
 
     def distinct(self, relation: str, columns: tuple[int, ...]) -> float:
         """The number of different values of these columns together, at least 1."""
+
+    def built(self, relation: str, columns: tuple[int, ...]) -> bool:
+        """Whether there is an index by these columns."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +85,8 @@ def _names(values: Iterable[Value]) -> frozenset[str]:
 class _Planner:
     """The search for one rule and one set of statistics."""
 
-    def __init__(self, rule: Rule, statistics: Statistics) -> None:
+    def __init__(self, rule: Rule, statistics: Statistics, building: float = 0.0) -> None:
+        self.building = building
         self.rule = rule
         self.statistics = statistics
         self.atoms = frozenset(i for i, x in enumerate(rule.body) if isinstance(x, Atom) and not x.negated)
@@ -131,6 +138,16 @@ class _Planner:
             return 0.5
         return size / self.statistics.distinct(literal.relation, columns)
 
+    def index_cost(self, i: int, bound: frozenset[str]) -> float:
+        """What making an index for atom `i` costs, in bindings; nothing where there is one."""
+        literal = self.rule.body[i]
+        if not self.building or not isinstance(literal, Atom):
+            return 0.0
+        keys = _keys(literal, bound)
+        if len(keys) == len(literal.args) or self.statistics.built(literal.relation, keys):
+            return 0.0
+        return self.building * self.statistics.size(literal.relation)
+
     def candidates(self, done: frozenset[int], bound: frozenset[str]) -> list[int]:
         """The literals that may come next: connected ones where there are any."""
         rest = [i for i in sorted(self.atoms | self.ranges) if i not in done and self.needs[i] <= bound]
@@ -146,10 +163,11 @@ class _Planner:
         ways = sorted((self.fanout(i, bound), i) for i in self.candidates(done, bound))
         for fanout, i in ways if self.steps < _SEARCH_STEPS else ways[:1]:
             produced = rows * fanout
-            if best is not None and cost + produced + rows >= best[0]:
+            total = cost + produced + rows + self.index_cost(i, bound)
+            if best is not None and total >= best[0]:
                 continue
             following = self.settle((*order, i), done | {i}, bound | self.binds[i])
-            best = self.search(following, max(produced, 1e-6), cost + produced + rows, best)
+            best = self.search(following, max(produced, 1e-6), total, best)
         return best
 
 
@@ -200,16 +218,35 @@ def plan_deltas(
     held = {probe for _, plan, _ in found for probe in probes(plan)}
     plans: list[Plan] = []
     for planner, plan, start in found:
-        rival = _rival(planner, plan, start)
+        rival = _rival(planner, plan, start, _ROUTE_RANGE, 2.0)
         if rival is None or any(p not in held and p[0] in internal for p in probes(rival)):
             plans.append(plan)
         else:
-            mine, other = (next(i for i in p.order if i in planner.atoms) for p in (plan, rival))
-            plans += [
-                replace(plan, route=Route(mine, other, True)),
-                replace(rival, route=Route(other, mine, False)),
-            ]
+            plans += _routed(planner, plan, rival)
     return tuple(plans)
+
+
+def plan_change(rule: Rule, changed: int, statistics: Statistics) -> tuple[Plan, ...]:
+    """The plans that start from changed tuples of body atom `changed`, which may be negated: one, or two that share the
+    bindings. Changes are small, so that a long segment met by accident decides; but no large index is made for a second
+    plan, and for a first one only where there is no way without it.
+    """
+    planner, plan, start = _delta(rule, changed, statistics, _BUILDING)
+    rival = _rival(planner, plan, start, float("inf"), 0.0)
+    if rival is None or needs_large_index(rival, statistics):
+        return (plan,)
+    return _routed(planner, plan, rival)
+
+
+def needs_large_index(plan: Plan, statistics: Statistics) -> bool:
+    """Whether a plan looks rows up by a large index that is yet to be made."""
+    return any(not statistics.built(*probe) and statistics.size(probe[0]) > _SMALL for probe in probes(plan))
+
+
+def _routed(planner: _Planner, plan: Plan, rival: Plan) -> tuple[Plan, Plan]:
+    """Two plans that share the bindings."""
+    mine, other = (next(i for i in p.order if i in planner.atoms) for p in (plan, rival))
+    return replace(plan, route=Route(mine, other, True)), replace(rival, route=Route(other, mine, False))
 
 
 def probes(plan: Plan) -> set[tuple[str, tuple[int, ...]]]:
@@ -232,36 +269,36 @@ def _keys(atom: Atom, bound: frozenset[str]) -> tuple[int, ...]:
     return tuple(c for c, arg in enumerate(atom.args) if not isinstance(arg, Variable) or arg.name in bound)
 
 
-def _delta(rule: Rule, delta: int, statistics: Statistics) -> tuple[_Planner, Plan, _Partial]:
-    planner = _Planner(rule, statistics)
-    start = planner.settle((), frozenset([delta]), planner.binds[delta])
+def _delta(rule: Rule, delta: int, statistics: Statistics, building: float = 0.0) -> tuple[_Planner, Plan, _Partial]:
+    planner = _Planner(rule, statistics, building)
+    start = planner.settle((), frozenset([delta]), variables(rule.body[delta]))
     best = planner.search(start, 1.0, 0.0, None)
     assert best is not None, f"the rule {rule} cannot be evaluated"
     return planner, Plan(rule, delta, best[1], True), start
 
 
-def _rival(planner: _Planner, plan: Plan, start: _Partial) -> Plan | None:
-    """The best plan that begins with another atom, if both are probed by one column and their costs are near."""
+def _rival(planner: _Planner, plan: Plan, start: _Partial, within: float, least: float) -> Plan | None:
+    """The best plan that begins with another atom, if it costs at most `within` times as much, both atoms are looked up
+    by a part of their columns, and the first has at least `least` candidates on average."""
     order, done, bound = start
     computed = any(planner.binds[i] for i in order if not isinstance(planner.rule.body[i], Comparison))
     if computed or len(planner.atoms - done) < 2:
         return None
     first = plan.order[len(order)]
-    if first not in planner.atoms or not _single_key(planner, first, bound) or planner.fanout(first, bound) < 2.0:
+    if first not in planner.atoms or not _looked_up(planner, first, bound) or planner.fanout(first, bound) < least:
         return None
     best, found = planner.search(start, 1.0, 0.0, None), None
     for i in planner.candidates(done, bound):
-        if i != first and i in planner.atoms and _single_key(planner, i, bound):
+        if i != first and i in planner.atoms and _looked_up(planner, i, bound):
             fanout = planner.fanout(i, bound)
             following = planner.settle((*order, i), done | {i}, bound | planner.binds[i])
-            found = planner.search(following, max(fanout, 1e-6), fanout + 1.0, found)
-    if best is None or found is None or found[0] >= _ROUTE_RANGE * max(best[0], 1.0):
+            found = planner.search(following, max(fanout, 1e-6), fanout + 1.0 + planner.index_cost(i, bound), found)
+    if best is None or found is None or found[0] >= within * max(best[0], 1.0):
         return None
     return replace(plan, order=found[1])
 
 
-def _single_key(planner: _Planner, i: int, bound: frozenset[str]) -> bool:
+def _looked_up(planner: _Planner, i: int, bound: frozenset[str]) -> bool:
+    """Whether an atom is looked up by some of its columns and not by all."""
     atom = planner.rule.body[i]
-    if not isinstance(atom, Atom):
-        return False
-    return len(_keys(atom, bound)) == 1 and len(atom.args) > 1
+    return isinstance(atom, Atom) and 0 < len(_keys(atom, bound)) < len(atom.args)

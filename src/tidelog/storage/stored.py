@@ -14,6 +14,7 @@ import numpy
 from numpy.typing import NDArray
 
 from tidelog.kernels import layout
+from tidelog.kernels.layout import MOST_COUNTED
 from tidelog.storage.catalog import Catalog, Stopwatch
 from tidelog.storage.index import Index
 from tidelog.storage.memory import Block
@@ -23,6 +24,17 @@ Words = NDArray[numpy.signedinteger[Any]]
 SPARE = 512
 """Rows that always fit before a kernel has to ask for more: the largest batch."""
 _UNCOUNTED = 1 << 62
+_LISTS = 4 * SPARE
+_LIST_COUNTERS = [
+    layout.R_OUT_N,
+    layout.R_OUT_LOW,
+    layout.R_OUT_HIGH,
+    layout.R_IN_N,
+    layout.R_IN_LOW,
+    layout.R_IN_HIGH,
+    layout.R_JOURNAL_N,
+]
+_NONE = numpy.empty(0, numpy.int64)
 _MOST_ROWS = 1 << 31
 
 
@@ -35,11 +47,16 @@ class StoredRelation:
         self.number = catalog.allocate()
         self.indexes: dict[tuple[int, ...], Index] = {}
         self.born: list[tuple[int, int]] = []
+        self.changing = False
+        self.saturated = False
+        self._saved: tuple[NDArray[numpy.int32], Words] | None = None
         self._capacity = 2 * SPARE
         self._slot_count = 4 * SPARE
         self._rows = Block(self._capacity * arity * catalog.dtype.itemsize)
         self._counts = Block(4 * self._capacity)
         self._slots = Block(8 * self._slot_count)
+        self._births: Block | None = None
+        self._lists: tuple[Block, Block, Block] | None = None
         self._set(layout.R_ARITY, arity)
         self._set(layout.R_REPLAN, 1 << 62)
         self._publish()
@@ -56,6 +73,7 @@ class StoredRelation:
         self._set(layout.R_ROWS, self._rows.address)
         self._set(layout.R_COUNT, self._counts.address)
         self._set(layout.R_CAPACITY, self._capacity)
+        self._set(layout.R_BIRTH, self._births.address if self._births else 0)
 
     # --- reading -------------------------------------------------------------------------------------------------
 
@@ -76,7 +94,7 @@ class StoredRelation:
         """The numbers of the live rows, ascending."""
         from tidelog.kernels.sets import live_rows
 
-        if not self.dead:
+        if not self.dead and not self.changing:
             return numpy.arange(self.rows)
         block = Block(8 * self.rows)
         n = live_rows(self.catalog.table, self.number, block.address)
@@ -84,7 +102,7 @@ class StoredRelation:
 
     def words(self, count: int | None = None) -> Words:
         """A copy of the live rows, or of the first `count` of them, shape (n, arity), dtype int32 or int64."""
-        return self._view()[self.live()[:count]] if self.dead else self._view()[:count].copy()
+        return self._view()[self.live()[:count]] if self.dead or self.changing else self._view()[:count].copy()
 
     def _view(self) -> Words:
         """All rows in place; not to be kept, because they move when the relation grows."""
@@ -100,6 +118,8 @@ class StoredRelation:
 
     def births(self) -> Words:
         """The birth of every row; 0 for relations that no rule derives."""
+        if self._births is not None:
+            return self._births.view(numpy.int32, self.rows).astype(numpy.int64)
         if not self.born:
             return numpy.zeros(self.rows, numpy.int64)
         starts, births = numpy.array(self.born, numpy.int64).T
@@ -115,6 +135,32 @@ class StoredRelation:
         numbers = found.view(numpy.int64, len(words)).copy()
         numbers[~fitting] = -1
         return numbers
+
+    def select(self, keys: tuple[int, ...], groups: Words) -> Words:
+        """The numbers of the live rows whose columns `keys` are one of the distinct rows of `groups`."""
+        from tidelog.kernels.indexes import collect
+
+        if not keys:
+            return self.live() if len(groups) else _NONE
+        index = self.index(keys)
+        index.extend(self.rows)
+        rows = numpy.zeros((len(groups), self.arity), numpy.int64)
+        rows[:, list(keys)] = groups
+        buffer, fitting = self._stage(rows)
+        if not fitting.all():
+            buffer, _ = self._stage(rows[fitting])
+        table, tag, m = self.catalog.table, self.catalog.tag, int(fitting.sum())
+        n = collect(table, index.number, buffer.address, m, 0, tag)
+        found = Block(8 * n)
+        collect(table, index.number, buffer.address, m, found.address, tag)
+        return found.view(numpy.int64, n).copy()
+
+    def changed_rows(self) -> Words:
+        """The rows that died or were born since `open`, once that is settled."""
+        assert self._lists is not None
+        sizes = self._get(layout.R_OUT_N), self._get(layout.R_IN_N)
+        numbers = [block.view(numpy.int64, n) for block, n in zip(self._lists, sizes, strict=False)]
+        return self.take(numpy.concatenate(numbers))
 
     def has(self, words: Sequence[int]) -> bool:
         """Whether the row is there."""
@@ -154,9 +200,11 @@ class StoredRelation:
                 self.ensure(min(len(words) - done, max(self.rows, SPARE)))
 
     def remove(self, numbers: Words) -> None:
-        """Delete the live rows with these numbers."""
+        """Delete the rows with these numbers for good."""
         from tidelog.kernels.sets import remove_rows
 
+        if not len(numbers):
+            return
         for index in self.indexes.values():
             index.bury(numbers)
         block = Block(8 * len(numbers))
@@ -180,6 +228,8 @@ class StoredRelation:
             if capacity > self._capacity:
                 self._rows.grow(capacity * self.arity * self.catalog.dtype.itemsize)
                 self._counts.grow(4 * capacity)
+                if self._births is not None:
+                    self._births.grow(4 * capacity)
                 self._capacity = capacity
             while used * 10 > (self._slot_count - 1) * 7:
                 self._slots.grow(16 * self._slot_count)
@@ -200,14 +250,195 @@ class StoredRelation:
         for index in self.indexes.values():
             index.extend(self.rows)
 
+    # --- changes in place, within an epoch ---------------------------------------------------------------------------
+
+    def keep_births(self) -> None:
+        """Keep a birth per row from now on, which updates of recursive hyper-nodes compare."""
+        if self._births is None:
+            births = self.births()
+            self._births = Block(4 * self._capacity)
+            self._births.view(numpy.int32, self.rows)[:] = births
+            self._publish()
+
+    def open(self) -> None:
+        """Begin to note what dies and what is born; until `close` or `take_back`, rows that die keep their places."""
+        if self._lists is None:
+            self._lists = Block(8 * _LISTS), Block(8 * _LISTS), Block(24 * _LISTS)
+            self._set(layout.R_ROOM, _LISTS)
+            self._publish_lists()
+        self.catalog.table[self.number, _LIST_COUNTERS] = 0
+        self._set(layout.R_START, self.rows)
+        self.changing = True
+
+    def _publish_lists(self) -> None:
+        for field, block in zip((layout.R_OUT, layout.R_IN, layout.R_JOURNAL), self._lists or (), strict=True):
+            self._set(field, block.address)
+
+    def ensure_lists(self, changes: int) -> None:
+        """Make room for so many changes."""
+        while self._get(layout.R_ROOM) < changes + SPARE:
+            self.grow_lists()
+
+    def grow_lists(self) -> None:
+        """Make room for twice as many changes."""
+        room = 2 * self._get(layout.R_ROOM)
+        for block, size in zip(self._lists or (), (8, 8, 24), strict=True):
+            block.grow(size * room)
+        self._set(layout.R_ROOM, room)
+        self._publish_lists()
+
+    def change_facts(self, gone: Words, came: Words) -> None:
+        """Between `open` and `close`: delete the live rows numbered `gone`, insert the rows `came`, all absent."""
+        assert self._lists is not None
+        start = self.rows
+        self.insert(came)
+        self.ensure_lists(max(len(gone), len(came)))
+        counts = self._counts.view(numpy.int32, self.rows)
+        journal = self._lists[2].view(numpy.int64, 3 * len(gone)).reshape(len(gone), 3)
+        journal[:, 0], journal[:, 1], journal[:, 2] = gone, counts[gone], 0
+        counts[gone] = -1
+        self._set(layout.R_JOURNAL_N, len(gone))
+        self._show(gone, numpy.arange(start, self.rows))
+
+    def call_all_new(self) -> None:
+        """Right after `open`: let every row count as born in this epoch."""
+        self._set(layout.R_START, 0)
+        self.ensure_lists(self.rows)
+        self._show(_NONE, numpy.arange(self.rows))
+
+    def look_for_saturation(self) -> None:
+        """Note whether a count has reached the most that can be counted, so that it cannot be taken from."""
+        self.saturated = bool(self.rows and self._counts.view(numpy.int32, self.rows).max() == MOST_COUNTED)
+
+    def settle_change(self) -> tuple[Words, Words]:
+        """The numbers of the rows that died and were born on balance: what other hyper-nodes see from now on."""
+        assert self._lists is not None
+        counts = self._counts.view(numpy.int32, self.rows)
+        died = self._lists[0].view(numpy.int64, self._get(layout.R_OUT_N))
+        born = self._lists[1].view(numpy.int64, self._get(layout.R_IN_N))
+        died, born = died[counts[died] <= 0], born[born >= self._get(layout.R_START)]
+        self._show(died, born)
+        return died, born
+
+    def _show(self, died: Words, born: Words) -> None:
+        assert self._lists is not None
+        for block, numbers, field in zip(self._lists, (died, born), (layout.R_OUT_N, layout.R_IN_N), strict=False):
+            block.view(numpy.int64, len(numbers))[:] = numbers.copy()
+            self._set(field, len(numbers))
+        self.show_all()
+
+    def show_all(self) -> None:
+        """Make all that died and was born the source of the next round."""
+        self._set(layout.R_OUT_LOW, 0)
+        self._set(layout.R_OUT_HIGH, self._get(layout.R_OUT_N))
+        self._set(layout.R_IN_LOW, 0)
+        self._set(layout.R_IN_HIGH, self._get(layout.R_IN_N))
+
+    def show_nothing(self) -> None:
+        """Make nothing of what has died the source of the next round, and all that was born that of the one after."""
+        died = self._get(layout.R_OUT_N)
+        self.catalog.table[self.number, [layout.R_OUT_LOW, layout.R_OUT_HIGH]] = died
+        self.catalog.table[self.number, [layout.R_IN_LOW, layout.R_IN_HIGH]] = 0
+
+    @property
+    def born_so_far(self) -> int:
+        """Rows born since `open`, those born again included."""
+        return self._get(layout.R_IN_N)
+
+    def retract(self, words: Words) -> None:
+        """Take a derivation from each of these live rows, facts no longer asserted; the first death round is 1."""
+        from tidelog.kernels.changes import retract_rows
+
+        numbers = self.find(words)
+        block = Block(8 * len(numbers))
+        block.view(numpy.int64, len(numbers))[:] = numbers
+        done, table = 0, self.catalog.table
+        while (done := retract_rows(table, self.number, block.address, done, len(numbers), 0)) < len(numbers):
+            self.grow_lists()
+
+    def assert_facts(self, words: Words, current: int) -> None:
+        """Give a derivation to each of these rows, newly asserted facts; new rows are born in round `current`."""
+        from tidelog.kernels.changes import assert_rows
+
+        buffer, _ = self._stage(words)
+        done, table, tag = 0, self.catalog.table, self.catalog.tag
+        while (done := assert_rows(table, self.number, buffer.address, done, len(words), current, tag)) < len(words):
+            self.ensure(SPARE)
+            self.grow_lists()
+
+    def absorb(self, new: StoredRelation) -> None:
+        """Between `open` and `close`: become what `new` is, keeping rows in their places. Counts and births are taken
+        over; rows that `new` has not die, rows that only `new` has are born."""
+        assert self._lists is not None
+        start, words = self.rows, new.words()
+        found = self.find(words)
+        counts = self._counts.view(numpy.int32, start)
+        births = self.births()
+        self._saved = counts.copy(), births
+        self.saturated = new.saturated
+        died = numpy.setdiff1d(numpy.flatnonzero(counts > 0), found[found >= 0])
+        came = words[found < 0]
+        self.insert(came)
+        self.ensure_lists(max(len(died), len(came)))
+        live = new.live()
+        order = numpy.concatenate([numpy.flatnonzero(found >= 0), numpy.flatnonzero(found < 0)])
+        rows = numpy.concatenate([found[found >= 0], numpy.arange(start, self.rows)])
+        counts = self._counts.view(numpy.int32, self.rows)
+        counts[died] = -1
+        counts[rows] = new.counts()[live][order]
+        if self._births is not None:
+            self._births.view(numpy.int32, self.rows)[rows] = new.births()[live][order]
+        self._show(died, numpy.arange(start, self.rows))
+
+    def close(self) -> None:
+        """Make the changes last: rows that died lose their entries and slots."""
+        died = self._lists[0].view(numpy.int64, self._get(layout.R_OUT_N)).copy() if self._lists else _NONE
+        self.changing = False
+        self._saved = None
+        self.remove(died)
+        self.catalog.table[self.number, _LIST_COUNTERS] = 0
+
+    def shift_births(self, offset: int) -> None:
+        """Add to every birth; with a negative offset, take a shift back."""
+        self.keep_births()
+        assert self._births is not None
+        births = self._births.view(numpy.int32, self.rows)
+        births += offset
+
+    @property
+    def youngest(self) -> int:
+        """The largest birth."""
+        return int(self.births().max(initial=0))
+
+    def take_back(self) -> None:
+        """Undo everything since `open`."""
+        from tidelog.kernels.changes import take_back
+
+        self.changing = False
+        start = self._get(layout.R_START)
+        added = numpy.arange(start, self.rows)
+        for index in self.indexes.values():
+            index.bury(added)
+        take_back(self.catalog.table, self.number, self.catalog.tag)
+        if self._saved is not None:
+            self._counts.view(numpy.int32, start)[:] = self._saved[0]
+            if self._births is not None:
+                self._births.view(numpy.int32, start)[:] = self._saved[1]
+            self._saved = None
+        self._set(layout.R_DEAD, self.dead + len(added))
+        self.catalog.table[self.number, _LIST_COUNTERS] = 0
+
     def copy_to(self, catalog: Catalog) -> StoredRelation:
         """The live rows as a relation of another catalog, counts and births included, indexes left to be made anew."""
         other = StoredRelation(catalog, self.arity)
         live = self.live()
+        births = self.births()[live]
         other.insert(self.take(live))
         other._counts.view(numpy.int32, len(live))[:] = self.counts()[live]
-        births = self.births()[live]
-        if self.born and len(births):
+        if self._births is not None:
+            other.keep_births()
+            other._births.view(numpy.int32, len(live))[:] = births  # type: ignore[union-attr]  # it is there now
+        elif self.born and len(births):
             firsts = numpy.concatenate([[0], 1 + numpy.flatnonzero(numpy.diff(births))])
             other.born = [(int(r), int(births[r])) for r in firsts]
         return other

@@ -1,0 +1,269 @@
+"""The rounds of an update: what dies, and what is born, list by list.
+
+Deletions and insertions run the same loop over lists instead of row ranges: a round runs every plan whose source has
+something in its list, then the list of the round just made becomes the source of the next. A derivation counts for its
+head when its largest birth is below the head's. What is changed is journalled first, so that all of it can be taken
+back.
+"""
+# mypy: disable-error-code="no-untyped-def"
+
+from tidelog.kernels.indexes import extend
+from tidelog.kernels.joins import begin, bounds, step
+from tidelog.kernels.layout import (
+    DEAD,
+    DONE,
+    GROW_LISTS,
+    GROW_RELATION,
+    I_DONE,
+    I_RELATION,
+    MOST_COUNTED,
+    N_INSIDE,
+    N_OBJECT,
+    N_PHASE,
+    N_POSITION,
+    N_ROUND,
+    N_WORK,
+    P_ARGUMENTS,
+    P_HEAD,
+    P_SOURCE,
+    P_VERSION,
+    R_ARITY,
+    R_BIRTH,
+    R_COUNT,
+    R_EMITTED,
+    R_IN,
+    R_IN_HIGH,
+    R_IN_LOW,
+    R_IN_N,
+    R_JOURNAL,
+    R_JOURNAL_N,
+    R_MASK,
+    R_N,
+    R_OUT,
+    R_OUT_HIGH,
+    R_OUT_LOW,
+    R_OUT_N,
+    R_ROOM,
+    R_ROWS,
+    R_SLOTS,
+    R_START,
+    R_USED,
+    S_ROUND,
+    S_WORK,
+)
+from tidelog.kernels.sets import find_slot, full
+from tidelog.kernels.words import (
+    HIGH,
+    LOW,
+    hash_row,
+    kernel,
+    load,
+    load32,
+    load64,
+    prefetch,
+    store,
+    store32,
+    store64,
+    width,
+)
+
+
+@kernel
+def note(D, relation, r):
+    """Journal count and birth of a row that was there when the epoch began."""
+    if r < D[relation, R_START]:
+        at = 3 * D[relation, R_JOURNAL_N]
+        journal, births = D[relation, R_JOURNAL], D[relation, R_BIRTH]
+        store64(journal, at, r)
+        store64(journal, at + 1, load32(D[relation, R_COUNT], r))
+        store64(journal, at + 2, load32(births, r) if births != 0 else 0)
+        D[relation, R_JOURNAL_N] += 1
+
+
+@kernel
+def lose(D, relation, r, current):
+    """Take one derivation from a live row; without any left it dies in the next round."""
+    count = load32(D[relation, R_COUNT], r)
+    note(D, relation, r)
+    if count > 1:
+        store32(D[relation, R_COUNT], r, count - 1)
+    else:
+        store32(D[relation, R_COUNT], r, -(current + 1))
+        store64(D[relation, R_OUT], D[relation, R_OUT_N], r)
+        D[relation, R_OUT_N] += 1
+
+
+@kernel
+def bear(D, relation, r, current):
+    """Let a dead row live again, born in round `current` by one derivation."""
+    note(D, relation, r)
+    store32(D[relation, R_COUNT], r, 1)
+    if D[relation, R_BIRTH] != 0:
+        store32(D[relation, R_BIRTH], r, current)
+    store64(D[relation, R_IN], D[relation, R_IN_N], r)
+    D[relation, R_IN_N] += 1
+
+
+@kernel
+def gain(D, relation, buffer, i, h, birth, current, w):
+    """One derivation more, with the largest birth `birth`, for row `i` of `buffer`, which may be born by it."""
+    s = find_slot(D, relation, buffer, i, h, w)
+    births = D[relation, R_BIRTH]
+    if s >= 0:
+        r = (load64(D[relation, R_SLOTS], s) & LOW) - 1
+        count = load32(D[relation, R_COUNT], r)
+        if count <= 0:
+            bear(D, relation, r, current)
+        elif births == 0 or birth < load32(births, r):
+            note(D, relation, r)
+            if count < MOST_COUNTED:
+                store32(D[relation, R_COUNT], r, count + 1)
+        return
+    slots, mask, k, r = D[relation, R_SLOTS], D[relation, R_MASK], D[relation, R_ARITY], D[relation, R_N]
+    s = (h >> 32) & mask
+    while load64(slots, s) != 0:
+        s = (s + 1) & mask
+    store64(slots, s, (h & HIGH) | (r + 1))
+    for j in range(k):
+        store(D[relation, R_ROWS], r * k + j, load(buffer, i * k + j, w), w)
+    D[relation, R_N] += 1
+    D[relation, R_USED] += 1
+    bear(D, relation, r, current)
+
+
+@kernel
+def emit_change(D, plan, n, inserting, current, registers, buffer, hashes, size, w):
+    """Charge a batch of lost derivations to their heads, or credit new ones."""
+    head, arguments = load64(plan, P_HEAD), load64(plan, P_ARGUMENTS)
+    k, births = D[head, R_ARITY], D[head, R_BIRTH]
+    for j in range(k):
+        column = registers + load64(plan, arguments + j) * size * width(w)
+        for i in range(n):
+            store(buffer, i * k + j, load(column, i, w), w)
+    largest = registers + load64(plan, arguments + k) * size * width(w)
+    for i in range(n):
+        h = hash_row(buffer, i, k, w)
+        store64(hashes, i, h)
+        prefetch(D[head, R_SLOTS] + ((h >> 32) & D[head, R_MASK]) * 8)
+    for i in range(n):
+        if inserting:
+            gain(D, head, buffer, i, load64(hashes, i), load(largest, i, w), current, w)
+            continue
+        s = find_slot(D, head, buffer, i, load64(hashes, i), w)
+        if s >= 0:
+            r = (load64(D[head, R_SLOTS], s) & LOW) - 1
+            if load32(D[head, R_COUNT], r) > 0 and (births == 0 or load(largest, i, w) < load32(births, r)):
+                lose(D, head, r, current)
+    D[head, R_EMITTED] += n
+
+
+@kernel
+def lists_full(D, relation, more):
+    """Whether a batch might not fit into the lists and the journal."""
+    most = max(D[relation, R_OUT_N], D[relation, R_IN_N], D[relation, R_JOURNAL_N])
+    return most + more > D[relation, R_ROOM]
+
+
+@kernel
+def shift_lists(D, relations):
+    """Make what died and was born in this round the source of the next; whether there is anything."""
+    some = False
+    for i in range(len(relations)):
+        r = relations[i]
+        D[r, R_OUT_LOW], D[r, R_OUT_HIGH] = D[r, R_OUT_HIGH], D[r, R_OUT_N]
+        D[r, R_IN_LOW], D[r, R_IN_HIGH] = D[r, R_IN_HIGH], D[r, R_IN_N]
+        some |= D[r, R_OUT_LOW] < D[r, R_OUT_HIGH] or D[r, R_IN_LOW] < D[r, R_IN_HIGH]
+    return some
+
+
+@kernel
+def run_changes(D, plans, relations, indexes, node, st, inserting, once, registers, scratch, buffer, hashes, size, w):
+    """Run `plans` round by round until nothing dies (or is born) any more, or `once` and stay in the round.
+
+    The round in st[S_ROUND] goes up by one with every round. Returns DONE, or a status with the object concerned in
+    node[N_OBJECT]; call again with the same arrays to go on.
+    """
+    while True:
+        if node[N_PHASE] == 0:
+            while node[N_POSITION] < len(indexes):
+                index = indexes[node[N_POSITION]]
+                high = D[D[index, I_RELATION], R_N]
+                if D[index, I_DONE] < high:
+                    status = extend(D, index, high, hashes, w)
+                    if status != DONE:
+                        node[N_OBJECT] = index
+                        return status
+                node[N_POSITION] += 1
+            node[N_PHASE], node[N_POSITION], node[N_INSIDE] = 1, 0, 0
+        while node[N_POSITION] < len(plans):
+            plan = plans[node[N_POSITION]]
+            head = load64(plan, P_HEAD)
+            if node[N_INSIDE] == 0:
+                low, high = bounds(D[load64(plan, P_SOURCE)], load64(plan, P_VERSION))
+                if low == high:
+                    node[N_POSITION] += 1
+                    continue
+                begin(D, plan, st)
+                node[N_INSIDE] = 1
+            while node[N_INSIDE] == 1:
+                node[N_OBJECT] = head
+                if full(D, head, size):
+                    return GROW_RELATION
+                if lists_full(D, head, size):
+                    return GROW_LISTS
+                work = st[S_WORK]
+                status, n = step(D, plan, st, registers, scratch, size, w)
+                node[N_WORK] += st[S_WORK] - work
+                if status != DONE:
+                    return status
+                if n == 0:
+                    node[N_INSIDE] = 0
+                else:
+                    emit_change(D, plan, n, inserting, st[S_ROUND], registers, buffer, hashes, size, w)
+            node[N_POSITION] += 1
+        node[N_PHASE], node[N_POSITION] = 0, 0
+        if once:
+            return DONE
+        node[N_ROUND] += 1
+        st[S_ROUND] += 1
+        if not shift_lists(D, relations):
+            return DONE
+
+
+@kernel
+def assert_rows(D, relation, buffer, start, m, current, w):
+    """Credit rows `start` to `m` of `buffer`, facts that were not asserted, with one derivation each; returns where it
+    stopped because memory has to grow first."""
+    k = D[relation, R_ARITY]
+    for i in range(start, m):
+        if full(D, relation, 1) or lists_full(D, relation, 1):
+            return i
+        gain(D, relation, buffer, i, hash_row(buffer, i, k, w), -1, current, w)
+    return m
+
+
+@kernel
+def retract_rows(D, relation, numbers, start, m, current):
+    """Charge the rows with these int64 `numbers`, facts that are no longer asserted, one derivation each; returns where
+    it stopped because memory has to grow first."""
+    for i in range(start, m):
+        if lists_full(D, relation, 1):
+            return i
+        lose(D, relation, load64(numbers, i), current)
+    return m
+
+
+@kernel
+def take_back(D, relation, w):
+    """Undo an update: restore what the journal holds, and remove the rows that were not there before."""
+    rows, k = D[relation, R_ROWS], D[relation, R_ARITY]
+    for r in range(D[relation, R_START], D[relation, R_N]):
+        h = hash_row(rows, r, k, w)
+        s = find_slot(D, relation, rows, r, h, w)
+        store64(D[relation, R_SLOTS], s, h & HIGH if (h & HIGH) != 0 else 1 << 32)
+        store32(D[relation, R_COUNT], r, DEAD)
+    for e in range(D[relation, R_JOURNAL_N] - 1, -1, -1):
+        r = load64(D[relation, R_JOURNAL], 3 * e)
+        store32(D[relation, R_COUNT], r, load64(D[relation, R_JOURNAL], 3 * e + 1))
+        if D[relation, R_BIRTH] != 0:
+            store32(D[relation, R_BIRTH], r, load64(D[relation, R_JOURNAL], 3 * e + 2))

@@ -1,0 +1,190 @@
+"""Levels of an update: they see a relation in one of several states, and carry the largest birth of a derivation.
+
+During an update dead rows keep their entries and slots until the epoch ends, so that one relation can be seen as it
+was, as deletions left it, and as it is (`layout.AT_START` and the names beside it). The largest birth among the tuples
+of the hyper-node itself decides whether a derivation counts; it travels in a register that stands behind the lists of a
+level (twice: where it comes from, where it goes) if the level's atom belongs to the hyper-node (L_EXTRA is 1).
+"""
+# mypy: disable-error-code="no-untyped-def"
+
+from tidelog.kernels.layout import (
+    AFTER,
+    AT_START,
+    BEFORE,
+    CHECK_LIVE,
+    DEAD,
+    EVER,
+    I_ARENA,
+    I_PAYLOADS,
+    I_RELATION,
+    IN,
+    KEPT,
+    L_COLUMNS,
+    L_EXTRA,
+    L_KEYS,
+    L_KIND,
+    L_LISTS,
+    L_LIVE,
+    L_OBJECT,
+    L_VERSION,
+    OUT,
+    P_VERSION,
+    R_ARITY,
+    R_BIRTH,
+    R_COUNT,
+    R_IN,
+    R_MASK,
+    R_OUT,
+    R_ROWS,
+    R_SLOTS,
+    R_START,
+    S_CURSOR,
+    S_IN,
+    S_INNER,
+    S_LEVELS,
+    S_ROUND,
+    UP_TO,
+    WITH,
+)
+from tidelog.kernels.registers import hash_registers, register, spread_value
+from tidelog.kernels.words import LOW, kernel, load, load32, load64, prefetch, store, store64
+
+
+@kernel
+def visible(D, relation, r, state, current):
+    """Whether row `r` is there in `state`; `current` is the round of death or birth under way."""
+    count = load32(D[relation, R_COUNT], r)
+    if state == EVER:
+        return count != DEAD
+    if state == AT_START:
+        return r < D[relation, R_START] and count != DEAD
+    if state == KEPT:
+        return r < D[relation, R_START] and count > 0
+    if state == AFTER:
+        return count > 0 or (count != DEAD and -count > current)
+    if state == WITH:
+        return count > 0 or (count != DEAD and -count >= current)
+    if state == UP_TO:
+        return count > 0 and load32(D[relation, R_BIRTH], r) < current
+    if state == BEFORE:
+        return count > 0 and load32(D[relation, R_BIRTH], r) < current - 1
+    return count > 0
+
+
+@kernel
+def birth_registers(level, registers, size, w):
+    """(register that the largest birth comes from, register that it goes to)."""
+    at = load64(level, L_KEYS) + 2 * load64(level, L_COLUMNS) + 2 * load64(level, L_LIVE)
+    return register(registers, level, at, size, w), register(registers, level, at + 1, size, w)
+
+
+@kernel
+def scan_live(D, plan, level, st, registers, numbers, size, w):
+    """Read the next rows of a list, or of the relation as the level sees it, into registers."""
+    relation, state, version = load64(level, L_OBJECT), load64(level, L_VERSION), load64(plan, P_VERSION)
+    rows, k = D[relation, R_ROWS], D[relation, R_ARITY]
+    place, high, m = st[S_LEVELS + S_CURSOR], st[S_LEVELS + S_IN], 0
+    while place < high and m < size:
+        r = place
+        if version == OUT:
+            r = load64(D[relation, R_OUT], place)
+        elif version == IN:
+            r = load64(D[relation, R_IN], place)
+        store64(numbers, m, r)
+        m += visible(D, relation, r, state, st[S_ROUND])
+        place += 1
+    st[S_LEVELS + S_CURSOR] = place
+    for c in range(load64(level, L_COLUMNS)):
+        column, target = load64(level, L_LISTS + 2 * c), register(registers, level, 2 * c + 1, size, w)
+        for i in range(m):
+            store(target, i, load(rows, load64(numbers, i) * k + column, w), w)
+    if load64(level, L_EXTRA) == 1:
+        _, births = birth_registers(level, registers, size, w)
+        for i in range(m):
+            store(births, i, load32(D[relation, R_BIRTH], load64(numbers, i)), w)
+    return m
+
+
+@kernel
+def expand_live(D, level, st, at, registers, offsets, lengths, size, w):
+    """Multiply bindings by those entries of their segments that the level sees."""
+    index, state = load64(level, L_OBJECT), load64(level, L_VERSION)
+    relation = D[index, I_RELATION]
+    arena, stride, k = D[index, I_ARENA], 1 + D[index, I_PAYLOADS], D[relation, R_ARITY]
+    rows, stored, own = D[relation, R_ROWS], D[index, I_PAYLOADS] > 0, load64(level, L_EXTRA) == 1
+    keys, columns, live = load64(level, L_KEYS), load64(level, L_COLUMNS), load64(level, L_LIVE)
+    before, births = 0, 0
+    if own:
+        before, births = birth_registers(level, registers, size, w)
+    i, e, m, n = st[at + S_CURSOR], st[at + S_INNER], st[at + S_IN], 0
+    steps = 0
+    while i < m and n < size and steps < 64 * size:
+        length, offset, first = load64(lengths, i) & 0xFFFFFFFFFF, load64(offsets, i), n
+        while e < length and n < size:
+            entry = offset + e * stride
+            r = load(arena, entry, w)
+            e += 1
+            steps += 1
+            if e + 8 < length:
+                ahead = load(arena, entry + 8 * stride, w)
+                if ahead >= 0:
+                    prefetch(D[relation, R_COUNT] + 4 * ahead)
+            if r < 0 or not visible(D, relation, r, state, st[S_ROUND]):
+                continue
+            for c in range(columns):
+                column = load64(level, L_LISTS + keys + 2 * c)
+                target = register(registers, level, keys + 2 * c + 1, size, w)
+                store(target, n, load(arena, entry + 1 + column, w) if stored else load(rows, r * k + column, w), w)
+            if own:
+                store(births, n, max(load(before, i, w), load32(D[relation, R_BIRTH], r)), w)
+            n += 1
+        if n > first:
+            spread_value(level, keys + 2 * columns, live, i, first, n - first, registers, size, w)
+        if e >= length:
+            i += 1
+            e = 0
+    st[at + S_CURSOR], st[at + S_INNER] = i, e
+    return n
+
+
+@kernel
+def find_row(D, relation, level, i, h, registers, size, w):
+    """The number of the row that binding `i` has in the level's key registers, or -1."""
+    rows, k, slots, mask = D[relation, R_ROWS], D[relation, R_ARITY], D[relation, R_SLOTS], D[relation, R_MASK]
+    s = (h >> 32) & mask
+    while True:
+        v = load64(slots, s)
+        if v == 0:
+            return -1
+        if ((v ^ h) >> 32) == 0 and (v & LOW) != 0:
+            r = (v & LOW) - 1
+            same = True
+            for j in range(k):
+                if load(rows, r * k + j, w) != load(register(registers, level, j, size, w), i, w):
+                    same = False
+                    break
+            if same:
+                return r
+        s = (s + 1) & mask
+
+
+@kernel
+def member_live(D, level, st, m, registers, hashes, chosen, size, w):
+    """Positions whose key registers are (CHECK_LIVE) or are not (ABSENT_LIVE) a row that the level sees."""
+    relation, state, n = load64(level, L_OBJECT), load64(level, L_VERSION), 0
+    wanted, own = load64(level, L_KIND) == CHECK_LIVE, load64(level, L_EXTRA) == 1
+    before, births = 0, 0
+    if own:
+        before, births = birth_registers(level, registers, size, w)
+    hash_registers(level, 0, m, load64(level, L_KEYS), registers, hashes, size, w)
+    if m > 2:
+        for i in range(m):
+            prefetch(D[relation, R_SLOTS] + ((load64(hashes, i) >> 32) & D[relation, R_MASK]) * 8)
+    for i in range(m):
+        r = find_row(D, relation, level, i, load64(hashes, i), registers, size, w)
+        found = r >= 0 and visible(D, relation, r, state, st[S_ROUND])
+        if own and found:
+            store(births, i, max(load(before, i, w), load32(D[relation, R_BIRTH], r)), w)
+        store64(chosen, n, i)
+        n += found == wanted
+    return n

@@ -1,0 +1,194 @@
+"""Assembled plans with the memory that they run in, and the conversation with a kernel that runs them.
+
+A kernel comes back to grow memory, to have a Python functor applied to a batch, and to look at limits; `converse` gives
+it what it asks for and calls it again until it is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+from numpy.typing import NDArray
+
+from tidelog.kernels import layout
+from tidelog.maintain.assemble import Assembler, Call, Code, Registers, Sight
+from tidelog.maintain.limits import Watch
+from tidelog.rules.plans import Plan
+from tidelog.storage.catalog import Catalog
+from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.memory import Block
+from tidelog.storage.stored import SPARE, StoredRelation
+
+BATCH = 512
+"""Bindings in a batch: registers of this length stay in the first two levels of cache."""
+
+
+class WidenError(Exception):
+    """A value does not fit into 32 bits: the database has to go on with 64."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a hyper-node is evaluated in: `relations` it reads, by name, including those that it derives, which for a
+    bootstrap hold their asserted facts and nothing else; `round` is the last round number in use."""
+
+    catalog: Catalog
+    dictionary: Dictionary
+    relations: Mapping[str, StoredRelation]
+    watch: Watch
+    round: int
+
+
+@dataclass(frozen=True)
+class Job:
+    """A plan to assemble, and with what sight; `group` is the name under which it runs together with others."""
+
+    plan: Plan
+    sight: Sight | None = None
+    group: str = ""
+
+
+class Machine:
+    """The code of `jobs` over `relations`; heads are relations of `internal`, whose indexes the kernels extend.
+
+    Raises WidenError when a constant does not fit.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        dictionary: Dictionary,
+        relations: Mapping[str, StoredRelation],
+        internal: Sequence[str],
+        jobs: Iterable[Job],
+    ) -> None:
+        self.catalog = catalog
+        self.relations = relations
+        self.derived = [relations[name] for name in internal]
+        registers = Registers()
+        assembler = Assembler(relations, frozenset(internal), dictionary, registers)
+        groups: dict[str, list[Code]] = {}
+        for job in jobs:
+            groups.setdefault(job.group, []).append(assembler.assemble(job.plan, job.sight))
+        self._place = registers.place
+        self._codes = groups
+        self._load(registers)
+        self._scratch_memory(groups)
+
+    def _load(self, registers: Registers) -> None:
+        """Lay out the code of all groups and the registers."""
+        words: list[int] = []
+        starts = {name: [] for name in self._codes}  # type: dict[str, list[int]]
+        for name, codes in self._codes.items():
+            for code in codes:
+                starts[name].append(len(words))
+                words += code.words(registers.place)
+        self._code = Block(8 * len(words) + 8)
+        self._code.view(numpy.int64, len(words))[:] = words
+        self.plans = {name: self._code.address + 8 * numpy.array(s, numpy.int64) for name, s in starts.items()}
+        self._register_count = registers.used + len(registers.constants)
+        self._registers = Block(self._register_count * BATCH * self.catalog.dtype.itemsize)
+        columns = self._columns()
+        for word, register in registers.constants.items():
+            if self.catalog.bits == 32 and not -(2**31) <= word < 2**31:
+                raise WidenError
+            columns[registers.place(register)] = word
+
+    def _scratch_memory(self, groups: Mapping[str, Sequence[Code]]) -> None:
+        deepest = max((len(code.levels) for codes in groups.values() for code in codes), default=1)
+        self._scratch = Block(16 * BATCH * deepest)
+        self._buffer = Block(BATCH * max(1, *(r.arity for r in self.derived)) * self.catalog.dtype.itemsize)
+        self._hashes = Block(8 * BATCH)
+        self.levels = numpy.zeros(layout.S_LEVELS + 4 * deepest, numpy.int64)
+
+    def _columns(self) -> NDArray[numpy.signedinteger[Any]]:
+        """The registers as an array, one row each."""
+        flat = self._registers.view(self.catalog.dtype, self._register_count * BATCH)
+        return flat.reshape(self._register_count, BATCH)
+
+    def converse(
+        self,
+        kernel: Callable[..., int],
+        group: str,
+        numbers: NDArray[numpy.int64],
+        node: NDArray[numpy.int64],
+        arguments: tuple[int, ...],
+        look: Callable[[], None],
+        grow_log: Callable[[], None] | None = None,
+    ) -> int:
+        """Run `kernel` over the plans of `group` until it is done or wants new plans; returns its last status.
+
+        `numbers` are the relations whose rounds it keeps, `node` its state, `arguments` come between the state of the
+        levels and the memory. `look` may raise to stop it.
+        """
+        indexes = {index.number: index for stored in self.derived for index in stored.indexes.values()}
+        stored_by_number = {stored.number: stored for stored in self.derived}
+        index_numbers = numpy.array(list(indexes), numpy.int64)
+        plans = self.plans.get(group, numpy.empty(0, numpy.int64))
+        while True:
+            status = kernel(
+                self.catalog.table,
+                plans,
+                numbers,
+                index_numbers,
+                node,
+                self.levels,
+                *arguments,
+                self._registers.address,
+                self._scratch.address,
+                self._buffer.address,
+                self._hashes.address,
+                BATCH,
+                self.catalog.tag,
+            )
+            concerned = int(node[layout.N_OBJECT])
+            look()
+            match status:
+                case layout.DONE | layout.REPLAN:
+                    return status
+                case layout.GROW_RELATION:
+                    stored_by_number[concerned].ensure(SPARE)
+                case layout.GROW_LISTS:
+                    stored_by_number[concerned].grow_lists()
+                case layout.GROW_DIRECTORY | layout.GROW_ARENA:
+                    indexes[concerned].grow(status)
+                case layout.GROW_LOG:
+                    assert grow_log is not None
+                    grow_log()
+                case layout.CALL_OUT:
+                    self._call_out(self._codes[group][int(node[layout.N_POSITION])])
+                case layout.LOOK:
+                    self.levels[layout.S_WORK] = 0
+                case layout.WIDEN:
+                    raise WidenError
+
+    def _call_out(self, code: Code) -> None:
+        """Apply the Python function that a CALL level waits for to its batch."""
+        level = int(self.levels[layout.S_LEVEL])
+        at = layout.S_LEVELS + 4 * level
+        m = int(self.levels[at + layout.S_IN])
+        kept = self._apply(code.call(level, self._place), m)
+        self.levels[at + layout.S_CURSOR], self.levels[at + layout.S_INNER] = -2, kept
+
+    def _apply(self, call: Call, m: int) -> int:
+        """Run a function on the first `m` bindings, store its results, drop what has none; returns the number left."""
+        columns = self._columns()
+        mask, results = call.function([columns[r, :m].astype(numpy.int64) for r in call.arguments])
+        for register, result in zip(call.targets, results, strict=True):
+            if self.catalog.bits == 32 and not narrow(result if mask is None else result[mask]):
+                raise WidenError
+            columns[register, :m] = result
+        if mask is None or mask.all():
+            return m
+        kept = int(mask.sum())
+        for register in call.live:
+            columns[register, :kept] = columns[register, :m][mask]
+        return kept
+
+
+def narrow(words: NDArray[numpy.signedinteger[Any]]) -> bool:
+    """Whether all words fit into 32 bits."""
+    return not words.size or bool(words.min() >= -(2**31) and words.max() < 2**31)

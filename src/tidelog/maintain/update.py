@@ -1,0 +1,259 @@
+"""Update: a hyper-node follows the changes of its inputs, its facts and its rules in place, by birth-ranked counting.
+
+    1. Deletions. Every derivation that a deletion takes away is charged once to its head, if it counted there; heads
+       without any left die, and their derivations are charged in the next round.
+    2. Re-derivation. For each tuple that died, derivations from what survived: it is born again in a fresh round.
+    3. Insertions. In the same round the derivations that insertions and new rules bring; then semi-naively from the
+       newly born. A new birth is above all others, so that no old tuple changes any more.
+
+What each atom of a plan sees decides that each derivation is met exactly once (`_sights`). Source: Algorithm 3 and
+Section 4.1 of the elastic paper, with births instead of iteration numbers as in docs/theory.md.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy
+from numpy.typing import NDArray
+
+from tidelog.kernels import layout
+from tidelog.kernels.layout import AFTER, AT_START, BEFORE, EVER, KEPT, NOW, UP_TO, WITH
+from tidelog.maintain.assemble import Sight
+from tidelog.maintain.bootstrap import internal_atoms
+from tidelog.maintain.machine import Inputs, Job, Machine
+from tidelog.maintain.statistics import LiveStatistics
+from tidelog.rules.core import Atom, HyperNode, Rule
+from tidelog.rules.plans import needs_large_index, plan_change, plan_full
+from tidelog.storage.stored import StoredRelation
+
+Words = NDArray[numpy.int64]
+
+_WORK_BEFORE_LOOK = 100_000
+_OUTGROWN = 8
+
+
+class CutOffError(Exception):
+    """The update has become dearer than evaluating the hyper-node anew."""
+
+
+@dataclass
+class Maintained:
+    """What is kept of a hyper-node from epoch to epoch: its machine, and the sizes for which its plans were made.
+
+    It has no plans for changes of the relations `missing`, which would need a large index that may never be used.
+    """
+
+    machine: Machine
+    stored: dict[str, StoredRelation]
+    sizes: dict[str, int]
+    missing: frozenset[str]
+
+    def fits(self, relations: Mapping[str, StoredRelation]) -> bool:
+        """Whether the machine has plans for all that changes and still runs over these relations, none of which has
+        outgrown its plans."""
+        return not any(relations[name].changing for name in self.missing) and all(
+            relations.get(name) is stored and len(stored) <= _OUTGROWN * max(1_000, self.sizes[name])
+            for name, stored in self.stored.items()
+        )
+
+
+@dataclass(frozen=True)
+class NodeChange:
+    """What changes for a hyper-node besides its inputs: asserted facts that came and went, rules added and dropped."""
+
+    came: Mapping[str, Words] = field(default_factory=dict)
+    went: Mapping[str, Words] = field(default_factory=dict)
+    added: Sequence[Rule] = ()
+    dropped: Sequence[Rule] = ()
+
+
+def prepare(node: HyperNode, kept: Sequence[Rule], added: Sequence[Rule], inputs: Inputs) -> Maintained:
+    """Plan and assemble what a hyper-node needs when relations that it reads change.
+
+    Rules `added` in this epoch are evaluated in full besides; of their plans only those for newly born tuples of the
+    node itself are wanted.
+    """
+    internal = frozenset(node.relations)
+    statistics = LiveStatistics(inputs.relations, frozenset())
+    jobs: list[Job] = []
+    missing: set[str] = set()
+    for rule in kept:
+        jobs += _again_jobs(rule, internal, statistics)
+        for i, literal in enumerate(rule.body):
+            if isinstance(literal, Atom):
+                plans = plan_change(rule, i, statistics)
+                wanted = literal.relation in internal or inputs.relations[literal.relation].changing
+                if wanted or not any(needs_large_index(plan, statistics) for plan in plans):
+                    jobs += [Job(plan, _lost(rule, i, internal), "delete") for plan in plans]
+                    jobs += [Job(plan, _won(rule, i, internal), "insert") for plan in plans]
+                else:
+                    missing.add(literal.relation)
+    jobs += [
+        Job(plan, _won(rule, i, internal), "insert")
+        for rule in added
+        for i in internal_atoms(rule, internal)
+        for plan in plan_change(rule, i, statistics)
+    ]
+    machine = Machine(inputs.catalog, inputs.dictionary, inputs.relations, node.relations, jobs)
+    stored = dict(inputs.relations)
+    return Maintained(machine, stored, {name: len(s) for name, s in stored.items()}, frozenset(missing))
+
+
+def update(node: HyperNode, change: NodeChange, inputs: Inputs, maintained: Maintained, seconds: float) -> int:
+    """Update the relations of `node`, which are open, in place; returns the last round number in use.
+
+    Raises CutOffError when it takes longer than `seconds` or a count is saturated; WidenError, LimitError,
+    KeyboardInterrupt. The relations then have to be taken back.
+    """
+    run = _Update(node, inputs, maintained, seconds)
+    run.delete(change)
+    return run.insert(change)
+
+
+class _Update:
+    """One update of one hyper-node."""
+
+    def __init__(self, node: HyperNode, inputs: Inputs, maintained: Maintained, seconds: float) -> None:
+        self.node = node
+        self.inputs = inputs
+        self.machine = maintained.machine
+        self.deadline = time.perf_counter() + seconds
+        self.derived = {name: inputs.relations[name] for name in node.relations}
+        changing = [stored for stored in inputs.relations.values() if stored.changing]
+        self.numbers = numpy.array([stored.number for stored in changing], numpy.int64)
+        self.external = [stored for name, stored in inputs.relations.items() if name not in self.derived]
+        for stored in self.external:
+            stored.settle()
+            if stored.changing:
+                stored.show_all()
+
+    def delete(self, change: NodeChange) -> None:
+        """Charge what went to the heads, until nothing dies any more."""
+        for name, words in change.went.items():
+            self.derived[name].retract(words)
+        if change.dropped:
+            self.once(change.dropped, AT_START, AT_START, False, 0)
+        self.run(self.machine, "delete", False, False, 0)
+
+    def insert(self, change: NodeChange) -> int:
+        """Bear again what can be, then what comes, until nothing is born any more."""
+        current = self.inputs.round + 1
+        for stored in self.derived.values():
+            stored.show_all()
+        self.run(self.machine, "again", True, True, current)
+        for stored in self.derived.values():
+            stored.show_nothing()
+        for name, words in change.came.items():
+            self.derived[name].assert_facts(words, current)
+        if change.added:
+            self.once(change.added, UP_TO, NOW, True, current)
+        for stored in self.external:
+            if stored.changing:
+                stored.show_all()
+        return self.run(self.machine, "insert", True, False, current)
+
+    def once(self, rules: Sequence[Rule], own: int, other: int, inserting: bool, current: int) -> None:
+        """Evaluate rules that came or went, once, in the round under way; `own` and `other` are the states they see."""
+        inputs, internal = self.inputs, frozenset(self.derived)
+        statistics = LiveStatistics(inputs.relations, frozenset())
+        jobs = [Job(plan_full(rule, statistics), _full(rule, own, other, internal)) for rule in rules]
+        machine = Machine(inputs.catalog, inputs.dictionary, inputs.relations, self.node.relations, jobs)
+        for stored in self.external:
+            stored.settle()
+        self.run(machine, "", inserting, True, current)
+
+    def run(self, machine: Machine, group: str, inserting: bool, once: bool, current: int) -> int:
+        """Run a group of plans, once or round by round from round `current`; returns the last round."""
+        from tidelog.kernels.changes import run_changes
+
+        state = numpy.zeros(layout.N_WORK + 1, numpy.int64)
+        machine.levels[:] = 0
+        machine.levels[layout.S_BUDGET] = _WORK_BEFORE_LOOK
+        machine.levels[layout.S_ROUND] = current
+        machine.converse(run_changes, group, self.numbers, state, (inserting, once), self.look)
+        return int(machine.levels[layout.S_ROUND])
+
+    def look(self) -> None:
+        """Raise if a limit has been reached, or the price of an evaluation from scratch."""
+        watch = self.inputs.watch
+        watch.look(sum(stored.born_so_far for stored in self.derived.values()))
+        if watch.sizes:
+            for name, stored in self.derived.items():
+                watch.look_at(name, len(stored) + stored.born_so_far)
+        if time.perf_counter() > self.deadline:
+            raise CutOffError
+
+
+# --- what plans see ------------------------------------------------------------------------------------------------
+
+
+def _again_jobs(rule: Rule, internal: frozenset[str], statistics: LiveStatistics) -> Iterator[Job]:
+    """The plans that look for derivations of tuples that died, from the head."""
+    headed = replace(rule, body=(rule.head, *rule.body))
+    states = (EVER, *_states(rule, lambda j: UP_TO, lambda j: KEPT, lambda j: EVER, internal))
+    for plan in plan_change(headed, 0, statistics):
+        yield Job(plan, Sight(layout.OUT, states, births=False), "again")
+
+
+def _lost(rule: Rule, i: int, internal: frozenset[str]) -> Sight:
+    """What a plan for deletions sees when body atom `i` has changed.
+
+    Deaths of other hyper-nodes come before all others, so that each lost derivation is charged in the round of its
+    earliest death, at the first atom that dies then: atoms before it are alive after that round, atoms behind it alive
+    or dying in it. A negated atom dies by insertions.
+    """
+    atom = rule.body[i]
+    assert isinstance(atom, Atom)
+    if atom.relation in internal:
+        states = _states(rule, lambda j: AFTER if j < i else WITH, lambda j: KEPT, lambda j: EVER, internal)
+    else:
+        states = _states(
+            rule,
+            lambda j: AT_START,
+            lambda j: KEPT if j < i else AT_START,
+            lambda j: EVER if j < i else AT_START,
+            internal,
+        )
+    states[i] = EVER
+    return Sight(layout.IN if atom.negated else layout.OUT, tuple(states))
+
+
+def _won(rule: Rule, i: int, internal: frozenset[str]) -> Sight:
+    """What a plan for insertions sees when body atom `i` has changed; the mirror image of `_lost`."""
+    atom = rule.body[i]
+    assert isinstance(atom, Atom)
+    if atom.relation in internal:
+        states = _states(rule, lambda j: BEFORE if j < i else UP_TO, lambda j: NOW, lambda j: NOW, internal)
+    else:
+        states = _states(
+            rule, lambda j: UP_TO, lambda j: KEPT if j < i else NOW, lambda j: EVER if j < i else NOW, internal
+        )
+    states[i] = EVER
+    return Sight(layout.OUT if atom.negated else layout.IN, tuple(states))
+
+
+def _full(rule: Rule, own: int, other: int, internal: frozenset[str]) -> Sight:
+    """What a plan sees that evaluates a whole rule."""
+    return Sight(layout.NOW, tuple(_states(rule, lambda j: own, lambda j: other, lambda j: other, internal)))
+
+
+def _states(
+    rule: Rule,
+    own: Callable[[int], int],
+    other: Callable[[int], int],
+    negated: Callable[[int], int],
+    internal: frozenset[str],
+) -> list[int | None]:
+    """A state for each literal: of the hyper-node's own atoms, of other atoms, of negated ones; None for the rest."""
+    states: list[int | None] = []
+    for j, literal in enumerate(rule.body):
+        if not isinstance(literal, Atom):
+            states.append(None)
+        elif literal.negated:
+            states.append(negated(j))
+        else:
+            states.append(own(j) if literal.relation in internal else other(j))
+    return states
