@@ -1,6 +1,7 @@
 """Indexes: a directory of 8-byte slots [32 hash bits | offset + 1] to segments in an arena of words.
 
-A segment is [length | log2 capacity + dead << 5 | key ... | entries ...]; an entry is a row number, ascending within
+A segment is [length | class + dead << 6 | key ... | entries ...], its class saying for how many entries it has room:
+1, 2, 3, 4, 6, 8, 12, … (`capacity`), which wastes half as much as doubling does. An entry is a row number, ascending within
 the segment, and up to MAX_PAYLOADS columns, so that a probe need not touch the row. Full segments move to twice the
 room, freed ones go to lists by size. A deleted row's entry keeps its place with the row number complemented, and a
 segment is compacted once half of it is dead.
@@ -44,6 +45,7 @@ from tidelog.kernels.words import (
 )
 
 HEADER = 2
+CLASS, DEAD_SHIFT = 63, 6
 BATCH = 32
 
 
@@ -91,14 +93,20 @@ def entries_below(arena, offset, length, stride, limit, w):
 
 
 @kernel
-def allocate(D, index, entries_log, w):
-    """The offset of a segment with room for 2**entries_log entries, or -1 when the arena has to grow."""
+def capacity(size_class):
+    """For how many entries a segment of a class has room."""
+    return 1 if size_class == 0 else (2 + ((size_class - 1) & 1)) << ((size_class - 1) >> 1)
+
+
+@kernel
+def allocate(D, index, size_class, w):
+    """The offset of a segment of a class, or -1 when the arena has to grow."""
     arena, free = D[index, I_ARENA], D[index, I_FREE]
-    offset = load64(free, entries_log) - 1
+    offset = load64(free, size_class) - 1
     if offset >= 0:
-        store64(free, entries_log, load(arena, offset, w) & LOW)
+        store64(free, size_class, load(arena, offset, w) & LOW)
         return offset
-    need = HEADER + D[index, I_KEYS] + ((1 + D[index, I_PAYLOADS]) << entries_log)
+    need = HEADER + D[index, I_KEYS] + (1 + D[index, I_PAYLOADS]) * capacity(size_class)
     if D[index, I_TOP] + need > D[index, I_CAPACITY]:
         return -1
     D[index, I_TOP] += need
@@ -116,7 +124,7 @@ def compact(arena, offset, head, stride, w):
                     store(arena, body + kept * stride + j, load(arena, body + e * stride + j, w), w)
             kept += 1
     store(arena, offset, kept, w)
-    store(arena, offset + 1, load(arena, offset + 1, w) & 31, w)
+    store(arena, offset + 1, load(arena, offset + 1, w) & CLASS, w)
     return kept
 
 
@@ -127,20 +135,19 @@ def room(D, index, slot, h, w):
     head, stride = HEADER + D[index, I_KEYS], 1 + D[index, I_PAYLOADS]
     offset = (load64(slots, slot) & LOW) - 1
     length, shape = load(arena, offset, w), load(arena, offset + 1, w)
-    if length == (1 << (shape & 31)) and (shape >> 5) > 0:
+    size_class = shape & CLASS
+    if length == capacity(size_class) and (shape >> DEAD_SHIFT) > 0:
         length = compact(arena, offset, head, stride, w)
-        shape &= 31
-    log = shape & 31
-    if length < (1 << log):
+    if length < capacity(size_class):
         return offset
-    larger = allocate(D, index, log + 1, w)
+    larger = allocate(D, index, size_class + 1, w)
     if larger < 0:
         return -1
     for j in range(head + length * stride):
         store(arena, larger + j, load(arena, offset + j, w), w)
-    store(arena, larger + 1, log + 1, w)
-    store(arena, offset, load64(free, log), w)
-    store64(free, log, offset + 1)
+    store(arena, larger + 1, size_class + 1, w)
+    store(arena, offset, load64(free, size_class), w)
+    store64(free, size_class, offset + 1)
     store64(slots, slot, (h & HIGH) | (larger + 1))
     return larger
 
@@ -223,9 +230,9 @@ def bury(D, index, numbers, m, w):
         length = load(arena, offset, w)
         entry = offset + head + entries_below(arena, offset + head, length, stride, r, w) * stride
         store(arena, entry, ~r, w)
-        shape = load(arena, offset + 1, w) + 32
+        shape = load(arena, offset + 1, w) + (1 << DEAD_SHIFT)
         store(arena, offset + 1, shape, w)
-        if (shape >> 5) * 2 > length:
+        if (shape >> DEAD_SHIFT) * 2 > length:
             compact(arena, offset, head, stride, w)
 
 

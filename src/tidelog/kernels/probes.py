@@ -1,7 +1,7 @@
 """Levels that look rows up: probes, which multiply bindings by the rows of a segment, and tests of membership."""
 # mypy: disable-error-code="no-untyped-def"
 
-from tidelog.kernels.indexes import HEADER, entries_below
+from tidelog.kernels.indexes import DEAD_SHIFT, HEADER, entries_below
 from tidelog.kernels.layout import (
     CHECK,
     I_ARENA,
@@ -74,7 +74,7 @@ def look_up(D, index, level, m, registers, offsets, lengths, size, w):
         if v != 0:
             offset = (v & LOW) - 1
             length = load(arena, offset, w)
-            dead = load(arena, offset + 1, w) >> 5
+            dead = load(arena, offset + 1, w) >> DEAD_SHIFT
             offset += HEADER + keys
             store64(offsets, i, offset)
             if old:
