@@ -260,7 +260,8 @@ class _Epoch:
         """Settle the change of an open relation and note it; returns the number of rows that came and went."""
         died, born = stored.settle_change()
         if len(died) or len(born):
-            self.deltas[name] = Delta(stored.take(born), stored.take(died))
+            came = self.engine.whole(stored) if len(born) == stored.rows else stored.take(born)
+            self.deltas[name] = Delta(came, stored.take(died))
         return len(died) + len(born)
 
     def assert_facts(self, name: str, insert: Words, delete: Words) -> None:
