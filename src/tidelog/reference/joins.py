@@ -242,7 +242,7 @@ def heads_bound(rule: Rule, rows: Iterable[Row]) -> Iterator[Substitution]:
 def through_atoms(
     rule: Rule, changed: Tables, view: Tables, absent: Iterable[Tables], gone: Tables | None = None
 ) -> Iterator[Fact]:
-    """The derivations over `view` without `gone` that have an atom in its part `changed`; each at the first such atom."""
+    """The derivations over `view` without `gone` with an atom in its part `changed`; each at the first such atom."""
     gone = gone or {}
     absent = tuple(absent)
     body = positives(rule)

@@ -1,0 +1,146 @@
+"""The references that maintain views, against naive evaluation, over random change scripts."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.reference.change_scripts import Groups, Script, after, generated_scripts, hand_scripts
+from tests.reference.wind_farm import RULE_SET_3, data_set_2
+from tests.suite import FIRST_SEED, Facts, checked, compiled, difference
+from tidelog.reference import naive, seminaive
+from tidelog.reference.dred import DRed
+from tidelog.reference.elastic import Elastic
+from tidelog.reference.zodiacedge import ZodiacEdge
+from tidelog.rules.core import AggregateRule, CoreProgram, Rule
+from tidelog.rules.graph import hyper_nodes, rule_components
+
+Reference = Callable[[CoreProgram, Facts], Any]
+
+
+def elastic_with_switch(core: CoreProgram, facts: Facts) -> Elastic:
+    return Elastic(core, facts, switch=0.3)
+
+
+REFERENCES: list[Reference] = [Elastic, elastic_with_switch, DRed, ZodiacEdge]
+
+
+def problem(script: Script) -> str:
+    """What is wrong after some epoch, with the numbers of Update, which are those of Bootstrap (Theorem 3.5)."""
+    core, facts = compiled(script.text), script.facts
+    engines = [reference(core, facts) for reference in REFERENCES]
+    for insert, delete in [({}, {}), *script.epochs]:
+        facts = after(facts, insert, delete)
+        expected = naive.evaluate(checked(script.text), facts)
+        fresh = Elastic(core, facts)
+        for engine in engines:
+            engine.epoch(insert, delete)
+            found = {name: engine.views.get(name, set()) for name in expected}
+            if found != expected:
+                return f"{type(engine).__name__}: {difference(found, expected)}\n{script}"
+            if isinstance(engine, Elastic):
+                for name in expected:
+                    if engine.numbers(name) != fresh.numbers(name):
+                        return f"numbers of {name}: {engine.numbers(name)}, not {fresh.numbers(name)}\n{script}"
+    return ""
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_views_after_each_epoch_of_hand_programs(part: int) -> None:
+    scripts = list(hand_scripts(360))[part * 90 : (part + 1) * 90]
+    assert [found for found in map(problem, scripts) if found] == []
+
+
+def test_views_after_each_epoch_of_generated_programs() -> None:
+    assert [found for found in map(problem, generated_scripts(80)) if found] == []
+
+
+def test_insertion_and_deletion_of_the_same_facts_leave_everything_as_it_was() -> None:
+    for script in hand_scripts(60):
+        core = compiled(script.text)
+        for insert, _ in script.epochs:
+            new = {name: rows - script.facts.get(name, set()) for name, rows in insert.items()}
+            for reference in REFERENCES:
+                engine = reference(core, script.facts)
+                before = {name: set(rows) for name, rows in engine.views.items() if rows}
+                engine.epoch(new, {})
+                engine.epoch({}, new)
+                assert {name: rows for name, rows in engine.views.items() if rows} == before
+
+
+@pytest.mark.parametrize("reference", [Elastic, DRed, ZodiacEdge])
+def test_rule_set_3_after_the_deletion_of_one_edge(reference: Reference) -> None:
+    core, facts = compiled(RULE_SET_3), data_set_2(8)
+    engine = reference(core, facts)
+    for edge in ((4, 5), (7, 8)):
+        engine.epoch({}, {"p1": {edge}})
+        expected = naive.evaluate(checked(RULE_SET_3), {**facts, "p1": facts["p1"] - {edge}})
+        assert difference({name: engine.views.get(name, set()) for name in expected}, expected) == ""
+        engine.epoch({"p1": {edge}}, {})
+
+
+# --- rules that come and go ------------------------------------------------------------------------------------------
+
+AnyRule = Rule | AggregateRule
+
+
+def test_views_and_hyper_nodes_while_rules_come_and_go() -> None:
+    for number, script in enumerate([*hand_scripts(180), *generated_scripts(80)]):
+        rng = random.Random(FIRST_SEED + number)
+        core, facts = compiled(script.text), script.facts
+        rules = [rule for node in core.nodes for rule in node.rules]
+        names = sorted({rule.origin for rule in rules})
+        present = {name for name in names if rng.random() < 0.6}
+        engine = ZodiacEdge(part_of(core, present), facts)
+        for insert, delete in script.epochs:
+            if rng.random() < 0.5:
+                engine.epoch(insert, delete)
+                facts = after(facts, insert, delete)
+            changed = {name for name in names if rng.random() < 0.3}
+            for step in rng.sample(("add", "remove"), 2):
+                if step == "add":
+                    engine.add_rules(of(rules, changed - present))
+                else:
+                    engine.remove_rules(rule.name for rule in of(rules, changed & present))
+            present ^= changed
+            assert difference(views(engine, core), expected(part_of(core, present), facts)) == "", str(script)
+            assert engine.hyper_nodes == {names_of(group) for group in rule_components(of(rules, present))}
+
+
+def test_a_rule_added_and_removed_leaves_everything_as_it_was() -> None:
+    for script in hand_scripts(90):
+        core = compiled(script.text)
+        rules = [rule for node in core.nodes for rule in node.rules]
+        for name in {rule.origin for rule in rules}:
+            engine = ZodiacEdge(part_of(core, {rule.origin for rule in rules} - {name}), script.facts)
+            before = (views(engine, core), engine.hyper_nodes)
+            engine.add_rules(of(rules, {name}))
+            assert views(engine, core) == expected(core, script.facts)
+            engine.remove_rules(rule.name for rule in of(rules, {name}))
+            assert (views(engine, core), engine.hyper_nodes) == before
+
+
+def of(rules: list[AnyRule], origins: set[str]) -> list[AnyRule]:
+    return [rule for rule in rules if rule.origin in origins]
+
+
+def names_of(rules: tuple[AnyRule, ...]) -> frozenset[str]:
+    return frozenset(rule.name for rule in rules)
+
+
+def part_of(core: CoreProgram, origins: set[str]) -> CoreProgram:
+    """The program with the rules of some origins only."""
+    rules = of([rule for node in core.nodes for rule in node.rules], origins)
+    return replace(core, nodes=hyper_nodes(rules, core.relations))
+
+
+def views(engine: ZodiacEdge, core: CoreProgram) -> Groups:
+    return {name: engine.views.get(name, set()) for name in core.relations}
+
+
+def expected(core: CoreProgram, facts: Facts) -> Groups:
+    return {name: set(table) for name, table in seminaive.evaluate(core, facts).items()}
