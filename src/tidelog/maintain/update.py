@@ -120,7 +120,6 @@ class _Update:
         self.node = node
         self.inputs = inputs
         self.machine = maintained.machine
-        self.deadline = time.perf_counter() + seconds
         self.derived = {name: inputs.relations[name] for name in node.relations}
         changing = [stored for stored in inputs.relations.values() if stored.changing]
         self.numbers = numpy.array([stored.number for stored in changing], numpy.int64)
@@ -129,6 +128,11 @@ class _Update:
             stored.settle()
             if stored.changing:
                 stored.show_all()
+        for stored in self.derived.values():
+            for index in stored.indexes.values():
+                index.extend(stored.rows)
+        # Indexes that are made here for the first time serve all later updates: they are not held against this one.
+        self.deadline = time.perf_counter() + seconds
 
     def delete(self, change: NodeChange) -> None:
         """Charge what went to the heads, until nothing dies any more."""
