@@ -199,12 +199,13 @@ def test_control_c_leaves_the_database_as_it_was(db: tidelog.Database, program: 
     if "decl a" in program:
         db.insert("a", [(i,) for i in range(3_000)])
     db.insert("e", [(3, 4)])
+    handler = signal.getsignal(signal.SIGINT)
     threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
     with pytest.raises(KeyboardInterrupt):
         db.commit()
     assert set(db["t"]) == {(1, 2), (2, 3), (1, 3)}
     assert set(db["e"]) == {(1, 2), (2, 3)}
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is handler
     db.insert("e", [(3, 4)])
     db.commit()
     assert (1, 4) in db["t"]
