@@ -169,7 +169,8 @@ def step(D, plan, st, registers, scratch, size, w):
             return WIDEN, 0
         st[S_WORK] += n + 1
         if n == 0:
-            if depth > 0 or st[S_LEVELS + S_CURSOR] >= st[S_LEVELS + S_IN]:
+            # Scans and probes of an update may come back empty-handed although there is more to look at.
+            if kind not in (SCAN, SCAN_LIVE, PROBE_LIVE) or st[at + S_CURSOR] >= st[at + S_IN]:
                 depth -= 1
             continue
         if depth == last:

@@ -43,6 +43,7 @@ from tidelog.kernels.layout import (
     S_INNER,
     S_LEVELS,
     S_ROUND,
+    S_WORK,
     UP_TO,
     WITH,
 )
@@ -107,7 +108,10 @@ def scan_live(D, plan, level, st, registers, numbers, size, w):
 
 @kernel
 def expand_live(D, level, st, at, registers, offsets, lengths, size, w):
-    """Multiply bindings by those entries of their segments that the level sees."""
+    """Multiply bindings by those entries of their segments that the level sees.
+
+    It may return with no binding before the input is used up, so that long segments of dead rows do not keep it long.
+    """
     index, state = load64(level, L_OBJECT), load64(level, L_VERSION)
     relation = D[index, I_RELATION]
     arena, stride, k = D[index, I_ARENA], 1 + D[index, I_PAYLOADS], D[relation, R_ARITY]
@@ -144,6 +148,7 @@ def expand_live(D, level, st, at, registers, offsets, lengths, size, w):
             i += 1
             e = 0
     st[at + S_CURSOR], st[at + S_INNER] = i, e
+    st[S_WORK] += steps >> 3
     return n
 
 
