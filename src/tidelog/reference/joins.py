@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from tidelog.reference.seminaive import (
     Substitution,
@@ -194,14 +194,26 @@ class Source:
 Goal: TypeAlias = tuple[Literal, Source]
 
 
+def in_order(goals: Iterable[Goal], names: Iterable[str]) -> tuple[Goal, ...]:
+    """The goals in an order in which each can be evaluated, the variables `names` being bound to begin with."""
+    rest = tuple(goals)
+    bound: Substitution = dict.fromkeys(names)
+    ordered: list[Goal] = []
+    while rest:
+        _, chosen = min((rank(literal, rest, bound), position) for position, (literal, _) in enumerate(rest))
+        ordered.append(rest[chosen])
+        bound |= dict.fromkeys(binds(rest[chosen][0]))
+        rest = rest[:chosen] + rest[chosen + 1 :]
+    return tuple(ordered)
+
+
 def solve(goals: tuple[Goal, ...], bound: Substitution) -> Iterator[Substitution]:
-    """The substitutions that extend `bound` and satisfy all `goals`, each once: `seminaive.solve` by indexes."""
+    """The substitutions that extend `bound` and satisfy all `goals`, which stand in order; each once."""
     if not goals:
         yield bound
         return
-    _, chosen = min((rank(literal, goals, bound), position) for position, (literal, _) in enumerate(goals))
-    for extended in satisfied(goals[chosen], bound):
-        yield from solve(goals[:chosen] + goals[chosen + 1 :], extended)
+    for extended in satisfied(goals[0], bound):
+        yield from solve(goals[1:], extended)
 
 
 def satisfied(goal: Goal, bound: Substitution) -> Iterator[Substitution]:
@@ -217,7 +229,7 @@ def derivations(
     start: Iterable[Substitution] = ({},),
     refused: Iterable[Goal] = (),
 ) -> Iterator[Fact]:
-    """The head of `rule` once for each derivation from a substitution of `start`, which no two may have in common.
+    """The head of `rule` once for each derivation from a substitution of `start`; these bind the same variables.
 
     Its positive atoms range over `sources`, in order; its negated atoms have no match in any of `absent`. The positive
     atom at `first` is joined first. `refused` are more negated atoms.
@@ -225,12 +237,14 @@ def derivations(
     ready = [(atom, Source(rows_of(tables, atom.relation))) for atom in negatives(rule) for tables in absent]
     others = [(literal, Source()) for literal in rule.body if not isinstance(literal, Atom)]
     joined = list(zip(positives(rule), sources, strict=True))
-    leading = [] if first is None else [joined.pop(first)]
-    goals = (*joined, *others, *ready, *refused)
+    leading = () if first is None else (joined.pop(first),)
+    goals: tuple[Goal, ...] | None = None
     for begin in start:
-        for bound in satisfied(leading[0], begin) if leading else [begin]:
-            for found in solve(goals, bound):
-                yield rule.head.relation, tuple(value_of(arg, found) for arg in rule.head.args)
+        if goals is None:
+            known = {*begin, *(name for literal, _ in leading for name in binds(literal))}
+            goals = leading + in_order((*joined, *others, *ready, *refused), known)
+        for found in solve(goals, begin):
+            yield rule.head.relation, tuple(value_of(arg, found) for arg in rule.head.args)
 
 
 def heads_bound(rule: Rule, rows: Iterable[Row]) -> Iterator[Substitution]:
@@ -265,15 +279,11 @@ def through_negations(
 ) -> Iterator[Fact]:
     """The derivations with a negated atom that matches a tuple of `changed`; each at the first such atom."""
     absent = tuple(absent)
-    shared = {name for literal in rule.body for name in binds(literal)}
     earlier: list[Goal] = []
     for atom in negatives(rule):
         here = rows_of(changed, atom.relation)
-        matches = (found for row in here for found in unify(atom.args, row, {}))
-        # Variables that only the negated atom has are not part of the substitution: one start for all their values.
-        parts = [{name: found[name] for name in found if name in shared} for found in matches]
-        start: dict[Any, Substitution] = {tuple(part.items()): part for part in parts}
-        yield from derivations(rule, sources, absent, start=start.values(), refused=tuple(earlier))
+        start = [found for row in here for found in unify(atom.args, row, {})]
+        yield from derivations(rule, sources, absent, start=start, refused=tuple(earlier))
         earlier.append((atom, Source(here)))
 
 
