@@ -1,0 +1,231 @@
+"""Is the state of a database right? Every derivation over its views, counted from scratch.
+
+A state is right when (docs/theory.md)
+- every derivation over the views has its head in the view,
+- the count of every derived tuple is the number of its derivations from strictly older tuples of its own hyper-node,
+  and one for an asserted fact, and is positive.
+The first makes the views closed under the rules, the second makes every tuple derivable: together they are the least
+model, and nobody has to evaluate anything. Bodies of atoms and comparisons of numbers become nested loops; all others
+go to the reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import count as numbers
+from typing import Any
+
+import tidelog
+from tests.generate import Row
+from tidelog.reference.seminaive import Table, aggregate_rows, derivations
+from tidelog.reference.seminaive import atoms as atoms_of
+from tidelog.relation import Relation, Rows
+from tidelog.rules.core import AggregateRule, Atom, Comparison, Constant, Literal, Rule, Value, Variable
+
+Tables = Mapping[str, Table]
+Found = tuple[Row, int]
+"""The head of a derivation, and the largest birth among the body's tuples of the same hyper-node (-1 without any)."""
+
+OPERATORS = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+
+
+def state_of(db: tidelog.Database) -> dict[str, Table]:
+    """Birth and count of every tuple of every relation, auxiliary ones included."""
+    engine = db._engine
+    tables: dict[str, Table] = {}
+    for name, stored in engine.views.items():
+        live = stored.live()
+        births, counts = stored.births()[live].tolist(), stored.counts()[live].tolist()
+        tables[name] = dict(zip(decoded(db, name, stored.words()), zip(births, counts, strict=True), strict=True))
+    return tables
+
+
+def asserted_in(db: tidelog.Database) -> dict[str, set[Row]]:
+    """The asserted facts of every relation."""
+    return {name: set(decoded(db, name, stored.words())) for name, stored in db._engine.asserted.items()}
+
+
+def decoded(db: tidelog.Database, name: str, words: Any) -> Iterable[Row]:
+    relation = db._engine.program.relations.get(name)
+    if relation is None or all(column.kind == "number" for column in relation.columns):
+        return [tuple(row) for row in words.tolist()]
+    return list(Relation(name, Rows(relation.columns, db.dictionary, words)))
+
+
+def mistakes(db: tidelog.Database, tables: Tables, facts: Mapping[str, set[Row]]) -> str:
+    """What is wrong with the state `tables` of a database whose asserted facts ought to be `facts`, or ""."""
+    engine = db._engine
+    derived = {name for node in engine.nodes for name in node.relations}
+    found = []
+    asserted = asserted_in(db)
+    for name in engine.program.relations:
+        if asserted[name] != facts.get(name, set()):
+            found.append(f"{name}: asserted {asserted[name] ^ facts.get(name, set())}")
+        if name not in derived and set(tables[name]) != asserted[name]:
+            found.append(f"{name}: is not what is asserted, {set(tables[name]) ^ asserted[name]}")
+    indexes: dict[tuple[str, tuple[int, ...]], dict[Row, list[Found]]] = {}
+    for node in engine.nodes:
+        internal = frozenset(node.relations)
+        counts = {name: dict.fromkeys(asserted[name], 1) for name in node.relations}
+        for rule in node.rules:
+            head = rule.head if isinstance(rule, AggregateRule) else rule.head.relation
+            table, counted = tables[head], counts[head]
+            for row, youngest in derived_by(rule, internal, tables, indexes):
+                if row not in table:
+                    found.append(f"{head}: missing {row}, which follows by {rule}")
+                elif youngest < table[row][0]:
+                    counted[row] = counted.get(row, 0) + 1
+        for name in node.relations:
+            found += [
+                f"{name}: {row} (born {birth}) has count {count}, not {counts[name].get(row, 0)}"
+                for row, (birth, count) in tables[name].items()
+                if count != counts[name].get(row, 0)
+            ]
+            found += [f"{name}: missing fact {row}" for row in asserted[name] if row not in tables[name]]
+    return "\n".join(found[:20])
+
+
+def derived_by(
+    rule: Rule | AggregateRule,
+    internal: frozenset[str],
+    tables: Tables,
+    indexes: dict[tuple[str, tuple[int, ...]], dict[Row, list[Found]]],
+) -> Iterable[Found]:
+    """Every derivation of a rule over `tables`. `indexes` keeps what lookups have been made of them."""
+    if isinstance(rule, AggregateRule):
+        return [(row, -1) for row in aggregate_rows(rule, tables)]
+
+    def index(relation: str, positions: tuple[int, ...]) -> dict[Row, list[Found]]:
+        key = relation, positions
+        if key not in indexes:
+            indexes[key] = {}
+            for row, (birth, _) in tables[relation].items():
+                indexes[key].setdefault(tuple([row[p] for p in positions]), []).append((row, birth))
+        return indexes[key]
+
+    loops = nested_loops(rule, internal)
+    return loops(index) if loops else by_reference(rule, internal, tables)
+
+
+def by_reference(rule: Rule, internal: frozenset[str], tables: Tables) -> Iterator[Found]:
+    """The derivations of a rule by semi-naive's evaluation of bodies, one birth at a time."""
+    body = atoms_of(rule)
+    own = [i for i, atom in enumerate(body) if atom.relation in internal]
+    if not own:
+        for _, row in derivations(rule, [tables[atom.relation] for atom in body]):
+            yield row, -1
+        return
+    births = sorted({birth for i in own for birth, _ in tables[body[i].relation].values()})
+    for birth in births:
+        for delta in own:
+            sources = [dict(tables[atom.relation]) for atom in body]
+            for i in own:
+                table = tables[body[i].relation]
+                sources[i] = {
+                    row: held
+                    for row, held in table.items()
+                    if held[0] == birth or (i != delta and held[0] < birth)
+                    if not (i < delta and held[0] == birth)
+                }
+            for _, row in derivations(rule, sources):
+                yield row, birth
+
+
+# --- bodies as nested loops ------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=20_000)
+def nested_loops(rule: Rule, internal: frozenset[str]) -> Callable[[Any], Iterator[Found]] | None:
+    """A function from lookups to the derivations of a rule; None if a literal is more than an atom or a comparison."""
+    if not all(isinstance(each, Atom) or (isinstance(each, Comparison) and simple(each)) for each in rule.body):
+        return None
+    names: dict[str, str] = {}
+    fresh = numbers()
+    lines, blocks = ["def loops(index):"], list[str]()
+    births: list[str] = []
+    positive = [each for each in rule.body if isinstance(each, Atom) and not each.negated]
+    tests = [each for each in rule.body if each not in positive]
+    local = {name for each in tests if isinstance(each, Atom) for name in free(each)}
+    local -= {name for each in [*positive, rule.head] for name in free(each)}
+    local -= {name for each in tests if isinstance(each, Comparison) for name in free(each)}
+
+    def code(value: Value) -> str:
+        return repr(value.value) if isinstance(value, Constant) else names[value.name]
+
+    def write(line: str) -> None:
+        lines.append(" " * (1 + len(blocks)) + line)
+
+    def deeper(line: str) -> None:
+        write(line)
+        blocks.append(line)
+
+    def known(value: Value) -> bool:
+        return isinstance(value, Constant) or value.name in names
+
+    def run_tests() -> None:
+        for each in list(tests):
+            if isinstance(each, Comparison):
+                if known(each.left) and known(each.right):
+                    deeper(f"if {code(each.left)} {OPERATORS[each.op]} {code(each.right)}:")
+                elif each.op == "=" and (known(each.left) or known(each.right)):
+                    given, new = (each.left, each.right) if known(each.left) else (each.right, each.left)
+                    assert isinstance(new, Variable)
+                    value = code(given)
+                    names[new.name] = f"v{next(fresh)}"
+                    write(f"{names[new.name]} = {value}")
+                else:
+                    continue
+            elif free(each) - local <= set(names):
+                at = [i for i, arg in enumerate(each.args) if known(arg)]
+                key = "".join(f"{code(each.args[i])}," for i in at)
+                deeper(f"if ({key}) not in index({each.relation!r}, {tuple(at)!r}):")
+            else:
+                continue
+            tests.remove(each)
+            run_tests()
+            return
+
+    run_tests()
+    while positive:
+        atom = max(positive, key=lambda each: sum(map(known, each.args)))
+        positive.remove(atom)
+        at = [i for i, arg in enumerate(atom.args) if known(arg)]
+        key = "".join(f"{code(atom.args[i])}," for i in at)
+        number = next(fresh)
+        deeper(f"for r{number}, b{number} in index({atom.relation!r}, {tuple(at)!r}).get(({key}), ()):")
+        if atom.relation in internal:
+            births.append(f"b{number}")
+        for i, arg in enumerate(atom.args):
+            if i in at:
+                continue
+            assert isinstance(arg, Variable)
+            if arg.name in names:
+                deeper(f"if r{number}[{i}] == {names[arg.name]}:")
+            else:
+                names[arg.name] = f"v{next(fresh)}"
+                write(f"{names[arg.name]} = r{number}[{i}]")
+        run_tests()
+    if tests:
+        return None
+    head = "".join(f"{code(arg)}," for arg in rule.head.args)
+    write(f"yield ({head}), max({', '.join(['-1', '-1', *births])})")
+    scope: dict[str, Any] = {}
+    exec("\n".join(lines), scope)
+    loops: Callable[[Any], Iterator[Found]] = scope["loops"]
+    return loops
+
+
+def simple(comparison: Comparison) -> bool:
+    return comparison.kind == "number" and comparison.op in OPERATORS
+
+
+def free(literal: Literal) -> set[str]:
+    match literal:
+        case Atom():
+            values: tuple[Value, ...] = literal.args
+        case Comparison():
+            values = (literal.left, literal.right)
+        case _:
+            values = ()
+    return {value.name for value in values if isinstance(value, Variable)}
