@@ -221,7 +221,8 @@ class Database:
     def options(self, **options: Any) -> None:
         """Set limits of an epoch - `timeout` in seconds, `max_rows` derived in all; None for no limit - and how views
         follow: `strategy` is "auto", "update" or "bootstrap", and in auto an update of a hyper-node is given up for a
-        bootstrap when it has taken more than `switch` (0.2) of the node's last one.
+        bootstrap before it takes longer than the node's last one; all updates given up in an epoch together take at
+        most `switch` (0.2) of a bootstrap of everything.
 
         Raises UsageError (E0603) for another name or value, and then sets nothing.
         """

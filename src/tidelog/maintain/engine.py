@@ -38,7 +38,7 @@ Words = NDArray[numpy.signedinteger[Any]]
 
 _RECLAIM = 4_096
 """Dead rows of a relation below this number are not worth reclaiming."""
-_ALWAYS_WORTH = 0.005
+_ALWAYS_WORTH = 0.02
 """Seconds that an update may take whatever the last bootstrap took."""
 
 
@@ -88,8 +88,8 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Choice:
-    """How hyper-nodes follow changes: `strategy` is auto, update or bootstrap; in auto an update is cut off when it has
-    taken more than `switch` of the node's last bootstrap."""
+    """How hyper-nodes follow changes: `strategy` is auto, update or bootstrap; in auto, updates that take too long are
+    given up (`_Epoch.budget`), which costs at most `switch` of a bootstrap of everything."""
 
     strategy: str = "auto"
     switch: float = 0.2
@@ -192,6 +192,8 @@ class _Epoch:
         self.costs: dict[str, float] = {}
         self.split: set[str] = set(engine.split)
         self.round = engine.round
+        self.wasted = 0.0
+        """Seconds of updates that were given up."""
 
     def run(self, changes: Mapping[str, tuple[Words, Words]]) -> Outcome:
         table = self.engine.catalog.table
@@ -341,7 +343,7 @@ class _Epoch:
         change = sum(len(self.deltas[name]) for name in reads if name in self.deltas and name not in node.relations)
         change += sum(len(came) + len(went) for n, (came, went) in self.facts.items() if n in node.relations)
         inputs += sum(len(self.asserted[name]) for name in node.relations)
-        if change > max(100, self.choice.switch * inputs):
+        if change > max(100, inputs // 2):
             return "bootstrap", f"{change:,} of {inputs:,} input tuples changed"
         return "update", ""
 
@@ -376,24 +378,26 @@ class _Epoch:
             self.engine.maintained.pop(key, None)
             if not new and not gone:
                 self.engine.maintained[key] = maintained
-        seconds = float("inf")
-        if self.choice.strategy == "auto":
-            seconds = max(_ALWAYS_WORTH, self.choice.switch * self.cost(node))
+        seconds = self.budget(node) if self.choice.strategy == "auto" else float("inf")
         came = {name: self.facts[name][0] for name in node.relations if name in self.facts}
         went = {name: self.facts[name][1] for name in node.relations if name in self.facts}
-        before = self.round
+        before, started = self.round, time.perf_counter()
         try:
             self.round = update(node, NodeChange(came, went, new, gone), inputs, maintained, seconds)
         except CutOffError:
             for stored in relations:
                 stored.take_back()
                 self.opened.pop(id(stored), None)
-            return None, f"an update took more than {self.choice.switch:g} of the last bootstrap"
+            self.wasted += time.perf_counter() - started
+            return None, f"an update was given up after {seconds:.3f} s"
         return self.round - before, ""
 
-    def cost(self, node: HyperNode) -> float:
-        """The seconds of the last bootstraps of what a node derives."""
-        return sum(self.engine.costs.get(name, 0.0) for name in node.relations)
+    def budget(self, node: HyperNode) -> float:
+        """The seconds that the update of a node may take: as much as its last bootstrap, as long as all updates that
+        this epoch gives up stay below `switch` of a bootstrap of everything."""
+        costs = self.engine.costs
+        left = self.choice.switch * sum(costs.values()) - self.wasted
+        return max(_ALWAYS_WORTH, min(left, sum(costs.get(name, 0.0) for name in node.relations)))
 
     def merge(self, node: HyperNode, old: list[HyperNode]) -> None:
         """Put the births of several old nodes, now one, one after the other in the old order: every derivation that

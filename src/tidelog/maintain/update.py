@@ -131,7 +131,10 @@ class _Update:
         for stored in self.derived.values():
             for index in stored.indexes.values():
                 index.extend(stored.rows)
-        # Indexes that are made here for the first time serve all later updates: they are not held against this one.
+        # Indexes made here for the first time serve all later updates, and so does the kernel, which a call without plans
+        # loads from the cache: they are not held against this one.
+        self.deadline = float("inf")
+        self.run(self.machine, "", False, True, 0)
         self.deadline = time.perf_counter() + seconds
 
     def delete(self, change: NodeChange) -> None:
