@@ -53,10 +53,13 @@ def test_later_derivations_of_a_tuple_are_not_counted() -> None:
 
 def test_rounds_are_numbered_on_through_the_life_of_the_database() -> None:
     db = evaluated(TC, e=[(1, 2), (2, 3)])
-    last = max(birth for birth, _ in db.births("t").values())
+    before = dict(db.births("t"))
+    last = max(birth for birth, _ in before.values())
     db.insert("e", [(3, 4)])
     db.commit()
-    assert min(birth for birth, _ in db.births("t").values()) > last
+    after = db.births("t")
+    assert {row: after[row] for row in before} == before
+    assert min(after[row][0] for row in ((3, 4), (2, 4), (1, 4))) > last
 
 
 def test_a_thousand_rounds() -> None:
