@@ -59,3 +59,24 @@ def test_an_edge_at_the_end_of_a_chain_visits_one_derivation_for_each_tuple() ->
         start = engine.visited
         engine.epoch(insert, delete)
         assert engine.visited - start == 21
+
+
+def test_each_derivation_is_visited_once_on_the_way_in_and_on_the_way_out() -> None:
+    engine = DRed(compiled(EDGES + "p(x, y) :- e(x, y). p(x, z) :- p(x, y), p(y, z)."), {})
+    chain = {(i, i + 1) for i in range(5)}
+    for insert, delete in (({"e": chain}, {}), ({}, {"e": chain})):
+        start = engine.visited
+        engine.epoch(insert, delete)
+        assert engine.visited - start == 5 + 4 * 1 + 3 * 2 + 2 * 3 + 1 * 4, "each edge, each path at each node inside"
+
+
+def test_a_derivation_lost_or_won_for_two_reasons_is_visited_once() -> None:
+    core = compiled(EDGES + "p(x, y) :- e(x, y), !f(x, y).")
+    engine = DRed(core, {"e": {(1, 2)}})
+    lost = ({"f": {(1, 2)}}, {"e": {(1, 2)}}, set())
+    won = ({"e": {(1, 2)}}, {"f": {(1, 2)}}, {(1, 2)})
+    for insert, delete, expected in (lost, won):
+        start = engine.visited
+        engine.epoch(insert, delete)
+        assert engine.views["p"] == expected
+        assert engine.visited - start == 1
