@@ -107,7 +107,6 @@ class Engine:
     asserted: dict[str, StoredRelation] = field(default_factory=dict)
     views: dict[str, StoredRelation] = field(default_factory=dict)
     nodes: tuple[HyperNode, ...] = ()
-    split: frozenset[str] = frozenset()
     maintained: dict[tuple[str, ...], Maintained] = field(default_factory=dict)
     costs: dict[str, float] = field(default_factory=dict)
     round: int = 0
@@ -180,7 +179,8 @@ class _Epoch:
         self.asserted = dict(engine.asserted)
         self.nodes = engine.nodes
         if program is not engine.program or not engine.views:
-            groups = [g for g in (frozenset(n.relations) - engine.split for n in engine.nodes) if len(g) > 1]
+            known = program.relations.keys()
+            groups = [g for g in (known & frozenset(n.relations) for n in engine.nodes) if len(g) > 1]
             self.nodes = coarsened(program.nodes, groups)
         self.derived = {name for node in self.nodes for name in node.relations}
         self.before = {name: node for node in engine.nodes for name in node.relations}
@@ -190,7 +190,8 @@ class _Epoch:
         self.opened: dict[int, StoredRelation] = {}
         self.shifted: list[tuple[StoredRelation, int]] = []
         self.costs: dict[str, float] = {}
-        self.split: set[str] = set(engine.split)
+        self.kept: list[HyperNode] = []
+        """The hyper-nodes as they are after the epoch: those bootstrapped are as fine as the rules allow."""
         self.round = engine.round
         self.wasted = 0.0
         """Seconds of updates that were given up."""
@@ -290,21 +291,26 @@ class _Epoch:
         old = list({id(n): n for n in (self.before.get(name) for name in node.relations) if n is not None}.values())
         added, dropped = self.rule_changes(node, old)
         reason = self.why(node, reads, added, dropped)
+        parted = any(not set(other.relations) <= set(node.relations) for other in old)
+        if parted:
+            reason = "its hyper-node had to be split"
         if reason is None:
+            self.kept.append(node)
             return NodeReport(node.relations, names, "skip", "nothing that it reads has changed", 0.0, 0)
         # What only dropped rules read may be gone already; they see it as the epoch found it.
         relations = {name: self.engine.views[name] for rule in dropped for name, _ in body_of(rule)}
         relations |= {name: self.views[name] for name in [*reads, *node.relations, UNIT]}
         inputs = Inputs(self.engine.catalog, self.engine.dictionary, relations, self.watch, self.round)
-        strategy, first = self.estimate(node, reads, old)
+        strategy, first = ("bootstrap", "") if parted else self.estimate(node, reads, old)
         rounds = None
         if strategy == "update":
             rounds, first = self.try_update(node, old, added, dropped, inputs)
         if rounds is None:
             strategy, reason = "bootstrap", f"{reason}; {first}" if first else reason
-            rounds = self.bootstrap(node, inputs, started)
+            rounds = self.bootstrap_all(node, inputs, started)
             impact = sum(len(self.deltas.get(name, ())) for name in node.relations)
         else:
+            self.kept.append(node)
             impact = sum(self.note(name, self.views[name]) for name in node.relations)
         self.watch.derived += impact if strategy == "update" else sum(len(self.views[name]) for name in node.relations)
         return NodeReport(node.relations, names, strategy, reason, time.perf_counter() - started, impact, rounds)
@@ -415,7 +421,21 @@ class _Epoch:
             offset = max([offset, *(stored.youngest for stored in relations)]) + 1
         self.round = max(self.round, offset)
 
-    def bootstrap(self, node: HyperNode, inputs: Inputs, started: float) -> int:
+    def bootstrap_all(self, node: HyperNode, inputs: Inputs, started: float) -> int:
+        """Evaluate the hyper-nodes of the program that a node is made of; returns the number of rounds."""
+        parts = [part for part in self.program.nodes if set(part.relations) <= set(node.relations)]
+        for name in set(node.relations).difference(*(part.relations for part in parts)):
+            self.drop(name)
+        before = self.round
+        for part in parts:
+            relations = {**inputs.relations, **{name: self.views[name] for name in node.relations}}
+            part_inputs = Inputs(inputs.catalog, inputs.dictionary, relations, self.watch, self.round)
+            self.bootstrap(part, part_inputs, started)
+            started = time.perf_counter()
+        self.kept += parts
+        return self.round - before
+
+    def bootstrap(self, node: HyperNode, inputs: Inputs, started: float) -> None:
         """Evaluate a node into new relations, and put these, or what they hold, in the place of the old."""
         relations = dict(inputs.relations)
         for name in node.relations:
@@ -429,7 +449,6 @@ class _Epoch:
         for name in node.relations:
             old, new = self.views[name], relations[name]
             self.costs[name] = seconds / len(node.relations)
-            self.split.add(name)
             if not old.rows:
                 self.views[name] = new
                 if len(new):
@@ -440,7 +459,6 @@ class _Epoch:
             else:
                 self.open(old).absorb(new)
                 self.note(name, old)
-        return rounds
 
     def finish(self, reports: list[NodeReport]) -> Outcome:
         """Make the result the state of the engine. Nothing in here can fail."""
@@ -456,10 +474,10 @@ class _Epoch:
         for name, stored in list(self.views.items()):
             if stored.dead > max(_RECLAIM, len(stored)):
                 self.views[name] = stored.copy_to(engine.catalog)
-        engine.program, engine.nodes = self.program, self.nodes
+        engine.program, engine.nodes = self.program, tuple(self.kept)
         engine.views = {name: self.views[name] for name in [*self.program.relations, UNIT]}
         engine.asserted = {name: self.asserted[name] for name in self.program.relations}
-        engine.round, engine.split = self.round, frozenset(self.split)
+        engine.round = self.round
         engine.costs |= self.costs
         engine.bootstraps += sum(report.strategy == "bootstrap" for report in reports)
         engine.updates += sum(report.strategy == "update" for report in reports)

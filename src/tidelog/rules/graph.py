@@ -43,9 +43,12 @@ def hyper_nodes(rules: Sequence[AnyRule], relations: Mapping[str, RelationInfo])
 def coarsened(nodes: Sequence[HyperNode], groups: Sequence[frozenset[str]]) -> tuple[HyperNode, ...]:
     """The hyper-nodes with those joined whose relations lie in one of `groups`, and what that makes strongly connected.
 
-    An engine whose hyper-nodes are coarser than they need be stays right. Nodes that it would join across a negative
-    edge stay apart.
+    An engine whose hyper-nodes are coarser than they need be stays right. A relation of a group that no rule derives
+    any more stays with the others. Nodes that would be joined across a negative edge stay apart.
     """
+    derived = {name for node in nodes for name in node.relations}
+    left = sorted({name for group in groups if group & derived for name in group - derived})
+    nodes = [*nodes, *(HyperNode((name,), (), False) for name in left)]
     owner = {name: index for index, node in enumerate(nodes) for name in node.relations}
     successors: dict[int, set[int]] = dict(enumerate(node_reads(nodes)))
     for group in groups:
@@ -62,6 +65,7 @@ def coarsened(nodes: Sequence[HyperNode], groups: Sequence[frozenset[str]]) -> t
         else:
             recursive = any(name in names for rule in rules for name, _ in body_of(rule))
             joined.append(HyperNode(names, rules, recursive))
+    joined = [node for node in joined if node.rules]
     return tuple(joined[index] for index in _in_order(node_reads(joined)))
 
 

@@ -297,6 +297,8 @@ class StoredRelation:
         journal = self._lists[2].view(numpy.int64, 3 * len(gone)).reshape(len(gone), 3)
         journal[:, 0], journal[:, 1], journal[:, 2] = gone, counts[gone], 0
         counts[gone] = -1
+        if self._births is not None:
+            self._births.view(numpy.int32, self.rows)[start:] = 0
         self._set(layout.R_JOURNAL_N, len(gone))
         self._show(gone, numpy.arange(start, self.rows))
 
@@ -370,6 +372,8 @@ class StoredRelation:
         """Between `open` and `close`: become what `new` is, keeping rows in their places. Counts and births are taken
         over; rows that `new` has not die, rows that only `new` has are born."""
         assert self._lists is not None
+        if new.born:
+            self.keep_births()
         start, words = self.rows, new.words()
         found = self.find(words)
         counts = self._counts.view(numpy.int32, start)
