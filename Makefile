@@ -7,11 +7,11 @@ WITH_JAVA = java_home="$$(scripts/java)" && JAVA_HOME="$$java_home"
 
 export TIDELOG_PYTHON
 
-.PHONY: help setup demo test lint types format docs bench fuzz clean
+.PHONY: help setup demo test lint types format docs bench bench-rules fuzz clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
 .venv/stamp: pyproject.toml constraints.txt scripts/setup
 	@scripts/setup
@@ -41,6 +41,9 @@ docs: .venv/stamp ## build the documentation into docs/_build/html; a warning is
 
 bench: .venv/stamp ## measure, compare with a peer, write JSON
 	@$(PYTHON) -m benchmarks
+
+bench-rules: .venv/stamp ## measure rules and facts that come and go, write JSON and plots
+	@$(PYTHON) -m benchmarks.rules
 
 fuzz: .venv/stamp ## look for texts that end in a traceback, then for wrong views; FUZZ_SECONDS=600 for each
 	@$(PYTHON) tests/fuzz_language.py $(FUZZ_SECONDS)
