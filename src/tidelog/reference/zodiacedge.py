@@ -6,10 +6,12 @@ hyper-nodes, and the edges between those make the hyper rules dependency graph (
 derived in several hyper-nodes: each keeps what its own rules derive (`idb`, the paper's DataStore), and reads the facts
 of the program and what the hyper-nodes before it derive (`edb`, the paper's DataStoreBag: a union that is not stored).
 
-Numbers in comments are the lines of the algorithms. Where the paper leaves a choice:
+Numbers in comments are the lines of the algorithms, ends of blocks not counted, as in the paper's text. Where that
+leaves a choice:
 
 - The data-incremental algorithm is DRed (`dred.Stratum`), one hyper-node at a time. The paper's own, an optimised form
   of backward/forward, is beyond its scope (Section 5); the published code gives wrong results when facts are deleted.
+- Lines 3 to 7 of Algorithm 2 give new rules the edges that leave them; those that lead to them are needed as well.
 - Line 8 of Algorithm 3 walks over DIHN, which is empty there; it has to be the dirty hyper-nodes DHN.
 - An update of facts has as impacted hyper-nodes those that read a changed predicate; Algorithm 4 orders them as well.
 - Hyper-nodes in DIHN reason anew when rules were deleted, successors of dirty ones too, as Algorithm 3 says; those that
@@ -187,13 +189,13 @@ class ZodiacEdge:
         impacted: dict[HyperNode, None] = {}  # 1
         for node in dirty:  # 8
             impacted.update(dict.fromkeys(following[node]))  # 9
-            # 10 to 12: a hyper-node without rules goes with all that it derived; 14 to 17: the others are split
+            # 10 to 12: a hyper-node without rules goes with all that it derived; 14 to 18: the others are split
             for group in self.graph.components(sorted(node.rules - removed)):
                 part = self._fresh(group)
                 nodes.append(part)
                 impacted[part] = None
-        self.nodes = nodes  # 18
-        self._run([node for node in impacted if node in nodes], before, anew=True)  # 13: dirty ones are no longer there
+        self.nodes = nodes  # 19
+        self._run([node for node in impacted if node in nodes], before, anew=True)  # 12, 13: dirty ones are gone
 
     def _run(
         self,
@@ -247,20 +249,20 @@ class ZodiacEdge:
 
     def _execution_plan(self, impacted: Iterable[HyperNode]) -> list[HyperNode]:
         """Algorithm 4: the hyper-nodes that can be reached from `impacted`, each behind those that lead to it."""
-        plan: list[HyperNode] = []  # 11
-        visited: set[HyperNode] = set()  # 10
+        plan: list[HyperNode] = []  # 8
+        visited: set[HyperNode] = set()  # 7
 
         def depth_first_search(node: HyperNode) -> None:  # 1
             visited.add(node)  # 2
             for successor in self.successors(node):  # 3
                 if successor not in visited:  # 4
                     depth_first_search(successor)  # 5
-            plan.append(node)  # 8
+            plan.append(node)  # 6
 
-        for node in impacted:  # 12
-            if node not in visited:  # 13
-                depth_first_search(node)  # 14
-        return plan[::-1]  # 17, 18
+        for node in impacted:  # 9
+            if node not in visited:  # 10
+                depth_first_search(node)  # 11
+        return plan[::-1]  # 12, 13
 
 
 def plain(rules: Iterable[AnyRule]) -> list[Rule]:
