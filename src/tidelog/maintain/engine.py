@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakSet
 
@@ -370,6 +370,7 @@ class _Epoch:
             update_aggregate(node.rules[0], inputs, everything=bool(added))
             return 1, ""
         self.merge(node, old)
+        inputs = replace(inputs, round=self.round)
         if node.recursive or any(other.recursive for other in old):
             for stored in relations:
                 stored.keep_births()
