@@ -19,9 +19,9 @@ from tidelog.rules.core import Atom, Comparison, Computation, Literal, Pack, Rul
 _SEARCH_STEPS = 3_000
 _ROUTE_RANGE = 16.0
 """Two ways whose estimated costs differ by less than this factor are left to each binding."""
-_BUILDING = 0.05
+_BUILDING = 0.0005
 """What a row of an index costs that a change would have to build first, in bindings; later changes use it as well."""
-_SMALL = 10_000.0
+_SMALL = 500_000.0
 
 
 class Statistics(Protocol):

@@ -255,9 +255,12 @@ class StoredRelation:
     def keep_births(self) -> None:
         """Keep a birth per row from now on, which updates of recursive hyper-nodes compare."""
         if self._births is None:
-            births = self.births()
-            self._births = Block(4 * self._capacity)
-            self._births.view(numpy.int32, self.rows)[:] = births
+            block = Block(4 * self._capacity)
+            births = block.view(numpy.int32, self.rows)
+            ends = [first for first, _ in self.born[1:]] + [self.rows]
+            for (first, birth), end in zip(self.born, ends, strict=True) if self.born else ():
+                births[first:end] = birth
+            self._births = block
             self._publish()
 
     def open(self) -> None:
