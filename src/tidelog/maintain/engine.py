@@ -408,11 +408,11 @@ class _Epoch:
 
     def merge(self, node: HyperNode, old: list[HyperNode]) -> None:
         """Put the births of several old nodes, now one, one after the other in the old order: every derivation that
-        counted still counts, and no other."""
+        counted still counts, and no other. What no rule derived before has birth 0, before all others."""
         if len(old) < 2 and not (node.recursive and old and not old[0].recursive):
             return
         order = [n for n in self.engine.nodes if any(n is other for other in old)]
-        offset = 0
+        offset = 1
         for other in order:
             relations = [self.views[name] for name in other.relations if name in node.relations]
             for stored in relations:

@@ -1,0 +1,309 @@
+"""Random change scripts: after every epoch views, counts and net changes are right, whichever way they came about."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import tidelog
+from tests.generate import Row
+from tests.recount import mistakes, state_of
+from tests.scripts import Epoch, Follower, Script, change_in, run, script_for
+from tests.suite import FIRST_SEED, views
+from tidelog.errors import LimitError, Problem
+from tidelog.maintain.limits import Watch
+
+SCRIPTS, CHUNK = 1_000, 50
+
+
+def chunks(offset: int, scripts: int = SCRIPTS) -> pytest.MarkDecorator:
+    first = FIRST_SEED + offset
+    return pytest.mark.parametrize("first", range(first, first + scripts, CHUNK))
+
+
+def scripts_from(first: int, count: int = CHUNK) -> list[Script]:
+    return [script_for(seed) for seed in range(first, first + count)]
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No update is worth while: almost all are cut off and taken back."""
+    monkeypatch.setattr("tidelog.maintain.engine._ALWAYS_WORTH", 0.0)
+
+
+# --- every epoch -----------------------------------------------------------------------------------------------------
+
+
+@chunks(0, 1_600)
+def test_updates_in_place(first: int) -> None:
+    for script in scripts_from(first):
+        problem = run(script, "update")
+        assert not problem, f"{problem}\n{script}"
+
+
+@chunks(100_000, 500)
+def test_bootstraps(first: int) -> None:
+    for script in scripts_from(first):
+        problem = run(script, "bootstrap")
+        assert not problem, f"{problem}\n{script}"
+
+
+@chunks(200_000, 500)
+def test_choosing_freely(first: int) -> None:
+    for script in scripts_from(first):
+        problem = run(script)
+        assert not problem, f"{problem}\n{script}"
+
+
+@chunks(300_000, 500)
+@pytest.mark.usefixtures("hasty")
+def test_updates_that_are_cut_off(first: int) -> None:
+    for script in scripts_from(first):
+        problem = run(script, switch=1e-6)
+        assert not problem, f"{problem}\n{script}"
+
+
+def test_strategies_in_turn() -> None:
+    for script in scripts_from(FIRST_SEED + 400_000, 60):
+        follower = Follower(script)
+        for number, epoch in enumerate(script.epochs):
+            follower.db.options(strategy=("update", "bootstrap", "auto")[(number + FIRST_SEED) % 3])
+            follower.follow(epoch)
+        follower.check_naive()
+
+
+def test_updates_are_cut_off_and_taken_back(hasty: None) -> None:
+    reasons = []
+    for script in scripts_from(FIRST_SEED + 300_000, 20):
+        follower = Follower(script, switch=1e-6)
+        reasons += [node.reason for epoch in script.epochs for node in follower.follow(epoch).nodes]
+    assert any("given up" in reason for reason in reasons)
+
+
+def test_in_checked_memory() -> None:
+    """Without compilation kernels check every access."""
+    program = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+from tests.scripts import run, script_for
+for seed in range({FIRST_SEED + 500_000}, {FIRST_SEED + 500_000} + 20):
+    for strategy in ("update", "auto"):
+        problem = run(script_for(seed), strategy)
+        assert not problem, f"{{problem}}\\n{{script_for(seed)}}"
+"""
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
+
+
+# --- other ways to the same state ------------------------------------------------------------------------------------
+
+
+def followed(script: Script, strategy: str = "update") -> Follower:
+    follower = Follower(script, strategy)
+    for epoch in script.epochs:
+        follower.follow(epoch)
+    return follower
+
+
+def in_small_steps(script: Script, rng: random.Random) -> Script:
+    """The last epoch of a script taken apart into single changes, in any order that gives the same."""
+    last = script.epochs[-1]
+    insert = {(name, row) for name, rows in last.insert.items() for row in rows}
+    delete = {(name, row) for name, rows in last.delete.items() for row in rows} - insert
+    steps = [Epoch({name: frozenset({row})}, {}) for name, row in sorted(delete, key=repr)]
+    steps += [Epoch({}, {name: frozenset({row})}) for name, row in sorted(insert, key=repr)]
+    steps += [Epoch({}, {}, remove=(name,)) for name in last.remove] + [Epoch({}, {}, add=(name,)) for name in last.add]
+    rng.shuffle(steps)
+    return replace(script, epochs=(*script.epochs[:-1], *steps))
+
+
+def test_all_at_once_is_one_by_one_in_any_order() -> None:
+    for script in scripts_from(FIRST_SEED + 600_000, 60):
+        rng = random.Random(script.seed)
+        small = in_small_steps(script, rng)
+        assert views(followed(small).db) == views(followed(script).db), f"{script}\n--- in small steps\n{small}"
+
+
+def test_all_epochs_in_one_are_the_epochs_one_by_one() -> None:
+    for script in scripts_from(FIRST_SEED + 700_000, 60):
+        single, many = Follower(script, "update"), followed(script)
+        with single.db.transaction() as transaction:
+            for epoch in script.epochs:
+                change_in(transaction, script, epoch)
+                single.note(epoch)
+        assert transaction.change is not None
+        single.check(transaction.change)
+        assert views(single.db) == views(many.db), str(script)
+
+
+def test_net_changes_add_up_to_the_difference() -> None:
+    for script in scripts_from(FIRST_SEED + 800_000, 60):
+        follower = Follower(script)
+        sums = views(follower.db)
+        for epoch in script.epochs:
+            with follower.db.transaction() as transaction:
+                change_in(transaction, script, epoch)
+            assert transaction.change is not None
+            for name in transaction.change:
+                inserted, deleted = transaction.change[name].inserted, transaction.change[name].deleted
+                assert set(deleted) <= sums[name]
+                assert not set(inserted) & sums[name]
+                sums[name] = sums[name] - set(deleted) | set(inserted)
+        assert sums == views(follower.db), str(script)
+
+
+def backwards(follower: Follower, epoch: Epoch) -> Epoch:
+    """The epoch that takes back what `epoch` will do."""
+    insert = {name: rows & follower.facts.get(name, set()) for name, rows in epoch.delete.items()}
+    delete = {name: rows - follower.facts.get(name, set()) for name, rows in epoch.insert.items()}
+    return Epoch(delete, insert, remove=epoch.add, add=epoch.remove)
+
+
+@pytest.mark.parametrize("part", ["facts", "rules", "both"])
+def test_there_and_back_is_where_it_was(part: str) -> None:
+    for script in scripts_from(FIRST_SEED + 900_000, 60):
+        follower = Follower(script, "update")
+        for epoch in script.epochs:
+            if part == "facts":
+                epoch = replace(epoch, remove=(), add=())
+            remove = tuple(name for name in epoch.remove if name in follower.active)
+            add = tuple(name for name in epoch.add if name not in follower.active)
+            epoch = replace(epoch, remove=remove, add=add)
+            if part == "rules":
+                epoch = replace(epoch, insert={}, delete={})
+            before, back = views(follower.db), backwards(follower, epoch)
+            follower.follow(epoch)
+            follower.follow(back)
+            assert views(follower.db) == before, f"{epoch}\n{script}"
+
+
+def test_rules_one_by_one_are_the_rules_together() -> None:
+    for script in scripts_from(FIRST_SEED + 1_000_000, 60):
+        names = list(script.rules)
+        random.Random(script.seed).shuffle(names)
+        growing = replace(script, active=(), epochs=tuple(Epoch({}, {}, add=(name,)) for name in names))
+        together = Follower(replace(script, active=tuple(script.rules), epochs=()))
+        assert views(followed(growing).db) == views(together.db), str(script)
+
+
+# --- stopped in the middle -------------------------------------------------------------------------------------------
+
+
+def fingerprint(db: tidelog.Database) -> tuple[dict[str, dict[Row, tuple[int, int]]], object, object]:
+    return state_of(db), db.stats()["relations"], db.hyper_nodes
+
+
+def stop_at(monkeypatch: pytest.MonkeyPatch, call: int, error: Callable[[], BaseException]) -> Callable[[], bool]:
+    """Let the `call`-th look at limits raise; the function returned says whether it came to that."""
+    looks = 0
+
+    def look(self: Watch, rows: int = 0, doing: str = "") -> None:
+        nonlocal looks
+        looks += 1
+        if looks == call:
+            raise error()
+
+    monkeypatch.setattr(Watch, "look", look)
+    return lambda: looks >= call
+
+
+def limit() -> BaseException:
+    return LimitError(Problem("E0502", "a limit of the test"))
+
+
+@pytest.mark.parametrize("error", [limit, KeyboardInterrupt], ids=["limit", "interrupt"])
+@pytest.mark.parametrize("strategy", ["update", "bootstrap", "auto"])
+def test_an_epoch_stopped_anywhere_leaves_no_trace(
+    error: Callable[[], BaseException], strategy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tidelog.maintain.update._WORK_BEFORE_LOOK", 20)
+    if strategy == "auto":
+        monkeypatch.setattr("tidelog.maintain.engine._ALWAYS_WORTH", 0.0)
+    stops = 0
+    for script in scripts_from(FIRST_SEED + 1_100_000, 8):
+        follower = Follower(script, strategy, switch=1e-6)
+        for epoch in script.epochs[:4]:
+            before, call, stopped = fingerprint(follower.db), 0, True
+            while stopped:
+                call += 1
+                with monkeypatch.context() as patch:
+                    reached = stop_at(patch, call, error)
+                    try:
+                        with follower.db.transaction() as transaction:
+                            change_in(transaction, script, epoch)
+                    except (LimitError, KeyboardInterrupt):
+                        stops += 1
+                        assert fingerprint(follower.db) == before, f"stopped at look {call} in {epoch}\n{script}"
+                    stopped = reached()
+            follower.note(epoch)
+            assert transaction.change is not None
+            follower.check(transaction.change)
+    assert stops > 50
+
+
+# --- made small: what random scripts have found ----------------------------------------------------------------------
+
+EDGES = "\n".join(f".decl {name}(x: number, y: number)" for name in ("e", "f", "t", "u"))
+
+
+def check_small(rules: str, facts: dict[str, set[Row]], *epochs: Epoch, strategy: str = "update") -> None:
+    """Run a script whose rules are called r0, r1, …; those that an epoch adds before any removes them are not there at
+    the start."""
+    named = {f"r{i}": f"r{i}: {text}." for i, text in enumerate(rules.removesuffix(".").split(". "))}
+    later = {name for i, each in enumerate(epochs) for name in each.add if all(name not in e.remove for e in epochs[:i])}
+    start = tuple(name for name in named if name not in later)
+    script = Script(EDGES, named, start, {n: frozenset(rows) for n, rows in facts.items()}, epochs)
+    assert run(script, strategy) == ""
+
+
+def test_a_relation_of_a_cycle_loses_its_last_rule() -> None:
+    check_small("t(x, y) :- u(x, y). u(x, y) :- t(y, x).", {"t": {(1, 1)}}, Epoch({}, {}, remove=("r1",)))
+
+
+@pytest.mark.parametrize("strategy", ["update", "bootstrap", "auto"])
+def test_a_cycle_is_taken_apart(strategy: str) -> None:
+    rules = "t(x, z) :- e(x, y), u(y, z). t(x, y) :- f(x, y). u(x, z) :- t(x, y), e(y, z). u(x, y) :- f(y, x)."
+    facts = {"e": {(1, 2), (2, 1), (2, 3)}, "f": {(1, 2), (2, 2), (3, 1)}}
+    epochs = [Epoch({}, {}, remove=("r0",)), Epoch({"f": frozenset({(2, 2)})}, {}), Epoch({}, {}, add=("r0",))]
+    epochs += [Epoch({}, {}, remove=("r2",)), Epoch({"e": frozenset({(1, 2)})}, {}), Epoch({}, {}, add=("r2",))]
+    check_small(rules, facts, *epochs, strategy=strategy)
+
+
+def test_given_tuples_of_a_new_cycle_are_older_than_derived_ones() -> None:
+    rules = "u(x, z) :- t(x, y), f(y, z). t(x, z) :- u(x, y), e(y, z)."
+    check_small(rules, {"f": {(2, 1)}, "t": {(3, 2)}}, Epoch({}, {}, add=("r1",)))
+
+
+def test_rounds_go_on_behind_those_of_merged_hyper_nodes() -> None:
+    rules = "t(x, z) :- f(x, y), u(y, z). u(x, z) :- u(x, y), e(y, z). u(x, z) :- t(x, y), u(y, z)."
+    facts = {"e": {(1, 2), (2, 3), (3, 4)}, "f": {(0, 1), (4, 0)}, "u": {(1, 1)}, "t": {(5, 0)}}
+    flip = (Epoch({}, {}, remove=("r0", "r1")), Epoch({}, {}, add=("r0", "r1")))
+    check_small(rules, facts, *flip, Epoch({}, {}, add=("r2",)))
+
+
+def test_a_negation_between_relations_of_a_former_cycle() -> None:
+    rules = "t(x, y) :- e(x, y). t(x, z) :- u(x, y), e(y, z). u(x, z) :- t(x, y), f(y, z). u(x, y) :- f(x, y), !t(x, y)."
+    facts = {"e": {(1, 2), (2, 1)}, "f": {(1, 1), (2, 2), (1, 2)}}
+    script = Script(
+        EDGES,
+        {f"r{i}": f"r{i}: {text}." for i, text in enumerate(rules.removesuffix(".").split(". "))},
+        ("r0", "r1", "r2"),
+        {n: frozenset(rows) for n, rows in facts.items()},
+        (
+            Epoch({}, {}, remove=("r1",), add=("r3",)),
+            Epoch({"e": frozenset({(1, 2)})}, {}),
+            Epoch({}, {}, remove=("r3",), add=("r1",)),
+        ),
+    )
+    follower = Follower(script)
+    for epoch in script.epochs:
+        follower.follow(epoch)
+    follower.check_naive()
+    assert mistakes(follower.db, state_of(follower.db), follower.facts) == ""
