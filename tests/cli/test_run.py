@@ -85,14 +85,16 @@ def test_stats_name_the_rules_and_sizes(closure: Path, tidelog: Run) -> None:
     assert outcome.out == ""
     lines = outcome.err.splitlines()
     assert lines[0].split() == ["rules", "strategy", "reason", "seconds", "impact"]
-    assert lines[2].startswith("r1 r2  bootstrap")
+    assert lines[2].split()[:4] == ["r1", "r2", "bootstrap", "new"]
     assert any(line.split()[:2] == ["relations.t", "3"] for line in lines)
 
 
 def test_stats_as_json(closure: Path, tidelog: Run) -> None:
     stats = json.loads(tidelog("run", "closure.dl", "--stats", "--json").out)["stats"]
     assert (stats["report"]["bootstraps"], stats["report"]["updates"]) == (1, 0)
-    assert stats["report"]["nodes"][0]["rules"] == ["r1", "r2"]
+    node = stats["report"]["nodes"][0]
+    assert (node["rules"], node["relations"]) == (["r1", "r2"], ["t"])
+    assert (node["strategy"], node["reason"], node["impact"]) == ("bootstrap", "new", 3)
 
 
 def test_missing_program(tidelog: Run) -> None:
