@@ -8,9 +8,23 @@ from pathlib import Path
 from benchmarks.harness import BenchmarkError
 from benchmarks.rules.updates import Timed
 
-_HEAD = ("update", "impact", "ms", "CPU ms", "fix-point", "scratch", "ratio", "target", "met", "hyper-nodes", "paper")
-_WIDTHS = (32, 9, 8, 8, 9, 9, 6, 17, 3, 34, 0)
-_NUMERIC = range(1, 7)
+_HEAD = (
+    "update",
+    "impact",
+    "ms",
+    "CPU ms",
+    "again",
+    "fix-point",
+    "scratch",
+    "ratio",
+    "CPU",
+    "target",
+    "met",
+    "hyper-nodes",
+    "paper",
+)
+_WIDTHS = (32, 9, 8, 8, 8, 9, 9, 6, 6, 17, 3, 34, 0)
+_NUMERIC = range(1, 9)
 _SHOWN = 3
 _COLOURS = ("#1565c0", "#ef6c00", "#2e7d32", "#6a1b9a")
 
@@ -26,8 +40,9 @@ def row(timed: Timed) -> str:
     cells = (
         timed.step.what,
         f"{timed.impact:,}",
-        *(f"{seconds * 1e3:,.1f}" for seconds in (timed.wall, timed.cpu, timed.fixpoint, timed.scratch)),
+        *(f"{seconds * 1e3:,.1f}" for seconds in _seconds(timed)),
         "" if timed.ratio is None else f"{timed.ratio:.3f}",
+        f"{timed.cpu_ratio:.3f}",
         ", ".join(map(str, timed.goals)),
         {True: "yes", False: "NO", None: ""}[timed.met],
         timed.strategies,
@@ -42,6 +57,10 @@ def row(timed: Timed) -> str:
     if timed.wrong:
         texts.append(f"    WRONG, not as evaluated from scratch: {', '.join(timed.wrong)}")
     return "\n".join(texts)
+
+
+def _seconds(timed: Timed) -> tuple[float, ...]:
+    return timed.wall, timed.cpu, timed.again, timed.fixpoint, timed.scratch
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -81,14 +81,16 @@ class Pair:
 
 @dataclass(frozen=True)
 class Timed:
-    """One update: medians. `scratch` is storing the facts and the fix-point, `fixpoint` the latter alone; `wrong` are
-    the relations that are not as evaluated from scratch, `size` all tuples afterwards."""
+    """One update: medians. `again` is the same update once more after it was taken back, when the indexes that it needs
+    are there; `scratch` is storing the facts and the fix-point, `fixpoint` the latter alone; `wrong` are the relations
+    that are not as evaluated from scratch, `size` all tuples afterwards."""
 
     group: str
     step: Step
     runs: int
     wall: float
     cpu: float
+    again: float
     scratch: float
     scratch_cpu: float
     fixpoint: float
@@ -101,6 +103,11 @@ class Timed:
     def ratio(self) -> float | None:
         """The part of the fix-point from scratch that the update takes, in wall time; None where no rule is left."""
         return self.wall / self.fixpoint if self.fixpoint else None
+
+    @property
+    def cpu_ratio(self) -> float:
+        """The part of the CPU seconds from scratch, storing the facts included: on a busy machine the steadier."""
+        return self.cpu / self.scratch_cpu
 
     @property
     def goals(self) -> tuple[Goal, ...]:
@@ -123,7 +130,13 @@ class Timed:
     def as_json(self) -> dict[str, Any]:
         """Everything about the update, for the JSON document."""
         goals = [str(goal) for goal in self.goals]
-        return asdict(self) | {"ratio": self.ratio, "goals": goals, "met": self.met, "exact": not self.wrong}
+        return asdict(self) | {
+            "ratio": self.ratio,
+            "cpu_ratio": self.cpu_ratio,
+            "goals": goals,
+            "met": self.met,
+            "exact": not self.wrong,
+        }
 
 
 @dataclass
@@ -131,6 +144,7 @@ class _Samples:
     """What the runs of one direction have given so far."""
 
     watches: list[Stopwatch] = field(default_factory=list)
+    again: list[float] = field(default_factory=list)
     scratches: list[Stopwatch] = field(default_factory=list)
     fixpoints: list[float] = field(default_factory=list)
     reports: list[tuple[NodeReport, ...]] = field(default_factory=list)
@@ -146,6 +160,7 @@ class _Samples:
             len(walls),
             statistics.median(walls),
             statistics.median(watch.cpu for watch in self.watches),
+            statistics.median(self.again),
             statistics.median(watch.wall for watch in self.scratches),
             statistics.median(watch.cpu for watch in self.scratches),
             statistics.median(self.fixpoints),
@@ -215,6 +230,9 @@ def measured(pair: Pair, runs: int) -> Iterator[Timed]:
             samples.reports.append(change.report.nodes)
             samples.wrong |= differing(contents(db, run == 0), want)
             samples.size = sum(len(db[name]) for name in db.relations)
+            apply(db, then, now)
+            samples.again.append(apply(db, now, then)[1].wall)
+            samples.wrong |= differing(contents(db, run == 0), want)
             db.close()
     yield forth.timed(pair.group, pair.forth)
     yield back.timed(pair.group, pair.back)

@@ -20,7 +20,7 @@ DECLARATIONS = ".decl e(x: number, y: number)\n.decl t(x: number, y: number)"
 TEXTS = {"t1": "t1: t(x, y) :- e(x, y).", "t2": "t2: t(x, z) :- t(x, y), e(y, z)."}
 CHAIN = State(DECLARATIONS, TEXTS, {"e": [(1, 2), (2, 3)]})
 NODE = NodeReport(("t",), ("t1",), "update", "e changed", 0.25, 7)
-TIMED = Timed("chain", Step("delete t2", "7.3 s"), 3, 0.5, 0.4, 2.5, 2.4, 2.0, 7, (NODE,), ())
+TIMED = Timed("chain", Step("delete t2", "7.3 s"), 3, 0.5, 0.4, 0.3, 2.5, 2.4, 2.0, 7, (NODE,), ())
 
 
 def sizes(state: State) -> dict[str, int]:
@@ -62,7 +62,7 @@ def test_other_tuples_are_different_views() -> None:
 
 def timed(goals: tuple[Goal, ...] = (), wrong: tuple[str, ...] = (), seconds_below: float | None = None) -> Timed:
     step = Step("delete t2", "7.3 s", goals, seconds_below)
-    return Timed("chain", step, 3, 0.5, 0.4, 2.5, 2.4, 2.0, 7, (NODE,), wrong)
+    return Timed("chain", step, 3, 0.5, 0.4, 0.3, 2.5, 2.4, 2.0, 7, (NODE,), wrong)
 
 
 @pytest.mark.parametrize(
@@ -81,13 +81,15 @@ def test_all_goals_have_to_be_met(goals: tuple[Goal, ...], seconds_below: float 
 
 
 def test_a_bound_for_small_impacts_is_none_for_large_ones() -> None:
-    large = Timed("chain", Step("x", "", (), 0.1), 1, 0.5, 0.4, 2.5, 2.4, 2.0, 10_000, (), ())
+    large = Timed("chain", Step("x", "", (), 0.1), 1, 0.5, 0.4, 0.3, 2.5, 2.4, 2.0, 10_000, (), ())
     assert large.goals == ()
 
 
 def test_a_row_says_what_it_missed_and_what_is_wrong() -> None:
     head, *below = report.row(timed((Goal("ratio", 0.1),), ("t",))).splitlines()
-    assert " ".join(head.split()) == "delete t2 7 500.0 400.0 2,000.0 2,500.0 0.250 <= 0.1 x NO 1 update 7.3 s"
+    assert (
+        " ".join(head.split()) == "delete t2 7 500.0 400.0 300.0 2,000.0 2,500.0 0.250 0.167 <= 0.1 x NO 1 update 7.3 s"
+    )
     assert [line.strip() for line in below] == [
         "250.0 ms update t: e changed",
         "250.0 ms outside of the hyper-nodes",
@@ -96,7 +98,7 @@ def test_a_row_says_what_it_missed_and_what_is_wrong() -> None:
 
 
 def test_without_a_rule_left_there_is_no_ratio() -> None:
-    assert Timed("leaf", Step("delete a leaf"), 1, 0.5, 0.4, 2.5, 2.4, 0.0, 7, (), ()).ratio is None
+    assert Timed("leaf", Step("delete a leaf"), 1, 0.5, 0.4, 0.3, 2.5, 2.4, 0.0, 7, (), ()).ratio is None
 
 
 def test_a_plot_has_a_point_for_each_update(tmp_path: Path) -> None:
