@@ -7,7 +7,7 @@ WITH_JAVA = java_home="$$(scripts/java)" && JAVA_HOME="$$java_home"
 
 export TIDELOG_PYTHON
 
-.PHONY: help setup demo test lint types format docs bench bench-rules fuzz clean
+.PHONY: help setup demo test lint types format docs bench bench-elastic bench-rules fuzz clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -44,6 +44,9 @@ bench: .venv/stamp ## measure, compare with a peer, write JSON
 
 bench-rules: .venv/stamp ## measure rules and facts that come and go, write JSON and plots
 	@$(PYTHON) -m benchmarks.rules
+
+bench-elastic: .venv/stamp ## the experiments of the elastic paper: tables, JSON, plots; QUICK=--quick for fewer
+	@$(PYTHON) -m benchmarks.elastic $(QUICK)
 
 fuzz: .venv/stamp ## look for texts that end in a traceback, then for wrong views; FUZZ_SECONDS=600 for each
 	@$(PYTHON) tests/fuzz_language.py $(FUZZ_SECONDS)
