@@ -201,6 +201,34 @@ def test_a_rule_merges_hyper_nodes_and_its_removal_splits_them() -> None:
     assert db.rules.hyper_nodes == (("base", "step"), ("copy",), ("leaf",))
 
 
+def test_a_negation_splits_a_hyper_node_that_is_coarser_than_it_need_be() -> None:
+    db = tidelog.connect()
+    db.options(strategy="update")
+    db.load(
+        ".decl e(x: number, y: number)  .decl a(x: number, y: number)  .decl b(x: number, y: number)"
+        "base: a(x, y) :- e(x, y).  loop: a(x, z) :- a(x, y), b(y, z).  copy: b(y, x) :- a(x, y)."
+    )
+    db.insert("e", [(1, 2), (2, 3)])
+    db.commit()
+    assert set(db["a"]) == {(1, 2), (2, 3), (1, 1), (2, 2), (2, 1)}
+    with pytest.raises(tidelog.ProgramError):
+        db.rules.add("unless: b(x, y) :- e(x, y), !a(y, x).")
+    db.rules.remove("loop")
+    assert db.commit().report.bootstraps == 0
+    assert len(db.rules.hyper_nodes) == 1
+    db.rules.add("unless: b(x, y) :- e(x, y), !a(y, x).")
+    change = db.commit()
+    assert set(change["b"].inserted) == {(1, 2), (2, 3)}
+    assert ("bootstrap", "its hyper-node had to be split") in [(n.strategy, n.reason) for n in change.report.nodes]
+    assert db.rules.hyper_nodes[0] == ("base",)
+    db.options(strategy="update")
+    db.insert("e", [(2, 1)])
+    change = db.commit()
+    assert set(change["a"].inserted) == {(2, 1)}
+    assert set(db["b"]) == {(2, 1), (3, 2), (1, 2), (2, 3)}
+    assert change.report.bootstraps == 0
+
+
 def test_facts_inserted_after_hyper_nodes_have_merged_reach_everything() -> None:
     """Rounds have to go on above the births that merging has shifted."""
     db = tidelog.connect()
