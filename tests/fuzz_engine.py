@@ -1,8 +1,11 @@
-"""Random programs against the reference until the time is up: `python tests/fuzz_engine.py SECONDS [SEED]`.
+"""Random programs and change scripts until the time is up: `python tests/fuzz_engine.py SECONDS [SEED]`.
+
+Half of the time goes to programs, half to scripts, in turn.
 
 Each program goes through the semi-naive reference and the embedded engine, whose views are compared with the naive
-evaluation and whose births and counts with the semi-naive one. A failing case is made smaller as long as it fails,
-shown, and ends the run with exit code 1. Without a seed the clock gives one.
+evaluation and whose births and counts with the semi-naive one. Each script runs with one of the strategies and is
+checked after every epoch (tests/scripts.py). What fails is made smaller as long as it fails, shown, and ends the run
+with exit code 1. Without a seed the clock gives one; the seed shown with a failure gives it again.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from tests import scripts
 from tests.generate import Case
 from tests.suite import (
     births_in_embedded,
@@ -27,6 +31,7 @@ from tests.suite import (
     shrunk,
 )
 from tidelog.errors import TidelogError
+from tidelog.maintain import engine
 
 
 def problem_with(case: Case) -> str:
@@ -49,6 +54,45 @@ def same_problem(problem: str, case: Case) -> bool:
         return False
 
 
+STRATEGIES = (("update", 0.2), ("auto", 0.2), ("auto", 1e-6), ("bootstrap", 0.2))
+
+
+def problem_in(script: scripts.Script) -> str:
+    """What is wrong with a script, or ""; the strategy follows from its seed."""
+    strategy, switch = STRATEGIES[(script.seed or 0) % 31 % len(STRATEGIES)]
+    worth, engine._ALWAYS_WORTH = engine._ALWAYS_WORTH, engine._ALWAYS_WORTH if switch > 1e-3 else 0.0
+    try:
+        return scripts.run(script, strategy, switch)
+    finally:
+        engine._ALWAYS_WORTH = worth
+
+
+def same_kind(problem: str, script: scripts.Script) -> bool:
+    """Whether a smaller script fails with the same kind of error."""
+    return problem_in(script).split(": ")[1:2] == problem.split(": ")[1:2]
+
+
+def try_program(seed: int) -> bool:
+    """Whether a random program is right; shows what is not."""
+    for case in random_cases(1, seed):
+        problem = problem_with(case)
+        if problem:
+            small = shrunk(case, partial(same_problem, problem))
+            show(f"{problem}\n{case}\n=== smaller\n{problem_with(small)}\n{small}")
+            return False
+    return True
+
+
+def try_script(seed: int) -> bool:
+    """Whether a random script is right after every epoch; shows what is not."""
+    script = scripts.script_for(seed)
+    problem = problem_in(script)
+    if problem:
+        small = scripts.shrunk(script, partial(same_kind, problem))
+        show(f"{problem}\n{script}\n=== smaller\n{problem_in(small)}\n{small}")
+    return not problem
+
+
 def show(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
@@ -57,17 +101,16 @@ def show(text: str) -> None:
 def main() -> int:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else int(time.time()) * 1000
-    end, done = time.monotonic() + seconds, 0
-    show(f"random programs from seed {seed} for {seconds:g} s")
-    while time.monotonic() < end:
-        for case in random_cases(1, seed + done):
-            problem = problem_with(case)
-            if problem:
-                small = shrunk(case, partial(same_problem, problem))
-                show(f"{problem}\n{case}\n=== smaller\n{problem_with(small)}\n{small}")
-                return 1
-        done += 1
-    show(f"{done} programs, no difference")
+    show(f"random programs and scripts from seed {seed} for {seconds:g} s")
+    done, spent = {try_program: 0, try_script: 0}, {try_program: 0.0, try_script: 0.0}
+    while sum(spent.values()) < seconds:
+        task = min(spent, key=lambda each: spent[each])
+        started = time.monotonic()
+        if not task(seed + done[task]):
+            return 1
+        done[task] += 1
+        spent[task] += time.monotonic() - started
+    show(f"{done[try_program]} programs, {done[try_script]} scripts, no difference")
     return 0
 
 

@@ -4,8 +4,8 @@
     problem = run(script, "update")       # "" or what is wrong, after every epoch: see `Follower`
     small = shrunk(script, fails)         # a smaller one that still fails
 
-A third of the scripts runs over the programs of tests/generate.py, a third over random programs of rules over numbers
-only, which merge and split hyper-nodes freely, and a third over programs written by hand. Facts come from small pools,
+One script in eight runs over a program of tests/generate.py, four over random programs of rules over numbers only,
+which merge and split hyper-nodes freely, and three over programs written by hand. Facts come from small pools,
 so that a script inserts what is there, deletes what is not, and meets the same tuple again; facts are asserted for
 derived relations, too.
 """
@@ -37,7 +37,9 @@ class Epoch:
     def __str__(self) -> str:
         facts = [f"-{name}{row}" for name, rows in self.delete.items() for row in sorted(rows, key=repr)]
         facts += [f"+{name}{row}" for name, rows in self.insert.items() for row in sorted(rows, key=repr)]
-        return " ".join([*facts, *(f"-{name}" for name in self.remove), *(f"+{name}" for name in self.add)]) or "nothing"
+        return (
+            " ".join([*facts, *(f"-{name}" for name in self.remove), *(f"+{name}" for name in self.add)]) or "nothing"
+        )
 
 
 @dataclass(frozen=True)
@@ -73,38 +75,40 @@ HAND = {
     "same generation": "t(x, y) :- e(z, x), e(z, y). | t(x, y) :- e(a, x), t(a, b), e(b, y).",
     "twice": "t(x, y) :- e(x, z), e(z, y). | t(x, y) :- t(x, z), t(y, z). | g(x) :- t(x, y), t(y, x)."
     " | t(x, x) :- g(x), e(x, y).",
-    "given negated": "t(x, y) :- e(x, y), !n(y). | t(x, z) :- t(x, y), t(y, z), !n(x). | u(x, y) :- n(x), n(y), !t(x, y)."
-    " | u(x, z) :- u(x, y), t(y, z). | g(x) :- t(x, y), !u(y, x). | g(x) :- n(x), !f(x, _).",
+    "given negated": "t(x, y) :- e(x, y), !n(y). | t(x, z) :- t(x, y), t(y, z), !n(x)."
+    " | u(x, y) :- n(x), n(y), !t(x, y). | u(x, z) :- u(x, y), t(y, z). | g(x) :- t(x, y), !u(y, x). | g(x) :- n(x), !f(x, _).",
     "derived negated": "t(x, y) :- e(x, y). | t(x, z) :- t(x, y), e(y, z). | u(x, y) :- f(x, y), !t(x, y)."
     " | u(x, z) :- u(x, y), u(y, z). | g(x) :- u(x, y), !t(y, x), !f(y, y). | u(x, x) :- g(x), e(x, x).",
-    "galen": "t(x, z) :- t(x, y), t(y, z). | q(x, r, z) :- t(x, y), q(y, r, z). | t(x, z) :- t(y, w), k(w, r, z), q(x, r, y)."
-    " | t(x, z) :- c(y, w, z), t(x, w), t(x, y). | q(x, s, z) :- q(x, r, z), e(r, s)."
-    " | q(x, a, o) :- q(x, y, z), k(y, u, a), q(z, u, o).",
+    "galen": "t(x, z) :- t(x, y), t(y, z). | q(x, r, z) :- t(x, y), q(y, r, z)."
+    " | t(x, z) :- t(y, w), k(w, r, z), q(x, r, y). | t(x, z) :- c(y, w, z), t(x, w), t(x, y)."
+    " | q(x, s, z) :- q(x, r, z), e(r, s). | q(x, a, o) :- q(x, y, z), k(y, u, a), q(z, u, o).",
     "rule set 2": "t(x, y) :- e(x, y). | u(x, z) :- t(x, y), f(y, z). | v(x, z) :- u(x, y), e(y, z)."
-    " | t(x, z) :- v(x, y), f(y, z). | w(x, z) :- v(x, y), v(y, z). | w(x, z) :- w(x, y), u(y, z). | g(x) :- w(x, x).",
+    " | t(x, z) :- v(x, y), f(y, z). | w(x, z) :- v(x, y), v(y, z). | w(x, z) :- w(x, y), u(y, z)."
+    " | g(x) :- w(x, x).",
     "rule set 3": "t(x, z) :- e(x, y), e(y, z). | t(x, z) :- t(x, y), t(y, z). | u(x, y) :- t(x, y), f(x, y)."
-    " | u(x, z) :- u(x, y), t(y, z). | v(x, y) :- u(y, x). | v(x, z) :- v(x, y), v(y, z). | e2: t(x, y) :- v(x, y)."
-    " | w(x, y) :- v(x, y), !e(x, y). | g(x) :- w(x, _).",
+    " | u(x, z) :- u(x, y), t(y, z). | v(x, y) :- u(y, x). | v(x, z) :- v(x, y), v(y, z)."
+    " | t(x, y) :- v(x, y). | w(x, y) :- v(x, y), !e(x, y). | g(x) :- w(x, _).",
     "aggregates": "t(x, z) :- e(x, z). | t(x, z) :- t(x, y), e(y, z). | u(x, c) :- e(x, _), c = count : { t(x, _) }."
-    " | u(x, s) :- f(x, _), s = sum y : { t(x, y), !f(x, y) }. | v(x, m) :- u(x, _), m = max y : { t(x, y), y != x }."
-    " | w(x, m) :- m = min y : { v(y, x) }, v(_, x). | g(x) :- u(x, c), c >= 2, !v(x, x).",
+    " | u(x, s) :- f(x, _), s = sum y : { t(x, y), !f(x, y) }."
+    " | v(x, m) :- u(x, _), m = max y : { t(x, y), y != x }. | w(x, m) :- m = min y : { v(y, x) }, v(_, x)."
+    " | g(x) :- u(x, c), c >= 2, !v(x, x).",
     "products": "t(x, y) :- n(x), g(y). | t(x, x) :- !n(x), g(x). | u(x, 1) :- n(x), e(1, _). | g(x) :- f(x, x)."
     " | t(x, y) :- t(y, x), n(_). | v(0, 1) :- !g(2). | v(x, y) :- n(x), n(y), t(_, _).",
     "merging": "t(x, y) :- e(x, y). | u(x, y) :- t(x, y), f(x, y). | v(x, y) :- u(x, y). | w(x, y) :- v(x, z), v(z, y)."
-    " | t(x, z) :- t(x, y), t(y, z). | v(x, z) :- v(x, y), e(y, z). | t(x, y) :- w(x, y), f(y, x). | u(x, y) :- v(y, x)."
-    " | t(x, y) :- u(y, x). | w(x, z) :- w(x, y), t(y, z).",
+    " | t(x, z) :- t(x, y), t(y, z). | v(x, z) :- v(x, y), e(y, z). | t(x, y) :- w(x, y), f(y, x)."
+    " | u(x, y) :- v(y, x). | t(x, y) :- u(y, x). | w(x, z) :- w(x, y), t(y, z).",
 }
 ARITIES = {"e": 2, "f": 2, "n": 1, "c": 3, "k": 3, "t": 2, "u": 2, "v": 2, "w": 2, "g": 1, "q": 3}
 
 
 def script_for(seed: int) -> Script:
     rng = random.Random(f"script {seed}")
-    make = (generated, numeric, by_hand)[seed % 3]
+    make = (generated, numeric, numeric, numeric, numeric, by_hand, by_hand, by_hand)[seed % 8]
     return replace(make(rng, seed), seed=seed)
 
 
 def by_hand(rng: random.Random, seed: int) -> Script:
-    rules = HAND[list(HAND)[seed // 3 % len(HAND)]].split(" | ")
+    rules = HAND[list(HAND)[(seed - seed // 8 * 5) % len(HAND)]].split(" | ")
     text = " ".join(rules)
     arities = {name: arity for name, arity in ARITIES.items() if f"{name}(" in text}
     given = [name for name in arities if name in "efnck"]
@@ -148,7 +152,7 @@ def over_numbers(
     declarations = "\n".join(f".decl {name}({text})" for name, text in columns.items())
     some = [name for name in arities if name in given or rng.random() < (1.0 if name in "tq" and domain == 3 else 0.3)]
     pool = {name: [tuple(rng.randrange(domain) for _ in range(arities[name])) for _ in range(9)] for name in some}
-    return scripted(rng, declarations, [text.partition("e2: ")[2] or text for text in rules], pool)
+    return scripted(rng, declarations, rules, pool)
 
 
 def generated(rng: random.Random, seed: int) -> Script:
@@ -169,9 +173,9 @@ def scripted(rng: random.Random, declarations: str, rules: list[str], pool: Mapp
     start = tuple(name for name in named if every or rng.random() < 0.7)
     share = rng.choice((0.3, 0.6, 0.9))
     facts = {name: frozenset(row for row in rows if rng.random() < share) for name, rows in pool.items()}
-    often = rng.choice((0.0, 0.15, 0.4))
+    often = rng.choice((0.0, 0.1, 0.3))
     active, epochs = set(start), []
-    for _ in range(rng.randint(5, 20 if rng.random() < 0.25 else 8)):
+    for _ in range(rng.randint(5, 20 if rng.random() < 0.1 else 7)):
         size = rng.choice((1, 1, 2, 4))
         delete, insert = (some_of(rng, pool, size if rng.random() < 0.65 else 0) for _ in range(2))
         flip = [name for name in named if rng.random() < 0.3] if rng.random() < often else []
@@ -273,7 +277,6 @@ def run(script: Script, strategy: str = "auto", switch: float = 0.2) -> str:
     place = "at the start"
     try:
         follower = Follower(script, strategy, switch)
-        follower.check_naive()
         for number, epoch in enumerate(script.epochs):
             place = f"in epoch {number}"
             follower.follow(epoch)

@@ -257,7 +257,9 @@ def check_small(rules: str, facts: dict[str, set[Row]], *epochs: Epoch, strategy
     """Run a script whose rules are called r0, r1, …; those that an epoch adds before any removes them are not there at
     the start."""
     named = {f"r{i}": f"r{i}: {text}." for i, text in enumerate(rules.removesuffix(".").split(". "))}
-    later = {name for i, each in enumerate(epochs) for name in each.add if all(name not in e.remove for e in epochs[:i])}
+    later = {
+        name for i, each in enumerate(epochs) for name in each.add if all(name not in e.remove for e in epochs[:i])
+    }
     start = tuple(name for name in named if name not in later)
     script = Script(EDGES, named, start, {n: frozenset(rows) for n, rows in facts.items()}, epochs)
     assert run(script, strategy) == ""
@@ -289,7 +291,9 @@ def test_rounds_go_on_behind_those_of_merged_hyper_nodes() -> None:
 
 
 def test_a_negation_between_relations_of_a_former_cycle() -> None:
-    rules = "t(x, y) :- e(x, y). t(x, z) :- u(x, y), e(y, z). u(x, z) :- t(x, y), f(y, z). u(x, y) :- f(x, y), !t(x, y)."
+    rules = (
+        "t(x, y) :- e(x, y). t(x, z) :- u(x, y), e(y, z). u(x, z) :- t(x, y), f(y, z). u(x, y) :- f(x, y), !t(x, y)."
+    )
     facts = {"e": {(1, 2), (2, 1)}, "f": {(1, 1), (2, 2), (1, 2)}}
     script = Script(
         EDGES,

@@ -1,0 +1,182 @@
+"""Does the suite find faults? `python tests/plant_faults.py [NAME…]` plants them one by one in a copy of the engine.
+
+Each fault replaces one piece of source text. Random change scripts then run on the copy, without compilation, until one
+fails: the table says after how many scripts and seconds. A fault whose text is no longer there ends the run, so that
+the list follows the source. The first line is the unchanged engine, which has to pass. docs/testing.md shows a run.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SCRIPTS = 400
+WAYS = ("update", "auto", "update", "bootstrap")
+"""The strategies, in turn; "auto" cuts every update off that it can."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    name: str
+    file: str
+    right: str
+    wrong: str
+
+
+CHANGES, LIVE, UPDATE = "kernels/changes.py", "kernels/live.py", "maintain/update.py"
+ENGINE, STORED, AGGREGATES = "maintain/engine.py", "storage/stored.py", "maintain/aggregates.py"
+
+FAULTS = (
+    Fault("nothing", CHANGES, "", ""),
+    Fault(
+        "deltas of the first atom of a body are dropped",
+        UPDATE,
+        "for i, literal in enumerate(rule.body):\n            if isinstance(literal, Atom):",
+        "for i, literal in enumerate(rule.body):\n            if i and isinstance(literal, Atom):",
+    ),
+    Fault(
+        "a derivation of equal birth is credited", CHANGES, "birth < load32(births, r)", "birth <= load32(births, r)"
+    ),
+    Fault(
+        "a derivation of equal birth is charged",
+        CHANGES,
+        "load(largest, i, w) < load32(births, r)",
+        "load(largest, i, w) <= load32(births, r)",
+    ),
+    Fault(
+        "births of merged hyper-nodes are not shifted", ENGINE, "stored.shift_births(offset)", "stored.shift_births(0)"
+    ),
+    Fault("rounds do not go on behind merged births", ENGINE, "inputs = replace(inputs, round=self.round)", "pass"),
+    Fault(
+        "hyper-nodes are split without a bootstrap",
+        ENGINE,
+        "parted = any(not set(other.relations) <= set(node.relations) for other in old)",
+        "parted = False",
+    ),
+    Fault("dead tuples are not derived again", UPDATE, 'self.run(self.machine, "again", True, True, current)', "pass"),
+    Fault(
+        "dead tuples are derived from all there ever was",
+        UPDATE,
+        "states = (EVER, *_states(rule, lambda j: UP_TO,",
+        "states = (EVER, *_states(rule, lambda j: EVER,",
+    ),
+    Fault("AFTER and WITH swapped", UPDATE, "AFTER if j < i else WITH", "WITH if j < i else AFTER"),
+    Fault("BEFORE and UP_TO swapped", UPDATE, "BEFORE if j < i else UP_TO", "UP_TO if j < i else BEFORE"),
+    Fault(
+        "EVER for KEPT before a deletion",
+        UPDATE,
+        "lambda j: KEPT if j < i else AT_START",
+        "lambda j: EVER if j < i else AT_START",
+    ),
+    Fault(
+        "EVER for KEPT before an insertion",
+        UPDATE,
+        "lambda j: KEPT if j < i else NOW",
+        "lambda j: EVER if j < i else NOW",
+    ),
+    Fault("a second derivation is not counted", CHANGES, "store32(D[relation, R_COUNT], r, count + 1)", "pass"),
+    Fault("a lost derivation is not charged", CHANGES, "store32(D[relation, R_COUNT], r, count - 1)", "pass"),
+    Fault("a tuple born again keeps its birth", CHANGES, "store32(D[relation, R_BIRTH], r, current)", "pass"),
+    Fault(
+        "taking back forgets counts",
+        CHANGES,
+        "store32(D[relation, R_COUNT], r, load64(D[relation, R_JOURNAL], 3 * e + 1))",
+        "pass",
+    ),
+    Fault(
+        "taking back forgets births",
+        CHANGES,
+        "store32(D[relation, R_BIRTH], r, load64(D[relation, R_JOURNAL], 3 * e + 2))",
+        "pass",
+    ),
+    Fault("removed rules keep what they derived", UPDATE, "if change.dropped:", "if not change:"),
+    Fault("retracted facts keep their derivation", UPDATE, "self.derived[name].retract(words)", "pass"),
+    Fault("tuples of a new birth die too late", LIVE, "-count >= current)", "-count > current)"),
+    Fault(
+        "a negated atom dies by deletions",
+        UPDATE,
+        "Sight(layout.IN if atom.negated else layout.OUT, tuple(states))",
+        "Sight(layout.OUT, tuple(states))",
+    ),
+    Fault(
+        "a bootstrap keeps old births",
+        STORED,
+        "if new.born:\n            self.keep_births()",
+        "if False:\n            self.keep_births()",
+    ),
+    Fault("what was derived again is a change", STORED, "born[born >= self._get(layout.R_START)]", "born"),
+)
+
+
+def planted(fault: Fault, folder: Path) -> None:
+    """Put a copy of the engine with the fault into `folder`."""
+    shutil.copytree(ROOT / "src/tidelog", folder / "tidelog", ignore=shutil.ignore_patterns("__pycache__"))
+    path = folder / "tidelog" / fault.file
+    text = path.read_text(encoding="utf-8")
+    if fault.right not in text or (fault.right and text.count(fault.right) > 1):
+        raise SystemExit(f"{fault.name}: {fault.file} does not have this text once:\n{fault.right}")
+    path.write_text(text.replace(fault.right, fault.wrong) if fault.right else text, encoding="utf-8")
+
+
+def hunt(fault: Fault) -> str:
+    """A line of the table."""
+    with tempfile.TemporaryDirectory() as folder:
+        planted(fault, Path(folder))
+        environment = os.environ | {"PYTHONPATH": folder, "NUMBA_DISABLE_JIT": "1"}
+        started = time.monotonic()
+        command = [sys.executable, __file__, "--in-copy"]
+        ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        seconds = time.monotonic() - started
+    answer = ran.stdout.strip().splitlines()[-1:] or [f"ended by signal {-ran.returncode}"]
+    return f"| {fault.name} | {answer[0]} | {seconds:.1f} |"
+
+
+def look() -> str:
+    """In the copy: how many scripts it takes until one fails, and what is then wrong."""
+    sys.path.insert(1, str(ROOT))
+    from tests.scripts import run, script_for
+    from tidelog.maintain import engine
+
+    engine._ALWAYS_WORTH = 0.0
+    for number in range(SCRIPTS):
+        way = WAYS[number % len(WAYS)]
+        problem = run(script_for(number // 2), way, 1e-6 if way == "auto" else 0.2)
+        if problem:
+            return f"{number + 1} | {kind_of(problem)}"
+    return f"not by {SCRIPTS} | "
+
+
+def kind_of(problem: str) -> str:
+    for sign, kind in (
+        ("has count", "count"),
+        ("missing", "missing tuple"),
+        ("the change is", "net change"),
+        ("bootstrap happened", "bootstrap"),
+        ("asserted", "asserted facts"),
+        ("naive", "views"),
+    ):
+        if sign in problem:
+            return kind
+    return problem.split(": ")[1]
+
+
+def main() -> None:
+    if sys.argv[1:] == ["--in-copy"]:
+        sys.stdout.write(f"{look()}\n")
+        return
+    sys.stdout.write("| fault | scripts | found by | seconds |\n|---|---|---|---|\n")
+    for fault in FAULTS:
+        if not sys.argv[1:] or fault.name in sys.argv[1:]:
+            sys.stdout.write(f"{hunt(fault)}\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
