@@ -84,7 +84,7 @@ def draw(title: str, updates: Sequence[Timed], file: Path) -> None:
         raise BenchmarkError(f"the plots need {error.name}: pip install 'tidelog[draw]'") from error
     groups = list(dict.fromkeys(timed.group for timed in updates))
     with mpl.rc_context({"svg.hashsalt": "tidelog", "svg.fonttype": "none", "font.family": "sans-serif"}):
-        figure = Figure(figsize=(9, 6), layout="constrained")
+        figure = Figure(figsize=(10, 6), layout="constrained")
         FigureCanvasAgg(figure)
         axes = figure.add_subplot()
         compared = [timed for timed in updates if timed.fixpoint]
@@ -105,6 +105,6 @@ def draw(title: str, updates: Sequence[Timed], file: Path) -> None:
         axes.set_ylabel("seconds")
         axes.set_title(title)
         axes.grid(color="#eceff1")
-        axes.legend(fontsize="small", frameon=False)
+        figure.legend(loc="outside right upper", fontsize="small", frameon=False)
         file.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(file, metadata={"Date": None})
