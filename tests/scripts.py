@@ -20,7 +20,8 @@ import tidelog
 from tests.generate import Row
 from tests.recount import mistakes, state_of
 from tests.suite import evaluate_naive, random_cases
-from tidelog.maintain.report import Report
+from tidelog.maintain.report import NodeReport, Report
+from tidelog.reference.seminaive import Table
 
 Facts = Mapping[str, frozenset[Row]]
 
@@ -76,7 +77,8 @@ HAND = {
     "twice": "t(x, y) :- e(x, z), e(z, y). | t(x, y) :- t(x, z), t(y, z). | g(x) :- t(x, y), t(y, x)."
     " | t(x, x) :- g(x), e(x, y).",
     "given negated": "t(x, y) :- e(x, y), !n(y). | t(x, z) :- t(x, y), t(y, z), !n(x)."
-    " | u(x, y) :- n(x), n(y), !t(x, y). | u(x, z) :- u(x, y), t(y, z). | g(x) :- t(x, y), !u(y, x). | g(x) :- n(x), !f(x, _).",
+    " | u(x, y) :- n(x), n(y), !t(x, y). | u(x, z) :- u(x, y), t(y, z)."
+    " | g(x) :- t(x, y), !u(y, x). | g(x) :- n(x), !f(x, _).",
     "derived negated": "t(x, y) :- e(x, y). | t(x, z) :- t(x, y), e(y, z). | u(x, y) :- f(x, y), !t(x, y)."
     " | u(x, z) :- u(x, y), u(y, z). | g(x) :- u(x, y), !t(y, x), !f(y, y). | u(x, x) :- g(x), e(x, x).",
     "galen": "t(x, z) :- t(x, y), t(y, z). | q(x, r, z) :- t(x, y), q(y, r, z)."
@@ -169,11 +171,11 @@ def generated(rng: random.Random, seed: int) -> Script:
 def scripted(rng: random.Random, declarations: str, rules: list[str], pool: Mapping[str, list[Row]]) -> Script:
     """A script over some rules: the facts at the start, and the changes of the epochs."""
     named = {f"r{i}": f"r{i}: {text}" for i, text in enumerate(rules)}
-    every = rng.random() < 0.5
+    every = rng.random() < 0.3
     start = tuple(name for name in named if every or rng.random() < 0.7)
     share = rng.choice((0.3, 0.6, 0.9))
     facts = {name: frozenset(row for row in rows if rng.random() < share) for name, rows in pool.items()}
-    often = rng.choice((0.0, 0.1, 0.3))
+    often = rng.choice((0.0, 0.2, 0.5))
     active, epochs = set(start), []
     for _ in range(rng.randint(5, 20 if rng.random() < 0.1 else 7)):
         size = rng.choice((1, 1, 2, 4))
@@ -217,7 +219,7 @@ class Follower:
         for name, rows in script.facts.items():
             self.db.insert(name, sorted(rows, key=repr))
         self.facts = {name: set(rows) for name, rows in script.facts.items()}
-        self.tables = {name: {} for name in self.db._engine.program.relations}
+        self.tables: dict[str, Table] = {name: {} for name in self.db._engine.program.relations}
         self.db.options(strategy=strategy, switch=switch)
         self.check(self.db.commit())
 
@@ -250,7 +252,7 @@ class Follower:
                 found = set(change[name].inserted), set(change[name].deleted)
                 if found != (new - old, old - new) or len(found[0]) + len(found[1]) == 0:
                     raise WrongError(f"{name}: the change is {found}, not {(new - old, old - new)}")
-        if self.strategy == "update" and change.report.bootstraps:
+        if self.strategy == "update" and any(without_need(node) for node in change.report.nodes):
             raise WrongError(f"a bootstrap happened: {change.report}")
 
     def check_naive(self) -> None:
@@ -259,6 +261,11 @@ class Follower:
         for name, rows in expected.items():
             if rows != set(self.tables[name]):
                 raise WrongError(f"{name}: differs from naive evaluation in {rows ^ set(self.tables[name])}")
+
+
+def without_need(node: NodeReport) -> bool:
+    """Whether a node was bootstrapped that could have been updated: not one that negation tears apart."""
+    return node.strategy == "bootstrap" and not node.reason.startswith("its hyper-node could not be kept")
 
 
 def change_in(transaction: tidelog.Transaction, script: Script, epoch: Epoch) -> None:

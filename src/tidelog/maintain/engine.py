@@ -179,9 +179,16 @@ class _Epoch:
         self.asserted = dict(engine.asserted)
         self.nodes = engine.nodes
         if program is not engine.program or not engine.views:
-            known = program.relations.keys()
-            groups = [g for g in (known & frozenset(n.relations) for n in engine.nodes) if len(g) > 1]
+            groups = [frozenset(node.relations) for node in engine.nodes if len(node.relations) > 1]
             self.nodes = coarsened(program.nodes, groups)
+        self.reshaped = {
+            name
+            for name, info in program.relations.items()
+            if name in engine.views and engine.views[name].arity != len(info.columns)
+        }
+        """Auxiliary relations of a rule that another one of the same name has replaced."""
+        for name in self.reshaped:
+            del self.views[name], self.asserted[name]
         self.derived = {name for node in self.nodes for name in node.relations}
         self.before = {name: node for node in engine.nodes for name in node.relations}
         self.deltas: dict[str, Delta] = {}
@@ -292,8 +299,9 @@ class _Epoch:
         added, dropped = self.rule_changes(node, old)
         reason = self.why(node, reads, added, dropped)
         parted = any(not set(other.relations) <= set(node.relations) for other in old)
+        parted |= any(name in self.reshaped for name in [*reads, *node.relations])
         if parted:
-            reason = "its hyper-node had to be split"
+            reason = "its hyper-node could not be kept"
         if reason is None:
             self.kept.append(node)
             return NodeReport(node.relations, names, "skip", "nothing that it reads has changed", 0.0, 0)
@@ -381,7 +389,7 @@ class _Epoch:
         key = node.relations
         maintained = self.engine.maintained.get(key) if not new and not gone else None
         if maintained is None or not maintained.fits(inputs.relations):
-            maintained = prepare(node, kept, new, inputs)
+            maintained = prepare(node, kept, new, inputs, maintained)
             self.engine.maintained.pop(key, None)
             if not new and not gone:
                 self.engine.maintained[key] = maintained
@@ -476,8 +484,9 @@ class _Epoch:
             if stored.dead > max(_RECLAIM, len(stored)):
                 self.views[name] = stored.copy_to(engine.catalog)
         engine.program, engine.nodes = self.program, tuple(self.kept)
-        engine.views = {name: self.views[name] for name in [*self.program.relations, UNIT]}
-        engine.asserted = {name: self.asserted[name] for name in self.program.relations}
+        names = dict.fromkeys([*self.program.relations, *(name for node in self.kept for name in node.relations)])
+        engine.views = {name: self.views[name] for name in [*names, UNIT]}
+        engine.asserted = {name: self.asserted[name] for name in names}
         engine.round = self.round
         engine.costs |= self.costs
         engine.bootstraps += sum(report.strategy == "bootstrap" for report in reports)
