@@ -1,10 +1,10 @@
 """Indexes: a directory of 8-byte slots [32 hash bits | offset + 1] to segments in an arena of words.
 
 A segment is [length | class + dead << 6 | key ... | entries ...], its class saying for how many entries it has room:
-1, 2, 3, 4, 6, 8, 12, … (`capacity`), which wastes half as much as doubling does. An entry is a row number, ascending within
-the segment, and up to MAX_PAYLOADS columns, so that a probe need not touch the row. Full segments move to twice the
-room, freed ones go to lists by size. A deleted row's entry keeps its place with the row number complemented, and a
-segment is compacted once half of it is dead.
+1, 2, 3, 4, 6, 8, 12, … (`capacity`), which wastes half as much as doubling does. An entry is a row number, ascending
+within the segment, and up to MAX_PAYLOADS columns, so that a probe need not touch the row. Full segments move to the
+next class, freed ones go to lists by class. A deleted row's entry keeps its place with the row number complemented, and
+a segment is compacted once half of it is dead.
 """
 # mypy: disable-error-code="no-untyped-def"
 

@@ -70,11 +70,11 @@ P_LEVEL = 8  # offsets of the levels
 
 FULL, OLD, DELTA, OUT, IN = range(5)
 """Versions of a relation: during a bootstrap the first three, in the update of a hyper-node also what died and came."""
-AT_START, KEPT, NOW, EVER, AFTER, WITH, UP_TO, BEFORE = range(10, 18)
+AT_START, KEPT, NOW, EVER, AFTER, WITH, UP_TO, BEFORE, GONE, NEW = range(10, 20)
 """What a level of an update sees of a relation. AT_START: rows as the epoch found them; KEPT: those of them not
-deleted; NOW: all live rows; EVER: rows at the start or now. In deletions, of the hyper-node's own relations, AFTER:
-what the deaths up to this round leave; WITH: that and what dies in this round. In insertions, UP_TO: live rows born
-before this round; BEFORE: born before the last round."""
+deleted; NOW: all live rows; EVER: rows at the start or now; GONE: rows deleted; NEW: rows inserted. In deletions, of
+the hyper-node's own relations, AFTER: what the deaths up to this round leave; WITH: that and what dies in this round.
+In insertions, UP_TO: live rows born before this round; BEFORE: born before the last round."""
 
 # Levels. Each begins with [kind, object, version, nkeys, ncolumns, nlive]; behind that the key registers, then pairs
 # (column, register) that the level fills, then pairs (from, to) of registers that stay alive.

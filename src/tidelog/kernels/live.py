@@ -14,6 +14,7 @@ from tidelog.kernels.layout import (
     CHECK_LIVE,
     DEAD,
     EVER,
+    GONE,
     I_ARENA,
     I_PAYLOADS,
     I_RELATION,
@@ -27,6 +28,7 @@ from tidelog.kernels.layout import (
     L_LIVE,
     L_OBJECT,
     L_VERSION,
+    NEW,
     OUT,
     P_VERSION,
     R_ARITY,
@@ -61,6 +63,10 @@ def visible(D, relation, r, state, current):
         return r < D[relation, R_START] and count != DEAD
     if state == KEPT:
         return r < D[relation, R_START] and count > 0
+    if state == GONE:
+        return r < D[relation, R_START] and count <= 0 and count != DEAD
+    if state == NEW:
+        return r >= D[relation, R_START] and count > 0
     if state == AFTER:
         return count > 0 or (count != DEAD and -count > current)
     if state == WITH:

@@ -20,19 +20,21 @@ import numpy
 from numpy.typing import NDArray
 
 from tidelog.kernels import layout
-from tidelog.kernels.layout import AFTER, AT_START, BEFORE, EVER, KEPT, NOW, UP_TO, WITH
+from tidelog.kernels.layout import AFTER, AT_START, BEFORE, EVER, GONE, KEPT, NEW, NOW, UP_TO, WITH
 from tidelog.maintain.assemble import Sight
 from tidelog.maintain.bootstrap import internal_atoms
 from tidelog.maintain.machine import Inputs, Job, Machine
 from tidelog.maintain.statistics import LiveStatistics
 from tidelog.rules.core import Atom, HyperNode, Rule
-from tidelog.rules.plans import needs_large_index, plan_change, plan_full
+from tidelog.rules.plans import needs_large_index, plan_change, plan_full, plan_scan
 from tidelog.storage.stored import StoredRelation
 
 Words = NDArray[numpy.int64]
 
 _WORK_BEFORE_LOOK = 100_000
 _OUTGROWN = 8
+_SCANS = 6
+"""So often a large relation is scanned for changes of another one before it gets an index for them."""
 
 
 class CutOffError(Exception):
@@ -43,18 +45,23 @@ class CutOffError(Exception):
 class Maintained:
     """What is kept of a hyper-node from epoch to epoch: its machine, and the sizes for which its plans were made.
 
-    It has no plans for changes of the relations `missing`, which would need a large index that may never be used.
+    Changes of the relations `scanned` need a large index, which may never be used again: their plans scan instead, as
+    often as is said here, before the index is made. There are no plans at all for those in `missing`.
     """
 
     machine: Machine
     stored: dict[str, StoredRelation]
     sizes: dict[str, int]
+    scanned: dict[str, int]
     missing: frozenset[str]
 
     def fits(self, relations: Mapping[str, StoredRelation]) -> bool:
         """Whether the machine has plans for all that changes and still runs over these relations, none of which has
         outgrown its plans."""
-        return not any(relations[name].changing for name in self.missing) and all(
+        changing = {name for name, stored in relations.items() if stored.changing}
+        if changing & self.missing or any(name in changing and left == 0 for name, left in self.scanned.items()):
+            return False
+        return all(
             relations.get(name) is stored and len(stored) <= _OUTGROWN * max(1_000, self.sizes[name])
             for name, stored in self.stored.items()
         )
@@ -70,27 +77,37 @@ class NodeChange:
     dropped: Sequence[Rule] = ()
 
 
-def prepare(node: HyperNode, kept: Sequence[Rule], added: Sequence[Rule], inputs: Inputs) -> Maintained:
-    """Plan and assemble what a hyper-node needs when relations that it reads change.
+def prepare(
+    node: HyperNode, kept: Sequence[Rule], added: Sequence[Rule], inputs: Inputs, before: Maintained | None = None
+) -> Maintained:
+    """Plan and assemble what a hyper-node needs when relations that it reads change; `before` is what it had.
 
     Rules `added` in this epoch are evaluated in full besides; of their plans only those for newly born tuples of the
     node itself are wanted.
     """
     internal = frozenset(node.relations)
     statistics = LiveStatistics(inputs.relations, frozenset())
+    build = {name for name, left in before.scanned.items() if left == 0} if before is not None else set()
     jobs: list[Job] = []
     missing: set[str] = set()
+    scanned: dict[str, int] = {}
     for rule in kept:
         jobs += _again_jobs(rule, internal, statistics)
         for i, literal in enumerate(rule.body):
             if isinstance(literal, Atom):
                 plans = plan_change(rule, i, statistics)
-                wanted = literal.relation in internal or inputs.relations[literal.relation].changing
-                if wanted or not any(needs_large_index(plan, statistics) for plan in plans):
+                name = literal.relation
+                dear = name not in internal and any(needs_large_index(plan, statistics) for plan in plans)
+                scan = plan_scan(rule, i, statistics) if dear and not literal.negated and name not in build else None
+                if scan is not None:
+                    scanned[name] = _SCANS
+                    jobs.append(Job(scan, _scanning(_lost(rule, i, internal), i, GONE), f"delete {name}"))
+                    jobs.append(Job(scan, _scanning(_won(rule, i, internal), i, NEW), f"insert {name}"))
+                elif dear and not inputs.relations[name].changing:
+                    missing.add(name)
+                else:
                     jobs += [Job(plan, _lost(rule, i, internal), "delete") for plan in plans]
                     jobs += [Job(plan, _won(rule, i, internal), "insert") for plan in plans]
-                else:
-                    missing.add(literal.relation)
     jobs += [
         Job(plan, _won(rule, i, internal), "insert")
         for rule in added
@@ -99,7 +116,7 @@ def prepare(node: HyperNode, kept: Sequence[Rule], added: Sequence[Rule], inputs
     ]
     machine = Machine(inputs.catalog, inputs.dictionary, inputs.relations, node.relations, jobs)
     stored = dict(inputs.relations)
-    return Maintained(machine, stored, {name: len(s) for name, s in stored.items()}, frozenset(missing))
+    return Maintained(machine, stored, {name: len(s) for name, s in stored.items()}, scanned, frozenset(missing))
 
 
 def update(node: HyperNode, change: NodeChange, inputs: Inputs, maintained: Maintained, seconds: float) -> int:
@@ -121,6 +138,9 @@ class _Update:
         self.inputs = inputs
         self.machine = maintained.machine
         self.derived = {name: inputs.relations[name] for name in node.relations}
+        self.scanned = [name for name in maintained.scanned if inputs.relations[name].changing]
+        for name in self.scanned:
+            maintained.scanned[name] -= 1
         changing = [stored for stored in inputs.relations.values() if stored.changing]
         self.numbers = numpy.array([stored.number for stored in changing], numpy.int64)
         self.external = [stored for name, stored in inputs.relations.items() if name not in self.derived]
@@ -131,8 +151,8 @@ class _Update:
         for stored in self.derived.values():
             for index in stored.indexes.values():
                 index.extend(stored.rows)
-        # Indexes made here for the first time serve all later updates, and so does the kernel, which a call without plans
-        # loads from the cache: they are not held against this one.
+        # Indexes made here for the first time serve all later updates, and so does the kernel, which a call without
+        # plans loads from the cache: they are not held against this one.
         self.deadline = float("inf")
         self.run(self.machine, "", False, True, 0)
         self.deadline = time.perf_counter() + seconds
@@ -143,6 +163,8 @@ class _Update:
             self.derived[name].retract(words)
         if change.dropped:
             self.once(change.dropped, AT_START, AT_START, False, 0)
+        for name in self.scanned:
+            self.run(self.machine, f"delete {name}", False, True, 0)
         self.run(self.machine, "delete", False, False, 0)
 
     def insert(self, change: NodeChange) -> int:
@@ -157,6 +179,8 @@ class _Update:
             self.derived[name].assert_facts(words, current)
         if change.added:
             self.once(change.added, UP_TO, NOW, True, current)
+        for name in self.scanned:
+            self.run(self.machine, f"insert {name}", True, True, current)
         for stored in self.external:
             if stored.changing:
                 stored.show_all()
@@ -240,6 +264,11 @@ def _won(rule: Rule, i: int, internal: frozenset[str]) -> Sight:
         )
     states[i] = EVER
     return Sight(layout.OUT if atom.negated else layout.IN, tuple(states))
+
+
+def _scanning(sight: Sight, i: int, state: int) -> Sight:
+    """The same sight for a plan that scans another atom and looks the changed tuples of atom `i` up."""
+    return Sight(layout.NOW, (*sight.states[:i], state, *sight.states[i + 1 :]))
 
 
 def _full(rule: Rule, own: int, other: int, internal: frozenset[str]) -> Sight:

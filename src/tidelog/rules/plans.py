@@ -148,6 +148,12 @@ class _Planner:
             return 0.0
         return self.building * self.statistics.size(literal.relation)
 
+    def relation(self, i: int) -> str:
+        """The relation of atom `i`."""
+        atom = self.rule.body[i]
+        assert isinstance(atom, Atom)
+        return atom.relation
+
     def candidates(self, done: frozenset[int], bound: frozenset[str]) -> list[int]:
         """The literals that may come next: connected ones where there are any."""
         rest = [i for i in sorted(self.atoms | self.ranges) if i not in done and self.needs[i] <= bound]
@@ -236,6 +242,23 @@ def plan_change(rule: Rule, changed: int, statistics: Statistics) -> tuple[Plan,
     if rival is None or needs_large_index(rival, statistics):
         return (plan,)
     return _routed(planner, plan, rival)
+
+
+def plan_scan(rule: Rule, changed: int, statistics: Statistics) -> Plan | None:
+    """The plan that scans another atom and meets the changed tuples of atom `changed` next, without any large index
+    that is yet to be made; None if there is none."""
+    planner = _Planner(rule, statistics, _BUILDING)
+    best: tuple[float, Plan] | None = None
+    for source in sorted(planner.atoms - {changed}):
+        order, done, bound = planner.settle((), frozenset([source]), planner.binds[source])
+        if planner.binds[changed] & bound:
+            after = planner.settle((*order, changed), done | {changed}, bound | planner.binds[changed])
+            found = planner.search(after, 1.0, 0.0, None)
+            assert found is not None, f"the rule {rule} cannot be evaluated"
+            plan, cost = Plan(rule, source, found[1]), statistics.size(planner.relation(source)) + found[0]
+            if not needs_large_index(plan, statistics) and (best is None or cost < best[0]):
+                best = cost, plan
+    return best[1] if best is not None else None
 
 
 def needs_large_index(plan: Plan, statistics: Statistics) -> bool:
