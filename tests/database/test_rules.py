@@ -219,7 +219,7 @@ def test_a_negation_splits_a_hyper_node_that_is_coarser_than_it_need_be() -> Non
     db.rules.add("unless: b(x, y) :- e(x, y), !a(y, x).")
     change = db.commit()
     assert set(change["b"].inserted) == {(1, 2), (2, 3)}
-    assert ("bootstrap", "its hyper-node had to be split") in [(n.strategy, n.reason) for n in change.report.nodes]
+    assert {node.strategy for node in change.report.nodes} == {"bootstrap"}
     assert db.rules.hyper_nodes[0] == ("base",)
     db.options(strategy="update")
     db.insert("e", [(2, 1)])
