@@ -20,10 +20,10 @@ from tests.suite import FIRST_SEED, views
 from tidelog.errors import LimitError, Problem
 from tidelog.maintain.limits import Watch
 
-SCRIPTS, CHUNK = 1_000, 50
+CHUNK = 50
 
 
-def chunks(offset: int, scripts: int = SCRIPTS) -> pytest.MarkDecorator:
+def chunks(offset: int, scripts: int) -> pytest.MarkDecorator:
     first = FIRST_SEED + offset
     return pytest.mark.parametrize("first", range(first, first + scripts, CHUNK))
 
@@ -71,7 +71,7 @@ def test_updates_that_are_cut_off(first: int) -> None:
 
 
 def test_strategies_in_turn() -> None:
-    for script in scripts_from(FIRST_SEED + 400_000, 60):
+    for script in scripts_from(FIRST_SEED + 400_000, 40):
         follower = Follower(script)
         for number, epoch in enumerate(script.epochs):
             follower.db.options(strategy=("update", "bootstrap", "auto")[(number + FIRST_SEED) % 3])
@@ -125,14 +125,14 @@ def in_small_steps(script: Script, rng: random.Random) -> Script:
 
 
 def test_all_at_once_is_one_by_one_in_any_order() -> None:
-    for script in scripts_from(FIRST_SEED + 600_000, 60):
+    for script in scripts_from(FIRST_SEED + 600_000, 40):
         rng = random.Random(script.seed)
         small = in_small_steps(script, rng)
         assert views(followed(small).db) == views(followed(script).db), f"{script}\n--- in small steps\n{small}"
 
 
 def test_all_epochs_in_one_are_the_epochs_one_by_one() -> None:
-    for script in scripts_from(FIRST_SEED + 700_000, 60):
+    for script in scripts_from(FIRST_SEED + 700_000, 40):
         single, many = Follower(script, "update"), followed(script)
         with single.db.transaction() as transaction:
             for epoch in script.epochs:
@@ -144,7 +144,7 @@ def test_all_epochs_in_one_are_the_epochs_one_by_one() -> None:
 
 
 def test_net_changes_add_up_to_the_difference() -> None:
-    for script in scripts_from(FIRST_SEED + 800_000, 60):
+    for script in scripts_from(FIRST_SEED + 800_000, 40):
         follower = Follower(script)
         sums = views(follower.db)
         for epoch in script.epochs:
@@ -168,7 +168,7 @@ def backwards(follower: Follower, epoch: Epoch) -> Epoch:
 
 @pytest.mark.parametrize("part", ["facts", "rules", "both"])
 def test_there_and_back_is_where_it_was(part: str) -> None:
-    for script in scripts_from(FIRST_SEED + 900_000, 60):
+    for script in scripts_from(FIRST_SEED + 900_000, 40):
         follower = Follower(script, "update")
         for epoch in script.epochs:
             if part == "facts":
@@ -185,7 +185,7 @@ def test_there_and_back_is_where_it_was(part: str) -> None:
 
 
 def test_rules_one_by_one_are_the_rules_together() -> None:
-    for script in scripts_from(FIRST_SEED + 1_000_000, 60):
+    for script in scripts_from(FIRST_SEED + 1_000_000, 40):
         names = list(script.rules)
         random.Random(script.seed).shuffle(names)
         growing = replace(script, active=(), epochs=tuple(Epoch({}, {}, add=(name,)) for name in names))
