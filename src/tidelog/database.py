@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any
 
@@ -26,7 +26,7 @@ from tidelog.pattern import matching
 from tidelog.relation import Relation, Rows
 from tidelog.rules import compile_program
 from tidelog.rules.core import CoreProgram
-from tidelog.ruleset import RuleSet
+from tidelog.ruleset import RuleSet, without
 from tidelog.storage.dictionary import Dictionary
 
 Words = NDArray[numpy.int64]
@@ -98,11 +98,14 @@ class _View:
 
 @dataclass
 class _Pending:
-    """Changes that wait for `commit`: program texts, and facts to assert or retract in the order of the calls."""
+    """Changes that wait for `commit`: program texts, and facts to assert or retract in the order of the calls.
+
+    `core` is None where rules were only removed since it was compiled, which cannot fail.
+    """
 
     programs: tuple[Program, ...]
     checked: CheckedProgram
-    core: CoreProgram
+    core: CoreProgram | None
     facts: list[tuple[str, bool, Words]] = field(default_factory=list)
 
 
@@ -129,16 +132,23 @@ class Database:
         lists everything that is wrong with the program together with those loaded before, and then changes nothing.
         """
         self._open()
-        self.replace_programs((*self._pending.programs, read(program)))
+        self._extend(read(program))
 
     def add_program(self, text: str) -> None:
         """`load` for text only, whatever it looks like."""
         self._open()
-        self.replace_programs((*self._pending.programs, read(text, name="<text>")))
+        self._extend(read(text, name="<text>"))
 
-    def replace_programs(self, programs: tuple[Program, ...]) -> None:
-        """Make `programs`, which extend or shorten the pending ones, the program from the next `commit` on."""
+    def remove_rule(self, name: str) -> None:
+        """Remove a rule from the next `commit` on, see `RuleSet.remove`."""
         self._open()
+        programs = without(self._pending.programs, name)
+        rules = tuple(rule for rule in self._pending.checked.rules if rule.name != name)
+        self._pending = _Pending(programs, replace(self._pending.checked, rules=rules), None, self._pending.facts)
+
+    def _extend(self, program: Program) -> None:
+        """Make the pending programs and `program` the program from the next `commit` on."""
+        programs = (*self._pending.programs, program)
         checked = check(*programs)
         core = compile_program(checked)
         self._dictionary.add_records(checked.records)
@@ -183,7 +193,8 @@ class Database:
         watch = Watch(self._options["timeout"], self._options["max_rows"], _size_limits(pending.checked))
         with guarded(watch):
             choice = Choice(self._options["strategy"], self._options["switch"])
-            outcome = self._engine.epoch(pending.core, _net(pending.facts), watch, choice)
+            core = pending.core or compile_program(pending.checked)
+            outcome = self._engine.epoch(core, _net(pending.facts), watch, choice)
             self._programs, self._checked = pending.programs, pending.checked
             self._pending = self._nothing()
             self._epochs += 1
@@ -272,11 +283,6 @@ class Database:
     def committed(self) -> CheckedProgram:
         """The program as of the last committed epoch."""
         return self._checked
-
-    @property
-    def pending_programs(self) -> tuple[Program, ...]:
-        """The texts of the program from the next `commit` on, parsed."""
-        return self._pending.programs
 
     @property
     def rules(self) -> RuleSet:

@@ -52,7 +52,7 @@ class RuleSet:
 
     def remove(self, name: str) -> None:
         """Remove a rule; a relation keeps its asserted facts. UsageError (E0608) if there is none of this name."""
-        self._database.replace_programs(without(self._database.pending_programs, name))
+        self._database.remove_rule(name)
 
     def __repr__(self) -> str:
         return "\n".join(self[name] for name in self) or "<no rules>"

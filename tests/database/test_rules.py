@@ -267,6 +267,22 @@ def test_an_update_after_several_bootstraps_finds_what_has_lost_its_support(db: 
     assert set(db["t"]) == {(2, 3), (1, 3), (4, 1), (4, 3)}
 
 
+def test_an_update_after_rules_have_changed_in_a_bootstrap_knows_the_new_ones(db: tidelog.Database) -> None:
+    """What is kept of a hyper-node from update to update has to be made anew for its new rules."""
+    db.insert("e", [(3, 4)])
+    db.commit()
+    db.options(strategy="bootstrap")
+    db.rules.add(".decl f(x: number, y: number)  given: t(x, y) :- f(x, y).")
+    db.rules.remove("r2")
+    db.commit()
+    db.options(strategy="update")
+    db.insert("f", [(7, 8)])
+    db.insert("e", [(4, 5)])
+    change = db.commit()
+    assert set(change["t"].inserted) == {(7, 8), (4, 5)}
+    assert change.report.bootstraps == 0
+
+
 # --- names -----------------------------------------------------------------------------------------------------------
 
 

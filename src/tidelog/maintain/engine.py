@@ -99,7 +99,8 @@ class Choice:
 class Engine:
     """The state of an embedded database. `views` maps every relation to its rows; `asserted` holds the facts apart for
     relations that are also derived (for all others they are the view itself). `nodes` are the hyper-nodes as they are
-    maintained, which may be coarser than those of `program`; `costs` are the seconds of their last bootstraps."""
+    maintained, which may be coarser than those of `program`; `costs` are the seconds of their last bootstraps, of this
+    thread's own time, so that other work on the machine does not count."""
 
     dictionary: Dictionary
     program: CoreProgram
@@ -315,7 +316,7 @@ class _Epoch:
             rounds, first = self.try_update(node, old, added, dropped, inputs)
         if rounds is None:
             strategy, reason = "bootstrap", f"{reason}; {first}" if first else reason
-            rounds = self.bootstrap_all(node, inputs, started)
+            rounds = self.bootstrap_all(node, inputs)
             impact = sum(len(self.deltas.get(name, ())) for name in node.relations)
         else:
             self.kept.append(node)
@@ -388,7 +389,7 @@ class _Epoch:
         kept = [rule for rule in _plain(node.rules) if rule not in set(new)]
         key = node.relations
         maintained = self.engine.maintained.get(key) if not new and not gone else None
-        if maintained is None or not maintained.fits(inputs.relations):
+        if maintained is None or not maintained.fits(node, inputs.relations):
             maintained = prepare(node, kept, new, inputs, maintained)
             self.engine.maintained.pop(key, None)
             if not new and not gone:
@@ -396,14 +397,14 @@ class _Epoch:
         seconds = self.budget(node) if self.choice.strategy == "auto" else float("inf")
         came = {name: self.facts[name][0] for name in node.relations if name in self.facts}
         went = {name: self.facts[name][1] for name in node.relations if name in self.facts}
-        before, started = self.round, time.perf_counter()
+        before, started = self.round, time.thread_time()
         try:
             self.round = update(node, NodeChange(came, went, new, gone), inputs, maintained, seconds)
         except CutOffError:
             for stored in relations:
                 stored.take_back()
                 self.opened.pop(id(stored), None)
-            self.wasted += time.perf_counter() - started
+            self.wasted += time.thread_time() - started
             return None, f"an update was given up after {seconds:.3f} s"
         return self.round - before, ""
 
@@ -430,7 +431,7 @@ class _Epoch:
             offset = max([offset, *(stored.youngest for stored in relations)]) + 1
         self.round = max(self.round, offset)
 
-    def bootstrap_all(self, node: HyperNode, inputs: Inputs, started: float) -> int:
+    def bootstrap_all(self, node: HyperNode, inputs: Inputs) -> int:
         """Evaluate the hyper-nodes of the program that a node is made of; returns the number of rounds."""
         parts = [part for part in self.program.nodes if set(part.relations) <= set(node.relations)]
         for name in set(node.relations).difference(*(part.relations for part in parts)):
@@ -439,13 +440,13 @@ class _Epoch:
         for part in parts:
             relations = {**inputs.relations, **{name: self.views[name] for name in node.relations}}
             part_inputs = Inputs(inputs.catalog, inputs.dictionary, relations, self.watch, self.round)
-            self.bootstrap(part, part_inputs, started)
-            started = time.perf_counter()
+            self.bootstrap(part, part_inputs)
         self.kept += parts
         return self.round - before
 
-    def bootstrap(self, node: HyperNode, inputs: Inputs, started: float) -> None:
+    def bootstrap(self, node: HyperNode, inputs: Inputs) -> None:
         """Evaluate a node into new relations, and put these, or what they hold, in the place of the old."""
+        started = time.thread_time()
         relations = dict(inputs.relations)
         for name in node.relations:
             new = relations[name] = StoredRelation(self.engine.catalog, self.views[name].arity)
@@ -454,7 +455,7 @@ class _Epoch:
                 new.insert(facts.words())
         rounds = bootstrap(node, Inputs(inputs.catalog, inputs.dictionary, relations, self.watch, self.round))
         self.round += rounds
-        seconds = time.perf_counter() - started
+        seconds = time.thread_time() - started
         for name in node.relations:
             old, new = self.views[name], relations[name]
             self.costs[name] = seconds / len(node.relations)

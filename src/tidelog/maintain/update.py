@@ -25,7 +25,7 @@ from tidelog.maintain.assemble import Sight
 from tidelog.maintain.bootstrap import internal_atoms
 from tidelog.maintain.machine import Inputs, Job, Machine
 from tidelog.maintain.statistics import LiveStatistics
-from tidelog.rules.core import Atom, HyperNode, Rule
+from tidelog.rules.core import AggregateRule, Atom, HyperNode, Rule
 from tidelog.rules.plans import needs_large_index, plan_change, plan_full, plan_scan
 from tidelog.storage.stored import StoredRelation
 
@@ -50,14 +50,17 @@ class Maintained:
     """
 
     machine: Machine
+    rules: tuple[Rule | AggregateRule, ...]
     stored: dict[str, StoredRelation]
     sizes: dict[str, int]
     scanned: dict[str, int]
     missing: frozenset[str]
 
-    def fits(self, relations: Mapping[str, StoredRelation]) -> bool:
-        """Whether the machine has plans for all that changes and still runs over these relations, none of which has
+    def fits(self, node: HyperNode, relations: Mapping[str, StoredRelation]) -> bool:
+        """Whether the machine has plans for the rules and all changes, and runs over these relations, none of which has
         outgrown its plans."""
+        if self.rules != node.rules:
+            return False
         changing = {name for name, stored in relations.items() if stored.changing}
         if changing & self.missing or any(name in changing and left == 0 for name, left in self.scanned.items()):
             return False
@@ -116,7 +119,9 @@ def prepare(
     ]
     machine = Machine(inputs.catalog, inputs.dictionary, inputs.relations, node.relations, jobs)
     stored = dict(inputs.relations)
-    return Maintained(machine, stored, {name: len(s) for name, s in stored.items()}, scanned, frozenset(missing))
+    return Maintained(
+        machine, node.rules, stored, {name: len(s) for name, s in stored.items()}, scanned, frozenset(missing)
+    )
 
 
 def update(node: HyperNode, change: NodeChange, inputs: Inputs, maintained: Maintained, seconds: float) -> int:
@@ -155,7 +160,7 @@ class _Update:
         # plans loads from the cache: they are not held against this one.
         self.deadline = float("inf")
         self.run(self.machine, "", False, True, 0)
-        self.deadline = time.perf_counter() + seconds
+        self.deadline = time.thread_time() + seconds
 
     def delete(self, change: NodeChange) -> None:
         """Charge what went to the heads, until nothing dies any more."""
@@ -172,7 +177,9 @@ class _Update:
         current = self.inputs.round + 1
         for stored in self.derived.values():
             stored.show_all()
-        self.run(self.machine, "again", True, True, current)
+        # Counts of a node that never was recursive are exact: what died there has no derivation left.
+        if self.node.recursive or any(stored.keeps_births for stored in self.derived.values()):
+            self.run(self.machine, "again", True, True, current)
         for stored in self.derived.values():
             stored.show_nothing()
         for name, words in change.came.items():
@@ -214,7 +221,7 @@ class _Update:
         if watch.sizes:
             for name, stored in self.derived.items():
                 watch.look_at(name, len(stored) + stored.born_so_far)
-        if time.perf_counter() > self.deadline:
+        if time.thread_time() > self.deadline:
             raise CutOffError
 
 

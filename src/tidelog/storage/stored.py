@@ -263,6 +263,11 @@ class StoredRelation:
             self._births = block
             self._publish()
 
+    @property
+    def keeps_births(self) -> bool:
+        """Whether there is a birth per row, as in relations that have been updated in a recursive hyper-node."""
+        return self._births is not None
+
     def open(self) -> None:
         """Begin to note what dies and what is born; until `close` or `take_back`, rows that die keep their places."""
         if self._lists is None:
@@ -383,7 +388,9 @@ class StoredRelation:
         births = self.births()
         self._saved = counts.copy(), births
         self.saturated = new.saturated
-        died = numpy.setdiff1d(numpy.flatnonzero(counts > 0), found[found >= 0])
+        alive = counts > 0
+        alive[found[found >= 0]] = False
+        died = numpy.flatnonzero(alive)
         came = words[found < 0]
         self.insert(came)
         self.ensure_lists(max(len(died), len(came)))
