@@ -176,7 +176,7 @@ def nested_loops(rule: Rule, internal: frozenset[str]) -> Callable[[Any], Iterat
                     write(f"{names[new.name]} = {value}")
                 else:
                     continue
-            elif free(each) - local <= set(names):
+            elif isinstance(each, Atom) and free(each) - local <= set(names):
                 at = [i for i, arg in enumerate(each.args) if known(arg)]
                 key = "".join(f"{code(each.args[i])}," for i in at)
                 deeper(f"if ({key}) not in index({each.relation!r}, {tuple(at)!r}):")
