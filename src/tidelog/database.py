@@ -137,7 +137,7 @@ class Database:
     def add_program(self, text: str) -> None:
         """`load` for text only, whatever it looks like."""
         self._open()
-        self._extend(read(text, name="<text>"))
+        self._extend(read(f"{text}\n", name="<text>"))  # with a line break it is no path
 
     def remove_rule(self, name: str) -> None:
         """Remove a rule from the next `commit` on, see `RuleSet.remove`."""
