@@ -244,11 +244,20 @@ class Database:
     def subscribe(self, relation: str, callback: Callable[[RelationChange], object]) -> Callable[[], None]:
         """Call `callback` with the change of a relation after each committed epoch that changes it; returns a function
         that ends this. What a callback raises reaches the caller of `commit`, after all callbacks and with the epoch
-        committed.
+        committed. Raises UsageError: no such relation (E0601), or a callback that cannot be called (E0609).
         """
-        entry = (self._relation(relation).name, callback)
+        name = self._relation(relation).name
+        given: object = callback
+        if not callable(given):
+            message = f"a callback is a function of one change, found {callback!r}"
+            raise UsageError(Problem("E0609", message, hint="pass for example `print`, or `changes.append`"))
+        entry = (name, callback)
         self._subscribers.append(entry)
-        return lambda: self._subscribers.remove(entry)
+
+        def end() -> None:
+            self._subscribers = [other for other in self._subscribers if other is not entry]
+
+        return end
 
     def close(self) -> None:
         """Give the memory back. The database and its relations must not be used any more."""

@@ -100,6 +100,7 @@ CODES: dict[str, str] = {
     "E0606": "a transaction while changes are pending",
     "E0607": "a query that is not one atom",
     "E0608": "no such rule",
+    "E0609": "a callback that cannot be called",
     "E0650": "the command line cannot use a file",
     "E0651": "the folder of facts is none",
     "E0652": "the folder of outputs is none",

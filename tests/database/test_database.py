@@ -226,6 +226,7 @@ def test_control_c_leaves_the_database_as_it_was(db: tidelog.Database, program: 
         ("E0604", lambda db: db.insert_words("e", np.zeros((2, 3), np.int64))),
         ("E0606", lambda db: (db.insert("e", [(8, 9)]), db.transaction())),
         ("E0607", lambda db: db.query("t(1, X), t(X, 2)")),
+        ("E0609", lambda db: db.subscribe("t", 3)),
         ("E0607", lambda db: db.query("t(1 + 1, X)")),
     ],
 )
@@ -234,6 +235,16 @@ def test_wrong_calls_say_so(db: tidelog.Database, code: str, call: Callable[[tid
         call(db)
     assert caught.value.code == code
     assert caught.value.problems[0].hint
+
+
+def test_a_subscription_may_be_ended_twice(db: tidelog.Database) -> None:
+    seen: list[object] = []
+    end = db.subscribe("t", seen.append)
+    end()
+    end()
+    db.insert("e", [(3, 4)])
+    db.commit()
+    assert seen == []
 
 
 def test_a_closed_database_says_so(db: tidelog.Database) -> None:
