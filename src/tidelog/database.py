@@ -316,7 +316,8 @@ class Database:
     def stats(self) -> dict[str, Any]:
         """Sizes and totals since the database was opened.
 
-        `relations` maps names to rows; `memory` is in bytes, for rows, indexes and dictionary; `word_bits` is 32 or 64.
+        `relations` maps names to rows; `memory` is in bytes, for rows, indexes and dictionary; `word_bits` is 32 or 64;
+        `derivations` counts the rows that were inserted or met again, in the relations as they are stored now.
         """
         views = self._engine.views
         stored = {id(s): s for s in [*views.values(), *self._engine.asserted.values()]}
@@ -332,6 +333,7 @@ class Database:
             "bootstraps": self._engine.bootstraps,
             "updates": self._engine.updates,
             "rounds": self._engine.round,
+            "derivations": sum(relation.emitted for relation in stored.values()),
         }
 
     def births(self, name: str) -> Mapping[tuple[Value, ...], tuple[int, int]]:
