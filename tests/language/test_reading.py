@@ -272,3 +272,10 @@ def test_long_names_and_strings() -> None:
     name, text = "n" * 100_000, "s" * 1_000_000
     (rule,) = read(f'{name}("{text}").').rules
     assert rule == Rule(None, (Atom(name, (Constant(text, "symbol"),)),))
+
+
+def test_words_before_a_parenthesis_are_no_names_in_a_list_either() -> None:
+    for text in (".decl match(x: number)", ".decl match, a(x: number)", ".decl a, cat(x: number)"):
+        with pytest.raises(ProgramError) as caught:
+            read(text)
+        assert caught.value.code == "E0101"

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, cast
 from lark import Token, Transformer, v_args
 
 from tidelog.errors import Problem
-from tidelog.language import literals, precedence
+from tidelog.language import lexer, literals, precedence
 from tidelog.language.syntax import (
     Aggregate,
     Anonymous,
@@ -294,6 +294,11 @@ class Builder(Transformer[Token, tuple[Statement, ...]]):
             if qualifier in ("eqrel", "choice-domain"):
                 message = f"the qualifier `{qualifier}` is not supported yet"
                 self.problems.append(Problem("E0190", message, self._at(qualifier)))
+        for name in names:
+            if str(name) in lexer.NO_NAMES:
+                hint = f"`{name}` is a word of the language; choose another name"
+                message = f"expected a name, found the word `{name}`"
+                self.problems.append(Problem("E0101", message, self._at(name), hint=hint))
         words = tuple(map(str, qualifiers))
         return tuple(Declaration(str(name), attributes, words, span=self._at(name)) for name in names)
 

@@ -86,6 +86,8 @@ _BEFORE_PARENTHESIS = {
     "match": "CONSTRAINT",
     "contains": "CONSTRAINT",
 }
+NO_NAMES = frozenset(_BEFORE_PARENTHESIS)
+"""Words that are no names where a parenthesis follows, as it does in every declaration."""
 _AGGREGATES = frozenset(["count", "sum", "min", "max", "mean", "avg", "median"])
 QUALIFIERS = frozenset(
     [
