@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+from tests.reference.wind_farm import RULE_SET_2
 from tidelog.language import check, read
 from tidelog.language.syntax import Atom, CheckedProgram, Column, RelationType, Rule, Variable
 from tidelog.rules import compile_program
@@ -12,38 +13,13 @@ from tidelog.rules.core import CoreProgram
 from tidelog.rules.edges import body_of
 from tidelog.rules.graph import rule_components
 
-BINARY = (1, 2, 3, 4, 5, 11, 12, 13, 14, 20, 21, 22, 25, 26, 30, 31)
-RS2 = (
-    "".join(f".decl p{k}(x: number, y: number)\n" for k in BINARY)
-    + """
-r1: p11(x, y) :- p1(x, y).
-r2: p11(x, y) :- p11(y, x).
-r3: p11(x, y) :- p11(x, z), p11(z, y), x != y.
-r4: p12(x, y) :- p2(x, y).
-r5: p12(x, y) :- p12(x, z), p12(z, y), x != y.
-r6: p13(x, y) :- p3(x, y).
-r7: p14(x, y) :- p13(x, y).
-r8: p13(x, y) :- p14(y, x).
-r9: p20(x, y) :- p11(x, y).
-r10: p20(x, y) :- p12(x, y).
-r11: p20(x, y) :- p13(x, y).
-r12: p21(x, y) :- p20(x, y).
-r13: p22(x, y) :- p21(x, y).
-r14: p20(x, y) :- p22(x, y).
-r15: p25(x, z) :- p11(x, y), p12(y, z), !p5(y, z).
-r16: p26(x, z) :- p12(x, y), p13(z, y), !p5(z, y).
-r17: p30(x, z) :- p22(x, y), p21(y, z).
-r18: p31(x, y) :- p25(x, y), p26(y, _).
-"""
-)
-
 
 def core(text: str) -> CoreProgram:
     return compile_program(check(read(text)))
 
 
 def test_rule_set_2_of_zodiacedge_has_8_hyper_nodes_of_relations() -> None:
-    nodes = core(RS2).nodes
+    nodes = core(RULE_SET_2).nodes
     assert [node.relations for node in nodes] == [
         ("p11",),
         ("p12",),
@@ -58,7 +34,7 @@ def test_rule_set_2_of_zodiacedge_has_8_hyper_nodes_of_relations() -> None:
 
 
 def test_rule_set_2_of_zodiacedge_has_14_hyper_nodes_of_rules() -> None:
-    found = rule_components([rule for node in core(RS2).nodes for rule in node.rules])
+    found = rule_components([rule for node in core(RULE_SET_2).nodes for rule in node.rules])
     assert len(found) == 14
     assert sorted([rule.name for rule in part] for part in found if len(part) > 1) == [
         ["r12", "r13", "r14"],
