@@ -8,8 +8,9 @@
     elastic        core program + changes of facts: Bootstrap and Update of the paper on elastic incrementalization
     dred           core program + changes of facts: delete and re-derive
     zodiacedge     core program + changes of facts and of rules: Algorithms 1 to 4 of the ZodiacEdge paper
+    regular        Regular Datalog programs (regular_programs) + changes of edges: the engine of that paper
 
 `naive` reads syntax trees and knows nothing of the rewrites in `rules/`, so that it can judge them; `seminaive` reads
-what the rewrites make of them, as do the others. None shares code with the engine, and the engine imports nothing from
-here.
+what the rewrites make of them, as do the others; `regular` has programs of its own. None shares code with the engine,
+and the engine imports nothing from here.
 """
