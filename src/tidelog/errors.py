@@ -6,6 +6,7 @@
     ├── LimitError       a limit of time or size was reached E05xx
     ├── UsageError       the call is wrong                   E06xx
     ├── SetupError       the machine lacks something         E07xx
+    ├── CertificateRejected  a certificate proves nothing    E0801 to E0804
     └── InternalError    tidelog is wrong                    E09xx
 
 An error carries one `Problem` or several; each has a code, a message, the place, and a hint. `CODES` names every code;
@@ -36,6 +37,7 @@ CODES: dict[str, str] = {
     "E0110": "the program cannot be read",
     "E0111": "a preprocessor line is wrong",
     "E0112": "an included file cannot be read",
+    "E0113": "a path lacks a step",
     "E0190": "not supported yet",
     # E02xx declarations, types, safety
     "E0201": "no such relation",
@@ -60,6 +62,8 @@ CODES: dict[str, str] = {
     "E0220": "a cast between types that do not go together",
     "E0221": "two rules have the same name",
     "E0222": "not a regular expression",
+    "E0223": "a path along a relation that is not binary",
+    "E0224": "a path of types that do not go together",
     "E0291": "warning: a relation that is never given nor derived",
     "E0292": "warning: a variable that occurs once",
     # E03xx rule graph
@@ -67,6 +71,7 @@ CODES: dict[str, str] = {
     "E0302": "aggregation through recursion",
     "E0303": "the groups of an aggregate come through recursion",
     "E0304": "too many combinations of alternatives",
+    "E0305": "a path with * over values without end",
     # E04xx data
     "E0401": "a value has the wrong type",
     "E0402": "a value is out of range",
@@ -112,6 +117,18 @@ CODES: dict[str, str] = {
     "E0702": "there is no Java runtime that Spark can use",
     "E0703": "Spark does not start",
     "E0704": "Spark's workers run another Python",
+    # E08xx certificates
+    "E0801": "a fact is not in the view",
+    "E0802": "the view is not closed",
+    "E0803": "the view is not founded",
+    "E0804": "the strata are wrong",
+    "E0810": "no certificate",
+    "E0811": "the manifest of a certificate cannot be read",
+    "E0812": "the program of a certificate is wrong",
+    "E0813": "the program of a certificate is another one",
+    "E0814": "a file of a certificate cannot be read",
+    "E0815": "a file of a certificate does not hold what it should",
+    "E0816": "a certificate cannot be written",
     # E09xx internal
     "E0901": "internal error",
 }
@@ -178,6 +195,10 @@ class UsageError(TidelogError):
 
 class SetupError(TidelogError):
     """The machine lacks something, such as a Java runtime."""
+
+
+class CertificateRejected(TidelogError):  # noqa: N818  # the name is what happened, as in the design
+    """A view is not what follows from its facts and rules, or its certificate does not prove it."""
 
 
 class InternalError(TidelogError):

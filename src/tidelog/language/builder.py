@@ -14,23 +14,30 @@ from lark import Token, Transformer, v_args
 
 from tidelog.errors import Problem
 from tidelog.language import lexer, literals, precedence
+from tidelog.language.printer import path_name
 from tidelog.language.syntax import (
     Aggregate,
     Anonymous,
     Atom,
     Attribute,
     Cast,
+    Choice,
     Comparison,
     Constant,
     Declaration,
     Directive,
     Disjunction,
     Functor,
+    Inverse,
     Literal,
     Negation,
+    Path,
     Record,
+    Repeat,
     Rule,
+    Sequence,
     Span,
+    Step,
     Term,
     Truth,
     TypeDeclaration,
@@ -218,6 +225,44 @@ class Builder(Transformer[Token, tuple[Statement, ...]]):
         if marked:
             arguments = tuple(a[1] if isinstance(a, tuple) else a for a in arguments)
         return Atom(str(name), arguments, marked[0] if marked else None, span=span)
+
+    def short_path(self, children: list[Any]) -> Atom:
+        """`^p+(x, y)`: the signs behind the relation bind more tightly than those before it."""
+        opening = next(i for i, child in enumerate(children) if isinstance(child, Token) and child.type == "LPAR")
+        before = [child for child in children[:opening] if child.type == "CARET"]
+        name, *behind = children[len(before) : opening]
+        path: Path = self.relation([name])
+        for sign in behind:
+            path = self.repeated(path, sign)
+        for sign in reversed(before):
+            path = self.inverse(sign, path)
+        return self._path_atom(path, children, opening)
+
+    def long_path(self, children: list[Any]) -> Atom:
+        return self._path_atom(children[1], children, 3)
+
+    def _path_atom(self, path: Path, children: list[Any], opening: int) -> Atom:
+        span = self._join(children[0], children[-1])
+        return Atom(path_name(path), tuple(children[opening + 1 : -1 : 2]), path=path, span=span)
+
+    def relation(self, children: list[Token]) -> Step:
+        return Step(str(children[0]), span=self._at(children[0]))
+
+    @_inline
+    def repeated(self, path: Path, sign: Token) -> Path:
+        return Repeat(path, str(sign), span=self._join(path, sign))
+
+    @_inline
+    def inverse(self, sign: Token, path: Path) -> Path:
+        return Inverse(path, span=self._join(sign, path))
+
+    def sequence(self, children: list[Any]) -> Path:
+        parts = [part for child in children[::2] for part in (child.parts if isinstance(child, Sequence) else (child,))]
+        return parts[0] if len(parts) == 1 else Sequence(tuple(parts), span=self._join(children[0], children[-1]))
+
+    def choice(self, children: list[Any]) -> Path:
+        parts = [part for child in children[::2] for part in (child.parts if isinstance(child, Choice) else (child,))]
+        return parts[0] if len(parts) == 1 else Choice(tuple(parts), span=self._join(children[0], children[-1]))
 
     @_inline
     def truth(self, token: Token) -> Literal:

@@ -7,7 +7,7 @@ expressions (patterns). Negation and aggregation through recursion are the rule 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import count
 
@@ -16,7 +16,8 @@ from tidelog.language.declarations import Scheme, resolve
 from tidelog.language.directives import directive_problems
 from tidelog.language.grounding import grounding_problems
 from tidelog.language.kinds import infer
-from tidelog.language.names import name_problems
+from tidelog.language.names import atoms, name_problems
+from tidelog.language.paths import repeats
 from tidelog.language.patterns import pattern_problems
 from tidelog.language.subtypes import subtype_problems
 from tidelog.language.syntax import CheckedProgram, Constant, Fact, Program, Record, Rule, Span, Term, Value
@@ -42,7 +43,26 @@ def check(*programs: Program) -> CheckedProgram:
             rules.append(replace(checked, name=final.name))
     if problems:
         raise ProgramError(*problems)
-    return CheckedProgram(scheme.relations, scheme.records, tuple(rules), tuple(facts), directives)
+    domains = {domain: _holding(domain, scheme) for domain in _domains(rules)}
+    return CheckedProgram(scheme.relations, scheme.records, tuple(rules), tuple(facts), directives, domains)
+
+
+def _domains(rules: Iterable[Rule]) -> Iterator[str]:
+    """The types of the nodes that paths with `*` and `?` connect with themselves, each once."""
+    found = (
+        repeat.domain for rule in rules for atom in atoms((*rule.heads, *rule.body)) for repeat in repeats(atom.path)
+    )
+    return iter(dict.fromkeys(domain for domain in found if domain is not None))
+
+
+def _holding(domain: str, scheme: Scheme) -> tuple[tuple[str, int], ...]:
+    """The columns of binary relations whose values all have the type."""
+    return tuple(
+        (relation.name, position)
+        for relation in scheme.relations.values()
+        for position, column in enumerate(relation.columns)
+        if len(relation.columns) == 2 and column.kind == scheme.kinds[domain] and scheme.flows(column.type, domain)
+    )
 
 
 def name_rules(programs: Iterable[Program]) -> tuple[Program, ...]:

@@ -6,7 +6,7 @@ wrong has the kind BROKEN, which fits everywhere, so that one mistake gives one 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
@@ -55,6 +55,10 @@ class Scheme:
                 return False
             waiting += type_.members
         return True
+
+    def shared(self, types: Collection[str]) -> bool:
+        """Whether some declared type flows into all of `types`, as a member of two unions does."""
+        return any(all(self.flows(name, type_) for type_ in types) for name in (*types, *self.types))
 
     def _within(self, upper: str) -> set[str]:
         """`upper` and what it is another name or a union of."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from tidelog.errors import Problem
 from tidelog.language.declarations import BROKEN, Scheme, article, did_you_mean
 from tidelog.language.functors import NUMERIC, ORDERED, SAME, SIGNATURES
+from tidelog.language.paths import typed
 from tidelog.language.scopes import Scope, scope_of
 from tidelog.language.syntax import (
     PRIMITIVES,
@@ -29,6 +30,7 @@ from tidelog.language.syntax import (
     Kind,
     Literal,
     Negation,
+    Path,
     Record,
     Rule,
     Span,
@@ -90,6 +92,7 @@ class _Inference:
     scopes: dict[int, Scope] = field(default_factory=dict)
     records: list[tuple[Record, _Slot, list[_Slot]]] = field(default_factory=list)
     casts: list[tuple[Cast, _Slot]] = field(default_factory=list)
+    paths: dict[int, Path] = field(default_factory=dict)
 
     # --- constraints -------------------------------------------------------------------------------------------------
 
@@ -109,15 +112,24 @@ class _Inference:
                     pass
 
     def _atom(self, atom: Atom, scope: Scope) -> None:
-        relation = self.scheme.relations.get(atom.relation)
-        columns = relation.columns if relation is not None and len(relation.columns) == len(atom.args) else None
+        columns = self._columns(atom)
         for position, term in enumerate(atom.args):
             slot = self.term(term, scope)
-            if columns is not None:
-                column = columns[position]
-                declared = self.scheme.places.get((atom.relation, column.name))
-                text = f"column `{column.name}` of `{atom.relation}` is {{}}"
-                self.expect(slot, column.kind, Reason(text, term.span, declared), term)
+            if len(columns) == len(atom.args):
+                relation, name, kind = columns[position]
+                text = f"column `{name}` of `{relation}` is {{}}"
+                self.expect(slot, kind, Reason(text, term.span, self.scheme.places.get((relation, name))), term)
+
+    def _columns(self, atom: Atom) -> list[tuple[str, str, Kind]]:
+        """For each argument the relation, name and kind of the column that says what it may be, as far as known."""
+        if atom.path is not None:
+            found = typed(atom.path, self.scheme, [])
+            if found is None:
+                return []
+            self.paths[id(atom)], *ends = found
+            return [(end.step.relation, end.column, end.kind) for end in ends]
+        relation = self.scheme.relations.get(atom.relation)
+        return [(atom.relation, column.name, column.kind) for column in relation.columns] if relation else []
 
     def _comparison(self, literal: Comparison, scope: Scope) -> None:
         left, right = self.term(literal.left, scope), self.term(literal.right, scope)
@@ -394,6 +406,7 @@ class _Annotation:
         self.slots = inference.slots
         self.operands = inference.operands
         self.scopes = inference.scopes
+        self.paths = inference.paths
         self.kinds: dict[str, Kind] = {}
         self.renamed: dict[tuple[Scope, str], str] = {}
         taken = {name for _, name in inference.variables}
@@ -428,7 +441,7 @@ class _Annotation:
 
     def _atom(self, atom: Atom, scope: Scope) -> Atom:
         args = tuple(self._term(term, scope) for term in atom.args)
-        return Atom(atom.relation, args, atom.location, span=atom.span)
+        return Atom(atom.relation, args, atom.location, self.paths.get(id(atom)), span=atom.span)
 
     def _kind(self, term: Term) -> Kind:
         return self.slots[id(term)].root().kind or BROKEN

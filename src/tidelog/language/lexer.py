@@ -20,7 +20,7 @@ _TOKEN = re.compile(
     | (?P<STRING>  "[^"\\\n]*(?:\\[^\n][^"\\\n]*)*" )
     | (?P<DIRECTIVE> \.[^\W\d]\w* )
     | (?P<UNCLOSED> "[^\n]* | /\*(?s:.*) )
-    | (?P<OPERATOR> :- | <= | >= | != | <: | [.,;:!@()\[\]{}|=<>+\-*/%^] )
+    | (?P<OPERATOR> :- | <= | >= | != | <: | [.,;:!@()\[\]{}|=<>+\-*/%^?] )
     | (?P<OTHER>   (?s:.) )
     """,
     re.VERBOSE,
@@ -31,6 +31,7 @@ _OPERATORS = {
     ",": "COMMA", ";": "SEMICOLON", ":": "COLON", "!": "NOT", "@": "AT", "(": "LPAR", ")": "RPAR", "[": "LBRACKET",
     "]": "RBRACKET", "{": "LBRACE", "}": "RBRACE", "|": "PIPE", "=": "EQUAL", "<": "LESS", ">": "GREATER",
     "+": "PLUS", "-": "MINUS", "*": "STAR", "/": "SLASH", "%": "PERCENT", "^": "CARET",
+    "?": "QUESTION",
 }  # fmt: skip
 
 DIRECTIVES = {
@@ -132,6 +133,7 @@ _ENDS_TERM = frozenset(("DOT", "NAME", "RPAR", "RBRACKET", "RBRACE", "STRING", "
 _INFIX = frozenset(
     ["PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "CARET", "LOR", "LXOR", "LAND", "BOR", "BXOR", "BAND", "SHIFT"]
 )
+_REPEATS = frozenset(("PLUS", "STAR", "QUESTION"))
 _CLOSING = {"RPAR": "LPAR", "RBRACKET": "LBRACKET", "RBRACE": "LBRACE"}
 
 
@@ -140,6 +142,7 @@ def tokens(text: str) -> list[Token]:
     (a single character); a directive has the type of DIRECTIVES, UNSUPPORTED or UNKNOWN."""
     found: list[Token] = []
     special: list[int] = []
+    repeated: list[int] = []
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup
         if kind == "SKIP":
@@ -148,6 +151,8 @@ def tokens(text: str) -> list[Token]:
         start = match.start()
         if kind == "OPERATOR":
             kind = _OPERATORS[value]
+            if kind == "LPAR" and found and found[-1].type in _REPEATS:
+                repeated.append(len(found))
         elif kind == "NAME":
             if value in _SPECIAL:
                 special.append(len(found))
@@ -162,6 +167,8 @@ def tokens(text: str) -> list[Token]:
         elif kind == "OTHER" and value == "$":
             kind = "DOLLAR"
         found.append(Token(str(kind), value, start, end_pos=start + len(value)))
+    if repeated:
+        _settle_repeats(found, repeated)
     if special:
         _settle(found, special)
     return found
@@ -177,6 +184,20 @@ def _directive(text: str, start: int, word: str, before: list[Token]) -> str | N
         return "UNKNOWN"
     first_in_line = "\n" in text[before[-1].end_pos : start]
     return "UNKNOWN" if first_in_line else None
+
+
+def _settle_repeats(found: list[Token], openings: list[int]) -> None:
+    """Make the signs of `p+(x, y)`, `p*(x, y)` and `p?(x)` POSTFIX; no term has a comma, or `?`, there."""
+    brackets = _brackets(found)
+    for opening in openings:
+        first = opening
+        while first and found[first - 1].type in _REPEATS:
+            first -= 1
+        signs = range(first, opening)
+        comma = brackets.get(opening, (0, False))[1]
+        if first and found[first - 1].type == "NAME" and (comma or any(found[i].type == "QUESTION" for i in signs)):
+            for i in signs:
+                found[i] = found[i].update(type="POSTFIX")
 
 
 def _settle(found: list[Token], special: list[int]) -> None:
@@ -207,7 +228,9 @@ def _count(found: list[Token], i: int, before: str) -> str | None:
     """`count :` begins an aggregate before `{` or an atom, unless it names a rule or an attribute."""
     ahead = [t.type for t in found[i + 1 : i + 4]]
     in_term = before not in _ENDS_TERM or (i > 0 and str(found[i - 1]) in _BEFORE_TERM)
-    return "COUNT" if in_term and (ahead[:2] == ["COLON", "LBRACE"] or ahead == ["COLON", "NAME", "LPAR"]) else None
+    braces = ahead[:2] in (["COLON", "LBRACE"], ["COLON", "LESS"], ["COLON", "CARET"])
+    atom = ahead in (["COLON", "NAME", "LPAR"], ["COLON", "NAME", "POSTFIX"])
+    return "COUNT" if in_term and (braces or atom) else None
 
 
 def _before_parenthesis(found: list[Token], i: int, word: str, brackets: dict[int, tuple[int, bool]]) -> str | None:

@@ -6,8 +6,9 @@ from collections import Counter
 
 from tidelog.errors import Problem
 from tidelog.language.names import atoms
+from tidelog.language.paths import steps
 from tidelog.language.scopes import all_variables
-from tidelog.language.syntax import Atom, CheckedProgram, Rule
+from tidelog.language.syntax import Atom, CheckedProgram, Rule, Step
 
 
 def warnings(checked: CheckedProgram) -> list[Problem]:
@@ -20,15 +21,16 @@ def _empty_relations(checked: CheckedProgram) -> list[Problem]:
     filled = {head.relation for rule in checked.rules for head in rule.heads}
     filled |= {fact.relation for fact in checked.facts}
     filled |= {directive.relation for directive in checked.directives if directive.name == "input"}
-    first: dict[str, Atom] = {}
+    first: dict[str, Atom | Step] = {}
     for rule in checked.rules:
         for atom in atoms(rule.body):
-            if atom.relation not in filled:
-                first.setdefault(atom.relation, atom)
+            for reading in steps(atom.path) if atom.path is not None else (atom,):
+                if reading.relation not in filled:
+                    first.setdefault(reading.relation, reading)
     hint = "declare `.input`, or insert facts from outside"
     return [
-        Problem("E0291", f"the program gives no tuples of `{name}`", atom.span, hint=hint, severity="warning")
-        for name, atom in first.items()
+        Problem("E0291", f"the program gives no tuples of `{name}`", reading.span, hint=hint, severity="warning")
+        for name, reading in first.items()
     ]
 
 

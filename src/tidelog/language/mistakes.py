@@ -40,7 +40,10 @@ _TERM = frozenset(
         "AGGREGATE",
     ]
 )
-_LITERAL = _TERM | {"NOT", "TRUE", "FALSE", "CONSTRAINT"}
+_LITERAL = _TERM | {"NOT", "TRUE", "FALSE", "CONSTRAINT", "CARET", "LESS"}
+_STEP = frozenset(["NAME", "CARET", "LPAR"])
+_BEHIND_STEP = frozenset(["GREATER", "RPAR", "SLASH", "PIPE", "PLUS", "STAR", "QUESTION"])
+_PATH_HINT = "a path is made of relations, as in `<a/b+|^c>(x, y)`"
 _INFIX = frozenset(
     ["PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "CARET", "LOR", "LXOR", "LAND", "BOR", "BXOR", "BAND", "SHIFT"]
 )
@@ -80,7 +83,13 @@ def unexpected(tokens: list[Token], start: int, error: int, expected: set[str], 
         return Problem("E0190", f"{feature} not supported yet", span)
     if token.type == "OTHER":
         return _strange(token, span)
-    return Problem("E0101", f"expected {_expected(expected)}, found {_found(token)}", span, hint=_hint(expected, token))
+    if "CARET" in expected and expected <= _STEP and token.type in _BEHIND_STEP:
+        message = f"the path lacks a step: expected a relation, `^` or `(`, found {_found(token)}"
+        return Problem("E0113", message, span, hint=_PATH_HINT)
+    hint = _hint(expected, token)
+    if _COMPARISON <= expected and _repeats_term(tokens, start, error):
+        hint = "a path has two arguments, as in `p+(x, y)`"
+    return Problem("E0101", f"expected {_expected(expected)}, found {_found(token)}", span, hint=hint)
 
 
 def unknown_directive(token: Token, locate: Locate) -> Problem:
@@ -124,7 +133,6 @@ def _unsupported(tokens: list[Token], start: int, error: int) -> str | None:
     before = tokens[error - 1].type if error > start else ""
     after = tokens[error + 1].type if error + 1 < len(tokens) else ""
     touches = error > start and tokens[error - 1].end_pos == token.start_pos
-    in_body = before in ("IF", "COMMA", "SEMICOLON", "LPAR", "LBRACE", "NOT")
     if token.type == "DOLLAR":
         return "algebraic types and counters (`$`) are"
     if token.type == "LBRACE" and tokens[start].type == "TYPE":
@@ -135,21 +143,17 @@ def _unsupported(tokens: list[Token], start: int, error: int) -> str | None:
         return "components are"
     if token.type == "LPAR" and before == "NAME" and error >= 2 and tokens[error - 2].type == "AT":
         return "user-defined functors are"
-    if (token == "?" and before == "NAME") or (in_body and token.type in ("CARET", "LESS")):
-        return "regular paths are"
-    if token.type == "COMMA" and _path_arguments(tokens, start, error):
-        return "regular paths are"
     return None
 
 
-def _path_arguments(tokens: list[Token], start: int, comma: int) -> bool:
-    """Whether the comma stands in brackets that belong to `p+` or `p*`."""
+def _repeats_term(tokens: list[Token], start: int, error: int) -> bool:
+    """Whether `p+(x)` or `p*(x)` stands in front of the token at `error`."""
     depth = 0
-    for i in range(comma - 1, start, -1):
+    for i in range(error - 1, start + 1, -1):
         kind = tokens[i].type
         depth += (kind == "RPAR") - (kind == "LPAR")
-        if depth < 0:
-            return i >= 2 and tokens[i - 1].type in ("PLUS", "STAR") and tokens[i - 2].type == "NAME"
+        if depth <= 0:
+            return kind == "LPAR" and tokens[i - 1].type in ("PLUS", "STAR") and tokens[i - 2].type == "NAME"
     return False
 
 
@@ -189,6 +193,10 @@ def _shown(token: Token) -> str:
 def _hint(expected: set[str], token: Token | None) -> str | None:
     if token is not None and str(token) in lexer.WORDS and "NAME" in expected:
         return f"`{token}` is a word of the language; choose another name"
+    if token is not None and "CARET" in expected and expected <= _STEP:
+        return _PATH_HINT if token.type != "LPAR" else "a path of several steps stands in `<` and `>`: `<^(a/b)>(x, y)`"
+    if token is not None and (token.type == "POSTFIX" or (token.type in ("LESS", "CARET") and expected <= _STATEMENT)):
+        return "a path is a literal of a body, neither a head nor a term"
     if expected == {"DOT"} or (
         "DOT" in expected and (token is None or token.type in ("NAME", *lexer.DIRECTIVES.values()))
     ):

@@ -1,4 +1,4 @@
-"""Names that a rule uses: each relation is declared and has the number of arguments of its declaration."""
+"""Names that a rule uses: each relation is declared and has the number of arguments of its declaration; paths fit."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from tidelog.errors import Problem
 from tidelog.language.declarations import Scheme, did_you_mean
+from tidelog.language.paths import steps, typed
 from tidelog.language.scopes import aggregates
-from tidelog.language.syntax import Atom, Comparison, Disjunction, Literal, Negation, Rule, Span, Term
+from tidelog.language.syntax import Atom, Comparison, Disjunction, Literal, Negation, Path, Rule, Span, Term
 
 
 def name_problems(rule: Rule, scheme: Scheme) -> list[Problem]:
@@ -15,6 +16,9 @@ def name_problems(rule: Rule, scheme: Scheme) -> list[Problem]:
     problems: list[Problem] = []
     unknown: set[str] = set()
     for atom in atoms((*rule.heads, *rule.body)):
+        if atom.path is not None:
+            problems += _path_problems(atom, atom.path, scheme, unknown)
+            continue
         relation = scheme.relations.get(atom.relation)
         if relation is None:
             if atom.relation not in unknown:
@@ -24,6 +28,20 @@ def name_problems(rule: Rule, scheme: Scheme) -> list[Problem]:
             message = f"`{atom.relation}` takes {_arguments(len(relation.columns))}, found {len(atom.args)}"
             notes = ((relation.span, "declared here"),) if relation.span else ()
             problems.append(Problem("E0208", message, atom.span, notes))
+    return problems
+
+
+def _path_problems(atom: Atom, path: Path, scheme: Scheme, unknown: set[str]) -> list[Problem]:
+    """What is wrong with the relations, the types and the number of arguments of an atom with a path."""
+    problems: list[Problem] = []
+    for step in steps(path):
+        if step.relation not in scheme.relations and step.relation not in unknown:
+            unknown.add(step.relation)
+            problems.append(unknown_relation(step.relation, step.span, scheme, 2))
+    typed(path, scheme, problems)
+    if len(atom.args) != 2:
+        hint = f"write `{atom.relation}(x, y)`, with `_` where any value will do"
+        problems.append(Problem("E0208", f"a path takes 2 arguments, found {len(atom.args)}", atom.span, hint=hint))
     return problems
 
 

@@ -16,18 +16,24 @@ from tidelog.language.syntax import (
     Atom,
     Attribute,
     Cast,
+    Choice,
     Comparison,
     Constant,
     Declaration,
     Directive,
     Disjunction,
     Functor,
+    Inverse,
     Literal,
     Negation,
     Node,
+    Path,
     Program,
     Record,
+    Repeat,
     Rule,
+    Sequence,
+    Step,
     Term,
     Truth,
     TypeDeclaration,
@@ -56,6 +62,8 @@ def source_text(node: Node) -> str:
             return f".{node.name} {node.relation}" + (f"({options})" if options else "")
         case Atom() | Negation() | Comparison() | Truth() | Disjunction():
             return _literal(node)
+        case Step() | Inverse() | Repeat() | Sequence() | Choice():
+            return _path(node)[0]
         case _:
             return _term(node)[0]  # type: ignore[arg-type]
 
@@ -101,6 +109,40 @@ def _literal(literal: Literal) -> str:
             return "true" if literal.value else "false"
         case Disjunction():
             return f"({'; '.join(map(_list, literal.alternatives))})"
+
+
+def path_name(path: Path) -> str:
+    """How an atom names a path: in brackets, unless it is one relation with signs."""
+    inner = path
+    while isinstance(inner, Inverse):
+        inner = inner.path
+    while isinstance(inner, Repeat):
+        inner = inner.path
+    return str(path) if isinstance(inner, Step) and inner is not path else f"<{path}>"
+
+
+_CHOICE, _SEQUENCE, _INVERSE, _REPEAT = range(4)
+
+
+def _path(path: Path) -> tuple[str, int]:
+    """The text and how strongly its outermost operator binds."""
+    match path:
+        case Step():
+            return path.relation, _REPEAT
+        case Repeat():
+            return f"{_path_part(path.path, _REPEAT)}{path.op}", _REPEAT
+        case Inverse():
+            return f"^{_path_part(path.path, _INVERSE)}", _INVERSE
+        case Sequence():
+            return "/".join([_path_part(part, _INVERSE) for part in path.parts]), _SEQUENCE
+        case Choice():
+            return "|".join([_path_part(part, _SEQUENCE) for part in path.parts]), _CHOICE
+
+
+def _path_part(path: Path, level: int) -> str:
+    """The text of an operand, in parentheses if it binds less strongly than `level`."""
+    text, own = _path(path)
+    return text if own >= level else f"({text})"
 
 
 def _term(term: Term) -> tuple[str, int]:

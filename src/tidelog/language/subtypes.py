@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from tidelog.errors import Problem
 from tidelog.language.declarations import Scheme
+from tidelog.language.paths import typed
 from tidelog.language.scopes import Scope, aggregates, scope_of
 from tidelog.language.syntax import (
     Aggregate,
@@ -90,9 +91,14 @@ class _Flow:
         self._atom(atom, scope, self.sinks)
 
     def _atom(self, atom: Atom, scope: Scope, into: dict[tuple[Scope, str], list[_Place]]) -> None:
-        relation = self.scheme.relations[atom.relation]
-        for term, column in zip(atom.args, relation.columns, strict=True):
-            self._place(term, column, atom.relation, "column", scope, into)
+        if atom.path is not None:
+            found = typed(atom.path, self.scheme, [])
+            assert found is not None
+            columns = [(Column(end.column, end.kind, end.type), end.step.relation) for end in found[1:]]
+        else:
+            columns = [(column, atom.relation) for column in self.scheme.relations[atom.relation].columns]
+        for term, (column, relation) in zip(atom.args, columns, strict=True):
+            self._place(term, column, relation, "column", scope, into)
 
     def _place(
         self,
@@ -174,13 +180,9 @@ class _Flow:
             return None
         narrow = next((p for p in sources if all(self.scheme.flows(p.type, q.type) for q in sources)), None)
         if narrow is None:
-            return None if self._shared([p.type for p in sources]) else self._apart(sources)
+            return None if self.scheme.shared([p.type for p in sources]) else self._apart(sources)
         wide = next((sink for sink in sinks if not self.scheme.flows(narrow.type, sink.type)), None)
         return None if wide is None else self._too_wide(narrow, wide)
-
-    def _shared(self, types: list[str]) -> bool:
-        """Whether some declared type flows into all of `types`, as a member of two unions does."""
-        return any(all(self.scheme.flows(name, t) for t in types) for name in (*self.scheme.types, *types))
 
     def _apart(self, places: list[_Place]) -> Problem:
         first = places[0]

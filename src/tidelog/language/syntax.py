@@ -134,14 +134,68 @@ class Aggregate(Node):
 Term: TypeAlias = Variable | Anonymous | Constant | Functor | Record | Cast | Aggregate
 
 
+# --- regular paths ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Step(Node):
+    """A binary relation, read from its first column to its second."""
+
+    relation: str
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Inverse(Node):
+    """`^path`: backwards."""
+
+    path: Path
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Repeat(Node):
+    """`path+`, `path*`, `path?`: once or more often, any number of times, at most once.
+
+    `domain` is, once checked, the type whose nodes `*` and `?` lead from each to itself.
+    """
+
+    path: Path
+    op: str
+    domain: str | None = field(default=None, compare=False)
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Sequence(Node):
+    """`a/b/c`: two parts or more, none of them a sequence itself."""
+
+    parts: tuple[Path, ...]
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Choice(Node):
+    """`a|b|c`: two parts or more, none of them a choice itself."""
+
+    parts: tuple[Path, ...]
+    span: Span | None = _span()
+
+
+Path: TypeAlias = Step | Inverse | Repeat | Sequence | Choice
+
+
 # --- literals --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Atom(Node):
+    """A tuple of a relation, or of the pairs that a `path` connects; `relation` is then the text of the path."""
+
     relation: str
     args: tuple[Term, ...]
     location: int | None = None  # position of the argument marked @
+    path: Path | None = None
     span: Span | None = _span()
 
 
@@ -286,7 +340,8 @@ class Fact:
 class CheckedProgram:
     """A program that has passed every check of `language.check`; all kinds are filled in, all rules have names.
 
-    `rules` holds what has a body, a name of its own or something to compute; every other fact is in `facts`.
+    `rules` holds what has a body, a name of its own or something to compute; every other fact is in `facts`. `domains`
+    maps the type of each `*` and `?` of a path to the columns (relation, position) of binary relations with its values.
     """
 
     relations: Mapping[str, RelationType] = field(default_factory=dict)
@@ -294,3 +349,4 @@ class CheckedProgram:
     rules: tuple[Rule, ...] = ()
     facts: tuple[Fact, ...] = ()
     directives: tuple[Directive, ...] = ()
+    domains: Mapping[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)

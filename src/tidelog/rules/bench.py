@@ -1,7 +1,7 @@
 """The workbench of one user's rule: what its rewrites share.
 
 Names made here start with "#" and are built from the name of the user's rule, so that a rule keeps its auxiliary
-relations when other rules come and go.
+relations when other rules come and go; those of shared relations say what these hold.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ class Bench:
     """`recursive` names the relations that depend on a head of the rule and on which a head depends.
 
     The rewrites leave here what they make besides the rules that they return: `pending` rules, which go through all
-    rewrites themselves, `aggregates`, and the `auxiliary` relations of both.
+    rewrites themselves, `aggregates`, and the `auxiliary` relations of both. `shared` are auxiliary relations that
+    belong to no rule alone; all benches of a program have the same. `nodes` are the columns (relation, position) whose
+    values are the nodes of a type.
     """
 
     origin: str
@@ -30,6 +32,8 @@ class Bench:
     aggregates: list[AggregateRule] = field(default_factory=list)
     auxiliary: dict[str, RelationInfo] = field(default_factory=dict)
     kinds: dict[str, Kind] = field(default_factory=dict)
+    shared: dict[str, RelationInfo] = field(default_factory=dict)
+    nodes: Mapping[str, Iterable[tuple[str, int]]] = field(default_factory=dict)
     _numbers: Counter[str] = field(default_factory=Counter)
 
     def number(self, stem: str) -> int:
@@ -45,15 +49,22 @@ class Bench:
 
     def relation(self, name: str, columns: Iterable[tuple[str, Kind]]) -> str:
         """Declare the auxiliary relation `name` with these names and kinds of columns."""
-        typed = tuple(Column(column, kind, kind) for column, kind in columns)
-        self.auxiliary[name] = RelationInfo(name, typed, auxiliary=True)
+        self.auxiliary[name] = _info(name, columns)
         return name
+
+    def share(self, name: str, columns: Iterable[tuple[str, Kind]]) -> None:
+        """Declare an auxiliary relation for all rules of the program."""
+        self.shared[name] = _info(name, columns)
 
     def columns(self, relation: str) -> tuple[Column, ...]:
         """The columns of a relation, auxiliary or not."""
-        info = self.auxiliary.get(relation)
+        info = self.auxiliary.get(relation) or self.shared.get(relation)
         return info.columns if info else self.relations[relation].columns
 
     def kind(self, name: str, rule: Rule) -> Kind:
         """The kind of a variable of `rule`."""
         return self.kinds[name] if name in self.kinds else rule.kinds[name]
+
+
+def _info(name: str, columns: Iterable[tuple[str, Kind]]) -> RelationInfo:
+    return RelationInfo(name, tuple(Column(column, kind, kind) for column, kind in columns), auxiliary=True)

@@ -112,10 +112,11 @@ Literal: TypeAlias = Atom | Comparison | Computation | Pack | Unpack
 
 @dataclass(frozen=True)
 class Rule:
-    """`head :- body`. `origin` is the name of the user's rule that it stems from, `name` is unique among core rules."""
+    """`head :- body`. `origin` is the name of the user's rule that it stems from, the first one of those that share it;
+    `name` is unique among core rules."""
 
     name: str
-    origin: str
+    origin: str = field(compare=False)
     head: Atom
     body: tuple[Literal, ...]
     span: Span | None = field(default=None, compare=False, repr=False)

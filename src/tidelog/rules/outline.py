@@ -1,7 +1,8 @@
 """What a person wants to see of a core program: boxes and arrows in the words of the user's text.
 
 A box is a hyper-node, a relation that no rule derives, or everything auxiliary that one rule needs outside of its own
-hyper-node (such a box stands in front of that hyper-node, so boxes form no cycle).
+hyper-node (such a box stands in front of that hyper-node, so boxes form no cycle). What several rules may share, the
+relations of paths, is a box for each hyper-node.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from dataclasses import dataclass
 from tidelog.rules.core import CoreProgram, HyperNode
 from tidelog.rules.edges import AnyRule, body_of, head_of
 from tidelog.rules.graph import rule_components
+
+
+_SHARED = ("#path.", "#nodes.")
 
 
 @dataclass(frozen=True)
@@ -48,12 +52,14 @@ def outline(core: CoreProgram) -> Outline:
     members: dict[str, list[HyperNode]] = {}
     for index, node in enumerate(core.nodes):
         alone = all(core.relations[name].auxiliary for name in node.relations)
-        members.setdefault(f"in {node.rules[0].origin}" if alone else f"node {index}", []).append(node)
+        part = alone and not any(name.startswith(_SHARED) for name in node.relations)
+        key = f"in {node.rules[0].origin}" if part else f"path {index}" if alone else f"node {index}"
+        members.setdefault(key, []).append(node)
     groups = sorted(members.items(), key=lambda item: core.nodes.index(item[1][-1]))
     derived = {name for node in core.nodes for name in node.relations}
     read = {name for node in core.nodes for rule in node.rules for name, _ in body_of(rule)}
     boxes = [Box("given", (name,)) for name in core.relations if name in read - derived]
-    boxes += [_box("auxiliary" if key.startswith("in ") else "node", nodes, core) for key, nodes in groups]
+    boxes += [_box("node" if key.startswith("node ") else "auxiliary", nodes, core) for key, nodes in groups]
     return Outline(tuple(boxes), tuple(_arrows(boxes)))
 
 
@@ -103,6 +109,8 @@ def label(name: str) -> str:
     if not name.startswith("#"):
         return name
     sort, _, rest = name[1:].partition(".")
+    if name.startswith(_SHARED):
+        return f"path {rest}" if sort == "path" else f"nodes of type {rest}"
     origin, _, last = rest.rpartition(".")
     op = last.rstrip("0123456789")
     words = {

@@ -1,0 +1,176 @@
+"""An atom with a path becomes atoms of plain relations, some of them auxiliary, with rules of these shapes.
+
+    <a/^b>(x, y)    a(x, #node1), b(y, #node1)                        in the rule itself
+    a+              c(x, y) :- a(x, y).      c(x, z) :- c(x, y), a(y, z).
+    a*              c(x, y) :- a(x, y).      c(x, z) :- c(x, y), a(y, z).     c(x, x) :- #nodes.t(x).
+    a?              c(x, y) :- a(x, y).      c(x, x) :- #nodes.t(x).
+    a|^b            c(x, y) :- a(x, y).      c(x, y) :- b(y, x).
+    a/b             c(x, y) :- a(x, m1), b(m1, y).                     where another operator needs it
+
+The auxiliary relation of a path is called `#path.` and its normal form, so that equal parts of paths are one relation
+in the whole program and keep their rows when rules come and go. `#nodes.t` holds the values of the type t in binary
+relations that no rule derives: the nodes that `*` and `?` lead to themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+from tidelog.language.paths import steps
+from tidelog.language.syntax import (
+    Aggregate,
+    Atom,
+    Disjunction,
+    Kind,
+    Literal,
+    Negation,
+    Rule,
+    Span,
+    Term,
+    Variable,
+)
+from tidelog.rules.bench import Bench
+from tidelog.rules.path_forms import Closure, Edge, Form, Join, Made, Union, normal_form
+from tidelog.rules.trees import rebuild, rebuild_atom, rebuild_term
+
+_X, _Y, _Z = Variable("x"), Variable("y"), Variable("z")
+MOST_STEPS = 8
+"""Longer sequences are cut into relations of their own, because plans of long bodies are expensive to make."""
+
+
+def paths(rule: Rule, bench: Bench) -> tuple[Rule, ...]:
+    """The rule without paths. Rules of auxiliary relations that the program has not got yet are left on the bench."""
+    rewriting = _Rewriting(bench, rule.span)
+    heads = tuple([rebuild_atom(head, rewriting.term) for head in rule.heads])
+    return (replace(rule, heads=heads, body=rewriting.body(rule.body)),)
+
+
+@dataclass
+class _Rewriting:
+    """`span` is the place of the path in hand."""
+
+    bench: Bench
+    span: Span | None
+
+    # --- literals ----------------------------------------------------------------------------------------------------
+
+    def body(self, body: Iterable[Literal], *, single: bool = False) -> tuple[Literal, ...]:
+        """The body with plain atoms, one for each path if `single`: an aggregate ranges over pairs, not over the nodes
+        between them."""
+        return tuple(part for literal in body for part in self.literal(literal, single))
+
+    def literal(self, literal: Literal, single: bool) -> tuple[Literal, ...]:
+        match literal:
+            case Atom(path=path) if path is not None:
+                return tuple(self.atoms(rebuild_atom(literal, self.term), single))
+            case Negation(atom=Atom(path=path) as atom) if path is not None:
+                return (replace(literal, atom=self.atoms(rebuild_atom(atom, self.term), single=True)[0]),)
+            case Disjunction(alternatives=alternatives):
+                return (
+                    replace(literal, alternatives=tuple([self.body(each, single=single) for each in alternatives])),
+                )
+        return (rebuild(literal, self.term),)
+
+    def term(self, term: Term) -> Term | None:
+        """Aggregates have bodies of their own."""
+        if not isinstance(term, Aggregate):
+            return None
+        target = None if term.target is None else rebuild_term(term.target, self.term)
+        return replace(term, target=target, body=self.body(term.body, single=True))
+
+    def atoms(self, atom: Atom, single: bool) -> list[Atom]:
+        """The atoms that stand for one with a path."""
+        assert atom.path is not None
+        self.span = atom.span
+        form = normal_form(atom.path)
+        form = (Edge(Join(form)),) if single and len(form) > 1 else form
+        begin, end = atom.args
+        found = self.along(form, begin, end, lambda kind: self.bench.variable("node", kind))
+        if any(step.relation in self.bench.recursive for step in steps(atom.path)):
+            self.bench.recursive |= {each.relation for each in found}
+        return found
+
+    def along(self, form: Form, begin: Term, end: Term, fresh: Callable[[Kind], Variable]) -> list[Atom]:
+        """The atoms that lead from `begin` to `end`, with `fresh` variables of these kinds between them."""
+        atoms = []
+        form = _cut(form)
+        for i, edge in enumerate(form):
+            name = self.relation(edge.relation)
+            columns = self.bench.columns(name)
+            last = end if i == len(form) - 1 else fresh(columns[0 if edge.backward else 1].kind)
+            atoms.append(self.atom(name, last, begin) if edge.backward else self.atom(name, begin, last))
+            begin = last
+        return atoms
+
+    # --- auxiliary relations -----------------------------------------------------------------------------------------
+
+    def relation(self, made: Made) -> str:
+        """The name of a relation; its rules are left on the bench if the program has not got them yet."""
+        if isinstance(made, str):
+            return made
+        name = f"#path.{made}"
+        if name not in self.bench.shared:
+            self.define(name, made)
+        return name
+
+    def define(self, name: str, made: Closure | Union | Join) -> None:
+        """Declare the relation of a form and leave its rules, the same whichever rule of the user needs them first."""
+        forms = made.forms if isinstance(made, Union) else (made.form,)
+        if isinstance(made, Closure) and made.op != "?" and (len(made.form) > 1 or made.form[0].backward):
+            forms = ((Edge(Join(made.form)),),)
+        bodies = [self.along(form, _X, _Y, _between()) for form in forms]
+        kinds = self.kinds(bodies[0])
+        self.bench.share(name, [("x", kinds["x"]), ("y", kinds["y"])])
+        for body in bodies:
+            self.leave(name, self.atom(name, _X, _Y), body)
+        if isinstance(made, Closure):
+            if made.op != "?":
+                onward = self.atom(bodies[0][0].relation, _Y, _Z)
+                self.leave(name, self.atom(name, _X, _Z), [self.atom(name, _X, _Y), onward])
+            nodes = None if made.op == "+" else self.nodes(made.domain or "", kinds["x"])
+            if nodes is not None:
+                self.leave(name, self.atom(name, _X, _X), [self.atom(nodes, _X)])
+
+    def nodes(self, domain: str, kind: Kind) -> str | None:
+        """The relation of the nodes of a type; None if the program has none."""
+        name = f"#nodes.{domain}"
+        columns = self.bench.nodes.get(domain, ())
+        if columns and name not in self.bench.shared:
+            self.bench.share(name, [("x", kind)])
+            for relation, position in columns:
+                body = self.atom(relation, _X, _Y) if position == 0 else self.atom(relation, _Y, _X)
+                # with a name of its own, so that it stays the same rule when other relations come and go
+                self.leave(f"{name}.{relation}.{position}", self.atom(name, _X), [body])
+        return name if columns else None
+
+    def leave(self, name: str, head: Atom, body: Sequence[Atom]) -> None:
+        """Leave a rule on the bench."""
+        self.bench.pending.append(Rule(name, (head,), tuple(body), self.kinds(body), span=self.span))
+
+    def atom(self, relation: str, *args: Term) -> Atom:
+        return Atom(relation, args, span=self.span)
+
+    def kinds(self, body: Iterable[Atom]) -> dict[str, Kind]:
+        """The kinds of the variables of atoms that have only variables."""
+        return {
+            arg.name: column.kind
+            for atom in body
+            for arg, column in zip(atom.args, self.bench.columns(atom.relation), strict=True)
+            if isinstance(arg, Variable)
+        }
+
+
+def _between() -> Callable[[Kind], Variable]:
+    """Variables for the nodes between two ends."""
+    names = map("m{}".format, count(1))
+    return lambda _: Variable(next(names))
+
+
+def _cut(form: Form) -> Form:
+    """The form with at most MOST_STEPS edges."""
+    while len(form) > MOST_STEPS:
+        pieces = [form[i : i + MOST_STEPS] for i in range(0, len(form), MOST_STEPS)]
+        form = tuple(Edge(Join(piece)) if len(piece) > 1 else piece[0] for piece in pieces)
+    return form
