@@ -1,11 +1,15 @@
-"""Aggregate rules, evaluated in one go: rows are grouped by sorting, values are folded per group.
+"""Aggregate rules: evaluated in one go, and kept up to date at a cost in proportion to the change.
 
-Groups are the rows of `outer`; values the distinct rows of `inner` with their witnesses. Sums of floats are exact
-before they are rounded once, so that the order of rows does not matter.
+Groups are the rows of `outer`; values the distinct rows of `inner` with their witnesses. `evaluate` groups rows by
+sorting and folds values per group. `update_aggregate` looks at the groups in which something came or went: counts and
+sums of integers are added to and subtracted from; what else there is has states for large groups (large_groups.py), and
+small groups are read again. Sums of floats are exact before they are rounded once, so that neither the order of rows
+nor the way to a value matters.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import fsum, nan
 from typing import Any
 
@@ -13,10 +17,14 @@ import numpy
 from numpy.typing import NDArray
 
 from tidelog.language.syntax import Kind
+from tidelog.maintain import large_groups
+from tidelog.maintain.large_groups import LargeGroups, Values, state_of
 from tidelog.maintain.machine import Inputs, WidenError, narrow
 from tidelog.rules.core import AggregateRule
+from tidelog.storage.stored import StoredRelation
 
 Words = NDArray[numpy.int64]
+Flags = NDArray[numpy.bool_]
 
 _EXACT = float(2**53)
 
@@ -24,45 +32,140 @@ _EXACT = float(2**53)
 def evaluate(rule: AggregateRule, outer: Words, inner: Words) -> Words:
     """The rows of the rule's head, shape (groups with a value, rule.groups + 1), for the rows of its two relations."""
     g = rule.groups
-    keys = numpy.concatenate([outer[:, :g], inner[:, :g]])
-    group = _number_groups(keys)
-    asked, given = group[: len(outer)], group[len(outer) :]
-    count = int(group.max()) + 1 if len(group) else 0
-    sizes = numpy.bincount(given, minlength=count)
-    if rule.op == "count":
-        values: Words = sizes.astype(numpy.int64)
-        has = numpy.ones(count, bool)
-    else:
-        order = numpy.argsort(given, kind="stable")
-        values, has = _fold(rule.op, rule.kind, inner[order, g], sizes)
+    numbers = _number_groups(numpy.concatenate([outer[:, :g], inner[:, :g]]))
+    asked, place = numbers[: len(outer)], numbers[len(outer) :]
+    values, has = _fold(rule.op, *_gathered(rule, place, inner, int(numbers.max(initial=-1)) + 1))
     wanted = has[asked]
     return numpy.concatenate([outer[wanted, :g], values[asked[wanted], None]], axis=1)
 
 
-def update_aggregate(rule: AggregateRule, inputs: Inputs, *, everything: bool = False) -> None:
-    """Evaluate anew, in its open relation, the groups of an aggregate rule that have changed, or `everything`."""
+# --- following changes -----------------------------------------------------------------------------------------------
+
+
+def update_aggregate(rule: AggregateRule, inputs: Inputs, large: LargeGroups, *, everything: bool = False) -> None:
+    """Bring the open head of an aggregate rule up to date with what its two relations have gained and lost, or, by
+    reading `everything` again, with what they hold.
+
+    Raises WidenError, LimitError, KeyboardInterrupt; the head and `large` then have to be taken back.
+    """
     g = rule.groups
     outer, inner, head = (inputs.relations[name] for name in (rule.outer, rule.inner, rule.head))
-    touched = [stored.changed_rows()[:, :g] for stored in (outer, inner) if stored.changing]
+    died, born = _changed(inner)
+    others = (outer.words(), head.words()) if everything else _changed(outer)
+    keys = numpy.concatenate([rows[:, :g].astype(numpy.int64) for rows in (died, born, *others)])
+    numbers = _number_groups(keys)
+    groups = keys[numpy.unique(numbers, return_index=True)[1]]
+    change = _Change(died, numbers[: len(died)], born, numbers[len(died) :][: len(born)])
+    rows, before = _values_before(head, groups)
     if everything:
-        touched = [outer.words()[:, :g]]
-    groups = numpy.empty((1, 0), numpy.int64)
-    if g:
-        groups = numpy.unique(numpy.concatenate(touched).astype(numpy.int64), axis=0)
-    keys = tuple(range(g))
-    asked = outer.take(outer.select(keys, groups)).astype(numpy.int64)
-    given = inner.take(inner.select(keys, groups)).astype(numpy.int64)
-    new = evaluate(rule, asked, given)
+        values, has = _read(rule, inner, groups, large)
+    elif _counts(rule):
+        values, has = _counted(rule, before, change), numpy.ones(len(groups), bool)
+    else:
+        values, has = _followed(rule, inner, groups, change, large)
+    asked = outer.find(groups)
+    has &= (asked >= 0) & outer.alive(asked)
+    same = (rows >= 0) & has & (values == before)
+    new = numpy.concatenate([groups, values[:, None]], axis=1)[has & ~same]
     if inputs.catalog.bits == 32 and not narrow(new):
         raise WidenError
-    old = head.select(keys, groups)
-    found = head.find(new)
     inputs.watch.look(len(new))
-    head.change_facts(numpy.setdiff1d(old, found), new[found < 0])
+    head.change_facts(rows[(rows >= 0) & ~same], new)
+
+
+@dataclass(frozen=True)
+class _Change:
+    """Rows of `inner` that died and were born, and the numbers of their groups."""
+
+    died: Words
+    died_in: Words
+    born: Words
+    born_in: Words
+
+
+def _changed(stored: StoredRelation) -> tuple[Words, Words]:
+    """The rows that died and that were born in this epoch."""
+    none = numpy.empty((0, stored.arity), numpy.int64)
+    died, born = stored.changed_rows() if stored.changing else (none, none)
+    return died.astype(numpy.int64), born.astype(numpy.int64)
+
+
+def _values_before(head: StoredRelation, groups: Words) -> tuple[Words, Words]:
+    """For each group, in ascending order, its row in `head` or -1, and its value or 0."""
+    g = groups.shape[1]
+    selected = head.select(tuple(range(g)), groups)
+    found = head.take(selected).astype(numpy.int64)
+    place = _places(groups, found)
+    rows, before = numpy.full(len(groups), -1), numpy.zeros(len(groups), numpy.int64)
+    rows[place], before[place] = selected, found[:, g]
+    return rows, before
+
+
+def _counts(rule: AggregateRule) -> bool:
+    """Whether the value of a group before a change says all that the value after it depends on."""
+    return rule.op == "count" or (rule.op == "sum" and rule.kind != "float")
+
+
+def _counted(rule: AggregateRule, before: Words, change: _Change) -> Words:
+    """Counts and sums of integers, from what they were: a group that is new has no members but those that came."""
+    values = before.copy()
+    count = rule.op == "count"
+    numpy.subtract.at(values, change.died_in, 1 if count else change.died[:, rule.groups])
+    numpy.add.at(values, change.born_in, 1 if count else change.born[:, rule.groups])
+    return values
+
+
+def _followed(
+    rule: AggregateRule, inner: StoredRelation, groups: Words, change: _Change, large: LargeGroups
+) -> tuple[Words, Flags]:
+    """The values of groups and whether they have one: those of large groups from their states, if they have one."""
+    values, has = numpy.zeros(len(groups), numpy.int64), numpy.zeros(len(groups), bool)
+    unknown = numpy.ones(len(groups), bool)
+    if large.states:
+        died, died_sizes = _gathered(rule, change.died_in, change.died, len(groups))
+        born, born_sizes = _gathered(rule, change.born_in, change.born, len(groups))
+        died_ends, born_ends = numpy.cumsum(died_sizes), numpy.cumsum(born_sizes)
+        for i, group in enumerate(groups.tolist()):
+            before = large.states.get(tuple(group))
+            if before is None:
+                continue
+            state = before.changed(
+                born[born_ends[i] - born_sizes[i] : born_ends[i]], died[died_ends[i] - died_sizes[i] : died_ends[i]]
+            )
+            large.put(tuple(group), state)
+            if state is not None:
+                values[i], has[i] = _word(state.value())
+                unknown[i] = False
+    values[unknown], has[unknown] = _read(rule, inner, groups[unknown], large)
+    return values, has
+
+
+def _read(rule: AggregateRule, inner: StoredRelation, groups: Words, large: LargeGroups) -> tuple[Words, Flags]:
+    """The values of groups, in ascending order, and whether they have one, from all their members. States are made for
+    large groups."""
+    members = inner.take(inner.select(tuple(range(rule.groups)), groups)).astype(numpy.int64)
+    large.read += len(members)
+    given, sizes = _gathered(rule, _places(groups, members), members, len(groups))
+    big = (sizes >= large_groups.LARGE) & (not _counts(rule))
+    values, has = _fold(rule.op, given[numpy.repeat(~big, sizes)], numpy.where(big, 0, sizes))
+    ends = numpy.cumsum(sizes)
+    for i in numpy.flatnonzero(big):
+        state = state_of(rule.op, given[ends[i] - sizes[i] : ends[i]])
+        large.put(tuple(groups[i].tolist()), state)
+        values[i], has[i] = _word(state.value())
+    return values, has
+
+
+def _word(value: float | numpy.integer[Any] | None) -> tuple[int, bool]:
+    """A value as a word, and whether it is one."""
+    return (0, False) if value is None else (int(numpy.asarray(value).view(numpy.int64)), True)
+
+
+# --- groups ----------------------------------------------------------------------------------------------------------
 
 
 def _number_groups(keys: Words) -> Words:
-    """A number for each row, equal for equal rows, without gaps."""
+    """A number for each row, equal for equal rows, without gaps, in the order of the rows."""
     if len(keys) == 0 or keys.shape[1] == 0:
         return numpy.zeros(len(keys), numpy.int64)
     order = numpy.lexsort(keys.T[::-1])
@@ -73,18 +176,38 @@ def _number_groups(keys: Words) -> Words:
     return numbers
 
 
-def _typed(words: Words, kind: Kind) -> NDArray[Any]:
+def _places(groups: Words, rows: Words) -> Words:
+    """The position in `groups`, ascending and distinct, of the group of each row, which is one of them."""
+    if len(groups) == 1:
+        return numpy.zeros(len(rows), numpy.int64)
+    return _number_groups(numpy.concatenate([groups, rows[:, : groups.shape[1]]]))[len(groups) :]
+
+
+def _gathered(rule: AggregateRule, place: Words, inner: Words, count: int) -> tuple[Values, NDArray[numpy.intp]]:
+    """The values of rows of `inner`, group by group, and the sizes of the `count` groups numbered in `place`."""
+    sizes = numpy.bincount(place, minlength=count)
+    if rule.op == "count":
+        return place, sizes
+    return _typed(inner[numpy.argsort(place, kind="stable"), rule.groups], rule.kind), sizes
+
+
+def _typed(words: Words, kind: Kind) -> Values:
     return words.view({"unsigned": numpy.uint64, "float": numpy.float64}.get(kind, numpy.int64))
 
 
-def _fold(op: str, kind: Kind, words: Words, sizes: NDArray[numpy.intp]) -> tuple[Words, NDArray[numpy.bool_]]:
-    """The value of each group and whether it has one; `words` are the values, group by group, `sizes` many each."""
+# --- values ----------------------------------------------------------------------------------------------------------
+
+
+def _fold(op: str, values: Values, sizes: NDArray[numpy.intp]) -> tuple[Words, Flags]:
+    """The value of each group and whether it has one; `values` are those of all groups, one after the other, `sizes`
+    many each."""
     has = sizes > 0
     result = numpy.zeros(len(sizes), numpy.int64)
-    values = _typed(numpy.ascontiguousarray(words), kind)
     starts = (numpy.cumsum(sizes) - sizes)[has]
+    if op == "count":
+        return sizes.astype(numpy.int64), numpy.ones(len(sizes), bool)
     if op == "sum":
-        if kind == "float":
+        if values.dtype == numpy.float64:
             sums = result.view(numpy.float64)
             sums[has] = _exact_sums(values, sizes[has])
             return result, ~numpy.isnan(sums)
@@ -108,18 +231,19 @@ def _exact_sums(values: NDArray[numpy.float64], sizes: NDArray[numpy.intp]) -> N
     """The correctly rounded sum of each group, NaN where it has none."""
     starts = numpy.cumsum(sizes) - sizes
     whole = values == numpy.trunc(values)
-    if len(starts) and whole.all() and numpy.abs(values).max() * sizes.max() < _EXACT:
+    if len(starts) and whole.all() and numpy.abs(values).max() < _EXACT / sizes.max():
         return numpy.asarray(numpy.add.reduceat(values, starts), numpy.float64)
-    sums = [_exact_sum(values[a : a + n].tolist()) for a, n in zip(starts, sizes, strict=True)]
+    sums = [_exact_sum(values[a : a + n]) for a, n in zip(starts, sizes, strict=True)]
     return numpy.array(sums, numpy.float64) + 0.0
 
 
-def _exact_sum(values: list[float]) -> float:
-    """fsum, NaN where it has no value: infinities of both signs, or an overflow."""
+def _exact_sum(values: NDArray[numpy.float64]) -> float:
+    """The correctly rounded sum, NaN where it has no value: infinities of both signs, or too large for a float."""
     try:
-        return fsum(values)
-    except (OverflowError, ValueError):
-        return nan
+        return fsum(values.tolist())
+    except (OverflowError, ValueError):  # fsum also gives up where only a part of the sum is too large
+        value = state_of("sum", values).value()
+        return nan if value is None else float(value)
 
 
 def _medians(values: NDArray[Any], sizes: NDArray[numpy.intp]) -> NDArray[numpy.float64]:

@@ -22,6 +22,7 @@ from tidelog.kernels import layout
 from tidelog.maintain.aggregates import update_aggregate
 from tidelog.maintain.assemble import UNIT
 from tidelog.maintain.bootstrap import bootstrap
+from tidelog.maintain.large_groups import LargeGroups
 from tidelog.maintain.limits import Watch
 from tidelog.maintain.machine import Inputs, WidenError
 from tidelog.maintain.report import NodeReport, Report
@@ -100,7 +101,7 @@ class Engine:
     """The state of an embedded database. `views` maps every relation to its rows; `asserted` holds the facts apart for
     relations that are also derived (for all others they are the view itself). `nodes` are the hyper-nodes as they are
     maintained, which may be coarser than those of `program`; `costs` are the seconds of their last bootstraps, of this
-    thread's own time, so that other work on the machine does not count."""
+    thread's own time, so that other work on the machine does not count; `large` are groups of aggregates."""
 
     dictionary: Dictionary
     program: CoreProgram
@@ -109,6 +110,7 @@ class Engine:
     views: dict[str, StoredRelation] = field(default_factory=dict)
     nodes: tuple[HyperNode, ...] = ()
     maintained: dict[tuple[str, ...], Maintained] = field(default_factory=dict)
+    large: dict[str, LargeGroups] = field(default_factory=dict)
     costs: dict[str, float] = field(default_factory=dict)
     round: int = 0
     bootstraps: int = 0
@@ -120,6 +122,13 @@ class Engine:
         whole = Whole(stored)
         self.wholes.add(whole)
         return whole
+
+    def births(self, name: str) -> NDArray[numpy.int64]:
+        """The birth of each row of the view of a relation, in the order of its `words()`; births of relations of one
+        hyper-node can be compared."""
+        stored = self.views[name]
+        births: NDArray[numpy.int64] = stored.births()[stored.live()]
+        return births
 
     def widen(self) -> None:
         """Go on with words of 64 bits."""
@@ -197,6 +206,7 @@ class _Epoch:
         """For derived relations whose asserted facts have changed: the rows that came and that went."""
         self.opened: dict[int, StoredRelation] = {}
         self.shifted: list[tuple[StoredRelation, int]] = []
+        self.large = dict(engine.large)
         self.costs: dict[str, float] = {}
         self.kept: list[HyperNode] = []
         """The hyper-nodes as they are after the epoch: those bootstrapped are as fine as the rules allow."""
@@ -376,7 +386,10 @@ class _Epoch:
             return None, "a count is saturated"
         if isinstance(node.rules[0], AggregateRule):
             self.open(relations[0])
-            update_aggregate(node.rules[0], inputs, everything=bool(added))
+            if added:
+                self.large.pop(node.rules[0].head, None)
+            large = self.large.setdefault(node.rules[0].head, LargeGroups())
+            update_aggregate(node.rules[0], inputs, large, everything=bool(added))
             return 1, ""
         self.merge(node, old)
         inputs = replace(inputs, round=self.round)
@@ -459,6 +472,7 @@ class _Epoch:
         for name in node.relations:
             old, new = self.views[name], relations[name]
             self.costs[name] = seconds / len(node.relations)
+            self.large.pop(name, None)
             if not old.rows:
                 self.views[name] = new
                 if len(new):
@@ -488,6 +502,9 @@ class _Epoch:
         names = dict.fromkeys([*self.program.relations, *(name for node in self.kept for name in node.relations)])
         engine.views = {name: self.views[name] for name in [*names, UNIT]}
         engine.asserted = {name: self.asserted[name] for name in names}
+        engine.large = {name: large for name, large in self.large.items() if name in self.derived}
+        for large in engine.large.values():
+            large.keep()
         engine.round = self.round
         engine.costs |= self.costs
         engine.bootstraps += sum(report.strategy == "bootstrap" for report in reports)
@@ -502,6 +519,8 @@ class _Epoch:
                 stored.take_back()
         for stored, offset in self.shifted:
             stored.shift_births(-offset)
+        for large in self.engine.large.values():
+            large.take_back()
 
 
 def _plain(rules: Iterable[Rule | AggregateRule]) -> list[Rule]:

@@ -31,6 +31,7 @@ import operator
 import re
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, TypeAlias
 
 from tidelog.language.syntax import Kind, RecordType, RelationType, Value
@@ -314,7 +315,7 @@ def holds(op: str, left: Scalar, right: Scalar) -> bool:
 def aggregate(op: str, kind: Kind, values: Sequence[Scalar]) -> Scalar:
     """The aggregate of `values`, one per substitution, equal ones included; NoValueError if it has none.
 
-    Sums of floats are exact before they are rounded once (`math.fsum`), so that their order does not matter. mean and
+    Sums of floats are exact before they are rounded once, so that their order does not matter. mean and
     median are floats for every kind; the median of an even number of values is the mean of the middle two.
     """
     if op == "count":
@@ -333,8 +334,11 @@ def aggregate(op: str, kind: Kind, values: Sequence[Scalar]) -> Scalar:
 
 
 def float_sum(values: Sequence[float]) -> float:
-    """`math.fsum`; no value where it raises (infinities of both signs, or an overflow)."""
+    """The exact sum, rounded once; no value for infinities of both signs, or where it is too large for a float."""
+    infinite = {value for value in values if math.isinf(value)}
+    if len(infinite) > 1:
+        raise NoValueError
     try:
-        return proper_float(math.fsum(values))
-    except (ValueError, OverflowError):
+        return infinite.pop() if infinite else proper_float(float(sum(map(Fraction, values), Fraction())))
+    except OverflowError:
         raise NoValueError from None

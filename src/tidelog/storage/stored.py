@@ -155,12 +155,16 @@ class StoredRelation:
         collect(table, index.number, buffer.address, m, found.address, tag)
         return found.view(numpy.int64, n).copy()
 
-    def changed_rows(self) -> Words:
-        """The rows that died or were born since `open`, once that is settled."""
+    def changed_rows(self) -> tuple[Words, Words]:
+        """The rows that died and those that were born since `open`, once that is settled."""
         assert self._lists is not None
         sizes = self._get(layout.R_OUT_N), self._get(layout.R_IN_N)
-        numbers = [block.view(numpy.int64, n) for block, n in zip(self._lists, sizes, strict=False)]
-        return self.take(numpy.concatenate(numbers))
+        died, born = (self.take(block.view(numpy.int64, n)) for block, n in zip(self._lists, sizes, strict=False))
+        return died, born
+
+    def alive(self, numbers: Words) -> NDArray[numpy.bool_]:
+        """Whether the rows with these numbers are live, also while the relation changes."""
+        return self._counts.view(numpy.int32, self.rows)[numbers] > 0
 
     def has(self, words: Sequence[int]) -> bool:
         """Whether the row is there."""

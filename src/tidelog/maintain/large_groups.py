@@ -1,0 +1,199 @@
+"""What is kept of the large groups of an aggregate, so that a change of one costs as much as the change.
+
+    Total   how many values and their exact sum, for means and for sums of floats
+    Window  the sorted values around the one that is asked for, for minimum, maximum and median
+
+Both are values, made from all members of a group when the group is first touched; `changed` makes the next one from
+what came and what went, or asks by None for all members again. A `Window` has to where it no longer holds what is
+asked for, which takes hundreds of changes at its edge, so that they share the cost. Counts and sums of integers need
+nothing of this kind: the value of the group says it all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import Any, TypeAlias
+
+import numpy
+from numpy.typing import NDArray
+
+Values: TypeAlias = NDArray[Any]
+"""Values of a group, dtype int64, uint64 or float64, no NaN."""
+
+LARGE = 1_024
+"""Smaller groups are read again for every change."""
+WIDTH = 512
+"""Values in a new window, at least 2; twice as many at most in one that has changed."""
+
+_UNIT = 1126
+"""All floats are whole multiples of 2**-1126: the smallest is 2**-1074, and there are 53 bits in front of a point."""
+_HALF = 26
+
+
+def exact(values: NDArray[numpy.float64]) -> int:
+    """The sum of finite values in units of 2**-1126, by adding the mantissas of each exponent in two halves."""
+    fractions, exponents = numpy.frexp(values)
+    mantissas = numpy.ldexp(fractions, 53).astype(numpy.int64)
+    sums = numpy.zeros((2, _UNIT + 1025), numpy.int64)
+    numpy.add.at(sums[0], exponents + (_UNIT - 53), mantissas >> _HALF)
+    numpy.add.at(sums[1], exponents + (_UNIT - 53), mantissas & ((1 << _HALF) - 1))
+    places = numpy.flatnonzero(sums.any(axis=0))
+    high, low = sums[:, places].tolist()
+    return sum(((h << _HALF) + lo) << at for at, h, lo in zip(places.tolist(), high, low, strict=True))
+
+
+@dataclass(frozen=True)
+class Total:
+    """The number of values, the sum of the finite ones in units of 2**-1126, and how many are infinite."""
+
+    op: str
+    size: int = 0
+    units: int = 0
+    positive: int = 0
+    negative: int = 0
+
+    def changed(self, born: Values, died: Values) -> Total:
+        """The total after these values came and went."""
+        return self._with(born, 1)._with(died, -1)
+
+    def _with(self, values: Values, sign: int) -> Total:
+        floats = values.astype(numpy.float64)
+        finite = floats[numpy.isfinite(floats)]
+        positive = int((floats == inf).sum())
+        return Total(
+            self.op,
+            self.size + sign * len(floats),
+            self.units + sign * exact(finite),
+            self.positive + sign * positive,
+            self.negative + sign * (len(floats) - len(finite) - positive),
+        )
+
+    def value(self) -> float | None:
+        """The correctly rounded sum, or that divided by the size. None for infinities of both signs, where the sum is
+        too large for a float, and for the mean of nothing."""
+        if self.positive and self.negative:
+            return None
+        if self.positive or self.negative:
+            return inf if self.positive else -inf
+        if self.op == "mean" and not self.size:
+            return None
+        try:
+            total = self.units / (1 << _UNIT)
+        except OverflowError:
+            return None
+        return (total / self.size if self.op == "mean" else total) + 0.0  # -0.0 is 0.0
+
+
+@dataclass(frozen=True)
+class Window:
+    """Sorted `values` of a group, with the number of values in front of them and behind them."""
+
+    op: str
+    below: int
+    values: Values
+    above: int
+
+    @classmethod
+    def of(cls, op: str, values: Values) -> Window:
+        """The window of some values, in any order."""
+        start = _start(_ranks(op, len(values))[0], len(values))
+        end = min(start + WIDTH, len(values))
+        parted = numpy.partition(values, [start, end - 1])
+        return cls(op, start, numpy.sort(parted[start:end]), len(values) - end)
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return self.below + len(self.values) + self.above
+
+    def changed(self, born: Values, died: Values) -> Window | None:
+        """The window after these values came and went, or None where it would not hold what is asked for."""
+        born_below, born_inside, born_above = self._parted(born)
+        died_below, died_inside, died_above = self._parted(died)
+        values = numpy.sort(numpy.concatenate([self.values, born_inside]))
+        went = numpy.sort(died_inside)
+        # Equal values go from neighbouring places. There may be fewer of them than go, the others being outside.
+        places = numpy.searchsorted(values, went) + numpy.arange(len(went)) - numpy.searchsorted(went, went)
+        if len(went) and (places[-1] >= len(values) or (values[places] != went).any()):
+            return None
+        values = numpy.delete(values, places)
+        below, above = self.below + born_below - died_below, self.above + born_above - died_above
+        low, high = _ranks(self.op, below + len(values) + above)
+        if low < below or high >= below + len(values):
+            return None
+        if len(values) > 2 * WIDTH:
+            start = _start(low - below, len(values))
+            above += len(values) - start - WIDTH
+            below, values = below + start, values[start : start + WIDTH].copy()
+        return replace(self, below=below, values=values, above=above)
+
+    def _parted(self, values: Values) -> tuple[int, Values, int]:
+        """How many values are in front of the window, those inside, how many are behind it. It has no end where there
+        is nothing beyond."""
+        below = values < self.values[0] if self.below else numpy.zeros(len(values), bool)
+        above = values > self.values[-1] if self.above else numpy.zeros(len(values), bool)
+        return int(below.sum()), values[~below & ~above], int(above.sum())
+
+    def value(self) -> Any:
+        """The least, the greatest or the middle value; None where the middle lies between both infinities."""
+        low, high = (self.values[rank - self.below] for rank in _ranks(self.op, self.size))
+        if self.op != "median":
+            return low
+        middle = float(low) if self.size % 2 else (float(low) + float(high)) / 2
+        return middle + 0.0 if middle == middle else None
+
+
+State: TypeAlias = Total | Window
+
+
+def state_of(op: str, values: Values) -> State:
+    """What is kept of a group with these values."""
+    return Total(op).changed(values, values[:0]) if op in ("sum", "mean") else Window.of(op, values)
+
+
+def _ranks(op: str, size: int) -> tuple[int, int]:
+    """Which of the sorted values are asked for."""
+    if op == "median":
+        return (size - 1) // 2, size // 2
+    return (0, 0) if op == "min" else (size - 1, size - 1)
+
+
+def _start(rank: int, size: int) -> int:
+    """Where a window begins with a rank in its middle."""
+    return max(0, min(rank - (WIDTH - 1) // 2, size - WIDTH))
+
+
+Group: TypeAlias = tuple[int, ...]
+"""The words of a group."""
+
+
+@dataclass
+class LargeGroups:
+    """The states of the large groups of one aggregate. What has changed since `keep` can be taken back. `read` counts
+    the members that were read, for states or because there is none."""
+
+    states: dict[Group, State] = field(default_factory=dict)
+    read: int = 0
+    _before: dict[Group, State | None] = field(default_factory=dict)
+
+    def put(self, group: Group, state: State | None) -> None:
+        """Keep a state, unless the group is small."""
+        self._before.setdefault(group, self.states.get(group))
+        self._set(group, state if state is not None and state.size >= LARGE else None)
+
+    def _set(self, group: Group, state: State | None) -> None:
+        if state is None:
+            self.states.pop(group, None)
+        else:
+            self.states[group] = state
+
+    def keep(self) -> None:
+        """Make the changes last."""
+        self._before.clear()
+
+    def take_back(self) -> None:
+        """Undo the changes since `keep`."""
+        for group, state in self._before.items():
+            self._set(group, state)
+        self._before.clear()

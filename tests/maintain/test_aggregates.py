@@ -1,0 +1,393 @@
+"""Aggregates under change: right for every operation and kind, and at a cost in proportion to the change."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from fractions import Fraction
+from math import inf
+from typing import Any
+
+import numpy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tidelog
+from tests.generate import Row
+from tests.maintain.test_scripts import fingerprint, limit, stop_at
+from tests.scripts import Follower, Script, change_in, run, scripted
+from tests.suite import FIRST_SEED
+from tidelog.errors import LimitError
+from tidelog.maintain import large_groups
+from tidelog.maintain.large_groups import LargeGroups, Total, Window, exact, state_of
+from tidelog.reference import values as reference
+
+DECLARATIONS = """
+.decl asked(g: number)
+.decl i(g: number, v: number, w: number)
+.decl u(g: number, v: unsigned, w: number)
+.decl f(g: number, v: float, w: number)
+"""
+KINDS = {"i": "number", "u": "unsigned", "f": "float"}
+OPERATIONS = ("sum", "min", "max", "mean", "median")
+
+
+def result(op: str, facts: str) -> str:
+    return "float" if op in ("mean", "median") else KINDS[facts]
+
+
+VIEWS = {"count_of": ".decl count_of(g: number, x: number)"}
+VIEWS |= {f"{op}_of_{f}": f".decl {op}_of_{f}(g: number, x: {result(op, f)})" for f in KINDS for op in OPERATIONS}
+VIEWS |= {f"{op}_of_all_{f}": f".decl {op}_of_all_{f}(x: {result(op, f)})" for f in KINDS for op in OPERATIONS}
+RULES = [
+    "count_of(g, x) :- asked(g), x = count : { i(g, _, _) }.",
+    "count_of(g, x) :- i(g, _, _), x = count : { i(g, v, _), v > 0 }, x != 2.",
+    *(f"{op}_of_{f}(g, x) :- asked(g), x = {op} v : {{ {f}(g, v, _) }}." for f in KINDS for op in OPERATIONS),
+    *(f"{op}_of_all_{f}(x) :- x = {op} v : {{ {f}(_, v, _) }}." for f in KINDS for op in OPERATIONS),
+    *(f"{op}_of_{f}(g, x) :- x = {op} v : {{ {f}(g, v, _) }}, {f}(g, _, _)." for f in KINDS for op in OPERATIONS),
+]
+VALUES: dict[str, list[Any]] = {
+    "i": [0, 1, 1, 2, 5, -3, 2**31, 2**63 - 1, -(2**63), 2**53 + 1],
+    "u": [0, 1, 1, 3, 2**64 - 1, 2**63, 2**53 + 1],
+    "f": [0.0, 0.1, 0.2, -0.3, 1e16, 1.0, 1e308, 1.5e308, -1.5e308, 5e-324, -5e-324, inf, -inf],
+}
+
+
+def script_of(seed: int) -> Script:
+    """A change script over some of the rules; half of them without values that make numbers of 64 bits."""
+    rng = random.Random(f"aggregates {seed}")
+    pool: dict[str, list[Row]] = {"asked": [(g,) for g in range(3)]}
+    for name, values in VALUES.items():
+        some = [v for v in values if name == "f" or seed % 2 or v < 2**31]
+        some = [v for v in some if rng.random() < 0.9 or abs(v) < 2**31]
+        pool[name] = [(rng.randrange(3), rng.choice(some), rng.randrange(3)) for _ in range(12)]
+    kinds = [name for name in KINDS if rng.random() < 0.4] or ["i"]
+    rules = [rule for rule in RULES if rng.random() < 0.5 and any(f"{{ {name}(" in rule for name in kinds)]
+    views = [text for name, text in VIEWS.items() if any(rule.startswith(f"{name}(") for rule in rules)]
+    return scripted(rng, "\n".join([DECLARATIONS, *views]), rules, pool)
+
+
+@pytest.fixture(params=[(1_024, 512), (1, 2), (4, 3)], ids=["small groups", "narrow windows", "windows"])
+def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is a large group, and how wide a window is."""
+    large, width = request.param
+    monkeypatch.setattr(large_groups, "LARGE", large)
+    monkeypatch.setattr(large_groups, "WIDTH", width)
+
+
+@pytest.mark.usefixtures("sizes")
+@pytest.mark.parametrize("strategy", ["update", "bootstrap", "auto"])
+def test_random_scripts(strategy: str) -> None:
+    for seed in range(FIRST_SEED, FIRST_SEED + 20):
+        script = script_of(seed)
+        problem = run(script, strategy)
+        assert not problem, f"{problem}\n{script}"
+
+
+@pytest.mark.usefixtures("sizes")
+def test_strategies_in_turn() -> None:
+    for seed in range(FIRST_SEED + 1_000, FIRST_SEED + 1_020):
+        follower = Follower(script_of(seed))
+        for number, epoch in enumerate(follower.script.epochs):
+            follower.db.options(strategy=("update", "update", "bootstrap")[(number + seed) % 3])
+            follower.follow(epoch)
+        follower.check_naive()
+
+
+@pytest.mark.usefixtures("sizes")
+@pytest.mark.parametrize("error", [limit, KeyboardInterrupt], ids=["limit", "interrupt"])
+def test_an_epoch_stopped_anywhere_leaves_no_trace(error: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    stops = 0
+    for seed in range(FIRST_SEED + 2_000, FIRST_SEED + 2_004):
+        script = script_of(seed)
+        follower = Follower(script, "update")
+        for epoch in script.epochs[:5]:
+            before, large = fingerprint(follower.db), states(follower.db)
+            call, stopped = 0, True
+            while stopped:
+                call += 1
+                with monkeypatch.context() as patch:
+                    reached = stop_at(patch, call, error)
+                    try:
+                        with follower.db.transaction() as transaction:
+                            change_in(transaction, script, epoch)
+                    except (LimitError, KeyboardInterrupt):
+                        stops += 1
+                        assert (fingerprint(follower.db), states(follower.db)) == (before, large), str(script)
+                    stopped = reached()
+            follower.note(epoch)
+            assert transaction.change is not None
+            follower.check(transaction.change)
+    assert stops > 50
+
+
+def states(db: tidelog.Database) -> dict[str, dict[tuple[int, ...], str]]:
+    return {name: {g: str(state) for g, state in large.states.items()} for name, large in db._engine.large.items()}
+
+
+def test_a_replaced_rule_of_the_same_name_asks_for_other_groups() -> None:
+    rules = {
+        "a": "count_of(g, x) :- asked(g), x = count : { i(g, _, _) }.",
+        "b": "count_of(g, x) :- u(g, _, _), x = count : { i(g, _, _) }.",
+        "c": "count_of(g, x) :- u(g, _, _), x = sum v : { i(g, v, _) }.",
+    }
+    db = tidelog.connect()
+    db.load(f"{DECLARATIONS} {VIEWS['count_of']} r: {rules['a']}")
+    db.insert("asked", [(1,), (2,)])
+    db.insert("u", [(2, 0, 0), (3, 0, 0)])
+    db.insert("i", [(1, 5, 0), (2, 5, 0), (3, 5, 0), (3, 6, 0)])
+    db.commit()
+    db.options(strategy="update")
+    assert set(db["count_of"]) == {(1, 1), (2, 1)}
+    for name, expected in (("b", {(2, 1), (3, 2)}), ("c", {(2, 5), (3, 11)}), ("a", {(1, 1), (2, 1)})):
+        with db.transaction() as transaction:
+            transaction.rules.remove("r")
+            transaction.rules.add("r: " + rules[name])
+        assert set(db["count_of"]) == expected
+    db.insert("i", [(1, 6, 0)])
+    db.delete("i", [(2, 5, 0)])
+    db.insert("asked", [(3,)])
+    db.commit()
+    assert set(db["count_of"]) == {(1, 2), (2, 0), (3, 2)}
+
+
+# --- one large group -------------------------------------------------------------------------------------------------
+
+MEMBERS = 4_000
+
+
+def one_group(op: str, kind: str = "number") -> tuple[tidelog.Database, list[tuple[Any, int]]]:
+    """A database with one aggregate over the values 0 to MEMBERS - 1."""
+    db = tidelog.connect()
+    aggregate = "count : { m(g, _, _) }" if op == "count" else f"{op} v : {{ m(g, v, _) }}"
+    of = "float" if op in ("mean", "median") else kind
+    db.load(f"""
+        .decl of(g: number)
+        .decl m(g: number, v: {kind}, w: number)
+        .decl x(g: number, x: {of})
+        x(g, x) :- of(g), x = {aggregate}.
+    """)
+    scale = 0.1 if kind == "float" else 1
+    rows = [(n * scale, n) for n in range(MEMBERS)]
+    random.Random(1).shuffle(rows)
+    db.insert("of", [(7,), (8,)])
+    db.insert("m", [(7, *row) for row in rows])
+    db.commit()
+    db.options(strategy="update")
+    return db, rows
+
+
+def members_read(db: tidelog.Database) -> int:
+    """The members of groups that were read for the one aggregate of a database."""
+    (large,) = db._engine.large.values()
+    return large.read
+
+
+def expected(op: str, kind: Any, rows: list[tuple[Any, int]]) -> set[Row]:
+    """The view, by the reference."""
+    witnesses = [value for value, _ in rows]
+    found = {(7, reference.aggregate(op, kind, witnesses))}
+    return found | ({(8, 0)} if op in ("count", "sum") else set())
+
+
+@pytest.mark.parametrize(("op", "kind"), [("count", "number"), ("sum", "number"), ("sum", "unsigned")])
+def test_counts_and_sums_of_integers_read_no_group(op: str, kind: str) -> None:
+    db, rows = one_group(op, kind)
+    for _ in range(20):
+        db.delete("m", [(7, *rows.pop())])
+        rows += [(len(rows), -len(rows)), (3, -len(rows))]
+        db.insert("m", [(7, *row) for row in rows[-2:]])
+        assert db.commit().report.bootstraps == 0
+        assert set(db["x"]) == expected(op, kind, rows)
+    assert members_read(db) == 0
+
+
+@pytest.mark.parametrize(
+    ("op", "kind"),
+    [
+        ("sum", "float"),
+        ("mean", "float"),
+        ("mean", "number"),
+        ("median", "number"),
+        ("min", "float"),
+        ("max", "number"),
+    ],
+)
+def test_a_large_group_is_read_once(op: str, kind: str) -> None:
+    db, rows = one_group(op, kind)
+    for _ in range(20):
+        db.delete("m", [(7, *row) for row in (rows.pop(), rows.pop(0))])
+        rows += [(float(len(rows)) if kind == "float" else len(rows), -len(rows))]
+        db.insert("m", [(7, *row) for row in rows[-1:]])
+        assert db.commit().report.bootstraps == 0
+        assert set(db["x"]) == expected(op, kind, rows)
+    assert MEMBERS - 2 <= members_read(db) < MEMBERS
+
+
+@pytest.mark.parametrize("op", ["min", "max"])
+def test_the_extreme_member_goes_again_and_again(op: str) -> None:
+    db, rows = one_group(op)
+    ordered = sorted(rows, reverse=op == "min")
+    for _ in range(2 * large_groups.WIDTH + 10):
+        value, w = ordered.pop()
+        db.delete("m", [(7, value, w)])
+        db.commit()
+        assert set(db["x"]) == {(7, ordered[-1][0])}
+    assert members_read(db) <= 3 * MEMBERS
+
+
+def test_a_large_group_becomes_small_and_empty_and_large_again() -> None:
+    for op in ("mean", "median", "min"):
+        db, rows = one_group(op)
+        db.delete("m", [(7, *row) for row in rows[:1]])
+        db.commit()
+        (large,) = db._engine.large.values()
+        assert list(large.states) == [(7,)]
+        db.delete("m", [(7, *row) for row in rows[10:]])
+        db.commit()
+        assert not large.states
+        assert set(db["x"]) == expected(op, "number", rows[1:10])
+        db.delete("m", [(7, *row) for row in rows])
+        db.commit()
+        assert set(db["x"]) == set()
+        db.insert("m", [(7, *row) for row in rows])
+        db.commit()
+        assert set(db["x"]) == expected(op, "number", rows)
+        db.delete("m", [(7, *row) for row in rows])
+        db.commit()
+        assert not large.states
+        assert set(db["x"]) == set()
+
+
+def test_a_group_that_is_no_longer_asked_for() -> None:
+    db, rows = one_group("mean")
+    db.delete("m", [(7, *rows[0])])
+    db.commit()
+    db.delete("of", [(7,)])
+    db.commit()
+    assert set(db["x"]) == set()
+    db.delete("m", [(7, *rows[1])])
+    db.insert("of", [(7,)])
+    db.commit()
+    assert set(db["x"]) == expected("mean", "number", rows[2:])
+    db.delete("m", [(7, *rows[2])])
+    db.commit()
+    assert set(db["x"]) == expected("mean", "number", rows[3:])
+
+
+def test_what_is_kept_goes_with_the_rule_and_with_a_bootstrap() -> None:
+    db, rows = one_group("max")
+    db.delete("m", [(7, *rows[0])])
+    db.commit()
+    (before,) = db._engine.large.values()
+    db.options(strategy="bootstrap")
+    db.delete("m", [(7, *rows[1])])
+    db.commit()
+    assert all(large is not before for large in db._engine.large.values())
+    db.options(strategy="update")
+    db.delete("m", [(7, *rows[2])])
+    db.commit()
+    assert set(db["x"]) == expected("max", "number", rows[3:])
+    db.rules.remove("r1")
+    db.commit()
+    assert not db._engine.large
+
+
+# --- floats ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", ["update", "bootstrap"])
+def test_a_sum_does_not_depend_on_the_order_or_on_parts_that_are_too_large(strategy: str) -> None:
+    db = tidelog.connect()
+    db.load(".decl f(v: float, w: number) .decl s(x: float) s(x) :- x = sum v : { f(v, _) }.")
+    db.options(strategy=strategy)
+    steps: list[tuple[float, set[Row]]] = [
+        (1e308, {(1e308,)}),
+        (1.5e308, set()),
+        (-1e308, {(1.5e308,)}),
+        (5e-324, {(1.5e308,)}),
+        (-1.5e308, {(5e-324,)}),
+        (inf, {(inf,)}),
+        (1.7e308, {(inf,)}),
+        (1.6e308, {(inf,)}),
+        (-inf, set()),
+    ]
+    for number, (value, sums) in enumerate(steps):
+        db.insert("f", [(value, number)])
+        db.commit()
+        assert set(db["s"]) == sums
+    for number in reversed(range(len(steps))):
+        assert set(db["s"]) == steps[number][1]
+        db.delete("f", [(steps[number][0], number)])
+        db.commit()
+    assert set(db["s"]) == {(0.0,)}
+
+
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(st.lists(FLOATS))
+def test_sums_are_exact(values: list[float]) -> None:
+    assert Fraction(exact(numpy.array(values, numpy.float64)), 2**1126) == sum(map(Fraction, values))
+
+
+# --- states ----------------------------------------------------------------------------------------------------------
+
+CHANGES = st.lists(st.tuples(st.lists(st.integers(-6, 6), max_size=4), st.integers(0, 4)), min_size=1, max_size=12)
+
+
+@given(st.sampled_from(["sum", "mean", "min", "max", "median"]), st.integers(2, 4), CHANGES, st.randoms())
+def test_a_state_follows_or_asks_for_all_members(op: str, width: int, changes: Any, rng: random.Random) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(large_groups, "WIDTH", width)
+        members = [0.0, 3.0, 3.0, -2.0, 1.0, 3.0, 0.5]
+        state = state_of(op, numpy.array(members))
+        for came, going in changes:
+            died = rng.sample(members, min(going, len(members) - 1))
+            members = [*members, *map(float, came)]
+            for value in died:
+                members.remove(value)
+            after = state.changed(numpy.array(came, numpy.float64), numpy.array(died, numpy.float64))
+            if after is None:
+                assert isinstance(state, Window)
+                after = state_of(op, numpy.array(members))
+            state = after
+            assert state.size == len(members)
+            assert state.value() == reference.aggregate(op, "float", members)
+            if isinstance(state, Window):
+                ordered = sorted(members)
+                assert state.values.tolist() == ordered[state.below : len(members) - state.above]
+                assert len(state.values) <= 2 * width
+
+
+def groups_of(*sizes: int) -> Iterator[tuple[tuple[int], Total]]:
+    for number, size in enumerate(sizes):
+        yield (number,), Total("sum", size)
+
+
+def test_states_are_taken_back() -> None:
+    large = LargeGroups()
+    for group, state in groups_of(2_000, 3_000, 10):
+        large.put(group, state)
+    large.keep()
+    kept = dict(large.states)
+    assert set(kept) == {(0,), (1,)}
+    large.put((0,), None)
+    large.put((1,), Total("sum", 5_000))
+    large.put((1,), Total("sum", 10))
+    large.put((2,), Total("sum", 4_000))
+    assert set(large.states) == {(2,)}
+    large.take_back()
+    assert large.states == kept
+    large.take_back()
+    assert large.states == kept
+
+
+def test_a_window_of_equal_values() -> None:
+    state = Window.of("median", numpy.full(5_000, 3.0))
+    after = state.changed(numpy.full(0, 0.0), numpy.full(2_000, 3.0))
+    assert after is None
+    after = state.changed(numpy.full(3_000, 3.0), numpy.full(400, 3.0))
+    assert after is not None
+    assert (after.size, after.value(), len(after.values)) == (7_600, 3.0, large_groups.WIDTH)
