@@ -78,6 +78,7 @@ class Run:
     def proportion(self) -> None:
         nodes = proportion.FULL if self.asked.full else proportion.SIZES
         rows = [apart(proportion.experiment, shape, n) for shape in proportion.SHAPES for n in nodes]
+        rows += [apart(proportion.group, op, n) for op in proportion.OPERATIONS for n in nodes]
         self.found["proportion"] = rows
         self.show(tables.proportion(rows), list(targets.of_proportion(rows)))
 

@@ -1,7 +1,8 @@
-"""One edge at the far end of a chain, a grid or a tree: the same work, however large the graph is.
+"""One edge at the far end of a chain, a grid or a tree, one member of a group: the same work, however large it is.
 
-Reached from the root is what the rules derive. In the chain and the tree the edge is the last one to a leaf, in the
-grid one of the two into the last corner; it goes and comes again.
+Reached from the root is what the rules derive from edges. In the chain and the tree the edge is the last one to a leaf,
+in the grid one of the two into the last corner; it goes and comes again. So does a member of the one group of an
+aggregate, for `min` and `max` the member that is the value.
 """
 
 from __future__ import annotations
@@ -20,12 +21,19 @@ from benchmarks.harness import BenchmarkError
 SIZES = (1_000, 10_000, 100_000)
 FULL = (*SIZES, 1_000_000)
 SHAPES = ("chain", "grid", "tree")
+OPERATIONS = ("count", "sum", "mean", "min", "max", "median")
 PROGRAM = """
 .decl edge(x: number, y: number)
 .decl root(x: number)
 .decl reached(x: number)
 reached(x) :- root(x).
 reached(y) :- reached(x), edge(x, y).
+"""
+GROUP = """
+.decl of(group: number)
+.decl member(group: number, value: number)
+.decl result(group: number, value: {kind})
+result(group, x) :- of(group), x = {op} {value} : {{ member(group, v) }}.
 """
 _TIMES = 101
 _WARM = 20
@@ -47,20 +55,33 @@ def edges(shape: str, nodes: int) -> Words:
 
 def experiment(shape: str, nodes: int) -> dict[str, Any]:
     """Median seconds of the deletion and of the insertion of the last edge."""
+    return {"shape": shape, "nodes": nodes} | _there_and_back(PROGRAM, "root", "edge", edges(shape, nodes), "reached")
+
+
+def group(op: str, members: int) -> dict[str, Any]:
+    """The same of a member of a group."""
+    values = numpy.random.default_rng(1).permutation(members)
+    last = 0 if op == "min" else members - 1
+    rows = numpy.column_stack([numpy.zeros(members, numpy.int64), numpy.append(values[values != last], last)])
+    kind = "float" if op in ("mean", "median") else "number"
+    program = GROUP.format(op=op, value="" if op == "count" else "v", kind=kind)
+    return {"shape": op, "nodes": members} | _there_and_back(program, "of", "member", rows, "result")
+
+
+def _there_and_back(program: str, single: str, name: str, rows: Words, view: str) -> dict[str, float]:
+    """Median seconds of the deletion and of the insertion of the last row of a relation; relation `single` has a 0."""
     warm_up()
-    graph = edges(shape, nodes)
     db = tidelog.connect()
-    db.load(PROGRAM)
-    db.insert("edge", graph)
-    db.insert("root", [(0,)])
+    db.load(program)
+    db.insert(name, rows)
+    db.insert(single, [(0,)])
     db.commit()
     db.options(strategy="update")
-    size = len(db["reached"])
+    before = numpy.unique(db[view].words(), axis=0)
     taken: dict[str, list[float]] = {"delete": [], "insert": []}
     for _ in range(_WARM + _TIMES):
         for kind, times in taken.items():
-            times.append(epoch(db, kind, {"edge": graph[-1:]})["seconds"])
-    if len(db["reached"]) != size:
-        raise BenchmarkError(f"{shape} of {nodes}: {len(db['reached'])} reached, not {size}")
-    medians = {kind: statistics.median(times[_WARM:]) for kind, times in taken.items()}
-    return {"shape": shape, "nodes": nodes, **medians}
+            times.append(epoch(db, kind, {name: rows[-1:]})["seconds"])
+    if not numpy.array_equal(numpy.unique(db[view].words(), axis=0), before):
+        raise BenchmarkError(f"{view} of {len(rows)} facts is not what it was")
+    return {kind: statistics.median(times[_WARM:]) for kind, times in taken.items()}

@@ -66,8 +66,11 @@ def epochs(name: str, found: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def proportion(found: Sequence[Mapping[str, Any]]) -> str:
-    """The last edge, by size of the graph."""
-    lines = ["one edge at the far end; microseconds", f"{'':8}{'nodes':>10}{'delete':>10}{'insert':>10}"]
+    """The last edge or member, by size of the graph or group."""
+    lines = [
+        "one edge at the far end, one member of a group; microseconds",
+        f"{'':8}{'nodes':>10}{'delete':>10}{'insert':>10}",
+    ]
     lines += [
         f"{row['shape']:8}{row['nodes']:10,}{row['delete'] * 1e6:10,.0f}{row['insert'] * 1e6:10,.0f}" for row in found
     ]

@@ -62,11 +62,11 @@ def of_epochs(name: str, found: Mapping[str, Mapping[str, Any]]) -> Iterator[Jud
 
 
 def of_proportion(found: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
-    """The promise that the size of a graph does not count."""
+    """The promise that the size of a graph, or of a group, does not count."""
     for shape in dict.fromkeys(row["shape"] for row in found):
         for kind in ("delete", "insert"):
             times = [row[kind] for row in found if row["shape"] == shape]
-            yield Judged(f"{shape}, {kind} the last edge, slowest of fastest", max(times) / min(times), _SAME, "x")
+            yield Judged(f"{shape}, {kind} the last fact, slowest of fastest", max(times) / min(times), _SAME, "x")
 
 
 def grouped(epochs: Sequence[Mapping[str, Any]]) -> dict[tuple[int, str], list[Mapping[str, Any]]]:

@@ -120,6 +120,11 @@ def test_graphs_whose_last_edge_is_at_the_far_end(shape: str, count: int) -> Non
     assert proportion.experiment(shape, 100)["nodes"] == 100
 
 
+@pytest.mark.parametrize("op", proportion.OPERATIONS)
+def test_groups_of_which_a_member_goes_and_comes(op: str) -> None:
+    assert proportion.group(op, 50)["shape"] == op
+
+
 def test_derivations_are_counted_for_each_algorithm() -> None:
     rows = {row["case"]: row for row in derivations.experiment()}
     assert rows["reached, chain of 60, last edge"] == {
