@@ -10,8 +10,10 @@
 [(1, 2), (1, 3), (2, 3)]
 """
 
+from tidelog.certificate import check_certificate
 from tidelog.database import Change, Database, Transaction, connect
 from tidelog.errors import (
+    CertificateRejected,
     DataError,
     InternalError,
     LimitError,
@@ -25,6 +27,7 @@ from tidelog.relation import Relation
 __version__ = "0.1.0"
 
 __all__ = [
+    "CertificateRejected",
     "Change",
     "DataError",
     "Database",
@@ -36,5 +39,6 @@ __all__ = [
     "TidelogError",
     "Transaction",
     "UsageError",
+    "check_certificate",
     "connect",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -342,9 +343,26 @@ class Database:
         stored = self._engine.views.get(name)
         if stored is None:
             return {}
-        live = stored.live()
-        births, counts = stored.births()[live].tolist(), stored.counts()[live].tolist()
+        births, counts = self._engine.births(name).tolist(), stored.counts()[stored.live()].tolist()
         return dict(zip(relation, zip(births, counts, strict=True), strict=True))
+
+    def check(self) -> None:
+        """Check the views as of the last committed epoch, independently of the engine: see docs/how-to/certificates.md.
+
+        Raises CertificateRejected where they are not what follows from the facts and rules; LimitError (E0503).
+        """
+        from tidelog.certificate import certificate_of, check
+
+        self._open()
+        check(certificate_of(self._engine))
+
+    def save_certificate(self, folder: str | os.PathLike[str]) -> None:
+        """Write the last committed epoch with its facts, program and births to a new folder, as a certificate that
+        `tidelog.check_certificate` accepts. Raises UsageError (E0816) where that cannot be written."""
+        from tidelog.certificate import certificate_of, program_text, save
+
+        self._open()
+        save(certificate_of(self._engine), program_text(self._programs), Path(folder))
 
     def _open(self) -> None:
         if self._closed:

@@ -197,7 +197,7 @@ class SetupError(TidelogError):
     """The machine lacks something, such as a Java runtime."""
 
 
-class CertificateRejected(TidelogError):  # noqa: N818  # the name is what happened, as in the design
+class CertificateRejected(TidelogError):
     """A view is not what follows from its facts and rules, or its certificate does not prove it."""
 
 

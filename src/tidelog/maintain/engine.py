@@ -259,7 +259,7 @@ class _Epoch:
             if gone:
                 rules = tuple(dict.fromkeys(rule.origin for rule in node.rules))
                 impact = sum(len(self.deltas.get(name, ())) for name in gone)
-                reports.append(NodeReport(tuple(gone), rules, "drop", "its last rule is gone", 0.0, impact))
+                reports.append(NodeReport(_shown(gone), rules, "drop", "its last rule is gone", 0.0, impact))
         return reports
 
     def drop(self, name: str) -> None:
@@ -315,7 +315,7 @@ class _Epoch:
             reason = "its hyper-node could not be kept"
         if reason is None:
             self.kept.append(node)
-            return NodeReport(node.relations, names, "skip", "nothing that it reads has changed", 0.0, 0)
+            return NodeReport(_shown(node.relations), names, "skip", "nothing that it reads has changed", 0.0, 0)
         # What only dropped rules read may be gone already; they see it as the epoch found it.
         relations = {name: self.engine.views[name] for rule in dropped for name, _ in body_of(rule)}
         relations |= {name: self.views[name] for name in [*reads, *node.relations, UNIT]}
@@ -332,7 +332,9 @@ class _Epoch:
             self.kept.append(node)
             impact = sum(self.note(name, self.views[name]) for name in node.relations)
         self.watch.derived += impact if strategy == "update" else sum(len(self.views[name]) for name in node.relations)
-        return NodeReport(node.relations, names, strategy, reason, time.perf_counter() - started, impact, rounds)
+        return NodeReport(
+            _shown(node.relations), names, strategy, reason, time.perf_counter() - started, impact, rounds
+        )
 
     def rule_changes(
         self, node: HyperNode, old: list[HyperNode]
@@ -352,8 +354,7 @@ class _Epoch:
             return "its rules have changed"
         changed = sorted(name for name in reads if name in self.deltas and name not in node.relations)
         if changed:
-            shown = [name for name in changed if not name.startswith("#")]
-            return f"{', '.join(shown) or 'an aggregate'} changed"
+            return f"{', '.join(_shown(changed)) or 'an aggregate or a path'} changed"
         if any(name in self.facts for name in node.relations):
             return "its asserted facts changed"
         return None
@@ -521,6 +522,11 @@ class _Epoch:
             stored.shift_births(-offset)
         for large in self.engine.large.values():
             large.take_back()
+
+
+def _shown(relations: Iterable[str]) -> tuple[str, ...]:
+    """The relations that a user knows."""
+    return tuple(name for name in relations if not name.startswith("#"))
 
 
 def _plain(rules: Iterable[Rule | AggregateRule]) -> list[Rule]:

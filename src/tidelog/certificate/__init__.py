@@ -1,0 +1,31 @@
+"""Certificates: a view with its facts, its rules and a birth for every tuple proves itself.
+
+The checker shares the reading of programs and the dictionary of symbols with the engine, but nothing that evaluates.
+
+certificate   what a certificate is
+export        the certificate of a database
+folder        certificates as folders of Parquet files
+sql           a rule as a SELECT;  functors  what rules compute, in SQL or else in Python
+check         the four conditions, on DuckDB
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tidelog.certificate.certificate import Certificate
+from tidelog.certificate.check import check
+from tidelog.certificate.export import certificate_of, program_text
+from tidelog.certificate.folder import load, save
+
+__all__ = ["Certificate", "certificate_of", "check", "check_certificate", "load", "program_text", "save"]
+
+
+def check_certificate(folder: str | os.PathLike[str]) -> None:
+    """Check a certificate that `Database.save_certificate` has written; nothing is taken from a database.
+
+    Returns where the views of the folder are what follows from its facts and its program. Raises CertificateRejected
+    where they are not, DataError (E081x) where the folder is no whole certificate, LimitError (E0503).
+    """
+    check(load(Path(folder)))

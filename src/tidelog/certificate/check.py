@@ -1,0 +1,263 @@
+"""The checker: is the view of a certificate the least model of its rules and facts?
+
+It is, if the four conditions hold:
+
+1. every fact is in the view;
+2. closed: whatever a rule derives from the view is in the view;
+3. founded: every tuple of the view is a fact, or the head of a rule instance whose body is in the view and whose body
+   tuples of the same stratum all have a smaller birth;
+4. negation and aggregates read lower strata only, and no rule reads a higher one.
+
+2 makes the view a model, 3 makes it the least (see docs/theory.md). Conditions 1 to 3 are SQL, one statement for each
+rule: its instances (`sql`), joined with the view of the head. An instance without partner breaks 2; the row numbers of
+the partners that it supports become a set of bits, and 3 holds when no bit is missing in the end. Nothing here
+evaluates a program, and nothing is shared with what does.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy
+from numpy.typing import NDArray
+
+from tidelog.certificate.certificate import Certificate, Words
+from tidelog.certificate.functors import Functors, sql_type, typed
+from tidelog.certificate.sql import NO_BIRTH, instances
+from tidelog.errors import CertificateRejected, LimitError, Problem
+from tidelog.language.functors import NUMERIC
+from tidelog.language.syntax import Kind, Value
+from tidelog.rules.core import AggregateRule, Rule
+from tidelog.rules.edges import body_of, head_of
+from tidelog.storage.arrow_arrays import numbers_to_arrow
+from tidelog.storage.record_text import format_value
+
+if TYPE_CHECKING:
+    import duckdb
+
+_SLICE = 4_000_000
+"""Rows of a head's view that are joined at a time, so that the hash table over them stays small."""
+_SHOWN = 3
+"""Tuples that a message names."""
+_MOST = 10
+"""Problems that an error lists."""
+
+
+def check(certificate: Certificate) -> None:
+    """Return if the certificate is right. Raises CertificateRejected, which names the conditions that are broken, the
+    rules and a few tuples; LimitError (E0503) where memory does not suffice."""
+    import duckdb
+
+    problems = list(_wrong_strata(certificate))
+    if not problems:
+        try:
+            with _session() as connection:
+                problems = _Check(certificate, connection).problems()
+        except duckdb.OutOfMemoryException as error:
+            reason = str(error).split("\n", 1)[0]
+            hint = "nothing is known about the certificate; check it on a machine with more memory"
+            raise LimitError(Problem("E0503", f"the check has run out of memory: {reason}", hint=hint)) from None
+    if problems:
+        raise CertificateRejected(*problems[:_MOST])
+
+
+@contextmanager
+def _session() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database in memory, which may use a temporary folder for what does not fit."""
+    import duckdb
+
+    with (
+        tempfile.TemporaryDirectory(prefix="tidelog-check-") as folder,
+        duckdb.connect(config={"temp_directory": folder}) as connection,
+    ):
+        yield connection
+
+
+def _rules(certificate: Certificate) -> list[Rule | AggregateRule]:
+    return [rule for node in certificate.program.nodes for rule in node.rules]
+
+
+def _wrong_strata(certificate: Certificate) -> Iterator[Problem]:
+    """Condition 4."""
+    strata = certificate.strata
+    for rule in _rules(certificate):
+        head = head_of(rule)
+        for name, negative in body_of(rule):
+            if strata[name] > strata[head] or (negative and strata[name] == strata[head]):
+                how = "in full (by negation or an aggregate)" if negative else "to derive a relation"
+                message = f"condition 4 (strata): rule {rule.origin} reads stratum {strata[name]} {how}"
+                message += f" in stratum {strata[head]}"
+                hint = "what is read in full is of a lower stratum, and nothing that is read is of a higher one"
+                yield Problem("E0804", message, rule.span, hint=hint, place=certificate.place)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A view in the database: its rows in the order of their first column. `cuts` are values of that column, as SQL,
+    that part the rows into slices."""
+
+    number: int
+    rows: int
+    cuts: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return f"view{self.number}"
+
+
+class _Check:
+    """The certificate in a database of DuckDB, and what is wrong with it."""
+
+    def __init__(self, certificate: Certificate, connection: duckdb.DuckDBPyConnection) -> None:
+        self.certificate = certificate
+        self.connection = connection
+        self.functors = Functors(connection, certificate.dictionary)
+        self.tables: dict[str, _Table] = {}
+
+    def problems(self) -> list[Problem]:
+        """What breaks conditions 1 to 3."""
+        self.connection.execute("CREATE TABLE marks (relation BIGINT, missing BIGINT, supported BIT)")
+        for number, name in enumerate(self.certificate.program.relations):
+            self.tables[name] = self.loaded(number, name)
+        found = [problem for name in self.tables for problem in self.without_fact(name)]
+        found += [problem for rule in _rules(self.certificate) for problem in self.not_closed(rule)]
+        return found + [problem for name in self.tables for problem in self.not_founded(name)]
+
+    # --- the relations -----------------------------------------------------------------------------------------------
+
+    def loaded(self, number: int, name: str) -> _Table:
+        """Make a table of a view."""
+        rows, births = self.certificate.view(name)
+        if len(births) and births.min() >= -(2**31) and births.max() < 2**31:
+            births = births.astype(numpy.int32)
+        cuts: tuple[str, ...] = ()
+        columns = self.columns(name, rows)
+        if columns:
+            order = numpy.argsort(columns[0], kind="stable")
+            columns, births = [column[order] for column in columns], births[order]
+            steps = columns[0][_SLICE::_SLICE].tolist()
+            cuts = tuple(f"'{value!r}'::{sql_type(self.kinds(name)[0])}" for value in dict.fromkeys(steps))
+        table = _Table(number, len(rows), cuts)
+        with self.given([*columns, births], [*(f"c{i}" for i in range(len(columns))), "birth"]) as source:
+            self.connection.execute(f"CREATE TABLE {table.name} AS FROM {source}")
+        return table
+
+    def kinds(self, name: str) -> list[Kind]:
+        return [column.kind for column in self.certificate.program.relations[name].columns]
+
+    def columns(self, name: str, rows: Words) -> list[NDArray[Any]]:
+        """The columns of rows as SQL has them."""
+        return [typed(rows[:, i], kind) for i, kind in enumerate(self.kinds(name))]
+
+    @contextmanager
+    def given(self, columns: list[NDArray[Any]], names: list[str]) -> Iterator[str]:
+        """The name in SQL of a table of columns."""
+        import pyarrow as pa
+
+        self.connection.register("given", pa.table(list(map(numbers_to_arrow, columns)), names))
+        try:
+            yield "given"
+        finally:
+            self.connection.unregister("given")
+
+    # --- the conditions ----------------------------------------------------------------------------------------------
+
+    def without_fact(self, name: str) -> Iterator[Problem]:
+        """Condition 1 for a relation; facts are marked as supported."""
+        facts = self.certificate.facts(name)
+        names = [f"h{i}" for i in range(facts.shape[1])]
+        columns = [*self.columns(name, facts), numpy.full(len(facts), NO_BIRTH, numpy.int64)]
+        with self.given(columns, [*names, "youngest"]) as select:
+            if self.mark(name, select):
+                message = f"condition 1 (facts): {self.missing(name, select)} is a fact, but not in the view"
+                hint = "the view lacks it, or belongs to other facts"
+                yield Problem("E0801", message, hint=hint, place=self.certificate.place)
+
+    def not_closed(self, rule: Rule | AggregateRule) -> Iterator[Problem]:
+        """Condition 2 for a rule; what it supports is marked."""
+        table = {name: table.name for name, table in self.tables.items()}.__getitem__
+        select = f"({instances(rule, table, self.certificate.strata, self.functors)})"
+        name = head_of(rule)
+        if self.mark(name, select):
+            message = f"condition 2 (closed): rule {rule.origin} derives {self.missing(name, select)} from the view,"
+            message += " but the view does not contain it"
+            hint = "the view lacks it, or something that the rule reads is wrong"
+            yield Problem("E0802", message, rule.span, hint=hint, place=self.certificate.place)
+
+    def not_founded(self, name: str) -> Iterator[Problem]:
+        """Condition 3 for a relation, when all its facts and rules have marked what they support."""
+        table = self.tables[name]
+        marks = f"(SELECT bit_or(supported) FROM marks WHERE relation = {table.number})"
+        if self.value(f"SELECT coalesce(bit_count({marks}), 0)") == table.rows:
+            return
+        columns = ", ".join(f"v.c{i}" for i in range(len(self.kinds(name)))) or "1"
+        unsupported = f"FROM {table.name} v WHERE coalesce(get_bit({marks}, v.rowid::INTEGER), 0) = 0"
+        rows = self.connection.execute(f"SELECT {columns} {unsupported} LIMIT {_SHOWN + 1}").fetchall()
+        message = f"condition 3 (founded): {self.shown(name, rows)} is in the view, but is no fact and no rule derives"
+        message += " it from older tuples of the view"
+        rules = [rule for rule in _rules(self.certificate) if head_of(rule) == name]
+        notes = tuple((rule.span, f"rule {rule.origin} does not") for rule in rules[:_SHOWN] if rule.span)
+        hint = "it does not belong to the view, a fact is missing, or births are wrong"
+        yield Problem("E0803", message, None, notes, hint, self.certificate.place)
+
+    def mark(self, name: str, select: str) -> int:
+        """Mark the rows of a view that the instances of `select` support; the number of instances whose head is not in
+        the view."""
+        table = self.tables[name]
+        missing = 0
+        for within in _slices(table.cuts):
+            missing += self.value(
+                f"INSERT INTO marks SELECT {table.number}, count(*) FILTER (WHERE v.birth IS NULL),"
+                f" bitstring_agg(CASE WHEN i.youngest < v.birth THEN v.number END, 0, {max(table.rows - 1, 0)})"
+                f" FROM (FROM {select} WHERE {within.format('h0')}) i"
+                f" LEFT JOIN (SELECT *, rowid AS number FROM {table.name} WHERE {within.format('c0')}) v"
+                f" ON {self.same(name)} RETURNING missing"
+            )
+        return missing
+
+    def same(self, name: str) -> str:
+        """That v is the head of the instance i."""
+        return " AND ".join(["TRUE", *(f"v.c{i} = i.h{i}" for i in range(len(self.kinds(name))))])
+
+    def value(self, query: str) -> int:
+        """The one value that a statement returns."""
+        row = self.connection.execute(query).fetchone()
+        assert row is not None
+        return int(row[0])
+
+    # --- messages ----------------------------------------------------------------------------------------------------
+
+    def missing(self, name: str, select: str) -> str:
+        """Some of the heads of `select` that are not in the view, as text."""
+        heads = ", ".join(f"i.h{i}" for i in range(len(self.kinds(name)))) or "1"
+        rows = self.connection.execute(
+            f"SELECT DISTINCT {heads} FROM {select} i"
+            f" WHERE NOT EXISTS (SELECT 1 FROM {self.tables[name].name} v WHERE {self.same(name)}) LIMIT {_SHOWN + 1}"
+        )
+        return self.shown(name, rows.fetchall())
+
+    def shown(self, name: str, rows: list[tuple[Any, ...]]) -> str:
+        """A few tuples of a relation as text; a relation that a rule was rewritten with has no name."""
+        auxiliary = self.certificate.program.relations[name].auxiliary
+        texts = []
+        for row in rows[:_SHOWN]:
+            values = zip(row, self.kinds(name), strict=False)  # without columns there is a 1
+            cells = ", ".join(format_value(self.decoded(value, kind), symbol=json.dumps) for value, kind in values)
+            texts.append(f"{'' if auxiliary else name}({cells})")
+        more = " and more" if len(rows) > _SHOWN else ""
+        return f"{', '.join(texts)}{more}{' (an intermediate result)' if auxiliary else ''}"
+
+    def decoded(self, value: Any, kind: Kind) -> Value:
+        return value if kind in NUMERIC else self.certificate.dictionary.decode(value, kind)
+
+
+def _slices(cuts: tuple[str, ...]) -> list[str]:
+    """Conditions on a column, written {0}, one for each of the parts that `cuts` make of its values."""
+    lows = ["TRUE", *(f"{{0}} >= {cut}" for cut in cuts)]
+    highs = [*(f"{{0}} < {cut}" for cut in cuts), "TRUE"]
+    return [f"{low} AND {high}" for low, high in zip(lows, highs, strict=True)]

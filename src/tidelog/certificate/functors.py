@@ -1,0 +1,348 @@
+"""Constants, functors, comparisons and aggregates as SQL expressions of DuckDB.
+
+Columns have the SQL type of their kind (`SQL_TYPES`): symbols and records are their numbers in a dictionary. What SQL
+says exactly is SQL; everything else is a Python function that is registered with the connection and called on columns.
+These functions are written after docs/reference/language.md and share nothing with those of the engine. An expression
+without a value (a division by zero, a NaN) is NULL.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+import struct
+from collections.abc import Callable, Sequence
+from functools import partial
+from inspect import Parameter, Signature
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy
+from numpy.typing import NDArray
+
+from tidelog.language.functors import NUMERIC
+from tidelog.language.syntax import Kind
+from tidelog.rules.core import Constant
+from tidelog.storage.arrow_arrays import mask_to_arrow, numbers_to_arrow, numbers_to_numpy
+from tidelog.storage.dictionary import Dictionary
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+Words: TypeAlias = NDArray[numpy.int64]
+Scalar: TypeAlias = Any
+"""A value whose kind is known elsewhere."""
+
+SQL_TYPES = {"unsigned": "UBIGINT", "float": "DOUBLE", "test": "BOOLEAN"}
+"""The types of kinds in SQL; all others are BIGINT. A test is what a comparison gives."""
+_DTYPES: dict[Kind, type[Any]] = {"unsigned": numpy.uint64, "float": numpy.float64}
+
+_SMALLEST, _LARGEST, _SIZE = -(2**63), 2**63 - 1, 2**64
+
+_WRAP = f"""CREATE MACRO wrap(e) AS CASE WHEN e BETWEEN {_SMALLEST} AND {_LARGEST} THEN e::BIGINT
+    ELSE (((e + {2**63}) % {_SIZE} + {_SIZE}) % {_SIZE} - {2**63})::BIGINT END"""
+_IN_SQL = {
+    ("+", "number"): "wrap({0}::HUGEINT + {1}::HUGEINT)",
+    ("-", "number"): "wrap({0}::HUGEINT - {1}::HUGEINT)",
+    ("*", "number"): "wrap({0}::HUGEINT * {1}::HUGEINT)",
+    ("neg", "number"): "wrap(-({0}::HUGEINT))",
+    **{("min", kind): "least({0}, {1})" for kind in ("number", "unsigned", "float")},
+    **{("max", kind): "greatest({0}, {1})" for kind in ("number", "unsigned", "float")},
+}
+_FOLDS_IN_SQL = {
+    ("sum", "number"): "wrap(sum({0}))",
+    ("sum", "unsigned"): f"(sum({{0}}) % {_SIZE})::UBIGINT",
+    **{("min", kind): "min({0})" for kind in ("number", "unsigned", "float")},
+    **{("max", kind): "max({0})" for kind in ("number", "unsigned", "float")},
+}
+
+
+class Functors:
+    """Expressions for one connection. Texts and records that expressions make are added to `dictionary`."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, dictionary: Dictionary) -> None:
+        self._connection = connection
+        self._dictionary = dictionary
+        self._lock = Lock()  # DuckDB calls from several threads
+        self._names: dict[tuple[object, ...], str] = {}
+        connection.execute(_WRAP)
+
+    def constant(self, constant: Constant) -> str:
+        """A constant."""
+        word = self._dictionary.encode(constant.value, constant.kind)
+        if constant.kind == "float":
+            return f"'{float(constant.value or 0) + 0.0!r}'::DOUBLE"
+        return f"({word % _SIZE if constant.kind == 'unsigned' else word})::{sql_type(constant.kind)}"
+
+    def call(self, functor: str, kinds: Sequence[Kind], result: Kind, args: Sequence[str]) -> str:
+        """The value of a functor for argument expressions of these kinds; of "range" the list of its values."""
+        if (functor, kinds[0]) in _IN_SQL:
+            return _IN_SQL[functor, kinds[0]].format(*args)
+        function = partial(_same_bits, kind=result) if functor == "as" else _FUNCTORS[functor]
+        listed = f"{result} list" if functor == "range" else result
+        return self._called(("functor", functor, *kinds, result), function, kinds, listed, args)
+
+    def compare(self, op: str, kind: Kind, left: str, right: str) -> str:
+        """A condition; NULL counts as false."""
+        if op in ("=", "!=") or (kind != "symbol" and op in _COMPARISONS):
+            return f"{left} {op} {right}"
+        return self._called(("comparison", op), _COMPARISONS[op], ("symbol", "symbol"), "test", (left, right))
+
+    def fold(self, op: str, kind: Kind, column: str) -> str:
+        """The aggregate of a column of a group that is not empty."""
+        if (op, kind) in _FOLDS_IN_SQL:
+            return _FOLDS_IN_SQL[op, kind].format(column)
+        return self._called(("fold", op, kind), _FOLDS[op], [f"{kind} list"], "float", [f"list({column})"])
+
+    def pack(self, kind: Kind, args: Sequence[str]) -> str:
+        """The record of these fields."""
+        fields = [field.kind for field in self._dictionary.record(kind).fields]
+
+        def made(*columns: pa.Array) -> pa.Array:
+            words = [_words(column, field) for column, field in zip(columns, fields, strict=True)]
+            return numbers_to_arrow(self._dictionary.pack(kind, words, len(words[0])))
+
+        if not fields:
+            return self.constant(Constant((), kind))  # type: ignore[arg-type]  # the one record without fields
+        return f"{self._registered(('pack', kind), made, fields, kind)}({', '.join(args)})"
+
+    def field(self, kind: Kind, position: int, source: str) -> str:
+        """A field of a record that is not nil."""
+        field = self._dictionary.record(kind).fields[position].kind
+
+        def taken(records: pa.Array) -> pa.Array:
+            _, fields = self._dictionary.unpack(kind, _words(records, kind))
+            return numbers_to_arrow(fields[position].view(_DTYPES.get(field, numpy.int64)))
+
+        return f"{self._registered(('field', kind, position), taken, [kind], field)}({source})"
+
+    # --- functions in Python -----------------------------------------------------------------------------------------
+
+    def _called(
+        self,
+        key: tuple[object, ...],
+        function: Callable[..., Scalar],
+        kinds: Sequence[Kind],
+        result: Kind,
+        args: Sequence[str],
+    ) -> str:
+        """A call of a function on single values."""
+
+        def column(*columns: pa.Array) -> pa.Array:
+            decoded = [self._values(each, kind) for each, kind in zip(columns, kinds, strict=True)]
+            results = [_attempt(function, row) for row in zip(*decoded, strict=True)]
+            if result.endswith(" list"):
+                return _lists(results, result.removesuffix(" list"))
+            return self._column([_fit(value, result) for value in results], result)
+
+        return f"{self._registered(key, column, kinds, result)}({', '.join(args)})"
+
+    def _registered(
+        self, key: tuple[object, ...], function: Callable[..., pa.Array], kinds: Sequence[Kind], result: Kind
+    ) -> str:
+        """The name of a function of Arrow columns, under which SQL calls it."""
+        import duckdb
+
+        if key not in self._names:
+            name = self._names[key] = f"f{len(self._names)}"
+
+            def locked(*columns: Any) -> Any:
+                with self._lock:
+                    return function(*[column.combine_chunks() for column in columns])
+
+            types: list[Any] = [sql_type(kind) for kind in kinds]
+            parameters = [Parameter(f"column{i}", Parameter.POSITIONAL_ONLY) for i in range(len(kinds))]
+            locked.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what DuckDB asks for
+            arrow, null = duckdb.func.PythonUDFType.ARROW, duckdb.func.FunctionNullHandling.SPECIAL
+            self._connection.create_function(name, locked, types, sql_type(result), type=arrow, null_handling=null)
+        return self._names[key]
+
+    def _values(self, column: pa.Array, kind: Kind) -> list[Scalar]:
+        """The values of a column, None where it is NULL."""
+        if kind in NUMERIC or kind.endswith(" list"):
+            return column.to_pylist()  # type: ignore[no-any-return]
+        if not column.null_count:
+            return list(self._dictionary.decode_list(_words(column, kind), kind))
+        return [None if word is None else self._dictionary.decode(word, kind) for word in column.to_pylist()]
+
+    def _column(self, values: list[Scalar], kind: Kind) -> pa.Array:
+        """Values as a column, None as NULL."""
+        present = numpy.fromiter((value is not None for value in values), bool, len(values))
+        if kind == "test":
+            return _nullable(mask_to_arrow(numpy.fromiter(map(bool, values), bool, len(values))), present)
+        if kind == "symbol":
+            ids = iter(self._dictionary.ids_of([value for value in values if value is not None]))
+            values = [None if value is None else next(ids) for value in values]
+        return _nullable(_numbers([value or 0 for value in values], kind), present)
+
+
+def sql_type(kind: Kind) -> str:
+    """The SQL type of values of a kind, or of lists of them."""
+    if kind.endswith(" list"):
+        return f"{sql_type(kind.removesuffix(' list'))}[]"
+    return SQL_TYPES.get(kind, "BIGINT")
+
+
+def typed(words: NDArray[Any], kind: Kind) -> NDArray[Any]:
+    """A vector of words as numbers of the kind's SQL type; words of 32 bits may stay so, but for unsigned and float."""
+    if kind not in _DTYPES:
+        return numpy.ascontiguousarray(words)
+    return numpy.ascontiguousarray(words, dtype=numpy.int64).view(_DTYPES[kind])
+
+
+def _words(column: pa.Array, kind: Kind) -> Words:
+    """The words of a column of SQL values."""
+    return numbers_to_numpy(column).view(numpy.int64)
+
+
+def _numbers(values: list[Scalar], kind: Kind) -> pa.Array:
+    return numbers_to_arrow(numpy.array(values, _DTYPES.get(kind, numpy.int64)))
+
+
+def _nullable(column: pa.Array, present: NDArray[numpy.bool_]) -> pa.Array:
+    """The column with NULL where `present` does not hold."""
+    import pyarrow as pa
+
+    if present.all():
+        return column
+    return pa.Array.from_buffers(column.type, len(column), [mask_to_arrow(present).buffers()[1], column.buffers()[1]])
+
+
+def _lists(values: list[list[Scalar] | None], kind: Kind) -> pa.Array:
+    import pyarrow as pa
+
+    sizes = numpy.array([0, *(len(each or ()) for each in values)], numpy.int64)
+    flat = _numbers([value for each in values for value in each or ()], kind)
+    return pa.LargeListArray.from_arrays(numbers_to_arrow(numpy.cumsum(sizes)), flat).cast(pa.list_(flat.type))
+
+
+def _attempt(function: Callable[..., Scalar], args: Sequence[Scalar]) -> Scalar:
+    """The value, or None without one."""
+    try:
+        return None if None in args else function(*args)
+    except (ArithmeticError, ValueError, re.error):
+        return None
+
+
+def _fit(value: Scalar, kind: Kind) -> Scalar:
+    """A result as a value of its kind: integers wrap around, there is no NaN and no -0.0."""
+    if value is None or kind in ("symbol", "test"):
+        return value
+    if kind == "float":
+        return None if math.isnan(value) else value + 0.0
+    return value % _SIZE if kind == "unsigned" else (value - _SMALLEST) % _SIZE + _SMALLEST
+
+
+# --- the functions ---------------------------------------------------------------------------------------------------
+
+
+def _quotient(a: Scalar, b: Scalar) -> Scalar:
+    if isinstance(a, float):
+        return a / b
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def _power(a: Scalar, b: Scalar) -> Scalar:
+    if isinstance(a, float):
+        return math.pow(a, b)
+    return pow(a, b, _SIZE) if b >= 0 else {0: 0, 1: 1, -1: 1 - 2 * (b % 2)}.get(a)
+
+
+def _integer(a: Scalar, low: int, high: int) -> int | None:
+    """A number, a float or a text as an integer from `low` to `high`; numbers and unsigned wrap around later."""
+    if isinstance(a, int):
+        return a
+    if isinstance(a, str):
+        parts = re.fullmatch(r"([+-]?)(?:0x([0-9a-fA-F]+)|0b([01]+)|([0-9]+))", a)
+        if parts is None:
+            return None
+        base = 16 if parts[2] else 2 if parts[3] else 10
+        digits = (parts[2] or parts[3] or parts[4]).lstrip("0") or "0"
+        value = _SIZE if len(digits) > 64 else int(digits, base)
+        value = -value if parts[1] == "-" else value
+    else:
+        value = int(a)
+    return value if low <= value <= high else None
+
+
+def _float(a: Scalar) -> float | None:
+    if isinstance(a, str) and not re.fullmatch(r"[+-]?(inf|([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?)", a):
+        return None
+    return float(a)
+
+
+def _same_bits(a: Scalar, kind: Kind) -> Scalar:
+    """The number of `kind` with the bits of `a`; integers are brought into their range later."""
+    if isinstance(a, float):
+        return struct.unpack("<q", struct.pack("<d", a))[0]
+    return struct.unpack("<d", struct.pack("<Q", a % _SIZE))[0] if kind == "float" else a
+
+
+def _steps(start: Scalar, end: Scalar, step: Scalar | None = None) -> list[Scalar]:
+    """The values of a range, one by one: sums of floats depend on the way."""
+    step = (1 if start <= end else -1) if step is None else step
+    values = []
+    while (step > 0 and start < end) or (step < 0 and start > end):
+        values.append(start + 0.0 if isinstance(start, float) else start)
+        start, before = start + step, start
+        if start == before:
+            break
+    return values
+
+
+_to_number = partial(_integer, low=_SMALLEST, high=_LARGEST)
+_to_unsigned = partial(_integer, low=0, high=_SIZE - 1)
+
+_FUNCTORS: dict[str, Callable[..., Scalar]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": _quotient,
+    "%": lambda a, b: a - b * _quotient(a, b),
+    "^": _power,
+    "neg": operator.neg,
+    "band": operator.and_,
+    "bor": operator.or_,
+    "bxor": operator.xor,
+    "bnot": operator.invert,
+    "bshl": lambda a, b: a << (b % 64),
+    "bshr": lambda a, b: a >> (b % 64),
+    "bshru": lambda a, b: (a % _SIZE) >> (b % 64),
+    "land": lambda a, b: int(a != 0 and b != 0),
+    "lor": lambda a, b: int(a != 0 or b != 0),
+    "lxor": lambda a, b: int((a != 0) != (b != 0)),
+    "lnot": lambda a: int(a == 0),
+    "min": min,
+    "max": max,
+    "cat": operator.add,
+    "strlen": len,
+    "substr": lambda text, start, length: text[start : start + length] if start >= 0 and length > 0 else "",
+    "ord": lambda text: ord(text[0]) if text else 0,
+    "to_string": lambda a: repr(a) if isinstance(a, float) else str(a),
+    **dict.fromkeys(("to_number", "utoi", "ftoi"), _to_number),
+    **dict.fromkeys(("to_unsigned", "itou", "ftou"), _to_unsigned),
+    **dict.fromkeys(("to_float", "itof", "utof"), _float),
+    "range": _steps,
+}
+_COMPARISONS: dict[str, Callable[[Scalar, Scalar], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "contains": lambda part, text: part in text,
+    "!contains": lambda part, text: part not in text,
+    "match": lambda pattern, text: re.fullmatch(pattern, text) is not None,
+    "!match": lambda pattern, text: re.fullmatch(pattern, text) is None,
+}
+_FOLDS: dict[str, Callable[[list[Scalar]], float]] = {
+    "sum": math.fsum,
+    "mean": lambda values: math.fsum(map(float, values)) / len(values),
+    "median": lambda values: _middle(sorted(values)),
+}
+
+
+def _middle(ordered: list[Scalar]) -> float:
+    low, high = float(ordered[(len(ordered) - 1) // 2]), float(ordered[len(ordered) // 2])
+    return low if len(ordered) % 2 else (low + high) / 2

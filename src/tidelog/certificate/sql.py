@@ -1,0 +1,169 @@
+"""A core rule as one SELECT over the relations of a view: its rule instances, one row each.
+
+The columns are `h0`, `h1`, … for the head and `youngest`, the largest birth among the body's tuples of the head's own
+stratum (`NO_BIRTH` without any). Atoms become tables joined by equations, negated ones NOT EXISTS. What is
+computed follows in steps, each a materialised table that extends the one before, so that nothing is computed twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tidelog.certificate.functors import Functors
+from tidelog.errors import InternalError, Problem
+from tidelog.rules.core import (
+    AggregateRule,
+    Atom,
+    Comparison,
+    Computation,
+    Constant,
+    Literal,
+    Pack,
+    Rule,
+    Unpack,
+    Value,
+)
+
+NO_BIRTH = -(2**63)
+"""Smaller than every birth."""
+
+Table = Callable[[str], str]
+"""The name in SQL of the view of a relation, which has the columns c0, c1, … and birth."""
+
+
+def instances(rule: Rule | AggregateRule, table: Table, strata: Mapping[str, int], functors: Functors) -> str:
+    """The SELECT of a rule."""
+    if isinstance(rule, AggregateRule):
+        return _groups(rule, table, functors)
+    body = _Body(rule, table, strata, functors)
+    computed: list[Literal] = [literal for literal in rule.body if not isinstance(literal, Atom)]
+    while computed:
+        computed = body.compute(computed)
+    for literal in rule.body:
+        if isinstance(literal, Atom) and literal.negated:
+            matching = ["TRUE", *body.matching(literal, "n", dict(body.known))]
+            body.conditions.append(f"NOT EXISTS (SELECT 1 FROM {table(literal.relation)} n WHERE {_all(matching)})")
+    heads = [f"{body.value(arg)} AS h{i}" for i, arg in enumerate(rule.head.args)]
+    steps = f"WITH {', '.join(body.steps)} " if body.steps else ""
+    return steps + body.select(heads)
+
+
+def _all(conditions: list[str]) -> str:
+    return " AND ".join(conditions)
+
+
+class _Body:
+    """The body of a rule in the making: a FROM clause, conditions, and expressions of the variables bound so far."""
+
+    def __init__(self, rule: Rule, table: Table, strata: Mapping[str, int], functors: Functors) -> None:
+        self.rule = rule
+        self.functors = functors
+        self.known: dict[str, str] = {}
+        self.conditions: list[str] = ["TRUE"]
+        self.steps: list[str] = []
+        sources, births = [], []
+        for number, atom in enumerate(literal for literal in rule.body if isinstance(literal, Atom)):
+            if not atom.negated:
+                sources.append(f"{table(atom.relation)} a{number}")
+                self.conditions += self.matching(atom, f"a{number}", self.known)
+                if strata[atom.relation] == strata[rule.head.relation]:
+                    births.append(f"a{number}.birth")
+        self.source = f"FROM {', '.join(sources)}" if sources else ""
+        self.youngest = f"greatest({', '.join(births)})" if births else f"({NO_BIRTH})::BIGINT"
+
+    def value(self, value: Value) -> str:
+        """The expression of a constant or of a bound variable."""
+        return self.functors.constant(value) if isinstance(value, Constant) else self.known[value.name]
+
+    def bound(self, *values: Value) -> bool:
+        return all(isinstance(value, Constant) or value.name in self.known for value in values)
+
+    def matching(self, atom: Atom, alias: str, known: dict[str, str]) -> list[str]:
+        """The conditions on a row of the atom's relation; variables that are new are added to `known`."""
+        conditions = []
+        for i, arg in enumerate(atom.args):
+            column = f"{alias}.c{i}"
+            if isinstance(arg, Constant):
+                conditions.append(f"{column} = {self.functors.constant(arg)}")
+            elif known.setdefault(arg.name, column) != column:
+                conditions.append(f"{column} = {known[arg.name]}")
+        return conditions
+
+    def select(self, columns: list[str]) -> str:
+        """What has been bound so far as a SELECT of these columns."""
+        selected = ", ".join([*columns, f"{self.youngest} AS youngest"])
+        return f"SELECT {selected} {self.source} WHERE {_all(self.conditions)}"
+
+    def compute(self, literals: list[Literal]) -> list[Literal]:
+        """Evaluate the literals whose arguments are bound, or a range if there is no other; returns those left."""
+        columns: dict[str, str] = {}
+        waiting: list[Literal] = []
+
+        def equate(target: Value, expression: str) -> None:
+            if self.bound(target):
+                self.conditions.append(f"{expression} = {self.value(target)}")
+            elif not isinstance(target, Constant) and columns.setdefault(target.name, expression) != expression:
+                self.conditions.append(f"{expression} = {columns[target.name]}")
+
+        for literal in literals:
+            match literal:
+                case Comparison(op=op, kind=kind, left=left, right=right) if self.bound(left, right):
+                    self.conditions.append(self.functors.compare(op, kind, self.value(left), self.value(right)))
+                case Computation(target=target, args=args) if self.bound(*args) and literal.functor != "range":
+                    equate(target, self.call(literal))
+                case Pack(target=target, kind=kind, args=args) if self.bound(*args):
+                    equate(target, self.functors.pack(kind, [self.value(arg) for arg in args]))
+                case Unpack(source=source, kind=kind, targets=targets) if self.bound(source):
+                    self.conditions.append(f"{self.value(source)} != 0")
+                    for position, target in enumerate(targets):
+                        equate(target, self.functors.field(kind, position, self.value(source)))
+                case _:
+                    waiting.append(literal)
+        if columns:
+            self.extend(columns)
+        elif len(waiting) == len(literals):
+            waiting.remove(self.unnest(literals))
+        return waiting
+
+    def call(self, literal: Computation) -> str:
+        kinds, args = [arg.kind for arg in literal.args], [self.value(arg) for arg in literal.args]
+        return self.functors.call(literal.functor, kinds, literal.target.kind, args)
+
+    def extend(self, columns: dict[str, str]) -> None:
+        """Make a table of all that is known and of further columns, which must have values."""
+        every = {**self.known, **columns}
+        selected = [f"{expression} AS x{i}" for i, expression in enumerate(every.values())]
+        name = f"step{len(self.steps)}"
+        self.steps.append(f"{name} AS MATERIALIZED ({self.select(selected)})")
+        self.known = {variable: f"x{i}" for i, variable in enumerate(every)}
+        self.source, self.youngest = f"FROM {name}", "youngest"
+        self.conditions = ["TRUE", *(f"{self.known[variable]} IS NOT NULL" for variable in columns)]
+
+    def unnest(self, literals: list[Literal]) -> Literal:
+        """Evaluate the first range whose arguments are bound, and return it."""
+        for literal in literals:
+            if isinstance(literal, Computation) and self.bound(*literal.args):
+                self.extend({"#range": f"unnest({self.call(literal)})"})
+                found, target = self.known.pop("#range"), literal.target
+                if self.bound(target):
+                    self.conditions.append(f"{found} = {self.value(target)}")
+                elif not isinstance(target, Constant):
+                    self.known[target.name] = found
+                return literal
+        raise InternalError(Problem("E0901", f"no literal can be evaluated of {self.rule}", self.rule.span))
+
+
+def _groups(rule: AggregateRule, table: Table, functors: Functors) -> str:
+    """The SELECT of an aggregate: the groups asked for, each with the value of what is in it."""
+    groups = [f"c{i}" for i in range(rule.groups)]
+    fold = "count(*)" if rule.op == "count" else functors.fold(rule.op, rule.kind, f"c{rule.groups}")
+    rows = f"SELECT DISTINCT * EXCLUDE birth FROM {table(rule.inner)}"  # a view might be given with a tuple twice
+    inner = f"SELECT {', '.join([*groups, f'{fold} AS value', 'count(*) AS size'])} FROM ({rows})"
+    inner += f" GROUP BY {', '.join(groups)}" if groups else ""
+    value = "CASE WHEN coalesce(i.size, 0) = 0 THEN 0 ELSE i.value END" if rule.op in ("count", "sum") else "i.value"
+    heads = [*(f"o.{group} AS h{i}" for i, group in enumerate(groups)), f"{value} AS h{rule.groups}"]
+    same = _all(["TRUE", *(f"o.{group} = i.{group}" for group in groups)])
+    return (
+        f"SELECT {', '.join(heads)}, ({NO_BIRTH})::BIGINT AS youngest"
+        f" FROM {table(rule.outer)} o LEFT JOIN ({inner}) i ON {same} WHERE {value} IS NOT NULL"
+    )
