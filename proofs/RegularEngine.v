@@ -1,8 +1,10 @@
 (** The engine of Regular Datalog: Section 3 of "Certified Graph View Maintenance with Regular Datalog".
 
-    Functions only, all of them computable; what they promise is proved in [RegularMatching.v]
-    and [Regular.v].  The names are those of [tidelog.reference.regular], in parentheses those of the paper's Coq code. *)
+    Functions only, all of them computable (see [RegularExamples.v]); what they promise is proved in
+    [RegularMatching.v], [RegularOperators.v] and [Regular.v].  The names are those of [tidelog.reference.regular] where it has them, in
+    parentheses those of the paper's Coq code. *)
 
+#[local] Set Warnings "-notation-overridden".
 From mathcomp Require Import all_ssreflect.
 From Tidelog Require Import RegularPrograms.
 
@@ -79,6 +81,7 @@ Notation edges := (edges V).
 Notation graph := (graph V Sigma).
 Notation term := (term V).
 Notation literal := (literal V Sigma).
+Notation joined := (seq ((term * term) * edges)).
 
 (** (σ) Values of the variables that are bound. *)
 Definition substitution := seq (nat * V).
@@ -108,23 +111,23 @@ Definition match_edge (p : term * term) (sigma : substitution) (e : V * V) : opt
 
 (** (match_body) M^B, the nested-loop join of a conjunction of literals, which may be decorated: each stands for the
     terms that it joins and the edges that it may take. *)
-Fixpoint match_body (b : seq ((term * term) * edges)) (sigma : substitution) : seq substitution :=
+Fixpoint match_body (b : joined) (sigma : substitution) : seq substitution :=
   if b is (p, r) :: rest then flatten [seq match_body rest tau | tau <- pmap (match_edge p sigma) r]
   else [:: sigma].
 
 (** Definition 9, the set of all σ(t1, t2). *)
-Definition heads (h : term * term) (bs : seq (seq ((term * term) * edges))) : edges :=
+Definition heads (h : term * term) (bs : seq joined) : edges :=
   undup (flatten [seq pmap (fun sigma => instance sigma h) (match_body b [::]) | b <- bs]).
 
 (** Whether an edge is among the heads, found from the edge. *)
-Definition has_head (h : term * term) (bs : seq (seq ((term * term) * edges))) (e : V * V) : bool :=
+Definition has_head (h : term * term) (bs : seq joined) (e : V * V) : bool :=
   if match_edge h [::] e is Some sigma then has (fun b => match_body b sigma != [::]) bs else false.
 
 (** The edges of a literal; an equality has the pairs of [equal]. *)
 Definition extent (equal : edges) (G : graph) (l : literal) : edges :=
   match l with Edge s lab _ => G s lab | Equal _ => equal end.
 
-Definition plain (equal : edges) (G : graph) (b : body V Sigma) : seq ((term * term) * edges) :=
+Definition plain (equal : edges) (G : graph) (b : body V Sigma) : joined :=
   [seq (arguments l, extent equal G l) | l <- b].
 
 (** ** Masks: Section 3.4 *)
@@ -139,13 +142,13 @@ Definition masked_extent (equal : edges) (base change : graph) (m : mask) (l : l
   (if m is D then [::] else extent equal base l) ++ (if m is B then [::] else extent [::] change l).
 
 (** (match_delta_body) *)
-Definition masked (equal : edges) (base change : graph) (row : seq (mask * literal)) : seq ((term * term) * edges) :=
+Definition masked (equal : edges) (base change : graph) (row : seq (mask * literal)) : joined :=
   [seq (arguments ml.2, masked_extent equal base change ml.1 ml.2) | ml <- row].
 
-Definition masked_bodies (equal : edges) (base change : graph) (c : clause V Sigma) : seq (seq ((term * term) * edges)) :=
+Definition masked_bodies (equal : edges) (base change : graph) (c : clause V Sigma) : seq joined :=
   [seq masked equal base change row | row <- flatten (map body_masks (bodies c))].
 
-Definition plain_bodies (equal : edges) (G : graph) (c : clause V Sigma) : seq (seq ((term * term) * edges)) :=
+Definition plain_bodies (equal : edges) (G : graph) (c : clause V Sigma) : seq joined :=
   map (plain equal G) (bodies c).
 
 End Matching.
@@ -217,9 +220,11 @@ Fixpoint maintain (P : program V Sigma) (G : graph) (supp : seq Sigma) (D : upda
     maintain P G supp D'' rest
   else D.
 
-(** An update of edges of symbols that no clause derives, with what becomes of their closures. *)
+(** An update of the edges of given symbols, with what becomes of their closures. *)
+Definition edge_change (G : graph) (D : update) (change : Sigma * (edges V * edges V)) : update :=
+  let: (s, (plus, minus)) := change in compute_closures G (modified D s Single plus minus) s.
 Definition edge_update (G : graph) (changes : seq (Sigma * (edges V * edges V))) : update :=
-  foldl (fun D c => compute_closures G (modified D c.1 Single c.2.1 c.2.2) c.1) no_change changes.
+  foldl (edge_change G) no_change changes.
 
 (** Repeated calls: each epoch starts from the graph that the last one has left, with all symbols in the support. *)
 Definition epoch (P : program V Sigma) (given derived : seq Sigma) (G : graph)

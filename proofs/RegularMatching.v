@@ -1,8 +1,10 @@
 (** What matching, masks and closures of [RegularEngine.v] compute, in terms of groundings and paths.
 
     After this file no proof mentions a substitution: [heads_spec] and [has_head_spec] say what a join derives,
-    [masks_complete] and [masks_sound] what the diagonal factoring covers, [naive_closure_spec] that closures are right. *)
+    [masks_complete], [masks_sound] and [masks_once] what the diagonal factoring covers, [naive_closure_spec] that
+    closures are right. *)
 
+#[local] Set Warnings "-notation-overridden".
 From mathcomp Require Import all_ssreflect.
 From Tidelog Require Import RegularPrograms RegularEngine.
 

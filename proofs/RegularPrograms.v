@@ -4,6 +4,7 @@
     and Gallego Arias, 2018), names in parentheses those of its Coq code.  [Regular.v] says where this development
     differs.  Nodes and symbols are any types with decidable equality; variables are numbers. *)
 
+#[local] Set Warnings "-notation-overridden".
 From mathcomp Require Import all_ssreflect.
 
 Set Implicit Arguments.
