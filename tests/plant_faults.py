@@ -32,6 +32,7 @@ class Fault:
 
 CHANGES, LIVE, UPDATE = "kernels/changes.py", "kernels/live.py", "maintain/update.py"
 ENGINE, STORED, AGGREGATES = "maintain/engine.py", "storage/stored.py", "maintain/aggregates.py"
+GROUPS = "maintain/large_groups.py"
 
 FAULTS = (
     Fault("nothing", CHANGES, "", ""),
@@ -100,6 +101,24 @@ FAULTS = (
         "if False:\n            self.keep_births()",
     ),
     Fault("what was derived again is a change", STORED, "born[born >= self._get(layout.R_START)]", "born"),
+    Fault(
+        "members that went stay counted",
+        AGGREGATES,
+        "numpy.subtract.at(values, change.died_in, 1 if count else change.died[:, rule.groups])",
+        "pass",
+    ),
+    Fault(
+        "a group that is no longer asked for keeps its value",
+        AGGREGATES,
+        "has &= (asked >= 0) & outer.alive(asked)",
+        "has &= asked >= 0",
+    ),
+    Fault(
+        "a window goes on when its place has moved out",
+        GROUPS,
+        "if low < below or high >= below + len(values):",
+        "if not len(values):",
+    ),
 )
 
 
@@ -130,9 +149,10 @@ def look() -> str:
     """In the copy: how many scripts it takes until one fails, and what is then wrong."""
     sys.path.insert(1, str(ROOT))
     from tests.scripts import run, script_for
-    from tidelog.maintain import engine
+    from tidelog.maintain import engine, large_groups
 
     engine._ALWAYS_WORTH = 0.0
+    large_groups.LARGE, large_groups.WIDTH = 1, 2
     for number in range(SCRIPTS):
         way = WAYS[number % len(WAYS)]
         problem = run(script_for(number), way, 1e-6 if way == "auto" else 0.2)
