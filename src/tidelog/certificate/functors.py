@@ -143,7 +143,7 @@ class Functors:
         self, key: tuple[object, ...], function: Callable[..., pa.Array], kinds: Sequence[Kind], result: Kind
     ) -> str:
         """The name of a function of Arrow columns, under which SQL calls it."""
-        import duckdb
+        import duckdb.func
 
         if key not in self._names:
             name = self._names[key] = f"f{len(self._names)}"
@@ -152,11 +152,12 @@ class Functors:
                 with self._lock:
                     return function(*[column.combine_chunks() for column in columns])
 
-            types: list[Any] = [sql_type(kind) for kind in kinds]
+            types = [sql_type(kind) for kind in kinds]
             parameters = [Parameter(f"column{i}", Parameter.POSITIONAL_ONLY) for i in range(len(kinds))]
             locked.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what DuckDB asks for
-            arrow, null = duckdb.func.PythonUDFType.ARROW, duckdb.func.FunctionNullHandling.SPECIAL
-            self._connection.create_function(name, locked, types, sql_type(result), type=arrow, null_handling=null)
+            self._connection.create_function(  # type: ignore[call-overload]  # which knows the numbers, not the words
+                name, locked, types, sql_type(result), type="arrow", null_handling="special"
+            )
         return self._names[key]
 
     def _values(self, column: pa.Array, kind: Kind) -> list[Scalar]:
