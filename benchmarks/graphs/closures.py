@@ -1,0 +1,89 @@
+"""Closures as an operator of their own: that of a collaboration network, and the rule sets of ZodiacEdge with it and
+without."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+from typing import Any
+
+import tidelog
+from benchmarks import data
+from benchmarks.evaluate import warm_up
+from benchmarks.harness import BenchmarkError, Stopwatch, peak
+from benchmarks.rules import wind_farm
+from tidelog.database import Database
+
+CLOSURE = """
+.decl e(x: number, y: number)
+.decl t(x: number, y: number)
+t(x, y) :- e+(x, y).
+"""
+
+
+def from_scratch(path: str, read_out: bool) -> dict[str, Any]:
+    """The closure of a file of edges: as it is after the commit, or also with all pairs as an Arrow table."""
+    warm_up()
+    db = _database(path)
+    with Stopwatch() as watch:
+        db.commit()
+        pairs = db["t"].to_arrow().num_rows if read_out else len(db["t"])
+    return {"pairs": pairs, "wall": watch.wall, "cpu": watch.cpu, "peak": peak()}
+
+
+def edges(path: str, count: int) -> dict[str, Any]:
+    """Edges from all over the file, each deleted and inserted again: medians and worst of wall and CPU seconds."""
+    warm_up()
+    table = data.numbers(Path(path), "\t", "xy")
+    db = _database(path)
+    db.commit()
+    before = len(db["t"])
+    seconds: dict[str, list[Stopwatch]] = {"delete": [], "insert": []}
+    for i in range(0, table.num_rows, max(1, table.num_rows // count)):
+        for kind, done in seconds.items():
+            (db.delete if kind == "delete" else db.insert)("e", table.slice(i, 1))
+            with Stopwatch() as watch:
+                db.commit()
+            done.append(watch)
+    if len(db["t"]) != before:
+        raise BenchmarkError(f"{len(db['t'])} pairs after edges have gone and come back, {before} before")
+    found: dict[str, Any] = {"pairs": before, "peak": peak()}
+    for kind, done in seconds.items():
+        found |= {
+            kind: statistics.median(watch.wall for watch in done),
+            f"{kind}_cpu": statistics.median(watch.cpu for watch in done),
+            f"{kind}_worst": max(watch.wall for watch in done),
+        }
+    return found
+
+
+def rule_set(name: str, size: int, recognised: bool) -> dict[str, Any]:
+    """A rule set of ZodiacEdge from scratch on `size` turbines, or chains of so many: medians of five."""
+    warm_up()
+    state = wind_farm.turbines(size) if name == "RS1" else wind_farm.chains(name, size)
+    done = []
+    for _ in range(5):
+        db = tidelog.connect()
+        if not recognised:
+            db.options(closures=False)
+        db.load("\n".join([state.declarations, *state.texts.values()]))
+        for relation, rows in state.facts.items():
+            db.insert(relation, rows)
+        with Stopwatch() as watch:
+            db.commit()
+        done.append(watch)
+        pairs = sum(len(db[relation]) for relation in db.relations)
+        db.close()
+    return {
+        "pairs": pairs,
+        "wall": statistics.median(watch.wall for watch in done),
+        "cpu": statistics.median(watch.cpu for watch in done),
+        "peak": peak(),
+    }
+
+
+def _database(path: str) -> Database:
+    db = tidelog.connect()
+    db.load(CLOSURE)
+    db.insert("e", data.numbers(Path(path), "\t", "xy"))
+    return db
