@@ -152,6 +152,30 @@ def test_a_replaced_rule_of_the_same_name_asks_for_other_groups() -> None:
     assert set(db["count_of"]) == {(1, 2), (2, 0), (3, 2)}
 
 
+@pytest.mark.usefixtures("sizes")
+def test_a_replaced_rule_of_the_same_name_ranges_over_values_of_another_kind() -> None:
+    rules = {name: f"r: min_of_{name}(g, x) :- asked(g), x = min v : {{ {name}(g, v, _) }}." for name in KINDS}
+    expected: dict[str, set[Row]] = {"i": {(1, -2)}, "u": {(1, 3)}, "f": {(1, -0.5)}}
+    db = tidelog.connect()
+    db.load("\n".join([DECLARATIONS, *(VIEWS[f"min_of_{name}"] for name in KINDS), rules["i"]]))
+    db.options(strategy="update")
+    db.insert("asked", [(1,)])
+    db.insert("i", [(1, -2, 0), (1, 3, 0), (1, 4, 0)])
+    db.insert("u", [(1, 2**64 - 2, 0), (1, 3, 0), (1, 4, 0)])
+    db.insert("f", [(1, -0.5, 0), (1, 0.5, 0), (1, 0.25, 0)])
+    db.commit()
+    for name in ("i", "u", "i", "f", "u", "f", "i"):
+        with db.transaction() as transaction:
+            transaction.rules.remove("r")
+            transaction.rules.add(rules[name])
+        for value, gone in ((9, False), (9, True)):
+            (db.delete if gone else db.insert)(name, [(1, value, 0)])
+            assert db.commit().report.bootstraps == 0
+            assert {other: set(db[f"min_of_{other}"]) for other in KINDS} == {
+                other: expected[other] if other == name else set() for other in KINDS
+            }
+
+
 # --- one large group -------------------------------------------------------------------------------------------------
 
 MEMBERS = 4_000
