@@ -7,7 +7,7 @@ WITH_JAVA = java_home="$$(scripts/java)" && JAVA_HOME="$$java_home"
 
 export TIDELOG_PYTHON
 
-.PHONY: help setup demo test lint types format docs bench bench-elastic bench-rules fuzz clean
+.PHONY: help setup demo test lint types format docs proofs bench bench-elastic bench-rules bench-graphs fuzz clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -39,6 +39,9 @@ docs: .venv/stamp ## build the documentation into docs/_build/html; a warning is
 	@$(WITH_JAVA) $(PYTHON) -m sphinx -q -W --keep-going -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
+proofs: .venv/stamp ## check the Coq proofs from scratch, and run the extracted checker on certificates
+	@scripts/proofs
+
 bench: .venv/stamp ## measure, compare with a peer, write JSON
 	@$(PYTHON) -m benchmarks
 
@@ -48,10 +51,13 @@ bench-rules: .venv/stamp ## measure rules and facts that come and go, write JSON
 bench-elastic: .venv/stamp ## the experiments of the elastic paper: tables, JSON, plots; QUICK=--quick for fewer
 	@$(PYTHON) -m benchmarks.elastic $(QUICK)
 
+bench-graphs: .venv/stamp ## regular paths over gMark's graphs and closures: tables, JSON; QUICK=--quick for fewer
+	@$(PYTHON) -m benchmarks.graphs $(QUICK)
+
 fuzz: .venv/stamp ## look for texts that end in a traceback, then for wrong views; FUZZ_SECONDS=600 for each
 	@$(PYTHON) tests/fuzz_language.py $(FUZZ_SECONDS)
 	@$(PYTHON) tests/fuzz_engine.py $(FUZZ_SECONDS)
 
 clean: ## remove what make has made, .venv too
-	@rm -rf .venv docs/_build build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv docs/_build proofs/_build build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,228 @@
+"""Runs the extracted checker on certificates of small programs, sound ones and corrupted ones.
+
+    python -m proofs.corpus CHECKER FOLDER
+
+The programs are random rules, programs of tests/generate.py without the rules that the proofs do not cover, and those
+written by hand, here and in tests/scripts.py; all after some epochs in which facts and rules come and go. Each
+certificate is saved as users save theirs, in a folder of its own below FOLDER. The checker has to accept every sound
+one and to reject every corrupted one, both as `tidelog.check_certificate` does, and for a condition that it names.
+"""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from pathlib import Path
+
+import tidelog
+from proofs.corruptions import CORRUPTIONS
+from proofs.export import covered, text_of
+from tests.generate import Row
+from tests.scripts import Follower, Script, script_for, scripted
+from tests.suite import compiled, random_cases
+from tidelog.certificate import Certificate, certificate_of, load, program_text, save
+from tidelog.errors import CertificateRejected, ProgramError
+
+CODES = {"facts": "E0801", "closed": "E0802", "founded": "E0803", "strata": "E0804"}
+"""The names of the conditions in driver.ml, and the codes of `db.check()`."""
+RANDOM, GENERATED = 56, 16
+"""How many programs come from tests/scripts.py and from tests/generate.py."""
+CORRUPTED = 2
+"""How many corruptions of each certificate there are."""
+
+HAND: dict[str, tuple[str, dict[str, list[Row]]]] = {
+    "symbols and their order": (
+        """
+        .decl before(x: symbol, y: symbol)
+        .decl path(x: symbol, y: symbol)
+        .decl first(x: symbol)
+        .decl reached(x: symbol)
+        path(x, y) :- before(x, y), x < y.
+        path(x, z) :- path(x, y), path(y, z), x != "".
+        first(x) :- path(x, _), !path(_, x).
+        reached(x) :- first(x), x >= "b".
+        reached(y) :- reached(x), path(x, y).
+        """,
+        {"before": [(x, y) for x in ("", "a", "ab", "é") for y in ("a", "b", "é", "B")]},
+    ),
+    "unsigned numbers at their ends": (
+        """
+        .decl given(x: unsigned, y: unsigned)
+        .decl up(x: unsigned, y: unsigned)
+        .decl top(x: unsigned)
+        up(x, y) :- given(x, y), x < y.
+        up(x, y) :- given(y, x), x <= y.
+        up(x, z) :- up(x, y), up(y, z).
+        top(y) :- up(_, y), !up(y, _).
+        top(x) :- given(x, 18446744073709551615), x > 1.
+        """,
+        {"given": [(x, y) for x in (0, 1, 2**63, 2**64 - 1) for y in (0, 2, 2**63 - 1, 2**64 - 1)]},
+    ),
+    "records and nil": (
+        """
+        .type Pair = [a: number, b: number]
+        .decl next(x: Pair, y: Pair)
+        .decl far(x: Pair, y: Pair)
+        .decl end(x: Pair)
+        far(x, y) :- next(x, y), x != y.
+        far(x, z) :- far(x, y), far(y, z).
+        end(x) :- far(_, x), !far(x, nil).
+        """,
+        {"next": [(x, y) for x in ((0, 1), (1, 0), (1, 1)) for y in ((1, 0), (1, 1), None)]},
+    ),
+    "no columns, and facts of derived relations": (
+        """
+        .decl edge(x: number, y: number)
+        .decl path(x: number, y: number)
+        .decl circle()
+        .decl straight()
+        .decl start(x: number)
+        path(x, y) :- edge(x, y).
+        path(x, z) :- path(x, y), edge(y, z).
+        circle() :- path(x, x).
+        straight() :- !circle().
+        start(x) :- straight(), edge(x, _).
+        """,
+        {"edge": [(x, y) for x in range(4) for y in range(4)], "path": [(3, 0), (7, 7)], "circle": [()]},
+    ),
+    "the largest numbers": (
+        """
+        .decl e(x: number, y: number)
+        .decl t(x: number, y: number)
+        .decl least(x: number)
+        t(x, y) :- e(x, y), x <= 9223372036854775806.
+        t(x, z) :- t(x, y), e(y, z).
+        t(x, y) :- t(y, x), y < 0.
+        least(x) :- t(x, _), !t(_, x), x > -9223372036854775808.
+        """,
+        {"e": [(x, y) for x in (-(2**63), -1, 2**63 - 1) for y in (-(2**63), 0, 2**62, 2**63 - 1)]},
+    ),
+}
+"""Programs with types and values that the random ones lack, and the facts to draw from."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A certificate and the text of its program; `fault` says what was done to it, "" if it is sound."""
+
+    name: str
+    certificate: Certificate
+    program: str
+    fault: str = ""
+
+
+def main(checker: str, folder: Path) -> int:
+    """Run all trials and print what came out; 0 if all is as it should be."""
+    folder.mkdir(parents=True)
+    faults: dict[Path, str] = {}
+    for number, trial in enumerate(trials(random.Random("corpus"))):
+        place = folder / f"{number:03} {trial.name} {trial.fault or 'sound'}".replace(" ", "-")
+        save(trial.certificate, trial.program, place)
+        (place / "certificate.txt").write_text(text_of(load(place)), encoding="utf-8")
+        faults[place] = trial.fault
+    verdicts = verdicts_of(checker, list(faults))
+    wrong = [f"{place}: {each}" for place, fault in faults.items() if (each := mistake(place, fault, verdicts[place]))]
+    print("\n".join(wrong), end="\n" if wrong else "")
+    counts = Counter(faults.values())
+    sound = counts.pop("")
+    corrupted = sum(counts.values())
+    accepted = sum(verdict == "accepted" for verdict in verdicts.values())
+    print(f"accepted {accepted}, of {sound} sound certificates")
+    print(f"rejected {len(faults) - accepted}, of {corrupted} corrupted ones: {listing(counts)}")
+    print(f"right are {len(faults) - len(wrong)} of {len(faults)} verdicts, and they are those of db.check()")
+    return 1 if wrong or sound < 50 or corrupted < 50 else 0
+
+
+def listing(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} with {fault}" for fault, count in sorted(counts.items()))
+
+
+def verdicts_of(checker: str, places: list[Path]) -> dict[Path, str]:
+    """What the extracted checker says of each certificate."""
+    paths = [str(place / "certificate.txt") for place in places]
+    lines = subprocess.run([checker, *paths], capture_output=True, text=True, check=False).stdout.splitlines()
+    found = dict(line.split(": ", 1) for line in lines)
+    return {place: found[path] for place, path in zip(places, paths, strict=True)}
+
+
+def mistake(place: Path, fault: str, verdict: str) -> str:
+    """What is wrong with a verdict, or ""."""
+    try:
+        tidelog.check_certificate(place)
+        codes = set()
+    except CertificateRejected as error:
+        codes = {problem.code for problem in error.problems}
+    result, _, reason = verdict.partition(": ")
+    if fault:
+        right = result == "rejected" and CODES.get(reason.split(":")[0]) in codes
+    else:
+        right = result == "accepted" and not codes
+    return "" if right else f"{verdict}; db.check() says {sorted(codes) or 'nothing'}"
+
+
+# --- the trials ------------------------------------------------------------------------------------------------------
+
+
+def trials(rng: random.Random) -> Iterator[Trial]:
+    """Each sound certificate, and some corruptions of it, those that there have been fewest of."""
+    counts = dict.fromkeys(CORRUPTIONS, 0)
+    for sound in sound_trials(rng):
+        yield sound
+        corruptions = (
+            (fault, CORRUPTIONS[fault](rng, sound.certificate)) for fault in sorted(counts, key=counts.__getitem__)
+        )
+        possible = ((fault, corrupted) for fault, corrupted in corruptions if corrupted is not None)
+        for fault, corrupted in islice(possible, CORRUPTED):
+            counts[fault] += 1
+            yield replace(sound, certificate=corrupted, fault=fault)
+
+
+def sound_trials(rng: random.Random) -> Iterator[Trial]:
+    """The certificate of each program at the end of its script, if the proofs are about that program."""
+    written = ((name, by_hand(rng, *parts)) for name, parts in HAND.items() for _ in range(2))
+    generated = ((f"generated {seed}", script) for seed in range(200) if (script := generated_script(seed)))
+    others = ((f"script {seed}", script_for(seed)) for seed in range(RANDOM * 8 // 7) if seed % 8)
+    for name, script in chain(written, islice(generated, GENERATED), others):
+        follower = Follower(script)
+        for epoch in script.epochs:
+            follower.follow(epoch)
+        certificate = certificate_of(follower.db._engine)
+        if covered(certificate.program):
+            follower.db.check()
+            yield Trial(name, certificate, program_text(follower.db._programs))
+
+
+def by_hand(rng: random.Random, text: str, pool: dict[str, list[Row]]) -> Script:
+    lines = [line.strip() for line in text.strip().splitlines()]
+    declarations = "\n".join(line for line in lines if line.startswith("."))
+    return scripted(rng, declarations, [line for line in lines if not line.startswith(".")], pool)
+
+
+def generated_script(seed: int) -> Script | None:
+    """A script over what the proofs cover of a program of tests/generate.py, if that derives anything."""
+    (case,) = random_cases(1, 7_000_000 + seed)
+    types, *relations = case.declarations
+    declarations = "\n".join([types, *(text for text in relations if "float" not in text)])
+    clauses = [replace(clause, name=None) for clause in case.clauses if clause.body]
+    rules = [str(clause) for clause in clauses if is_covered(f"{declarations}\n{clause}")]
+    pool: dict[str, list[Row]] = {
+        name: sorted(rows, key=repr) for name, rows in case.facts.items() if f".decl {name}(" in declarations
+    }
+    return scripted(random.Random(seed), declarations, rules, pool) if len(rules) > 1 else None
+
+
+def is_covered(text: str) -> bool:
+    """Whether the text is a program that the proofs cover."""
+    try:
+        return covered(compiled(text))
+    except ProgramError:
+        return False
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], Path(sys.argv[2])))

@@ -1,0 +1,148 @@
+"""A certificate as the text that the extracted checker reads; its format is described at the head of driver.ml.
+
+    python -m proofs.export FOLDER > certificate.txt && proofs/_build/check certificate.txt
+
+The proofs are about rules of atoms, negated atoms and comparisons, over integers. So a program with anything computed,
+packed or aggregated, or with floats, is not exported: see `covered`. Symbols are numbered in their order; of records
+only the equality matters, so that their words will do.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from tidelog.certificate import Certificate, load
+from tidelog.language.syntax import Kind
+from tidelog.rules.core import Atom, Comparison, Constant, CoreProgram, Literal, Rule, Value, Variable
+
+SWAPPED = {">": "<", ">=": "<="}
+OPERATORS = {"=", "!=", "<", "<=", *SWAPPED}
+
+Number = Callable[[int, Kind], int]
+"""The integer that stands for a word of some kind."""
+
+
+def covered(core: CoreProgram) -> bool:
+    """Whether the proofs are about such a program."""
+    floats = any(column.kind == "float" for info in core.relations.values() for column in info.columns)
+    rules = [rule for node in core.nodes for rule in node.rules]
+    return not floats and all(isinstance(rule, Rule) and all(map(_covered, rule.body)) for rule in rules)
+
+
+def _covered(literal: Literal) -> bool:
+    return isinstance(literal, Atom) or (isinstance(literal, Comparison) and literal.op in OPERATORS)
+
+
+def text_of(certificate: Certificate) -> str:
+    """The certificate of a `covered` program as the checker reads it."""
+    return "".join(f"{line}\n" for line in _lines(certificate))
+
+
+def _lines(certificate: Certificate) -> Iterator[str]:
+    relations, number = certificate.program.relations, _numbering(certificate)
+    place = {name: place for place, name in enumerate(relations)}
+    for name in relations:
+        yield f"predicate {place[name]} {certificate.strata[name]} {name}"
+    for rule in _rules(certificate):
+        yield from _rule_lines(rule, place, certificate, number)
+    for name, info in relations.items():
+        kinds = [column.kind for column in info.columns]
+        for row in certificate.facts(name).tolist():
+            yield " ".join(map(str, ["fact", place[name], *map(number, row, kinds)]))
+        rows, births = certificate.view(name)
+        for row, birth in zip(rows.tolist(), births.tolist(), strict=True):
+            yield " ".join(map(str, ["tuple", birth, place[name], *map(number, row, kinds)]))
+
+
+def _rule_lines(rule: Rule, place: dict[str, int], certificate: Certificate, number: Number) -> Iterator[str]:
+    variables = {name: f"x{index}" for index, name in enumerate(dict.fromkeys(_variables(rule)))}
+
+    def term(value: Value) -> str:
+        if isinstance(value, Variable):
+            return variables[value.name]
+        return str(number(certificate.dictionary.encode(value.value, value.kind), value.kind))
+
+    def atom(atom: Atom) -> str:
+        return " ".join([str(place[atom.relation]), *map(term, atom.args)])
+
+    yield f"rule {rule.name.replace(' ', '_')}"
+    yield f"head {atom(rule.head)}"
+    for positive in _connected([each for each in rule.body if isinstance(each, Atom) and not each.negated]):
+        yield f"body {atom(positive)}"
+    for literal in rule.body:
+        if isinstance(literal, Atom) and literal.negated:
+            yield f"not {atom(literal)}"
+        elif isinstance(literal, Comparison):
+            left, right = term(literal.left), term(literal.right)
+            swapped = SWAPPED.get(literal.op)
+            yield f"test {swapped} {right} {left}" if swapped else f"test {literal.op} {left} {right}"
+
+
+def _connected(atoms: list[Atom]) -> list[Atom]:
+    """The atoms in an order in which each is bound by those before it as far as possible: the checker keeps to it."""
+    ordered: list[Atom] = []
+    bound: set[Value] = set()
+    while atoms:
+        best = max(atoms, key=lambda atom: sum(isinstance(arg, Constant) or arg in bound for arg in atom.args))
+        atoms = [atom for atom in atoms if atom is not best]
+        ordered.append(best)
+        bound |= set(best.args)
+    return ordered
+
+
+def _numbering(certificate: Certificate) -> Number:
+    dictionary = certificate.dictionary
+    symbols = {dictionary.encode(value.value, "symbol") for value in _constants(certificate) if value.kind == "symbol"}
+    for name, info in certificate.program.relations.items():
+        tables: list[NDArray[Any]] = [certificate.facts(name), certificate.view(name)[0]]
+        for index, column in enumerate(info.columns):
+            if column.kind == "symbol":
+                symbols.update(word for table in tables for word in table[:, index].tolist())
+    ranked = sorted(symbols, key=lambda word: str(dictionary.decode(word, "symbol")))
+    ranks = {word: rank for rank, word in enumerate(ranked)}
+
+    def number(word: int, kind: Kind) -> int:
+        if kind == "symbol":
+            return ranks[word]
+        return word % 2**64 if kind == "unsigned" else word
+
+    return number
+
+
+def _rules(certificate: Certificate) -> list[Rule]:
+    return [rule for node in certificate.program.nodes for rule in node.rules if isinstance(rule, Rule)]
+
+
+def _constants(certificate: Certificate) -> Iterator[Constant]:
+    return (value for rule in _rules(certificate) for value in _values(rule) if isinstance(value, Constant))
+
+
+def _variables(rule: Rule) -> Iterator[str]:
+    return (value.name for value in _values(rule) if isinstance(value, Variable))
+
+
+def _values(rule: Rule) -> Iterator[Value]:
+    for literal in (rule.head, *rule.body):
+        if isinstance(literal, Atom):
+            yield from literal.args
+        elif isinstance(literal, Comparison):
+            yield from (literal.left, literal.right)
+
+
+def main(folder: str) -> int:
+    """Print the text of a certificate that `db.save_certificate` has written; 2 if its program is not covered."""
+    certificate = load(Path(folder))
+    if not covered(certificate.program):
+        print(f"{folder}: the program has more than atoms and comparisons, or floats", file=sys.stderr)
+        return 2
+    print(text_of(certificate), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
