@@ -40,7 +40,7 @@ from tidelog.storage.record_text import format_value
 if TYPE_CHECKING:
     import duckdb
 
-_SLICE = 4_000_000
+_SLICE = 3_000_000
 """Rows of a head's view that are joined at a time, so that the hash table over them stays small."""
 _SHOWN = 3
 """Tuples that a message names."""
@@ -126,7 +126,7 @@ class _Check:
             self.tables[name] = self.loaded(number, name)
         found = [problem for name in self.tables for problem in self.without_fact(name)]
         found += [problem for rule in _rules(self.certificate) for problem in self.not_closed(rule)]
-        return found + [problem for name in self.tables for problem in self.not_founded(name)]
+        return found + list(self.not_founded())
 
     # --- the relations -----------------------------------------------------------------------------------------------
 
@@ -137,12 +137,15 @@ class _Check:
             births = births.astype(numpy.int32)
         cuts: tuple[str, ...] = ()
         columns = self.columns(name, rows)
+        count = len(rows)
+        del rows  # large ones would be in memory thrice
         if columns:
             order = numpy.argsort(columns[0], kind="stable")
             columns, births = [column[order] for column in columns], births[order]
+            del order
             steps = columns[0][_SLICE::_SLICE].tolist()
             cuts = tuple(f"'{value!r}'::{sql_type(self.kinds(name)[0])}" for value in dict.fromkeys(steps))
-        table = _Table(number, len(rows), cuts)
+        table = _Table(number, count, cuts)
         with self.given([*columns, births], [*(f"c{i}" for i in range(len(columns))), "birth"]) as source:
             self.connection.execute(f"CREATE TABLE {table.name} AS FROM {source}")
         return table
@@ -170,6 +173,8 @@ class _Check:
     def without_fact(self, name: str) -> Iterator[Problem]:
         """Condition 1 for a relation; facts are marked as supported."""
         facts = self.certificate.facts(name)
+        if not len(facts):
+            return
         names = [f"h{i}" for i in range(facts.shape[1])]
         columns = [*self.columns(name, facts), numpy.full(len(facts), NO_BIRTH, numpy.int64)]
         with self.given(columns, [*names, "youngest"]) as select:
@@ -189,21 +194,18 @@ class _Check:
             hint = "the view lacks it, or something that the rule reads is wrong"
             yield Problem("E0802", message, rule.span, hint=hint, place=self.certificate.place)
 
-    def not_founded(self, name: str) -> Iterator[Problem]:
-        """Condition 3 for a relation, when all its facts and rules have marked what they support."""
-        table = self.tables[name]
-        marks = f"(SELECT bit_or(supported) FROM marks WHERE relation = {table.number})"
-        if self.value(f"SELECT coalesce(bit_count({marks}), 0)") == table.rows:
-            return
-        columns = ", ".join(f"v.c{i}" for i in range(len(self.kinds(name)))) or "1"
-        unsupported = f"FROM {table.name} v WHERE coalesce(get_bit({marks}, v.rowid::INTEGER), 0) = 0"
-        rows = self.connection.execute(f"SELECT {columns} {unsupported} LIMIT {_SHOWN + 1}").fetchall()
-        message = f"condition 3 (founded): {self.shown(name, rows)} is in the view, but is no fact and no rule derives"
-        message += " it from older tuples of the view"
-        rules = [rule for rule in _rules(self.certificate) if head_of(rule) == name]
-        notes = tuple((rule.span, f"rule {rule.origin} does not") for rule in rules[:_SHOWN] if rule.span)
-        hint = "it does not belong to the view, a fact is missing, or births are wrong"
-        yield Problem("E0803", message, None, notes, hint, self.certificate.place)
+    def not_founded(self) -> Iterator[Problem]:
+        """Condition 3, when all facts and rules have marked what they support."""
+        counts = "SELECT relation, coalesce(bit_count(bit_or(supported)), 0) FROM marks GROUP BY relation"
+        supported = dict(self.connection.execute(counts).fetchall())
+        for name, table in self.tables.items():
+            if supported.get(table.number, 0) < table.rows:
+                message = f"condition 3 (founded): {self.unsupported(name)} is in the view, but is no fact and no rule"
+                message += " derives it from older tuples of the view"
+                rules = [rule for rule in _rules(self.certificate) if head_of(rule) == name]
+                notes = tuple((rule.span, f"rule {rule.origin} does not") for rule in rules[:_SHOWN] if rule.span)
+                hint = "it does not belong to the view, a fact is missing, or births are wrong"
+                yield Problem("E0803", message, None, notes, hint, self.certificate.place)
 
     def mark(self, name: str, select: str) -> int:
         """Mark the rows of a view that the instances of `select` support; the number of instances whose head is not in
@@ -231,6 +233,17 @@ class _Check:
         return int(row[0])
 
     # --- messages ----------------------------------------------------------------------------------------------------
+
+    def unsupported(self, name: str) -> str:
+        """Some of the rows of a view that are not marked, as text."""
+        table = self.tables[name]
+        marks = f"(SELECT bit_or(supported) FROM marks WHERE relation = {table.number})"
+        columns = ", ".join(f"c{i}" for i in range(len(self.kinds(name)))) or "1"
+        rows = self.connection.execute(
+            f"SELECT {columns} FROM {table.name} v"
+            f" WHERE coalesce(get_bit({marks}, v.rowid::INTEGER), 0) = 0 LIMIT {_SHOWN + 1}"
+        )
+        return self.shown(name, rows.fetchall())
 
     def missing(self, name: str, select: str) -> str:
         """Some of the heads of `select` that are not in the view, as text."""

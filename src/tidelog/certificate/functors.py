@@ -143,7 +143,6 @@ class Functors:
         self, key: tuple[object, ...], function: Callable[..., pa.Array], kinds: Sequence[Kind], result: Kind
     ) -> str:
         """The name of a function of Arrow columns, under which SQL calls it."""
-        import duckdb
 
         if key not in self._names:
             name = self._names[key] = f"f{len(self._names)}"

@@ -154,10 +154,11 @@ class _Body:
 
 
 def _groups(rule: AggregateRule, table: Table, functors: Functors) -> str:
-    """The SELECT of an aggregate: the groups asked for, each with the value of what is in it."""
+    """The SELECT of an aggregate: the groups asked for, each with the value of what is in it. A tuple that a view lists
+    twice counts once."""
     groups = [f"c{i}" for i in range(rule.groups)]
     fold = "count(*)" if rule.op == "count" else functors.fold(rule.op, rule.kind, f"c{rule.groups}")
-    rows = f"SELECT DISTINCT * EXCLUDE birth FROM {table(rule.inner)}"  # a view might be given with a tuple twice
+    rows = f"SELECT DISTINCT * EXCLUDE birth FROM (SELECT *, 1 AS holds FROM {table(rule.inner)})"
     inner = f"SELECT {', '.join([*groups, f'{fold} AS value', 'count(*) AS size'])} FROM ({rows})"
     inner += f" GROUP BY {', '.join(groups)}" if groups else ""
     value = "CASE WHEN coalesce(i.size, 0) = 0 THEN 0 ELSE i.value END" if rule.op in ("count", "sum") else "i.value"

@@ -1,50 +1,74 @@
-"""`tidelog check PROG.dl`: every error and warning of a program, without running it."""
+"""`tidelog check PROG.dl`: every error and warning of a program, without running it. `tidelog check FOLDER`: is the
+certificate in the folder right?
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tidelog.language.syntax import CheckedProgram
-
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 def add(commands: Commands) -> None:
     """Add the command `check` to the parser."""
-    command = commands.add_parser("check", help="show all errors of a program", description=__doc__, allow_abbrev=False)
-    command.add_argument("program", metavar="PROG.dl", type=Path)
+    help_text = "show all errors of a program, or check a certificate"
+    command = commands.add_parser("check", help=help_text, description=__doc__, allow_abbrev=False)
+    command.add_argument("path", metavar="PROG.dl|FOLDER", type=Path)
     command.add_argument("--json", action="store_true", help="print the result, or the errors, as JSON")
     command.set_defaults(execute=execute)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Read and check the program, and say how much there is in it."""
+    """Check what the path names, and say how much there is in it."""
+    if arguments.path.is_dir():
+        _check_certificate(arguments.path, as_json=arguments.json)
+    else:
+        _check_program(arguments.path, as_json=arguments.json)
+    return 0
+
+
+def _check_program(path: Path, *, as_json: bool) -> None:
     from tidelog.cli.report import print_json, problem_as_json
     from tidelog.language import check, read
     from tidelog.language.lints import warnings
     from tidelog.rules import compile_program
 
-    checked = check(read(arguments.program))
+    checked = check(read(path))
     compile_program(checked)  # negation or aggregation through recursion shows here
     found = warnings(checked)
-    if arguments.json:
-        document = {"ok": True, "program": arguments.program, **_contents(checked)}
-        print_json({**document, "warnings": list(map(problem_as_json, found))})
+    contents = {"relations": len(checked.relations), "rules": len(checked.rules), "facts": len(checked.facts)}
+    if as_json:
+        print_json({"ok": True, "program": path, **contents, "warnings": list(map(problem_as_json, found))})
     else:
         for warning in found:
             print(warning, file=sys.stderr)
-        counted = ", ".join(_count(number, word) for word, number in _contents(checked).items())
-        verdict = _count(len(found), "warnings") if found else "no errors"
-        print(f"{arguments.program}: {verdict} ({counted})")
-    return 0
+        _print_verdict(path, _count(len(found), "warnings") if found else "no errors", contents)
 
 
-def _contents(checked: CheckedProgram) -> dict[str, Any]:
-    return {"relations": len(checked.relations), "rules": len(checked.rules), "facts": len(checked.facts)}
+def _check_certificate(path: Path, *, as_json: bool) -> None:
+    from tidelog.certificate import check, load
+    from tidelog.cli.report import print_json
+
+    certificate = load(path)
+    check(certificate)
+    program = certificate.program
+    relations = [info for info in program.relations.values() if not info.auxiliary]
+    rules = {rule.origin for node in program.nodes for rule in node.rules}
+    contents = {"relations": len(relations), "rules": len(rules)}
+    if as_json:
+        print_json({"ok": True, "certificate": path, **contents})
+    else:
+        _print_verdict(path, "the views follow from the facts and the rules", contents)
+
+
+def _print_verdict(path: Path, verdict: str, contents: Mapping[str, int]) -> None:
+    counted = ", ".join(_count(number, word) for word, number in contents.items())
+    print(f"{path}: {verdict} ({counted})")
 
 
 def _count(number: int, plural: str) -> str:

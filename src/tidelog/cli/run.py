@@ -33,6 +33,7 @@ def add(commands: Commands) -> None:
     )
     command.add_argument("--timeout", metavar="S", type=_positive(float), help="give up after so many seconds")
     command.add_argument("--max-rows", metavar="N", type=_positive(int), help="give up when more tuples are derived")
+    command.add_argument("--check", action="store_true", help="prove the views before anything is written")
     command.add_argument("--stats", action="store_true", help="report what was done for each hyper-node, and sizes")
     command.add_argument("--json", action="store_true", help="print results and errors as JSON")
     command.set_defaults(execute=execute)
@@ -50,7 +51,7 @@ def _positive(kind: type[float] | type[int]) -> Any:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Load, read, commit, write."""
+    """Load, read, commit, check if asked to, write."""
     import tidelog
     from tidelog.cli.report import print_json, report_as_json, stats
 
@@ -62,6 +63,8 @@ def execute(arguments: argparse.Namespace) -> int:
     db.load(arguments.program)
     read_inputs(db, arguments.fact_dir)
     report = db.commit().report
+    if arguments.check:
+        db.check()
     if arguments.json:
         document = {"ok": True, "program": arguments.program, **_answer_as_json(db, folder)}
         if arguments.stats:

@@ -127,8 +127,8 @@ class Engine:
         """The birth of each row of the view of a relation, in the order of its `words()`; births of relations of one
         hyper-node can be compared."""
         stored = self.views[name]
-        births: NDArray[numpy.int64] = stored.births()[stored.live()]
-        return births
+        births: NDArray[numpy.int64] = stored.births()
+        return births[stored.live()] if stored.dead else births
 
     def widen(self) -> None:
         """Go on with words of 64 bits."""
