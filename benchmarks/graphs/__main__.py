@@ -26,7 +26,7 @@ from benchmarks.graphs.processes import apart
 from benchmarks.harness import BenchmarkError
 
 PARTS = ("workload", "updates", "edges", "closures")
-SIZES, QUICK_SIZES, MANY = (1_000, 10_000, 100_000), (1_000,), 100_000
+SIZES, QUICK_SIZES, FULL_SIZES, MANY = (1_000, 10_000), (1_000,), (1_000, 10_000, 100_000), 100_000
 _EDGES, _QUICK_QUERIES = 10, 10
 _PEERS_TIMES = 4
 """A process is given up after so many times the limit of an epoch, as it does more than one."""
@@ -63,7 +63,7 @@ class Run:
             case "closures":
                 return [("closures", self.closures)]
             case "updates":
-                sizes = asked.nodes or (QUICK_SIZES if asked.quick else SIZES)
+                sizes = asked.nodes or (QUICK_SIZES if asked.quick else FULL_SIZES if asked.full else SIZES)
                 shares = list(paper.SHARES)
             case _:
                 sizes, shares = asked.nodes or (MANY,), []
@@ -105,11 +105,11 @@ class Run:
         self.judged += targets.of_workload(found)
 
     def maintenance(self, part: str, one: Instance, shares: Sequence[float]) -> None:
-        """Queries kept up with symbols and with edges."""
+        """Queries kept up with symbols and with edges. Shares that come to as many symbols are measured once."""
+        symbols = len(one.schema.symbols)
+        shares = list({measure.sampled(share, symbols): share for share in reversed(shares)}.values())[::-1]
         found = {
-            number: self.apart(
-                measure.updates, one.as_json(), number, asdict(self.limits), list(shares), _EDGES, times=20
-            )
+            number: self.apart(measure.updates, one.as_json(), number, asdict(self.limits), shares, _EDGES, times=20)
             for number in self.numbers(one)
         }
         self.found.setdefault(part, {})[str(one)] = found
@@ -174,6 +174,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.graphs", description=__doc__)
     parser.add_argument("--only", metavar="PART", action="append", choices=PARTS, help=f"one of {', '.join(PARTS)}")
     parser.add_argument("--quick", action="store_true", help="ten queries of the workload, updates of 1,000 nodes")
+    parser.add_argument("--full", action="store_true", help="updates of 100,000 nodes as well")
     names = tuple(measure.SCHEMAS)
     parser.add_argument("--schema", action="append", choices=names, help=f"of updates and edges; {', '.join(names)}")
     parser.add_argument("--nodes", metavar="N", action="append", type=int, help="sizes of generated graphs")

@@ -133,14 +133,19 @@ def updates(
         return {"stopped": error.problems[0].code, "peak": peak()}
 
 
+def sampled(share: float, symbols: int) -> int:
+    """How many symbols a share of them is: one at least."""
+    return max(1, round(share * symbols))
+
+
 def _batch(
     one: Case, share: float, whole: Mapping[str, float], complete: gmark.Edges, rng: random.Random
 ) -> dict[str, Any]:
     """All edges of a share of the symbols, at least of one, come to a database that lacks them, go, and come again."""
     names = sorted(one.graph)
-    sampled = rng.sample(names, max(1, round(share * len(names))))
-    less = {name: edges[:0] if name in sampled else edges for name, edges in one.graph.items()}
-    changes = {name: one.graph[name] for name in sampled}
+    symbols = rng.sample(names, sampled(share, len(names)))
+    less = {name: edges[:0] if name in symbols else edges for name, edges in one.graph.items()}
+    changes = {name: one.graph[name] for name in symbols}
     db, scratch = _fresh(one, less)
     part = _medians([scratch, *_again(one, less, scratch)])
     before = rows(db)
@@ -154,8 +159,8 @@ def _batch(
         _compare(one, rows(db), want)
     db.close()
     kept, taken = (sum(len(edges) for edges in graph.values()) for graph in (less, changes))
-    touched = bool(one.query.symbols & set(sampled))
-    return {"share": share, "symbols": sampled, "touched": touched, "rho": taken / max(1, kept), **found}
+    touched = bool(one.query.symbols & set(symbols))
+    return {"share": share, "symbols": symbols, "touched": touched, "rho": taken / max(1, kept), **found}
 
 
 def _edges(one: Case, db: Database, count: int, rng: random.Random) -> dict[str, Any]:
