@@ -14,6 +14,7 @@ from lark import Token, Transformer, v_args
 
 from tidelog.errors import Problem
 from tidelog.language import lexer, literals, precedence
+from tidelog.language.nesting import too_deep_node
 from tidelog.language.printer import path_name
 from tidelog.language.syntax import (
     Aggregate,
@@ -243,7 +244,8 @@ class Builder(Transformer[Token, tuple[Statement, ...]]):
 
     def _path_atom(self, path: Path, children: list[Any], opening: int) -> Atom:
         span = self._join(children[0], children[-1])
-        return Atom(path_name(path), tuple(children[opening + 1 : -1 : 2]), path=path, span=span)
+        name = path_name(path) if too_deep_node(path) is None else "<…>"  # the statement is then refused as a whole
+        return Atom(name, tuple(children[opening + 1 : -1 : 2]), path=path, span=span)
 
     def relation(self, children: list[Token]) -> Step:
         return Step(str(children[0]), span=self._at(children[0]))

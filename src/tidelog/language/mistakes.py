@@ -87,7 +87,7 @@ def unexpected(tokens: list[Token], start: int, error: int, expected: set[str], 
         message = f"the path lacks a step: expected a relation, `^` or `(`, found {_found(token)}"
         return Problem("E0113", message, span, hint=_PATH_HINT)
     hint = _hint(expected, token)
-    if _COMPARISON <= expected and _repeats_term(tokens, start, error):
+    if expected >= _COMPARISON and _repeats_term(tokens, start, error):
         hint = "a path has two arguments, as in `p+(x, y)`"
     return Problem("E0101", f"expected {_expected(expected)}, found {_found(token)}", span, hint=hint)
 

@@ -14,7 +14,7 @@ LIMIT = 150
 
 _OPENING = frozenset(("LPAR", "LBRACKET", "LBRACE"))
 _CLOSING = frozenset(("RPAR", "RBRACKET", "RBRACE"))
-_SIGNS = frozenset(("NOT", "MINUS", "PREFIX"))
+_SIGNS = frozenset(("NOT", "MINUS", "PREFIX", "CARET", "POSTFIX"))
 
 
 def too_deep_tokens(tokens: list[Token]) -> frozenset[int]:

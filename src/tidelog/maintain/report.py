@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class NodeReport:
     """One hyper-node in one epoch.
 
-    `rules` are the names of the user's rules, `strategy` is "skip", "update", "bootstrap" or "drop" and `reason` says
+    `relations` are those of the user's that it derives, none where it only prepares a path or an aggregate; `rules` are
+    the names of the user's rules, `strategy` is "skip", "update", "bootstrap" or "drop" and `reason` says
     why, `impact` is the number of tuples that came and went, `rounds` the rounds of semi-naive evaluation.
     """
 

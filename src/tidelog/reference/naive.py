@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from tidelog.errors import InternalError, Problem
+from tidelog.language.paths import steps
 from tidelog.language.syntax import Aggregate, Atom, CheckedProgram, Literal, Negation, Rule, Term
+from tidelog.reference.paths import WithPaths
 from tidelog.reference.substitutions import Scope, combinations, name_wildcards, parts, solve, variables
 from tidelog.reference.values import Row, normal_row
 
@@ -21,10 +23,11 @@ def evaluate(checked: CheckedProgram, facts: Mapping[str, Iterable[Row]]) -> dic
         tables[name] |= {normal_row(row, checked.relations[name], checked.records) for row in rows}
     for fact in checked.facts:
         tables[fact.relation].add(normal_row(fact.values, checked.relations[fact.relation], checked.records))
+    readable = WithPaths(tables, checked)
     for stratum in strata(checked):
         rules = map(name_wildcards, checked.rules)
         consequences = [
-            Consequences(head, rule, tables) for rule in rules for head in rule.heads if head.relation in stratum
+            Consequences(head, rule, readable) for rule in rules for head in rule.heads if head.relation in stratum
         ]
         while True:
             new = [(each.relation, row) for each in consequences for row in each.rows() - tables[each.relation]]
@@ -68,6 +71,6 @@ def strata(checked: CheckedProgram) -> list[set[str]]:
 def reads(node: Term | Literal, negative: bool = False) -> Iterator[tuple[str, bool]]:
     """The relations that occur in `node`, and whether they do so under a negation or an aggregate."""
     if isinstance(node, Atom):
-        yield node.relation, negative
+        yield from ((each.relation, negative) for each in (steps(node.path) if node.path is not None else (node,)))
     for part in parts(node):
         yield from reads(part, negative or isinstance(node, Negation | Aggregate))

@@ -136,7 +136,7 @@ def _flows(rule: Rule) -> Iterator[_Flow]:
 def _resolve(
     term: Term, made: bool, taken: Mapping[str, set[Column]], equations: Mapping[str, list[Term]], used: dict[str, bool]
 ) -> None:
-    """Note in `used` the variables that `term` takes its value from, along equations, and whether it is made of them."""
+    """Note in `used` the variables from which `term` has its value, along equations, and whether it is made of them."""
     match term:
         case Variable(name=name):
             if name in used and (used[name] or not made):

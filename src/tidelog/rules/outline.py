@@ -14,7 +14,6 @@ from tidelog.rules.core import CoreProgram, HyperNode
 from tidelog.rules.edges import AnyRule, body_of, head_of
 from tidelog.rules.graph import rule_components
 
-
 _SHARED = ("#path.", "#nodes.")
 
 

@@ -32,7 +32,7 @@ from tidelog.language.syntax import (
     Variable,
 )
 from tidelog.rules.bench import Bench
-from tidelog.rules.path_forms import Closure, Edge, Form, Join, Made, Union, normal_form
+from tidelog.rules.path_forms import Closure, Form, Made, Union, join, normal_form
 from tidelog.rules.trees import rebuild, rebuild_atom, rebuild_term
 
 _X, _Y, _Z = Variable("x"), Variable("y"), Variable("z")
@@ -85,7 +85,7 @@ class _Rewriting:
         assert atom.path is not None
         self.span = atom.span
         form = normal_form(atom.path)
-        form = (Edge(Join(form)),) if single and len(form) > 1 else form
+        form = (join(form),) if single else form
         begin, end = atom.args
         found = self.along(form, begin, end, lambda kind: self.bench.variable("node", kind))
         if any(step.relation in self.bench.recursive for step in steps(atom.path)):
@@ -106,20 +106,20 @@ class _Rewriting:
 
     # --- auxiliary relations -----------------------------------------------------------------------------------------
 
-    def relation(self, made: Made) -> str:
+    def relation(self, made: str | Made) -> str:
         """The name of a relation; its rules are left on the bench if the program has not got them yet."""
         if isinstance(made, str):
             return made
-        name = f"#path.{made}"
+        name = f"#path.{made.text}"
         if name not in self.bench.shared:
             self.define(name, made)
         return name
 
-    def define(self, name: str, made: Closure | Union | Join) -> None:
+    def define(self, name: str, made: Made) -> None:
         """Declare the relation of a form and leave its rules, the same whichever rule of the user needs them first."""
         forms = made.forms if isinstance(made, Union) else (made.form,)
-        if isinstance(made, Closure) and made.op != "?" and (len(made.form) > 1 or made.form[0].backward):
-            forms = ((Edge(Join(made.form)),),)
+        if isinstance(made, Closure) and made.op != "?":
+            forms = ((join(made.form),),)
         bodies = [self.along(form, _X, _Y, _between()) for form in forms]
         kinds = self.kinds(bodies[0])
         self.bench.share(name, [("x", kinds["x"]), ("y", kinds["y"])])
@@ -172,5 +172,5 @@ def _cut(form: Form) -> Form:
     """The form with at most MOST_STEPS edges."""
     while len(form) > MOST_STEPS:
         pieces = [form[i : i + MOST_STEPS] for i in range(0, len(form), MOST_STEPS)]
-        form = tuple(Edge(Join(piece)) if len(piece) > 1 else piece[0] for piece in pieces)
+        form = tuple([join(piece) for piece in pieces])
     return form
