@@ -1,0 +1,154 @@
+"""The text that the extracted checker reads, and the corruptions that it has to find (proofs/)."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+import tidelog
+from proofs.corruptions import CORRUPTIONS
+from proofs.export import covered, main, text_of
+from tests.suite import compiled, loaded
+from tidelog.certificate import Certificate, certificate_of, check
+from tidelog.errors import CertificateRejected
+
+PROOFS = Path(__file__).parents[2] / "proofs"
+PATHS = """
+.decl edge(x: symbol, y: symbol)
+.decl path(x: symbol, y: symbol)
+.decl end(x: symbol)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(y, z), edge(x, y), x != "c".
+end(y) :- path(_, y), !edge(y, "b"), "a" < y.
+"""
+EDGES = {"edge": [("b", "c"), ("a", "b"), ("a", "")]}
+
+
+def certificate(text: str = PATHS, facts: object = EDGES) -> Certificate:
+    return certificate_of(loaded(text, facts)._engine)  # type: ignore[arg-type]
+
+
+def test_rules_facts_and_tuples_are_lines_and_symbols_are_numbered_in_their_order() -> None:
+    lines = text_of(certificate()).splitlines()
+    assert [line for line in lines if not line.startswith(("fact", "tuple"))] == [
+        "predicate 0 0 edge",
+        "predicate 1 1 path",
+        "predicate 2 2 end",
+        "rule r1",
+        "head 1 x0 x1",
+        "body 0 x0 x1",
+        "rule r2",
+        "head 1 x0 x1",
+        "body 1 x2 x1",
+        "body 0 x0 x2",
+        "test != x0 3",
+        "rule r3",
+        "head 2 x0",
+        "body 1 x1 x0",
+        "not 0 x0 2",
+        "test < 1 x0",
+    ]
+    assert sorted(line for line in lines if line.startswith("fact")) == ["fact 0 1 0", "fact 0 1 2", "fact 0 2 3"]
+    paths = {line.split(" ", 2)[2] for line in lines if line.startswith("tuple")}
+    assert paths == {"0 1 0", "0 1 2", "0 2 3", "1 1 0", "1 1 2", "1 2 3", "1 1 3", "2 2", "2 3"}
+
+
+def test_numbers_stand_for_themselves_and_comparisons_are_turned_round() -> None:
+    text = ".decl a(x: number, y: unsigned)\n.decl b(x: number)\nb(x) :- a(x, y), x >= -3, y > 18446744073709551614."
+    lines = text_of(certificate(text, {"a": [(-(2**63), 2**64 - 1)]})).splitlines()
+    conditions = [line for line in lines if line.startswith(("body", "test"))]
+    assert conditions == ["body 0 x0 x1", "test <= -3 x0", "test < 18446744073709551614 x1"]
+    assert "fact 0 -9223372036854775808 18446744073709551615" in lines
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("b(x) :- a(x, y), x >= y.", True),
+        ("b(x) :- a(x, _), !a(_, x).", True),
+        ("b(x) :- a(x, y), x = y + 1.", False),
+        ("b(x) :- a(_, _), x = count : { a(_, _) }.", False),
+    ],
+)
+def test_the_proofs_cover_atoms_and_comparisons(rule: str, expected: bool) -> None:
+    text = f".decl a(x: number, y: number)\n.decl b(x: number)\n{rule}"
+    assert covered(compiled(text)) == expected
+    assert not covered(compiled(f"{text}\n.decl c(x: float)"))
+
+
+def test_a_folder_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    db = loaded(PATHS, EDGES)
+    db.save_certificate(tmp_path / "certificate")
+    assert main(str(tmp_path / "certificate")) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert sorted(printed) == sorted(text_of(certificate_of(db._engine)).splitlines())
+
+
+def test_a_program_that_is_not_covered_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    loaded(".decl a(x: float)\na(1.5).").save_certificate(tmp_path / "certificate")
+    assert main(str(tmp_path / "certificate")) == 2
+    assert "floats" in capsys.readouterr().err
+
+
+# --- corruptions -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    ("fault", "codes"),
+    [
+        ("tuple removed", {"E0801", "E0802"}),
+        ("tuple added", {"E0802", "E0803"}),
+        ("births shuffled", {"E0803"}),
+        ("fact removed", {"E0803"}),
+        ("stratum swapped", {"E0804"}),
+    ],
+)
+def test_what_is_corrupted_is_rejected(fault: str, codes: set[str], seed: int) -> None:
+    sound = certificate(facts={"edge": [("b", "d"), ("a", "b"), ("d", "a"), ("d", "e")]})
+    check(sound)
+    corrupted = CORRUPTIONS[fault](random.Random(seed), sound)
+    assert corrupted is not None
+    with pytest.raises(CertificateRejected) as caught:
+        check(corrupted)
+    assert {problem.code for problem in caught.value.problems} & codes
+    check(sound)
+
+
+@pytest.mark.parametrize("fault", sorted(CORRUPTIONS))
+def test_where_there_is_nothing_nothing_is_corrupted(fault: str) -> None:
+    assert CORRUPTIONS[fault](random.Random(1), certificate_of(tidelog.connect()._engine)) is None
+
+
+def test_births_without_a_cycle_are_not_shuffled() -> None:
+    flat = certificate(".decl e(x: number)\n.decl f(x: number)\nf(x) :- e(x).", {"e": [(1,), (2,), (3,)]})
+    assert CORRUPTIONS["births shuffled"](random.Random(1), flat) is None
+
+
+# --- the documentation -----------------------------------------------------------------------------------------------
+
+
+def test_every_theorem_that_the_documentation_names_is_proved_and_its_assumptions_are_printed() -> None:
+    page = (PROOFS.parent / "docs" / "theory.md").read_text(encoding="utf-8")
+    printed = (PROOFS / "Assumptions.v").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) in `proofs/(\w+)\.v`", page, flags=re.M)
+    assert len(rows) > 5
+    for names, module in rows:
+        source = (PROOFS / f"{module}.v").read_text(encoding="utf-8")
+        for name in re.findall(r"`(\w+)`", names):
+            assert re.search(rf"^(Theorem|Lemma|Corollary) {name}\b", source, flags=re.M), name
+            assert f"Print Assumptions {module}.{name}." in printed
+
+
+def test_every_file_that_the_documentation_ties_to_a_theorem_is_there() -> None:
+    page = (PROOFS.parent / "docs" / "theory.md").read_text(encoding="utf-8")
+    section = page[page.index("## What is proved") : page.index("## Plans and their interpreter")]
+    paths = set(
+        re.findall(r"`((?:tests|proofs|reference|maintain|kernels|rules|certificate|language)/[\w/.]*)`", section)
+    )
+    assert len(paths) > 10
+    for path in paths:
+        assert (PROOFS.parent / path).exists() or (PROOFS.parent / "src" / "tidelog" / path).exists(), path
