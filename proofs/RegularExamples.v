@@ -88,12 +88,21 @@ Definition before : graph := fun s lab => match s, lab with
 Definition news : update node_eqType symbol_eqType :=
   modified (modified no_change Suspect Single [:: (V2, V0)] [::]) Monitors Single [:: (V1, V2); (V1, V5)] [::].
 
-(** The three rows find what the paper's delta clauses find, in another order: in Figure 4c what is in front of the D is
-    full and what is behind it is base, the reverse of Definition 10 and of Section 3.4. *)
-Example rows_find : [seq heads (head detectable) [:: row] |
-    row <- masked_bodies (identity nodes) before (inserted news) detectable] =
+Definition found_by (row : seq (mask * literal node_eqType symbol_eqType)) : edges node_eqType :=
+  heads (head detectable) [:: masked (identity nodes) before (inserted news) row].
+
+Example rows_find : map found_by (flatten (map (@body_masks _ _) (bodies detectable))) =
   [:: [:: (V2, V0)];
       [::];
+      [:: (V0, V2); (V0, V5)]].
+Proof. by vm_compute. Qed.
+
+(** In Figure 4c what is in front of the D is full and what is behind it is base, the reverse of Definition 10 and of
+    Section 3.4; together its delta clauses find the same. *)
+Example figure_4c_finds : [seq found_by (zip masks (flatten (bodies detectable))) |
+    masks <- [:: [:: D; B; B]; [:: F; D; B]; [:: F; F; D]]] =
+  [:: [::];
+      [:: (V2, V0)];
       [:: (V0, V2); (V0, V5)]].
 Proof. by vm_compute. Qed.
 
