@@ -7,23 +7,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidelog.language import read
+from tidelog.language.printer import path_name
 from tidelog.language.syntax import (
     Aggregate,
     Anonymous,
     Atom,
     Attribute,
     Cast,
+    Choice,
     Comparison,
     Constant,
     Declaration,
     Directive,
     Disjunction,
     Functor,
+    Inverse,
     Literal,
     Negation,
+    Path,
     Program,
     Record,
+    Repeat,
     Rule,
+    Sequence,
+    Step,
     Term,
     Truth,
     TypeDeclaration,
@@ -66,10 +73,32 @@ def atoms(terms: st.SearchStrategy[Term]) -> st.SearchStrategy[Atom]:
     return st.one_of(plain, located)
 
 
+def compound_paths(paths: st.SearchStrategy[Path]) -> st.SearchStrategy[Path]:
+    """Sequences of sequences and choices of choices are flat."""
+    parts = st.lists(paths.filter(lambda path: not isinstance(path, Sequence)), min_size=2, max_size=3).map(tuple)
+    others = st.lists(paths.filter(lambda path: not isinstance(path, Choice)), min_size=2, max_size=3).map(tuple)
+    return st.one_of(
+        st.builds(Inverse, paths),
+        st.builds(Repeat, paths, st.sampled_from("+*?")),
+        st.builds(Sequence, parts),
+        st.builds(Choice, others),
+    )
+
+
+paths = st.recursive(names.map(Step), compound_paths, max_leaves=6)
+
+
+def body_atoms(terms: st.SearchStrategy[Term]) -> st.SearchStrategy[Atom]:
+    along = st.builds(
+        lambda path, args: Atom(path_name(path), args, path=path), paths, st.lists(terms, min_size=2, max_size=3).map(tuple)
+    )
+    return st.one_of(atoms(terms), along)
+
+
 def simple_literals(terms: st.SearchStrategy[Term]) -> st.SearchStrategy[Literal]:
     return st.one_of(
-        atoms(terms),
-        atoms(terms).map(Negation),
+        body_atoms(terms),
+        body_atoms(terms).map(Negation),
         st.builds(Comparison, st.sampled_from(["=", "!=", "<", "<=", ">", ">="]), terms, terms),
         st.builds(Comparison, st.sampled_from(["match", "contains", "!match", "!contains"]), terms, terms),
         st.booleans().map(Truth),
@@ -122,6 +151,9 @@ def test_programs_survive_printing(program: Program) -> None:
         "a(-1 ^ 2, (-1) ^ 2, -(1), x - (y - z), (x ^ y) ^ z).",
         'a(sum x * 2 : { p(x), !match("a\\\\.b", x) }, [1, nil], as(x, T), 1u, 1.5).',
         "a(@x, y) :- b(@x, y).",
+        "a(x, y) :- p+(x, y), q*(x, _), !r?(y, 1), ^p(y, x), ^p+(y, x), <p>(x, y).",
+        "a(x, y) :- <p/q+/^r|s>(x, y), <(p|q)*/^(r/s)>(x, y), <(^p)+?>(x, y).",
+        "a(x) :- x = count : { <p/q>(x, _); !p+(x, x) }.",
     ],
 )
 def test_readable_text(text: str) -> None:

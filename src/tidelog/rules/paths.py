@@ -33,7 +33,7 @@ from tidelog.language.syntax import (
 )
 from tidelog.rules.bench import Bench
 from tidelog.rules.path_forms import Closure, Form, Made, Union, join, normal_form
-from tidelog.rules.trees import rebuild, rebuild_atom, rebuild_term
+from tidelog.rules.trees import rebuild, rebuild_atom, rebuild_term, walk, whole
 
 _X, _Y, _Z = Variable("x"), Variable("y"), Variable("z")
 MOST_STEPS = 8
@@ -42,6 +42,8 @@ MOST_STEPS = 8
 
 def paths(rule: Rule, bench: Bench) -> tuple[Rule, ...]:
     """The rule without paths. Rules of auxiliary relations that the program has not got yet are left on the bench."""
+    if not any(isinstance(node, Atom) and node.path is not None for node in walk(whole(rule))):
+        return (rule,)
     rewriting = _Rewriting(bench, rule.span)
     heads = tuple([rebuild_atom(head, rewriting.term) for head in rule.heads])
     return (replace(rule, heads=heads, body=rewriting.body(rule.body)),)
