@@ -23,7 +23,7 @@ from tidelog.language.syntax import CheckedProgram, Column, Program, RelationTyp
 from tidelog.maintain.engine import Choice, Delta, Engine, Outcome, rows_of
 from tidelog.maintain.limits import Watch, guarded
 from tidelog.maintain.report import Report
-from tidelog.pattern import matching
+from tidelog.pattern import QUERY, along, matching
 from tidelog.relation import Relation, Rows
 from tidelog.rules import compile_program
 from tidelog.rules.core import CoreProgram
@@ -273,16 +273,22 @@ class Database:
         return Relation(name, _View(self._engine, self._relation(name)))
 
     def query(self, text: str) -> Relation:
-        """The tuples of a relation that match an atom: constants, `_`, and variables, equal where they are the same.
+        """The tuples of a relation, or the pairs that a path connects, that match an atom: constants, `_`, and
+        variables, equal where they are the same.
 
-        Raises ProgramError where the atom is wrong, UsageError where there is no such relation.
+        Raises ProgramError where the atom is wrong, UsageError where there is no such relation, LimitError.
         """
         self._open()
-        atom = matching(text, self._pending.programs)
-        view = _View(self._engine, self._relation(atom.relation))
-        return Relation(
-            atom.relation, Rows(view.columns, self._dictionary, atom.select(view.words(), self._dictionary))
-        )
+        pattern = matching(text, self._pending.programs)
+        if pattern.program is None:
+            view = _View(self._engine, self._relation(pattern.relation))
+            columns, words = view.columns, view.words()
+        else:
+            columns = pattern.program.relations[QUERY].columns
+            watch = Watch(self._options["timeout"], self._options["max_rows"], {})
+            with guarded(watch):
+                words = along(pattern.program, self._checked, self._engine, watch)
+        return Relation(pattern.relation, Rows(columns, self._dictionary, pattern.select(words, self._dictionary)))
 
     @property
     def program(self) -> CheckedProgram:

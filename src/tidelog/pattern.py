@@ -1,9 +1,9 @@
-"""Patterns: what `query` is asked, an atom whose variables stand for any value."""
+"""Patterns: what `query` is asked, an atom whose variables stand for any value, of a relation or along a path."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy
@@ -11,12 +11,17 @@ from numpy.typing import NDArray
 
 from tidelog.errors import Problem, ProgramError, UsageError
 from tidelog.language import check, read
+from tidelog.language.declarations import resolve
+from tidelog.language.paths import typed
 from tidelog.language.syntax import (
     Anonymous,
     Atom,
+    Attribute,
+    CheckedProgram,
     Constant,
     Declaration,
     Kind,
+    Literal,
     Program,
     Record,
     Rule,
@@ -24,17 +29,26 @@ from tidelog.language.syntax import (
     Value,
     Variable,
 )
+from tidelog.maintain.engine import Choice, Engine
+from tidelog.maintain.limits import Watch
+from tidelog.rules import compile_program
+from tidelog.rules.edges import body_of
 from tidelog.storage.dictionary import Dictionary
+
+QUERY = "#query"
+"""The relation that a program for a path derives."""
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """An atom over `relation`: `constants` by column, and groups of columns that have to be equal."""
+    """An atom over `relation`: `constants` by column, and groups of columns that have to be equal. For a path,
+    `program` is the one rule that derives the pairs that it connects, as QUERY, and `relation` the text of the path."""
 
     relation: str
     kinds: tuple[str, ...]
     constants: tuple[tuple[int, Value], ...]
     equal: tuple[tuple[int, int], ...]
+    program: CheckedProgram | None = None
 
     def select(self, words: NDArray[Any], dictionary: Dictionary) -> NDArray[Any]:
         """The rows of `words` that match."""
@@ -51,21 +65,73 @@ class Pattern:
 
 def matching(text: str, programs: Iterable[Program]) -> Pattern:
     """The pattern that `text`, an atom, stands for. Raises ProgramError or UsageError."""
-    rules = read(text.strip().rstrip(".") + ".", name="<query>").rules
+    atom = _atom(text)
+    declared = [Program(types=program.types, declarations=program.declarations) for program in programs]
+    found = typed(atom.path, resolve(declared)[0], []) if atom.path is not None else None
+    if found is None:
+        # As the body of a rule the atom is checked like any other, against the declarations alone.
+        query = Rule(QUERY, (Atom(QUERY, ()),), (atom,))
+        checked = check(*declared, Program(declarations=(Declaration(QUERY, ()),), rules=(query,)))
+        columns = checked.relations[atom.relation].columns
+        return _pattern(checked.rules[0].body[0], tuple(column.kind for column in columns))
+    ends = Variable("#x"), Variable("#y")
+    query = Rule(QUERY, (Atom(QUERY, ends),), (replace(atom, args=ends), atom))
+    declaration = Declaration(
+        QUERY, tuple(Attribute(name, end.type) for name, end in zip("xy", found[1:], strict=True))
+    )
+    checked = check(*declared, Program(declarations=(declaration,), rules=(query,)))
+    pairs, asked = checked.rules[0].body
+    program = replace(checked, rules=(replace(checked.rules[0], body=(pairs,)),))
+    return replace(_pattern(asked, (found[1].kind, found[2].kind)), program=program)
+
+
+def _atom(text: str) -> Atom:
+    """The atom that a text is; that of a path can only be read as the body of a rule."""
+    text = text.strip().rstrip(".")
+    try:
+        rules = read(f"{text}.", name="<query>").rules
+    except ProgramError as error:
+        try:
+            rules = read(f"query() :- {text}.", name="<query>").rules
+        except ProgramError as other:
+            raise (other if text.startswith(("<", "^")) else error) from None
+        match [rule.body for rule in rules]:
+            case [(Atom() as atom,)]:
+                return atom
+        raise error from None
     if len(rules) != 1 or rules[0].body or len(rules[0].heads) != 1:
         raise UsageError(
             Problem("E0607", f"a query is one atom, found {text!r}", hint='write for example db.query("edge(1, X)")')
         )
-    # As the body of a rule the atom is checked like any other, against the declarations alone.
-    query = Rule("#query", (Atom("#query", ()),), rules[0].heads)
-    declared = [Program(types=program.types, declarations=program.declarations) for program in programs]
-    checked = check(*declared, Program(declarations=(Declaration("#query", ()),), rules=(query,)))
-    atom = checked.rules[0].body[0]
+    return rules[0].heads[0]
+
+
+def along(program: CheckedProgram, committed: CheckedProgram, engine: Engine, watch: Watch) -> NDArray[Any]:
+    """The pairs that the path of a pattern's `program` connects in the views of `engine`, those of the `committed`
+    program. What its rules keep of the same path is used, the rest evaluated and thrown away.
+
+    Raises LimitError or KeyboardInterrupt.
+    """
+    derived = {head.relation for rule in committed.rules if rule.body for head in rule.heads}
+    domains = {
+        domain: tuple(column for column in columns if column[0] not in derived)
+        for domain, columns in program.domains.items()
+    }
+    core = compile_program(replace(program, domains=domains))
+    nodes = tuple(node for node in core.nodes if not engine.views.keys() >= set(node.relations))
+    made = {name for node in nodes for name in node.relations}
+    given = dict.fromkeys(
+        name for node in nodes for rule in node.rules for name, _ in body_of(rule) if name not in made
+    )
+    facts = {name: engine.views[name].words() for name in given if name in engine.views}
+    scratch = Engine(engine.dictionary, compile_program(check()))
+    changes = {name: (words, words[:0]) for name, words in facts.items()}
+    scratch.epoch(replace(core, nodes=nodes), changes, watch, Choice("bootstrap"))
+    return scratch.views[QUERY].words()
+
+
+def _pattern(atom: Literal, kinds: tuple[Kind, ...]) -> Pattern:
     assert isinstance(atom, Atom)
-    return _pattern(atom, tuple(column.kind for column in checked.relations[atom.relation].columns))
-
-
-def _pattern(atom: Atom, kinds: tuple[Kind, ...]) -> Pattern:
     first: dict[str, int] = {}
     constants: list[tuple[int, Value]] = []
     equal: list[tuple[int, int]] = []
