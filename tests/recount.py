@@ -3,7 +3,7 @@
 A state is right when (docs/theory.md)
 - every derivation over the views has its head in the view,
 - the count of every derived tuple is the number of its derivations from strictly older tuples of its own hyper-node,
-  and one for an asserted fact, and is positive.
+  and one for an asserted fact, and is positive; closures do not count, but have such derivations all the same.
 The first makes the views closed under the rules, the second makes every tuple derivable: together they are the least
 model, and nobody has to evaluate anything. Bodies of atoms and comparisons of numbers become nested loops; all others
 go to the reference.
@@ -31,12 +31,12 @@ OPERATORS = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 
 def state_of(db: tidelog.Database) -> dict[str, Table]:
-    """Birth and count of every tuple of every relation, auxiliary ones included."""
+    """Birth and count of every tuple of every relation, auxiliary ones included; a closure counts nothing (0)."""
     engine = db._engine
     tables: dict[str, Table] = {}
     for name, stored in engine.views.items():
-        live = stored.live()
-        births, counts = stored.births()[live].tolist(), stored.counts()[live].tolist()
+        births = engine.births(name).tolist()
+        counts = engine.counts(name).tolist()
         tables[name] = dict(zip(decoded(db, name, stored.words()), zip(births, counts, strict=True), strict=True))
     return tables
 
@@ -80,7 +80,7 @@ def mistakes(db: tidelog.Database, tables: Tables, facts: Mapping[str, set[Row]]
             found += [
                 f"{name}: {row} (born {birth}) has count {count}, not {counts[name].get(row, 0)}"
                 for row, (birth, count) in tables[name].items()
-                if count != counts[name].get(row, 0)
+                if (count != counts[name].get(row, 0) if count else not counts[name].get(row, 0))
             ]
             found += [f"{name}: missing fact {row}" for row in asserted[name] if row not in tables[name]]
     return "\n".join(found[:20])

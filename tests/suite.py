@@ -70,9 +70,10 @@ def evaluate_embedded(text: str, facts: Facts) -> Views:
     return views(loaded(text, facts))
 
 
-def loaded(text: str, *batches: Facts) -> tidelog.Database:
+def loaded(text: str, *batches: Facts, **options: object) -> tidelog.Database:
     """A database in memory with the program, each batch of facts committed by itself."""
     db = tidelog.connect()
+    db.options(**options)
     db.load(text)
     for facts in batches or ({},):
         for name, rows in facts.items():
@@ -90,7 +91,7 @@ def births_in_reference(text: str, facts: Facts) -> dict[str, Table]:
 
 
 def births_in_embedded(text: str, facts: Facts) -> dict[str, Table]:
-    return births_by_node(compiled(text), loaded(text, facts).births)
+    return births_by_node(compiled(text), loaded(text, facts, closures=False).births)
 
 
 def births_by_node(core: CoreProgram, births: Callable[[str], Mapping[Row, tuple[int, int]]]) -> dict[str, Table]:

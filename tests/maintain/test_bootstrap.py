@@ -17,6 +17,7 @@ t(x, z) :- t(x, y), e(y, z).
 
 def evaluated(text: str, **facts: list[tuple[object, ...]]) -> tidelog.Database:
     db = tidelog.connect()
+    db.options(closures=False)
     db.load(text)
     for name, rows in facts.items():
         db.insert(name, rows)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 from weakref import WeakSet
 
 import numpy
@@ -19,64 +18,28 @@ from numpy.typing import NDArray
 
 from tidelog.errors import LimitError, Problem
 from tidelog.kernels import layout
+from tidelog.maintain import closures
 from tidelog.maintain.aggregates import update_aggregate
 from tidelog.maintain.assemble import UNIT
 from tidelog.maintain.bootstrap import bootstrap
+from tidelog.maintain.deltas import Delta, Whole, Words
 from tidelog.maintain.large_groups import LargeGroups
 from tidelog.maintain.limits import Watch
 from tidelog.maintain.machine import Inputs, WidenError
 from tidelog.maintain.report import NodeReport, Report
 from tidelog.maintain.update import CutOffError, Maintained, NodeChange, prepare, update
-from tidelog.rules.core import AggregateRule, CoreProgram, HyperNode, Rule
+from tidelog.rules.core import AggregateRule, ClosureShape, CoreProgram, HyperNode, Rule
 from tidelog.rules.edges import body_of
 from tidelog.rules.graph import coarsened
 from tidelog.storage.catalog import Catalog
+from tidelog.storage.closure import ClosedRelation, Closure
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.stored import StoredRelation
-
-Words = NDArray[numpy.signedinteger[Any]]
-"""Rows of words, int32 or int64, shape (n, arity)."""
 
 _RECLAIM = 4_096
 """Dead rows of a relation below this number are not worth reclaiming."""
 _ALWAYS_WORTH = 0.02
 """Seconds that an update may take whatever the last bootstrap took."""
-
-
-class Whole:
-    """All rows of a relation as they are now, copied only when somebody reads them or the relation is about to
-    change."""
-
-    def __init__(self, stored: StoredRelation) -> None:
-        self._stored: StoredRelation | None = stored
-        self._count = len(stored)
-        self._words: Words | None = None
-
-    def __len__(self) -> int:
-        return self._count
-
-    def words(self) -> Words:
-        """The rows."""
-        if self._stored is not None:
-            self._words, self._stored = self._stored.words(), None
-        assert self._words is not None
-        return self._words
-
-
-@dataclass(frozen=True)
-class Delta:
-    """The net change of a relation: rows that came and rows that went."""
-
-    inserted: Words | Whole
-    deleted: Words | Whole
-
-    def __len__(self) -> int:
-        return len(self.inserted) + len(self.deleted)
-
-
-def rows_of(words: Words | Whole) -> Words:
-    """The rows, whichever way they are held."""
-    return words.words() if isinstance(words, Whole) else words
 
 
 @dataclass
@@ -90,10 +53,12 @@ class Outcome:
 @dataclass(frozen=True)
 class Choice:
     """How hyper-nodes follow changes: `strategy` is auto, update or bootstrap; in auto, updates that take too long are
-    given up (`_Epoch.budget`), which costs at most `switch` of a bootstrap of everything."""
+    given up (`_Epoch.budget`), which costs at most `switch` of a bootstrap of everything. `closures` says whether
+    hyper-nodes that are closures are evaluated as such."""
 
     strategy: str = "auto"
     switch: float = 0.2
+    closures: bool = True
 
 
 @dataclass
@@ -110,6 +75,8 @@ class Engine:
     views: dict[str, StoredRelation] = field(default_factory=dict)
     nodes: tuple[HyperNode, ...] = ()
     maintained: dict[tuple[str, ...], Maintained] = field(default_factory=dict)
+    closures: dict[str, tuple[ClosureShape, Closure]] = field(default_factory=dict)
+    mirrors: dict[str, str] = field(default_factory=dict)
     large: dict[str, LargeGroups] = field(default_factory=dict)
     costs: dict[str, float] = field(default_factory=dict)
     round: int = 0
@@ -125,21 +92,43 @@ class Engine:
 
     def births(self, name: str) -> NDArray[numpy.int64]:
         """The birth of each row of the view of a relation, in the order of its `words()`; births of relations of one
-        hyper-node can be compared."""
+        hyper-node can be compared. Closures have no births in storage; theirs are from the lengths of ways."""
         stored = self.views[name]
+        if name in self.closures:
+            shape, graph = self.closures[name]
+            return closures.births(graph, stored.words(), closures.all_edges(shape, self.views, self.asserted[name]))
+        if name in self.mirrors:
+            return numpy.zeros(len(stored), numpy.int64)
         births: NDArray[numpy.int64] = stored.births()
         return births[stored.live()] if stored.dead else births
+
+    def counts(self, name: str) -> NDArray[numpy.int32]:
+        """The count of each row of the view of a relation; 0 throughout for closures, which do not count."""
+        stored = self.views[name]
+        if name in self.closures or name in self.mirrors:
+            return numpy.zeros(len(stored), numpy.int32)
+        return stored.counts()[stored.live()]
 
     def widen(self) -> None:
         """Go on with words of 64 bits."""
         catalog = Catalog(64)
-        views = {name: stored.copy_to(catalog) for name, stored in self.views.items()}
+        copies = {id(stored): stored.copy_to(catalog) for stored in self.views.values()}
+        views = {name: copies[id(stored)] for name, stored in self.views.items()}
         self.asserted = {
             name: views[name] if stored is self.views.get(name) else stored.copy_to(catalog)
             for name, stored in self.asserted.items()
         }
         self.catalog, self.views = catalog, views
         self.maintained.clear()
+
+    def rebuild_closure(self, name: str) -> None:
+        """Make a closure anew from its edges, after an epoch that had changed it has been taken back."""
+        shape, _ = self.closures[name]
+        graph = closures.rebuilt(shape, self.views, self.asserted[name])
+        self.closures[name] = shape, graph
+        view = self.views[name]
+        if isinstance(view, ClosedRelation):
+            view.closure = graph
 
     def epoch(
         self, program: CoreProgram, changes: Mapping[str, tuple[Words, Words]], watch: Watch, choice: Choice
@@ -211,6 +200,7 @@ class _Epoch:
         self.kept: list[HyperNode] = []
         """The hyper-nodes as they are after the epoch: those bootstrapped are as fine as the rules allow."""
         self.round = engine.round
+        self.closures = closures.Closures(self)
         self.wasted = 0.0
         """Seconds of updates that were given up."""
 
@@ -224,6 +214,7 @@ class _Epoch:
         self.place_relations()
         for name, (insert, delete) in changes.items():
             self.assert_facts(name, insert, delete)
+        self.closures.look_who_reads()
         reports = self.drop_relations() + [self.visit(node) for node in self.nodes]
         self.watch.look()
         return self.finish(reports)
@@ -271,8 +262,11 @@ class _Epoch:
                 none = numpy.empty((0, old.arity), numpy.int64)
                 self.deltas[name] = Delta(none, self.engine.whole(old))
             self.views[name] = self.asserted[name] = StoredRelation(self.engine.catalog, old.arity)
+            self.closures.forget(name)
             return
         if old is not facts:
+            old = self.closures.own(name)
+            self.closures.forget(name)
             self.open(old).absorb(facts)
             self.views[name] = self.asserted[name] = old
             self.note(name, old)
@@ -284,6 +278,15 @@ class _Epoch:
             came = self.engine.whole(stored) if len(born) == stored.rows else stored.take(born)
             self.deltas[name] = Delta(came, stored.take(died))
         return len(died) + len(born)
+
+    def note_new(self, name: str) -> None:
+        """Note that all rows of a relation, which had none, have come."""
+        new = self.views[name]
+        if len(new):
+            none = numpy.empty((0, new.arity), numpy.int64)
+            self.deltas[name] = Delta(self.engine.whole(new), none)
+            if self.engine.nodes and not isinstance(new, ClosedRelation):
+                self.open(new).call_all_new()
 
     def assert_facts(self, name: str, insert: Words, delete: Words) -> None:
         """Apply the net change of the asserted facts of a relation."""
@@ -313,6 +316,12 @@ class _Epoch:
         parted |= any(name in self.reshaped for name in [*reads, *node.relations])
         if parted:
             reason = "its hyper-node could not be kept"
+        if self.closures.is_mirror(node) and not parted:
+            return self.visit_mirror(node, names)
+        if self.closures.is_kept(node) and not parted:
+            return self.visit_closure(node, names, reason, reads, old)
+        if self.closures.part_with(node, changed=bool(added or dropped)):
+            parted, reason = True, "its closure could not be kept"
         if reason is None:
             self.kept.append(node)
             return NodeReport(_shown(node.relations), names, "skip", "nothing that it reads has changed", 0.0, 0)
@@ -335,6 +344,44 @@ class _Epoch:
         return NodeReport(
             _shown(node.relations), names, strategy, reason, time.perf_counter() - started, impact, rounds
         )
+
+    def visit_closure(
+        self,
+        node: HyperNode,
+        names: tuple[str, ...],
+        reason: str | None,
+        reads: Mapping[str, None],
+        old: list[HyperNode],
+    ) -> NodeReport:
+        """Skip, update or bootstrap a hyper-node that is a closure."""
+        started = time.perf_counter()
+        self.kept.append(node)
+        self.closures.write(node.relations[0])
+        if reason is None and node.relations[0] in self.closures.kept:
+            return NodeReport(node.relations, names, "skip", "nothing that it reads has changed", 0.0, 0)
+        strategy, first = self.estimate(node, reads, old)
+        if strategy == "bootstrap" and node.relations[0] not in self.closures.kept:
+            impact = self.closures.build(node)
+        else:
+            seconds = 0.0 if strategy == "bootstrap" else float("inf")
+            if self.choice.strategy == "auto" and strategy == "update":
+                seconds, first = self.budget(node), "an update was given up"
+            strategy, impact = self.closures.follow(node, seconds)
+        reason = reason or "it is evaluated as a closure from now on"
+        if strategy == "bootstrap" and first:
+            reason = f"{reason}; {first}"
+        self.watch.derived += impact
+        return NodeReport(node.relations, names, strategy, reason, time.perf_counter() - started, impact, 1)
+
+    def visit_mirror(self, node: HyperNode, names: tuple[str, ...]) -> NodeReport:
+        """Let a relation that shows a closure under its own name follow it."""
+        self.kept.append(node)
+        fresh = self.closures.mirror(node)
+        impact = len(self.deltas.get(node.relations[0], ()))
+        if not impact and not fresh:
+            return NodeReport(node.relations, names, "skip", "nothing that it reads has changed", 0.0, 0)
+        strategy, reason = ("bootstrap", "new") if fresh else ("update", "its path changed")
+        return NodeReport(node.relations, names, strategy, reason, 0.0, impact, 1)
 
     def rule_changes(
         self, node: HyperNode, old: list[HyperNode]
@@ -460,6 +507,9 @@ class _Epoch:
 
     def bootstrap(self, node: HyperNode, inputs: Inputs) -> None:
         """Evaluate a node into new relations, and put these, or what they hold, in the place of the old."""
+        if self.closures.can_be_kept(node):
+            self.closures.build(node)
+            return
         started = time.thread_time()
         relations = dict(inputs.relations)
         for name in node.relations:
@@ -476,11 +526,7 @@ class _Epoch:
             self.large.pop(name, None)
             if not old.rows:
                 self.views[name] = new
-                if len(new):
-                    none = numpy.empty((0, new.arity), numpy.int64)
-                    self.deltas[name] = Delta(self.engine.whole(new), none)
-                    if self.engine.nodes:
-                        self.open(new).call_all_new()
+                self.note_new(name)
             else:
                 self.open(old).absorb(new)
                 self.note(name, old)
@@ -496,9 +542,12 @@ class _Epoch:
                 if self.views[name] is stored:
                     self.views[name] = compact
                 self.asserted[name] = compact
-        for name, stored in list(self.views.items()):
-            if stored.dead > max(_RECLAIM, len(stored)):
-                self.views[name] = stored.copy_to(engine.catalog)
+        compacted = {
+            id(stored): stored.copy_to(engine.catalog)
+            for stored in {id(stored): stored for stored in self.views.values()}.values()
+            if stored.dead > max(_RECLAIM, len(stored))
+        }
+        self.views = {name: compacted.get(id(stored), stored) for name, stored in self.views.items()}
         engine.program, engine.nodes = self.program, tuple(self.kept)
         names = dict.fromkeys([*self.program.relations, *(name for node in self.kept for name in node.relations)])
         engine.views = {name: self.views[name] for name in [*names, UNIT]}
@@ -506,6 +555,8 @@ class _Epoch:
         engine.large = {name: large for name, large in self.large.items() if name in self.derived}
         for large in engine.large.values():
             large.keep()
+        engine.closures = {name: kept for name, kept in self.closures.kept.items() if name in engine.views}
+        engine.mirrors = {name: shown for name, shown in self.closures.mirrors.items() if name in engine.views}
         engine.round = self.round
         engine.costs |= self.costs
         engine.bootstraps += sum(report.strategy == "bootstrap" for report in reports)
@@ -520,6 +571,8 @@ class _Epoch:
                 stored.take_back()
         for stored, offset in self.shifted:
             stored.shift_births(-offset)
+        for name in self.closures.changed:
+            self.engine.rebuild_closure(name)
         for large in self.engine.large.values():
             large.take_back()
 

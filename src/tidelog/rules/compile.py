@@ -17,6 +17,7 @@ from tidelog.rules import core
 from tidelog.rules.aggregates import aggregates
 from tidelog.rules.anonymous import anonymous
 from tidelog.rules.bench import Bench
+from tidelog.rules.closures import with_closures
 from tidelog.rules.components import components
 from tidelog.rules.disjunctions import disjunctions
 from tidelog.rules.equalities import equalities
@@ -49,7 +50,8 @@ def compile_program(checked: CheckedProgram) -> core.CoreProgram:
         rules += [*_named_apart(_rewritten(rule, bench)), *bench.aggregates]
         relations.update(bench.auxiliary)
     relations.update(shared)
-    return core.CoreProgram(relations, checked.records, hyper_nodes(rules, relations), checked.facts)
+    found = with_closures(hyper_nodes(rules, relations), relations)
+    return core.CoreProgram(relations, checked.records, found, checked.facts)
 
 
 def _rewritten(rule: Rule, bench: Bench) -> Iterator[core.Rule]:

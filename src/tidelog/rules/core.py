@@ -7,6 +7,7 @@ with "#", which no program text can contain.
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -157,16 +158,46 @@ class RelationInfo:
     auxiliary: bool = False
 
 
+Form: TypeAlias = typing.Literal["forward", "backward", "loop"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Edges of a closure: the pairs of a binary relation, as they are or turned round, or a loop for each tuple of a
+    unary one."""
+
+    relation: str
+    form: Form
+
+
+@dataclass(frozen=True)
+class ClosureShape:
+    """A hyper-node of one relation that holds the pairs between which the edges of `sources` make a way.
+
+    In a `symmetric` one every edge leads both ways; an `irreflexive` one has pairs (x, x) only where that is an edge.
+    Facts asserted for the relation are edges as well, but not those of a `linear` one, whose rules extend them at one
+    end only.
+    """
+
+    sources: tuple[Source, ...]
+    symmetric: bool
+    irreflexive: bool
+    linear: bool
+
+
 @dataclass(frozen=True)
 class HyperNode:
     """A strongly connected component of the rule graph, with all rules of the relations that it derives.
 
-    `recursive` says whether some body refers to a relation of the node itself.
+    `recursive` says whether some body refers to a relation of the node itself. A node may be known to be a `closure`,
+    or to show one under another name (`mirrors`).
     """
 
     relations: tuple[str, ...]
     rules: tuple[Rule | AggregateRule, ...]
     recursive: bool
+    closure: ClosureShape | None = None
+    mirrors: str | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,98 @@
+"""Families of lists of int32 that share one pool: the adjacency, members and reach sets of a closure.
+
+`lists[family, k]` is (start, length, room) of list k; `used` counts (values of the pool in use, of these given up).
+Lists that outgrow their room move to the end of the pool; kernels that may do this return the pool, which may be new.
+"""
+# mypy: disable-error-code="no-untyped-def"
+
+import numpy
+
+from tidelog.kernels.words import kernel
+
+START, LENGTH, ROOM = range(3)
+
+
+@kernel
+def with_room(pool, lists, used, family, k, room):
+    """Let list `k`, whose values may be lost, have room for so many values."""
+    if lists[family, k, ROOM] >= room:
+        return pool
+    used[1] += lists[family, k, ROOM]
+    if used[0] + room > len(pool):
+        more = numpy.empty(2 * (used[0] + room), numpy.int32)
+        more[: used[0]] = pool[: used[0]]
+        pool = more
+    lists[family, k, START] = used[0]
+    lists[family, k, ROOM] = room
+    used[0] += room
+    return pool
+
+
+@kernel
+def append(pool, lists, used, family, k, value):
+    """Add a value at the end of list `k`."""
+    start, length = lists[family, k, START], lists[family, k, LENGTH]
+    if length == lists[family, k, ROOM]:
+        pool = with_room(pool, lists, used, family, k, max(2, 2 * length))
+        moved = lists[family, k, START]
+        pool[moved : moved + length] = pool[start : start + length]
+        start = moved
+    pool[start + length] = value
+    lists[family, k, LENGTH] = length + 1
+    return pool
+
+
+@kernel
+def assign(pool, lists, used, family, k, values, n):
+    """Make list `k` the first `n` of `values`, an array that is not the pool."""
+    pool = with_room(pool, lists, used, family, k, n)
+    start = lists[family, k, START]
+    pool[start : start + n] = values[:n]
+    lists[family, k, LENGTH] = n
+    return pool
+
+
+@kernel
+def discard(pool, lists, family, k, value):
+    """Take one occurrence of `value` out of list `k`, where it is; the last value takes its place."""
+    start, length = lists[family, k, START], lists[family, k, LENGTH]
+    i = start
+    while pool[i] != value:
+        i += 1
+    pool[i] = pool[start + length - 1]
+    lists[family, k, LENGTH] = length - 1
+
+
+@kernel
+def holds(pool, lists, family, k, value):
+    """Whether the ascending list `k` has `value`."""
+    low = lists[family, k, START]
+    high = end = low + lists[family, k, LENGTH]
+    while low < high:
+        middle = (low + high) >> 1
+        if pool[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low < end and pool[low] == value
+
+
+@kernel
+def compacted(pool, lists, used):
+    """The lists in a new pool without what was given up."""
+    families, many, _ = lists.shape
+    total = 0
+    for family in range(families):
+        for k in range(many):
+            total += lists[family, k, LENGTH]
+    fresh = numpy.empty(total + total // 2 + 16, numpy.int32)
+    at = 0
+    for family in range(families):
+        for k in range(many):
+            start, length = lists[family, k, START], lists[family, k, LENGTH]
+            fresh[at : at + length] = pool[start : start + length]
+            lists[family, k, START] = at
+            lists[family, k, ROOM] = length
+            at += length
+    used[0], used[1] = at, 0
+    return fresh

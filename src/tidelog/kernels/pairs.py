@@ -1,0 +1,130 @@
+"""Reading a closure: its pairs in the order of their first nodes, how many there are, how far their nodes are, and how
+two closures of the same nodes differ."""
+# mypy: disable-error-code="no-untyped-def"
+
+import numpy
+
+from tidelog.kernels.components import MEMBER, OUT, REACH
+from tidelog.kernels.lists import LENGTH, START, holds
+from tidelog.kernels.reach import with_pairs
+from tidelog.kernels.words import kernel
+
+
+@kernel
+def count_pairs(pool, lists, component, loops, irreflexive, counts):
+    """Write how many pairs each node begins."""
+    weights = numpy.full(len(component), -1, numpy.int64)
+    for x in range(len(component)):
+        c = component[x]
+        size = lists[MEMBER, c, LENGTH]
+        if weights[c] < 0:
+            start, total = lists[REACH, c, START], 0
+            for d in pool[start : start + lists[REACH, c, LENGTH]]:
+                total += lists[MEMBER, d, LENGTH]
+            weights[c] = total
+        itself = 1 if loops[x] or (size > 1 and not irreflexive) else 0
+        counts[x] = weights[c] + size - 1 + itself
+
+
+@kernel
+def write_pairs(pool, lists, component, loops, irreflexive, words, nodes, target):
+    """Write the pairs that begin with `nodes` as words to `target`, int32 or int64 of shape (m, 2)."""
+    n = 0
+    for x in nodes:
+        c, word = component[x], words[x]
+        if loops[x] or (lists[MEMBER, c, LENGTH] > 1 and not irreflexive):
+            target[n, 0] = target[n, 1] = word
+            n += 1
+        start = lists[MEMBER, c, START]
+        for y in pool[start : start + lists[MEMBER, c, LENGTH]]:
+            if y != x:
+                target[n, 0], target[n, 1] = word, words[y]
+                n += 1
+        first = lists[REACH, c, START]
+        for d in pool[first : first + lists[REACH, c, LENGTH]]:
+            start = lists[MEMBER, d, START]
+            for y in pool[start : start + lists[MEMBER, d, LENGTH]]:
+                target[n, 0], target[n, 1] = word, words[y]
+                n += 1
+
+
+@kernel
+def is_pair(pool, lists, component, loops, irreflexive, x, y):
+    """Whether (x, y) is in the closure."""
+    c, d = component[x], component[y]
+    if x == y:
+        return loops[x] > 0 or (lists[MEMBER, c, LENGTH] > 1 and not irreflexive)
+    return c == d or holds(pool, lists, REACH, c, d)
+
+
+@kernel
+def lengths(pool, lists, sources, ends, targets, distance, queue, result):
+    """Write the number of edges on a shortest way from each source to its targets, those up to its end in `ends`.
+
+    `distance` is all -1 for every node, before and after.
+    """
+    at = 0
+    for i in range(len(sources)):
+        source = sources[i]
+        head, tail = 0, 0
+        x, far = source, 0
+        while True:
+            start = lists[OUT, x, START]
+            for y in pool[start : start + lists[OUT, x, LENGTH]]:
+                if distance[y] < 0:
+                    distance[y] = far + 1
+                    queue[tail] = y
+                    tail += 1
+            if head == tail:
+                break
+            x = queue[head]
+            far = distance[x]
+            head += 1
+        while at < ends[i]:
+            result[at] = distance[targets[at]]
+            at += 1
+        for j in range(tail):
+            distance[queue[j]] = -1
+
+
+@kernel
+def mark_pairs(pool, lists, component, loops, irreflexive, x, stamps, now, queue):
+    """Write the nodes that x is paired with to `queue` and stamp them; returns how many."""
+    c, n = component[x], 0
+    if loops[x] or (lists[MEMBER, c, LENGTH] > 1 and not irreflexive):
+        queue[0], stamps[x], n = x, now, 1
+    start = lists[MEMBER, c, START]
+    for y in pool[start : start + lists[MEMBER, c, LENGTH]]:
+        if y != x:
+            queue[n], stamps[y] = y, now
+            n += 1
+    first = lists[REACH, c, START]
+    for d in pool[first : first + lists[REACH, c, LENGTH]]:
+        start = lists[MEMBER, d, START]
+        for y in pool[start : start + lists[MEMBER, d, LENGTH]]:
+            queue[n], stamps[y] = y, now
+            n += 1
+    return n
+
+
+@kernel
+def differences(old, new, loops_before, loops, irreflexive, scratch, marks, clock):
+    """The pairs of nodes that only `old` has and those that only `new` has; each is (pool, lists, component)."""
+    died, born = numpy.empty((64, 2), numpy.int32), numpy.empty((64, 2), numpy.int32)
+    gone = came = 0
+    ahead, behind = scratch[0], scratch[1]
+    for x in range(len(loops)):
+        clock[0] += 1
+        now = clock[0]
+        m = mark_pairs(old[0], old[1], old[2], loops_before, irreflexive, x, marks[0], now, ahead)
+        n = mark_pairs(new[0], new[1], new[2], loops, irreflexive, x, marks[1], now, behind)
+        died, born = with_pairs(died, gone, m), with_pairs(born, came, n)
+        for y in ahead[:m]:
+            if marks[1, y] != now:
+                died[gone, 0], died[gone, 1] = x, y
+                gone += 1
+        for y in behind[:n]:
+            if marks[0, y] != now:
+                born[came, 0], born[came, 1] = x, y
+                came += 1
+    return died[:gone], born[:came]

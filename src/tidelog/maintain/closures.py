@@ -1,0 +1,259 @@
+"""Hyper-nodes that are closures: which are kept as such, how they follow an epoch, and when their pairs are written.
+
+The pairs of a closure stay unwritten (`ClosedRelation`) as long as no rule has to join them. A relation that only shows
+the closure of a path under another name shares its storage.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy
+
+from tidelog.maintain.deltas import Delta, Words, rows_of
+from tidelog.rules.core import ClosureShape, HyperNode, Source
+from tidelog.rules.edges import body_of
+from tidelog.storage.catalog import Catalog
+from tidelog.storage.closure import ClosedRelation, Closure
+from tidelog.storage.stored import StoredRelation
+
+if TYPE_CHECKING:
+    from tidelog.maintain.engine import _Epoch
+
+
+@dataclass(frozen=True)
+class History:
+    """The rows of a relation, as they are now, and what this epoch has added and removed."""
+
+    now: Callable[[], Words]
+    inserted: Words
+    deleted: Words
+
+    def before(self) -> Words:
+        """The rows as the epoch found them."""
+        fresh = set(map(tuple, self.inserted.tolist()))
+        kept = [tuple(row) not in fresh for row in self.now().tolist()] if fresh else slice(None)
+        return numpy.concatenate([self.now()[kept], self.deleted])
+
+
+class Closures:
+    """The closures of the hyper-nodes in one epoch. `kept` maps their relations to shape and graph."""
+
+    def __init__(self, epoch: _Epoch) -> None:
+        self.epoch = epoch
+        self.kept = dict(epoch.engine.closures)
+        self.mirrors = dict(epoch.engine.mirrors)
+        self.changed: list[str] = []
+        """Closures that have been changed in place."""
+        self.needed: set[str] = set()
+        """Relations whose rows have to be written."""
+
+    # --- who is kept as what -----------------------------------------------------------------------------------------
+
+    def can_be_kept(self, node: HyperNode) -> bool:
+        """Whether a hyper-node may be evaluated as a closure."""
+        return (
+            node.closure is not None
+            and self.epoch.choice.closures
+            and not (node.closure.linear and len(self.epoch.asserted[node.relations[0]]))
+        )
+
+    def is_kept(self, node: HyperNode) -> bool:
+        """Whether a hyper-node is a closure in this epoch. One that has been evaluated otherwise, and has tuples, is
+        none before it is bootstrapped."""
+        name = node.relations[0]
+        return self.can_be_kept(node) and (name in self.kept or not len(self.epoch.views[name]))
+
+    def look_who_reads(self) -> None:
+        """Find the relations whose rows rules are going to join."""
+        nodes = self.epoch.nodes
+        if not any(node.closure for node in nodes) and not self.kept:
+            return
+        kept = {node.relations[0] for node in nodes if self.is_kept(node)}
+        shown = [node for node in nodes if node.mirrors in kept]
+        for node in nodes:
+            if node.mirrors not in kept and node.relations[0] not in kept:
+                self.needed.update(name for rule in node.rules for name, _ in body_of(rule))
+        for node in shown:
+            if not self.can_mirror(node):
+                self.needed.add(str(node.mirrors))
+
+    def can_mirror(self, node: HyperNode) -> bool:
+        """Whether the relation of a node can share the storage of the closure that it shows."""
+        name, views = node.relations[0], self.epoch.engine.views
+        fresh = name not in views or (not len(views[name]) and name not in self.epoch.engine.mirrors)
+        same = self.epoch.engine.mirrors.get(name) == node.mirrors
+        return (fresh or same) and not len(self.epoch.asserted[name]) and name not in self.needed
+
+    def is_mirror(self, node: HyperNode) -> bool:
+        """Whether the relation of a node shares the storage of a closure in this epoch."""
+        return node.mirrors in self.kept and self.can_mirror(node)
+
+    # --- following an epoch ------------------------------------------------------------------------------------------
+
+    def follow(self, node: HyperNode, seconds: float) -> tuple[str, int]:
+        """Let a closure follow the changes of its edges, by a rebuild once an update has taken so many seconds; returns
+        the strategy that it took and the impact."""
+        name, epoch = node.relations[0], self.epoch
+        assert node.closure is not None
+        symmetric, irreflexive = node.closure.symmetric, node.closure.irreflexive
+        if name not in self.kept:
+            shape, graph = replace(node.closure, sources=()), Closure(symmetric, irreflexive)
+            if name not in self.needed:
+                epoch.views[name] = ClosedRelation(epoch.engine.catalog, graph)
+        else:
+            shape, graph = self.kept[name]
+            if (shape.symmetric, shape.irreflexive) != (symmetric, irreflexive):
+                return "bootstrap", self.build(node)
+            self.changed.append(name)
+        gone, came = self.edge_changes(name, shape, node.closure)
+        self.kept[name] = node.closure, graph
+        died, born, rebuilt = graph.change(gone, came, seconds, epoch.watch.look)
+        epoch.watch.look(len(graph))
+        epoch.watch.look_at(name, len(graph))
+        if len(died) or len(born):
+            view = epoch.views[name]
+            if isinstance(view, ClosedRelation):
+                epoch.deltas[name] = Delta(born, died)
+            else:
+                epoch.open(view).change_facts(view.find(died), born)
+                epoch.note(name, view)
+        return "bootstrap" if rebuilt else "update", len(died) + len(born)
+
+    def build(self, node: HyperNode) -> int:
+        """Evaluate a closure from all of its edges; returns the impact."""
+        name, epoch = node.relations[0], self.epoch
+        assert node.closure is not None
+        started = time.thread_time()
+        graph = Closure(node.closure.symmetric, node.closure.irreflexive)
+        graph.build(self.edges(name, node.closure), epoch.watch.look)
+        epoch.costs[name] = time.thread_time() - started
+        epoch.watch.look(len(graph))
+        epoch.watch.look_at(name, len(graph))
+        self.kept[name] = node.closure, graph
+        new = ClosedRelation(epoch.engine.catalog, graph)
+        if len(epoch.views[name]):
+            epoch.open(self.own(name)).absorb(new.write())
+            epoch.note(name, epoch.views[name])
+            return len(epoch.deltas.get(name, ()))
+        epoch.views[name] = new.write() if name in self.needed else new
+        epoch.note_new(name)
+        return len(new)
+
+    def mirror(self, node: HyperNode) -> bool:
+        """Share the storage of the closure that a relation shows; whether it showed another before."""
+        name, source, epoch = node.relations[0], str(node.mirrors), self.epoch
+        epoch.views[name] = epoch.views[source]
+        known = self.mirrors.get(name) == source
+        self.mirrors[name] = source
+        if not known and len(epoch.views[source]):
+            none = numpy.empty((0, 2), numpy.int64)
+            epoch.deltas[name] = Delta(epoch.engine.whole(epoch.views[source]), none)
+        elif source in epoch.deltas:
+            epoch.deltas[name] = epoch.deltas[source]
+        return not known
+
+    def write(self, name: str) -> None:
+        """Write the rows of a relation if rules need them."""
+        view = self.epoch.views.get(name)
+        if name in self.needed and isinstance(view, ClosedRelation):
+            self.epoch.views[name] = view.write()
+
+    def part_with(self, node: HyperNode, *, changed: bool) -> bool:
+        """Give the relations of a node that is evaluated by its rules rows of their own; whether it has to be evaluated
+        anew: counts are not known for what was a closure, nor for what showed one when its rules have `changed`."""
+        anew = False
+        for name in node.relations:
+            anew |= name in self.kept or (name in self.mirrors and changed)
+            self.own(name)
+            self.forget(name)
+        return anew
+
+    def forget(self, name: str) -> None:
+        """Let a relation be no closure and no mirror."""
+        self.kept.pop(name, None)
+        self.mirrors.pop(name, None)
+
+    def own(self, name: str) -> StoredRelation:
+        """Give a relation rows of its own, as the epoch found them."""
+        view = self.epoch.views[name]
+        if name in self.mirrors:
+            own = StoredRelation(self.epoch.engine.catalog, view.arity)
+            own.insert(self.history(self.mirrors[name]).before())
+            own.settle()
+            self.epoch.views[name] = own
+        elif isinstance(view, ClosedRelation):
+            self.epoch.views[name] = view.write()
+        return self.epoch.views[name]
+
+    # --- edges -------------------------------------------------------------------------------------------------------
+
+    def edges(self, name: str, shape: ClosureShape) -> list[Words]:
+        """All edges of a closure, as they are now."""
+        return [_edges(source, self.history(source.relation, name).now()) for source in _sources(name, shape)]
+
+    def edge_changes(self, name: str, before: ClosureShape, shape: ClosureShape) -> tuple[Words, Words]:
+        """The edges that a closure has lost and gained, its rules having changed from one shape to another."""
+        old, new = _sources(name, before), _sources(name, shape)
+        gone, came = [], []
+        for source in dict.fromkeys((*old, *new)):
+            history = self.history(source.relation, name)
+            if source in old and source in new:
+                gone.append(_edges(source, history.deleted))
+                came.append(_edges(source, history.inserted))
+            elif source in new:
+                came.append(_edges(source, history.now()))
+            else:
+                gone.append(_edges(source, history.before()))
+        return numpy.concatenate(gone), numpy.concatenate(came)
+
+    def history(self, relation: str, closure: str = "") -> History:
+        """What has happened to a relation in this epoch; to the asserted facts of the `closure` itself."""
+        epoch = self.epoch
+        if relation == closure:
+            stored = epoch.asserted[relation]
+            none = stored.words(0)
+            came, went = epoch.facts.get(relation, (none, none))
+            return History(stored.words, came, went)
+        stored = epoch.views[relation] if relation in epoch.views else epoch.engine.views[relation]
+        none = numpy.empty((0, stored.arity), numpy.int64)
+        delta = epoch.deltas.get(relation, Delta(none, none))
+        return History(stored.words, rows_of(delta.inserted), rows_of(delta.deleted))
+
+
+def _sources(name: str, shape: ClosureShape) -> tuple[Source, ...]:
+    return (*shape.sources, Source(name, "forward"))
+
+
+def _edges(source: Source, rows: Words) -> Words:
+    """The edges that rows of a source stand for, shape (n, 2)."""
+    if source.form == "loop":
+        return numpy.repeat(rows, 2, axis=1)
+    return rows if source.form == "forward" else rows[:, ::-1]
+
+
+def rebuilt(shape: ClosureShape, views: Mapping[str, StoredRelation], facts: StoredRelation) -> Closure:
+    """The closure over relations as they are, outside of an epoch."""
+    graph = Closure(shape.symmetric, shape.irreflexive)
+    graph.build(all_edges(shape, views, facts))
+    return graph
+
+
+def births(graph: Closure, rows: Words, edges: Sequence[Words]) -> Words:
+    """Numbers for the pairs of a closure, int64, such that each follows from pairs with smaller ones: twice the length
+    of a shortest way, and one less for an edge, so that it comes before the same edge turned round."""
+    numbers = 2 * graph.lengths(rows)
+    short = numpy.flatnonzero(numbers == 2)
+    along = StoredRelation(Catalog(64), 2)
+    for words in edges:
+        along.insert(numpy.ascontiguousarray(words, numpy.int64))
+    numbers[short[along.find(rows[short].astype(numpy.int64)) >= 0]] = 1
+    return numbers
+
+
+def all_edges(shape: ClosureShape, views: Mapping[str, StoredRelation], facts: StoredRelation) -> list[Words]:
+    """The edges of a closure over relations as they are, outside of an epoch."""
+    return [*(_edges(source, views[source.relation].words()) for source in shape.sources), facts.words()]

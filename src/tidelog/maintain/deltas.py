@@ -1,0 +1,50 @@
+"""What an epoch has changed in a relation: rows that came and rows that went, copied only when somebody reads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+from numpy.typing import NDArray
+
+from tidelog.storage.stored import StoredRelation
+
+Words = NDArray[numpy.signedinteger[Any]]
+"""Rows of words, int32 or int64, shape (n, arity)."""
+
+
+class Whole:
+    """All rows of a relation as they are now, copied only when somebody reads them or the relation is about to
+    change."""
+
+    def __init__(self, stored: StoredRelation) -> None:
+        self._stored: StoredRelation | None = stored
+        self._count = len(stored)
+        self._words: Words | None = None
+
+    def __len__(self) -> int:
+        return self._count
+
+    def words(self) -> Words:
+        """The rows."""
+        if self._stored is not None:
+            self._words, self._stored = self._stored.words(), None
+        assert self._words is not None
+        return self._words
+
+
+@dataclass(frozen=True)
+class Delta:
+    """The net change of a relation: rows that came and rows that went."""
+
+    inserted: Words | Whole
+    deleted: Words | Whole
+
+    def __len__(self) -> int:
+        return len(self.inserted) + len(self.deleted)
+
+
+def rows_of(words: Words | Whole) -> Words:
+    """The rows, whichever way they are held."""
+    return words.words() if isinstance(words, Whole) else words

@@ -1,0 +1,156 @@
+"""Hyper-nodes that are transitive closures, recognised by their shape.
+
+A hyper-node of one binary relation t is a closure of the union E of its base rules when its recursive rules are among
+    t(x, z) :- t(x, y), t(y, z).                                  non-linear
+    t(x, z) :- t(x, y), e(y, z).    t(x, z) :- e(x, y), t(y, z).  right- and left-linear, for every e of E
+    t(x, y) :- t(y, x).                                           symmetric, beside the non-linear one
+and all that compose have `x != z` or none has. A base rule that is no plain copy of a relation gets an auxiliary
+relation of its own, which the closure then reads. Section 6 of the paper on Regular Datalog asks for such operators;
+ZodiacEdge's slowest rules (its Section 5.3) are of this kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tidelog.rules.core import (
+    AggregateRule,
+    Atom,
+    ClosureShape,
+    Comparison,
+    Form,
+    HyperNode,
+    Literal,
+    RelationInfo,
+    Rule,
+    Source,
+    Variable,
+)
+
+
+def with_closures(nodes: Iterable[HyperNode], relations: dict[str, RelationInfo]) -> tuple[HyperNode, ...]:
+    """The hyper-nodes with those marked that are closures or show one under another name; `relations` gets the
+    auxiliary relations that this takes."""
+    marked: list[HyperNode] = []
+    closures: set[str] = set()
+    for node in nodes:
+        name = node.relations[0]
+        closure, base = _closure(node)
+        if base:
+            auxiliary = f"#base {name}"
+            relations[auxiliary] = replace(relations[name], name=auxiliary, auxiliary=True)
+            moved = tuple(replace(rule, head=replace(rule.head, relation=auxiliary)) for rule in base)
+            marked.append(HyperNode((auxiliary,), moved, False))
+            copy = Rule(auxiliary, base[0].origin, _pair(name, base[0]), (_pair(auxiliary, base[0]),), base[0].span)
+            node = replace(node, rules=(*(rule for rule in node.rules if rule not in base), copy))
+        if closure is not None:
+            closures.add(name)
+        marked.append(replace(node, closure=closure, mirrors=_mirrored(node, closures)))
+    return tuple(marked)
+
+
+def _closure(node: HyperNode) -> tuple[ClosureShape | None, list[Rule]]:
+    """The closure that a hyper-node is, if it is one, and those of its base rules that are no plain copies."""
+    rules = [rule for rule in node.rules if isinstance(rule, Rule)]
+    name = node.relations[0]
+    if not node.recursive or len(node.relations) > 1 or len(rules) < len(node.rules):
+        return None, []
+    recursive = [rule for rule in rules if any(_reads(literal, name) for literal in rule.body)]
+    if any(_ends(rule.head) is None for rule in recursive):
+        return None, []
+    steps = [_step(rule, name) for rule in recursive]
+    composed = [(kind, source) for kind, source, _ in (step for step in steps if step) if kind != "symmetric"]
+    unequal = {unequal for kind, _, unequal in (step for step in steps if step) if kind != "symmetric"}
+    if None in steps or not composed or len(unequal) > 1:
+        return None, []
+    kinds = {kind for kind, _ in composed}
+    symmetric = any(step is not None and step[0] == "symmetric" for step in steps)
+    base = [rule for rule in rules if rule not in recursive]
+    copies = {rule: source for rule in base if (source := _copy(rule)) is not None}
+    others = [rule for rule in base if rule not in copies]
+    edges = {source for source in copies.values() if source.form != "loop"}
+    stepped = {kind: {source for other, source in composed if other == kind} for kind in ("right", "left")}
+    if "both" in kinds:
+        complete = stepped["right"] | stepped["left"] <= edges
+    else:
+        complete = not symmetric and not others and bool(edges) and edges in stepped.values()
+        complete &= stepped["right"] | stepped["left"] <= edges
+    if not complete:
+        return None, []
+    sources = list(dict.fromkeys(copies.values())) + ([Source(f"#base {name}", "forward")] if others else [])
+    return ClosureShape(tuple(sources), symmetric, unequal == {True}, "both" not in kinds), others
+
+
+def _step(rule: Rule, name: str) -> tuple[str, Source | None, bool] | None:
+    """How a recursive rule steps: both, right, left or symmetric; by which edges; whether its ends have to differ."""
+    ends = _ends(rule.head)
+    atoms = [literal for literal in rule.body if isinstance(literal, Atom)]
+    tests = [literal for literal in rule.body if not isinstance(literal, Atom)]
+    pairs = [_ends(atom) for atom in atoms]
+    if ends is None or None in pairs or any(atom.negated for atom in atoms):
+        return None
+    x, z = ends
+    unequal = [isinstance(test, Comparison) and test.op == "!=" and {test.left, test.right} == {x, z} for test in tests]
+    if not all(unequal):
+        return None
+    if len(atoms) == 1 and pairs == [(z, x)] and not tests:
+        return "symmetric", None, False
+    if len(atoms) != 2:
+        return None
+    # The way from x over y to z: of each atom, whether it leads from x or to z, and in which direction it is written.
+    for first, second in ((0, 1), (1, 0)):
+        for y in set(pairs[first] or ()) - {x, z}:
+            if set(pairs[first] or ()) == {x, y} and set(pairs[second] or ()) == {y, z} and x != z:
+                forms: list[Form] = [
+                    "forward" if pairs[first] == (x, y) else "backward",
+                    "forward" if pairs[second] == (y, z) else "backward",
+                ]
+                own = [atoms[first].relation == name, atoms[second].relation == name]
+                if any(mine and form == "backward" for mine, form in zip(own, forms, strict=True)):
+                    return None
+                kind = "both" if all(own) else "right" if own[0] else "left"
+                edge = None if all(own) else Source(atoms[second if own[0] else first].relation, forms[own[0]])
+                return kind, edge, bool(tests)
+    return None
+
+
+def _copy(rule: Rule) -> Source | None:
+    """The relation, and which way round, that a rule copies into its head."""
+    if len(rule.body) != 1 or not isinstance(atom := rule.body[0], Atom) or atom.negated:
+        return None
+    head, body = rule.head.args, atom.args
+    if not all(isinstance(arg, Variable) for arg in (*head, *body)):
+        return None
+    if len(body) == 1 and head == (body[0], body[0]):
+        return Source(atom.relation, "loop")
+    if len(body) == 2 and body[0] != body[1] and head in (body, body[::-1]):
+        return Source(atom.relation, "forward" if head == body else "backward")
+    return None
+
+
+def _mirrored(node: HyperNode, closures: set[str]) -> str | None:
+    """The closure of a path that a relation shows under its own name, with nothing besides."""
+    if len(node.rules) != 1 or isinstance(rule := node.rules[0], AggregateRule):
+        return None
+    source = _copy(rule)
+    if source is None or source.form != "forward" or source.relation not in closures:
+        return None
+    return source.relation if source.relation.startswith("#") else None
+
+
+def _ends(atom: Atom) -> tuple[Variable, Variable] | None:
+    """The two distinct variables of an atom, if that is what it has."""
+    if len(atom.args) != 2 or atom.args[0] == atom.args[1]:
+        return None
+    first, second = atom.args
+    return (first, second) if isinstance(first, Variable) and isinstance(second, Variable) else None
+
+
+def _reads(literal: Literal, name: str) -> bool:
+    return isinstance(literal, Atom) and literal.relation == name
+
+
+def _pair(name: str, rule: Rule) -> Atom:
+    """The atom of a binary relation with two variables of the kinds that a rule derives."""
+    return Atom(name, tuple(Variable(f"#{i}", arg.kind) for i, arg in enumerate(rule.head.args)))

@@ -1,0 +1,268 @@
+"""The transitive closure of a binary relation, kept as components and reach sets while edges come and go.
+
+74 million pairs of a graph whose nodes nearly all reach each other are a few kilobytes here. `Closure` holds the graph
+and what follows from it; `ClosedRelation` shows it as a relation whose rows nobody has written down yet. The algorithms
+are in kernels/reach.py.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy
+from numpy.typing import NDArray
+
+from tidelog.storage.catalog import Catalog
+from tidelog.storage.stored import StoredRelation, Words
+
+Ids = NDArray[numpy.int32]
+"""Pairs of node numbers, shape (n, 2)."""
+
+_FAMILIES = 4
+_AT_ONCE = 1_000_000
+"""Numbers written between two looks at limits."""
+_PAIRS_AT_ONCE = 2_000_000
+
+
+def _never(pairs: int) -> None:
+    """No limit."""
+
+
+class Closure:
+    """The closure of a graph: `change` its edges, read its pairs.
+
+    In a `symmetric` one every edge leads both ways; an `irreflexive` one has (x, x) only where that is an edge itself.
+    Edges count: one that has been added twice has to be removed twice.
+    """
+
+    def __init__(self, symmetric: bool = False, irreflexive: bool = False) -> None:
+        self.symmetric = symmetric
+        self.irreflexive = irreflexive
+        self.size = 0
+        self._nodes = StoredRelation(Catalog(64), 1)
+        self._pool = numpy.empty(64, numpy.int32)
+        self._used = numpy.zeros(2, numpy.int64)
+        self._clock = numpy.zeros(1, numpy.int64)
+        self._lists = numpy.zeros((_FAMILIES, 0, 3), numpy.int64)
+        self._component = numpy.empty(0, numpy.int32)
+        self._loops = numpy.zeros(0, numpy.int32)
+        self._scratch = numpy.empty((4, 0), numpy.int32)
+        self._marks = numpy.zeros((4, 0), numpy.int64)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def bytes(self) -> int:
+        """Memory held."""
+        arrays = (self._pool, self._lists, self._component, self._loops, self._scratch, self._marks)
+        return self._nodes.bytes() + sum(array.nbytes for array in arrays)
+
+    # --- changing ----------------------------------------------------------------------------------------------------
+
+    def change(
+        self, gone: Words, came: Words, seconds: float, look: Callable[[int], None] = _never
+    ) -> tuple[Words, Words, bool]:
+        """Remove the edges `gone`, all there, then add `came`, int64 words of shape (n, 2): the pairs that died and
+        that were born on balance, and whether that was found by building everything anew, as it is from the beginning
+        with `seconds` = 0 or once an update has taken longer. What `look` raises leaves the closure worthless.
+        """
+        from tidelog.kernels.reach import add_edges, remove_edges
+
+        edges = self._edges(came), self._edges(gone)
+        died: list[Ids] = []
+        born: list[Ids] = []
+        started = time.thread_time()
+        for kernel, ids, found in ((remove_edges, edges[1], died), (add_edges, edges[0], born)):
+            at = 0
+            while at < len(ids) and time.thread_time() - started < seconds:
+                self._pool, at, pairs, n = kernel(
+                    self._pool, self._lists, self._used, self._component, self._loops, self._scratch, self._marks,
+                    self._clock, self.irreflexive, ids, at, numpy.empty((64, 2), numpy.int32), _AT_ONCE,
+                )  # fmt: skip
+                found.append(pairs[:n])
+                look(n)
+            left = ids[at:]
+            if len(left):
+                rest = (left, edges[0]) if kernel is remove_edges else (left[:0], left)
+                went, grew = self._anew(*rest, look)
+                return *self._balance([*died, went], [*born, grew]), True
+        if self._used[1] > len(self._pool) // 2 + 10_000:
+            self._compact()
+        return *self._balance(died, born), False
+
+    def build(self, edges: Sequence[Words], look: Callable[[int], None] = _never) -> None:
+        """Take the edges of an empty closure."""
+        ids = [self._edges(words) for words in edges]
+        for part in ids:
+            self._take(part, gone=False)
+        self._build(look)
+        self.size = int(self._counts().sum())
+
+    def _anew(self, gone: Ids, came: Ids, look: Callable[[int], None]) -> tuple[Ids, Ids]:
+        """Change the edges, build everything anew and compare."""
+        from tidelog.kernels.pairs import differences
+
+        before = self._pool.copy(), self._lists.copy(), self._component.copy()
+        loops = self._loops.copy()
+        self._take(gone, gone=True)
+        self._take(came, gone=False)
+        self._build(look)
+        now = self._pool, self._lists, self._component
+        died, born = differences(
+            before, now, loops, self._loops, self.irreflexive, self._scratch, self._marks, self._clock
+        )
+        return died, born
+
+    def _take(self, ids: Ids, *, gone: bool) -> None:
+        from tidelog.kernels.reach import take_edges
+
+        self._pool = take_edges(self._pool, self._lists, self._used, self._loops, ids, gone)
+
+    def _build(self, look: Callable[[int], None]) -> None:
+        from tidelog.kernels.components import MEMBER, REACH
+        from tidelog.kernels.lists import LENGTH
+        from tidelog.kernels.reach import build_components, build_reach
+
+        self._lists[[MEMBER, REACH], :, LENGTH] = 0
+        shared = self._lists, self._used, self._component, self._scratch, self._marks, self._clock
+        self._pool, order = build_components(self._pool, *shared)
+        at = 0
+        while at < len(order):
+            self._pool, at = build_reach(self._pool, *shared, order, at, _AT_ONCE)
+            look(0)
+
+    def _compact(self) -> None:
+        from tidelog.kernels.lists import compacted
+
+        self._pool = compacted(self._pool, self._lists, self._used)
+
+    def _edges(self, words: Words) -> Ids:
+        """Edges as node numbers, in a symmetric closure in both directions; nodes that are new get the next ones."""
+        rows = numpy.ascontiguousarray(words, numpy.int64)
+        self._nodes.insert(rows.reshape(-1, 1))
+        self._make_room()
+        ids = self._nodes.find(rows.reshape(-1, 1)).astype(numpy.int32).reshape(-1, 2)
+        if self.symmetric:
+            ids = numpy.concatenate([ids, ids[ids[:, 0] != ids[:, 1]][:, ::-1]])
+        return numpy.ascontiguousarray(ids)
+
+    def _make_room(self) -> None:
+        """Let the arrays hold all nodes; those not used yet are components of their own."""
+        from tidelog.kernels.components import MEMBER
+        from tidelog.kernels.lists import append
+
+        count, have = self._nodes.rows, len(self._component)
+        if count <= have:
+            return
+        room = max(16, 2 * have, count)
+        more = numpy.arange(have, room, dtype=numpy.int32)
+        self._component = numpy.concatenate([self._component, more])
+        self._loops = numpy.concatenate([self._loops, numpy.zeros_like(more)])
+        self._scratch = numpy.empty((4, room), numpy.int32)
+        self._marks = numpy.zeros((4, room), numpy.int64)
+        lists = numpy.zeros((_FAMILIES, room, 3), numpy.int64)
+        lists[:, :have] = self._lists
+        self._lists = lists
+        for node in more:
+            self._pool = append(self._pool, self._lists, self._used, MEMBER, node, node)
+
+    def _balance(self, died: Sequence[Ids], born: Sequence[Ids]) -> tuple[Words, Words]:
+        """The words of pairs, those left out that both died and were born."""
+        went, grew = (numpy.concatenate([numpy.empty((0, 2), numpy.int32), *parts]) for parts in (died, born))
+        if len(went) and len(grew):
+            lost, won = (ids[:, 0].astype(numpy.int64) << 32 | ids[:, 1] for ids in (went, grew))
+            both = numpy.intersect1d(lost, won, assume_unique=True)
+            went, grew = went[~numpy.isin(lost, both)], grew[~numpy.isin(won, both)]
+        self.size += len(grew) - len(went)
+        return self._words(went), self._words(grew)
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def _words(self, nodes: NDArray[Any]) -> Words:
+        """The words of these nodes, an array of any shape."""
+        return self._nodes.take(nodes.ravel()).astype(numpy.int64).reshape(nodes.shape)
+
+    def _state(self) -> tuple[Any, ...]:
+        return self._pool, self._lists, self._component, self._loops, self.irreflexive
+
+    def _counts(self) -> NDArray[numpy.int64]:
+        """The number of pairs that each node begins."""
+        from tidelog.kernels.pairs import count_pairs
+
+        counts = numpy.empty(len(self._component), numpy.int64)
+        count_pairs(*self._state(), counts)
+        return counts
+
+    def batches(self, dtype: numpy.dtype[Any], count: int | None = None) -> Iterator[Words]:
+        """The pairs as words, some millions at a time, `count` of them or more, in the order of their first nodes."""
+        ends = numpy.cumsum(self._counts()[: self._nodes.rows])
+        first = done = 0
+        while first < len(ends) and (count is None or done < count):
+            last = max(first + 1, int(numpy.searchsorted(ends, done + _PAIRS_AT_ONCE, side="right")))
+            yield self._pairs(numpy.arange(first, last), int(ends[last - 1]) - done, dtype)
+            first, done = last, int(ends[last - 1])
+
+    def _pairs(self, nodes: NDArray[numpy.int64], count: int, dtype: numpy.dtype[Any]) -> Words:
+        from tidelog.kernels.pairs import write_pairs
+
+        target: Words = numpy.empty((count, 2), dtype)
+        write_pairs(*self._state(), self._words(numpy.arange(self._nodes.rows)), nodes, target)
+        return target
+
+    def has(self, words: Sequence[int]) -> bool:
+        """Whether the pair is there."""
+        from tidelog.kernels.pairs import is_pair
+
+        x, y = self._nodes.find(numpy.array(words, numpy.int64).reshape(2, 1))
+        return bool(x >= 0 and y >= 0 and is_pair(*self._state(), x, y))
+
+    def lengths(self, rows: Words) -> NDArray[numpy.int64]:
+        """The number of edges on a shortest way between the nodes of each of these pairs of the closure."""
+        from tidelog.kernels.pairs import lengths
+
+        ids = self._nodes.find(numpy.ascontiguousarray(rows, numpy.int64).reshape(-1, 1)).reshape(-1, 2)
+        order = numpy.argsort(ids[:, 0], kind="stable")
+        sources, counts = numpy.unique(ids[order, 0], return_counts=True)
+        found = numpy.empty(len(ids), numpy.int64)
+        distance = numpy.full(len(self._component), -1, numpy.int32)
+        lengths(
+            self._pool, self._lists, sources, numpy.cumsum(counts), ids[order, 1], distance, self._scratch[0], found
+        )
+        result = numpy.empty_like(found)
+        result[order] = found
+        result[(ids[:, 0] == ids[:, 1]) & (self._loops[ids[:, 0]] > 0)] = 1
+        return result
+
+
+class ClosedRelation(StoredRelation):
+    """The pairs of a closure as a relation without rows: `write` gives one with rows, which kernels can join."""
+
+    def __init__(self, catalog: Catalog, closure: Closure) -> None:
+        super().__init__(catalog, 2)
+        self.closure = closure
+
+    def __len__(self) -> int:
+        return len(self.closure)
+
+    def words(self, count: int | None = None) -> Words:
+        batches = list(self.closure.batches(self.catalog.dtype, count))
+        return numpy.concatenate([numpy.empty((0, 2), self.catalog.dtype), *batches])[:count]
+
+    def has(self, words: Sequence[int]) -> bool:
+        return self.closure.has(words)
+
+    def bytes(self) -> int:
+        return super().bytes() + self.closure.bytes()
+
+    def copy_to(self, catalog: Catalog) -> StoredRelation:
+        return ClosedRelation(catalog, self.closure)
+
+    def write(self) -> StoredRelation:
+        """The same pairs with rows."""
+        written = StoredRelation(self.catalog, 2)
+        for batch in self.closure.batches(numpy.dtype(numpy.int64)):
+            written.insert(batch)
+        written.settle()
+        return written
