@@ -20,7 +20,8 @@ from tidelog.errors import Problem, UsageError
 from tidelog.io import encode
 from tidelog.language import check, name_rules, read
 from tidelog.language.syntax import CheckedProgram, Column, Program, RelationType, Value
-from tidelog.maintain.engine import Choice, Delta, Engine, Outcome, rows_of
+from tidelog.maintain.deltas import Delta, rows_of
+from tidelog.maintain.engine import Choice, Engine, Outcome
 from tidelog.maintain.limits import Watch, guarded
 from tidelog.maintain.report import Report
 from tidelog.pattern import QUERY, along, matching
@@ -119,7 +120,13 @@ class Database:
         self._checked = check()
         self._engine = Engine(self._dictionary, compile_program(self._checked))
         self._pending = self._nothing()
-        self._options: dict[str, Any] = {"timeout": None, "max_rows": None, "strategy": "auto", "switch": 0.2}
+        self._options: dict[str, Any] = {
+            "timeout": None,
+            "max_rows": None,
+            "strategy": "auto",
+            "switch": 0.2,
+            "closures": True,
+        }
         self._subscribers: list[tuple[str, Callable[[RelationChange], object]]] = []
         self._epochs = 0
         self._closed = False
@@ -193,7 +200,7 @@ class Database:
         pending, self._pending = self._pending, self._nothing()
         watch = Watch(self._options["timeout"], self._options["max_rows"], _size_limits(pending.checked))
         with guarded(watch):
-            choice = Choice(self._options["strategy"], self._options["switch"])
+            choice = Choice(self._options["strategy"], self._options["switch"], self._options["closures"])
             core = pending.core or compile_program(pending.checked)
             outcome = self._engine.epoch(core, _net(pending.facts), watch, choice)
             self._programs, self._checked = pending.programs, pending.checked
@@ -235,6 +242,9 @@ class Database:
         follow: `strategy` is "auto", "update" or "bootstrap", and in auto an update of a hyper-node is given up for a
         bootstrap before it takes longer than the node's last one; all updates given up in an epoch together take at
         most `switch` (0.2) of a bootstrap of everything.
+
+        With `closures` False, hyper-nodes that are transitive closures are evaluated like all others; the views are the
+        same.
 
         Raises UsageError (E0603) for another name or value, and then sets nothing.
         """
@@ -346,10 +356,9 @@ class Database:
     def births(self, name: str) -> Mapping[tuple[Value, ...], tuple[int, int]]:
         """The birth and the count of every tuple of a relation: see docs/theory.md. For tests and certificates."""
         relation = self[name]
-        stored = self._engine.views.get(name)
-        if stored is None:
+        if name not in self._engine.views:
             return {}
-        births, counts = self._engine.births(name).tolist(), stored.counts()[stored.live()].tolist()
+        births, counts = self._engine.births(name).tolist(), self._engine.counts(name).tolist()
         return dict(zip(relation, zip(births, counts, strict=True), strict=True))
 
     def check(self) -> None:
@@ -434,6 +443,10 @@ def _check_option(name: str, value: object, known: Mapping[str, object]) -> None
         if value not in ("auto", "update", "bootstrap"):
             hint = 'it is "auto", "update" or "bootstrap"'
             raise UsageError(Problem("E0603", f"there is no strategy {value!r}", hint=hint))
+    elif name == "closures":
+        if not isinstance(value, bool):
+            hint = "False evaluates closures like all other rules"
+            raise UsageError(Problem("E0603", f"closures is True or False, found {value!r}", hint=hint))
     elif not (isinstance(value, (int, float)) and value > 0) and (value is not None or name == "switch"):
         hint = "it is a part of a bootstrap's time, such as 0.2" if name == "switch" else "None means no limit"
         raise UsageError(Problem("E0603", f"{name} is a positive number, found {value!r}", hint=hint))
