@@ -2,7 +2,7 @@
 
 `plan` takes the variables that are not asked for out of a conjunction one by one, so that what they are joined to is
 projected at once: a view for each such variable, of the one or two variables that it meets. Every engine gets the same
-views. `program` writes their paths as path literals; `definitions` spells paths out as steps and closures, from which
+views. `program` writes paths as path literals; `definitions` spells paths out as steps and closures, from which
 `benchmarks.graphs.peers` makes SQL and rules for Nemo.
 """
 
@@ -64,19 +64,30 @@ def _eliminable(atoms: Sequence[Atom], kept: set[str]) -> Iterator[tuple[int, st
 
 
 def program(query: Query, symbols: Iterable[str]) -> str:
-    """The query in tidelog's language, over all the symbols of its schema: a star ranges over their nodes."""
+    """The query in tidelog's language, over all the symbols of its schema: a star ranges over their nodes.
+
+    A path that is joined with something gets a view of its own, as every path does for the peers: a path literal is
+    joined step by step, which derives a pair once for each way between its ends.
+    """
     views = plan(query)
-    columns = {view.name: len(view.variables) for view in views}
+    joined = [atom.of for view in views if len(view.body) > 1 for atom in view.body if isinstance(atom.of, Path)]
+    names = {path: f"path{i}" for i, path in enumerate(dict.fromkeys(joined))}
+    heads = dict.fromkeys(names.values(), 2) | {view.name: len(view.variables) for view in views}
     lines = [f".decl {name}(x: number, y: number)" for name in symbols]
-    lines += [f".decl {name}({', '.join(f'x{i}: number' for i in range(n))})" for name, n in columns.items()]
+    lines += [f".decl {name}({', '.join(f'x{i}: number' for i in range(n))})" for name, n in heads.items()]
+    lines += [f"{name}(x, y) :- <{path_text(path)}>(x, y)." for path, name in names.items()]
     for view in views:
-        body = ", ".join(f"{_source(atom.of)}({', '.join(atom.variables)})" for atom in view.body)
+        atoms = [(_name(atom.of, names), atom.variables) for atom in view.body]
+        body = ", ".join(f"{name}({', '.join(variables)})" for name, variables in atoms)
         lines.append(f"{view.name}({', '.join(view.variables)}) :- {body}.")
     return "\n".join(lines) + "\n"
 
 
-def _source(of: str | Path) -> str:
-    return of if isinstance(of, str) else f"<{path_text(of)}>"
+def _name(of: str | Path, names: Mapping[Path, str]) -> str:
+    """What an atom is of: a view, one for a path, or a path literal."""
+    if isinstance(of, str):
+        return of
+    return names[of] if of in names else f"<{path_text(of)}>"
 
 
 def path_text(path: Path) -> str:
@@ -124,10 +135,6 @@ def definitions(query: Query, symbols: Iterable[str]) -> list[Definition]:
         bodies = tuple(tuple((_name(atom.of, names), atom.variables) for atom in view.body) for view in same)
         found.append(Definition(name, same[0].variables, bodies))
     return found
-
-
-def _name(of: str | Path, names: Mapping[Path, str]) -> str:
-    return of if isinstance(of, str) else names[of]
 
 
 def _joined(word: Sequence[Step]) -> Iterator[tuple[str, tuple[str, ...]]]:
