@@ -228,9 +228,8 @@ class _Check:
 
     def value(self, query: str) -> int:
         """The one value that a statement returns."""
-        row = self.connection.execute(query).fetchone()
-        assert row is not None
-        return int(row[0])
+        ((value,),) = self.connection.execute(query).fetchall()
+        return int(value)
 
     # --- messages ----------------------------------------------------------------------------------------------------
 

@@ -206,7 +206,7 @@ def _read_program(path: Path) -> CoreProgram:
     """The program compiled. An unstratified one breaks condition 4, all other faults are those of the file."""
     try:
         checked = check_program(read(path))
-        return compile_program(checked)
+        program = compile_program(checked)
     except ProgramError as error:
         if error.code in ("E0301", "E0302", "E0303"):
             first = error.problems[0]
@@ -215,6 +215,10 @@ def _read_program(path: Path) -> CoreProgram:
         faults = "1 fault" if len(error.problems) == 1 else f"{len(error.problems)} faults"
         first = Problem("E0812", f"the program of the certificate has {faults}", hint=_AGAIN, place=str(path))
         raise DataError(first, *error.problems) from None
+    if checked.facts:
+        message = "the program of a certificate states no facts: they are data, and could be others"
+        raise DataError(Problem("E0812", message, checked.facts[0].span, hint=_AGAIN))
+    return program
 
 
 def _check_relations(program: CoreProgram, entries: Mapping[str, Any], path: Path) -> None:

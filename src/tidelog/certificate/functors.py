@@ -143,7 +143,6 @@ class Functors:
         self, key: tuple[object, ...], function: Callable[..., pa.Array], kinds: Sequence[Kind], result: Kind
     ) -> str:
         """The name of a function of Arrow columns, under which SQL calls it."""
-
         if key not in self._names:
             name = self._names[key] = f"f{len(self._names)}"
 
@@ -275,9 +274,11 @@ def _float(a: Scalar) -> float | None:
 
 def _same_bits(a: Scalar, kind: Kind) -> Scalar:
     """The number of `kind` with the bits of `a`; integers are brought into their range later."""
-    if isinstance(a, float):
-        return struct.unpack("<q", struct.pack("<d", a))[0]
-    return struct.unpack("<d", struct.pack("<Q", a % _SIZE))[0] if kind == "float" else a
+    if isinstance(a, float) == (kind == "float"):
+        return a
+    if kind == "float":
+        return struct.unpack("<d", struct.pack("<Q", a % _SIZE))[0]
+    return struct.unpack("<q", struct.pack("<d", a))[0]
 
 
 def _steps(start: Scalar, end: Scalar, step: Scalar | None = None) -> list[Scalar]:

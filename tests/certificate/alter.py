@@ -1,0 +1,113 @@
+"""Certificates that are changed on purpose, and an obvious judge of them.
+
+Relations are Python dicts here: a fact or a view is a set of tuples of values, a view maps them to births.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy
+
+import tidelog
+from tests.generate import Row
+from tests.recount import derived_by
+from tidelog.certificate import Certificate, certificate_of, check
+from tidelog.errors import CertificateRejected
+from tidelog.io import encode
+from tidelog.language.syntax import RelationType
+from tidelog.relation import Relation, Rows
+from tidelog.rules.core import AggregateRule, CoreProgram
+
+
+@dataclass(frozen=True)
+class Altered:
+    """A certificate as plain sets, to be taken apart."""
+
+    original: Certificate
+    program: CoreProgram
+    facts: Mapping[str, frozenset[Row]]
+    views: Mapping[str, Mapping[Row, int]]
+    strata: Mapping[str, int]
+    twice: frozenset[str] = field(default=frozenset())
+    """Relations whose views list every tuple twice."""
+
+    def certificate(self) -> Certificate:
+        def words(name: str, rows: Iterable[Row]) -> Any:
+            relation = RelationType(name, self.program.relations[name].columns)
+            return encode(list(rows), relation, self.original.dictionary)
+
+        def view(name: str) -> Any:
+            rows, births = list(self.views[name]), list(self.views[name].values())
+            again = 2 if name in self.twice else 1
+            return words(name, rows * again), numpy.array(births * again, numpy.int64)
+
+        return replace(
+            self.original,
+            program=self.program,
+            strata=self.strata,
+            facts=lambda name: words(name, self.facts[name]),
+            view=view,
+        )
+
+    def without(self, name: str, row: Row) -> Altered:
+        """Less a tuple of a view."""
+        return replace(self, views={**self.views, name: {r: b for r, b in self.views[name].items() if r != row}})
+
+    def with_row(self, name: str, row: Row, birth: int = 1) -> Altered:
+        """With a further tuple in a view."""
+        return replace(self, views={**self.views, name: {**self.views[name], row: birth}})
+
+    def with_facts(self, name: str, rows: Iterable[Row]) -> Altered:
+        """With other facts of a relation."""
+        return replace(self, facts={**self.facts, name: frozenset(rows)})
+
+    def with_births(self, name: str, births: Iterable[int]) -> Altered:
+        """With other births of a view, in the order of its tuples."""
+        return replace(self, views={**self.views, name: dict(zip(self.views[name], births, strict=True))})
+
+
+def altered(db: tidelog.Database) -> Altered:
+    """The certificate of a database, still right."""
+    certificate = certificate_of(db._engine)
+
+    def rows(name: str, words: Any) -> list[Row]:
+        return list(Relation(name, Rows(certificate.program.relations[name].columns, certificate.dictionary, words)))
+
+    facts, views = {}, {}
+    for name in certificate.program.relations:
+        words, births = certificate.view(name)
+        facts[name] = frozenset(rows(name, certificate.facts(name)))
+        views[name] = dict(zip(rows(name, words), births.tolist(), strict=True))
+    return Altered(certificate, certificate.program, facts, views, certificate.strata)
+
+
+def verdict(changed: Altered) -> set[str]:
+    """The codes with which the checker rejects a certificate, empty when it accepts."""
+    try:
+        check(changed.certificate())
+    except CertificateRejected as error:
+        return {problem.code for problem in error.problems}
+    return set()
+
+
+def judged(changed: Altered) -> set[str]:
+    """The same by enumeration of all derivations in Python."""
+    strata = changed.strata
+    tables = {name: {row: (birth, 0) for row, birth in view.items()} for name, view in changed.views.items()}
+    supported = {name: set(rows) for name, rows in changed.facts.items()}
+    codes = {"E0801" for name, rows in changed.facts.items() if rows - changed.views[name].keys()}
+    for node in changed.program.nodes:
+        for rule in node.rules:
+            head = rule.head if isinstance(rule, AggregateRule) else rule.head.relation
+            internal = frozenset(name for name in strata if strata[name] == strata[head])
+            for row, youngest in derived_by(rule, internal, tables, {}):
+                if row not in tables[head]:
+                    codes.add("E0802")
+                elif youngest < tables[head][row][0]:
+                    supported[head].add(row)
+    if any(view.keys() - supported[name] for name, view in changed.views.items()):
+        codes.add("E0803")
+    return codes

@@ -1,0 +1,274 @@
+"""The four conditions, each broken by hand, and what the checker says about it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import tidelog
+from tests.certificate.alter import Altered, altered, verdict
+from tests.suite import loaded
+from tidelog.certificate import check
+from tidelog.errors import CertificateRejected, Problem
+
+CYCLE = """\
+.decl e(x: number, y: number)
+.decl t(x: number, y: number)
+.decl n(x: number, y: number)
+e(1, 2). e(2, 1). e(5, 6).
+t(x, y) :- e(x, y).
+t(x, z) :- t(x, y), e(y, z).
+n(x, y) :- e(x, y), !t(y, x).
+"""
+
+
+def problems(changed: Altered) -> list[Problem]:
+    with pytest.raises(CertificateRejected) as caught:
+        check(changed.certificate())
+    return list(caught.value.problems)
+
+
+@pytest.fixture(scope="module")
+def cycle() -> Altered:
+    return altered(loaded(CYCLE))
+
+
+def test_a_sound_certificate(cycle: Altered) -> None:
+    assert verdict(cycle) == set()
+    loaded(CYCLE).check()
+
+
+# --- condition 1 -----------------------------------------------------------------------------------------------------
+
+
+def test_a_fact_that_the_view_lacks(cycle: Altered) -> None:
+    (problem,) = problems(cycle.with_facts("n", [(7, 8)]))
+    assert problem.code == "E0801"
+    assert problem.message == "condition 1 (facts): n(7, 8) is a fact, but not in the view"
+
+
+# --- condition 2 -----------------------------------------------------------------------------------------------------
+
+
+def test_a_missing_tuple_names_the_rule_and_its_place(cycle: Altered) -> None:
+    (problem,) = problems(cycle.without("t", (2, 2)))
+    assert str(problem).splitlines()[0] == (
+        "<text>:6:1: error[E0802]: condition 2 (closed): rule r2 derives t(2, 2) from the view, "
+        "but the view does not contain it"
+    )
+
+
+def test_a_missing_tuple_that_makes_a_negation_true(cycle: Altered) -> None:
+    changed = cycle.without("t", (2, 1))
+    assert "rule r3 derives n(1, 2)" in str(CertificateRejected(*problems(changed)))
+
+
+def test_some_of_many_are_shown(cycle: Altered) -> None:
+    changed = replace(cycle, views={**cycle.views, "t": {}})
+    assert problems(changed)[0].message.count("t(") == 3
+    assert "and more" in loaded_message("v(x, y) :- e(x, _), e(_, y).", "v", keep=0)
+
+
+def loaded_message(rule: str, name: str, keep: int) -> str:
+    """What is said when a view lacks all but `keep` tuples."""
+    sound = altered(loaded(f"{CYCLE}.decl v(x: number, y: number)\n{rule}"))
+    view = dict(list(sound.views[name].items())[:keep])
+    return problems(replace(sound, views={**sound.views, name: view}))[0].message
+
+
+# --- condition 3 -----------------------------------------------------------------------------------------------------
+
+
+def test_an_invented_tuple_shows_the_rules_that_do_not_derive_it(cycle: Altered) -> None:
+    (problem,) = problems(cycle.with_row("t", (8, 9)))
+    assert problem.code == "E0803"
+    assert problem.message.startswith(
+        "condition 3 (founded): t(8, 9) is in the view, but is no fact and no rule derives it"
+    )
+    assert [label for _, label in problem.notes] == ["rule r1 does not", "rule r2 does not"]
+
+
+def test_tuples_that_support_each_other_only(cycle: Altered) -> None:
+    """t(8, 8) would follow from itself if there were e(8, 8): births are what tells."""
+    alone = altered(loaded(CYCLE + ".decl s(x: number) .decl k(x: number) k(8). s(x) :- s(x), k(x)."))
+    for birth in (0, 1, 1000):
+        assert verdict(alone.with_row("s", (8,), birth)) == {"E0803"}
+
+
+def test_a_missing_fact(cycle: Altered) -> None:
+    assert verdict(cycle.with_facts("e", [(1, 2), (2, 1)])) == {"E0803"}
+
+
+def test_births_that_do_not_grow(cycle: Altered) -> None:
+    count = len(cycle.views["t"])
+    assert verdict(cycle.with_births("t", [5] * count)) == {"E0803"}
+    assert verdict(cycle.with_births("e", [9] * len(cycle.views["e"]))) == set()  # of a lower stratum: not compared
+    assert verdict(cycle.with_births("t", [birth * 10 - 100 for birth in cycle.views["t"].values()])) == set()
+
+
+def test_births_of_a_cycle_reversed(cycle: Altered) -> None:
+    births = list(cycle.views["t"].values())
+    assert verdict(cycle.with_births("t", [-birth for birth in births])) == {"E0803"}
+
+
+def test_a_fact_of_a_derived_relation_needs_no_rule() -> None:
+    db = loaded(CYCLE)
+    db.insert("t", [(9, 5)])
+    db.commit()
+    sound = altered(db)
+    assert verdict(sound) == set()
+    assert (9, 6) in sound.views["t"]
+    assert verdict(sound.with_facts("t", [])) == {"E0803"}
+
+
+# --- condition 4 -----------------------------------------------------------------------------------------------------
+
+
+def test_a_negation_of_the_same_stratum(cycle: Altered) -> None:
+    (problem,) = problems(replace(cycle, strata={"e": 0, "t": 1, "n": 1}))
+    assert problem.code == "E0804"
+    assert problem.message.startswith("condition 4 (strata): rule r3 reads stratum 1 in full")
+    assert str(problem).startswith("<text>:7:1: ")
+
+
+def test_a_negation_of_a_higher_stratum(cycle: Altered) -> None:
+    assert verdict(replace(cycle, strata={"e": 0, "t": 2, "n": 1})) == {"E0804"}
+
+
+def test_a_rule_that_reads_a_higher_stratum(cycle: Altered) -> None:
+    first, second = problems(replace(cycle, strata={"e": 2, "t": 1, "n": 3}))
+    assert (first.code, second.code) == ("E0804", "E0804")
+    assert "rule r1 reads stratum 2 to derive a relation in stratum 1" in first.message
+
+
+def test_an_aggregate_of_its_own_stratum() -> None:
+    sound = altered(loaded(CYCLE + ".decl c(n: number) c(n) :- n = count : { t(_, _) }."))
+    assert verdict(sound) == set()
+    assert verdict(replace(sound, strata=dict.fromkeys(sound.strata, 1))) == {"E0804"}
+
+
+def test_one_stratum_for_all_is_fine_without_negation() -> None:
+    """Births are then compared between all relations, which a bootstrap's are fit for."""
+    sound = altered(loaded(".decl e(x: number) .decl t(x: number) e(1). t(x) :- e(x)."))
+    assert verdict(replace(sound, strata={"e": 1, "t": 1})) == set()
+
+
+# --- features of the language ----------------------------------------------------------------------------------------
+
+WRONG_VALUES = [
+    ("v(x + 1) :- a(x).", (3,), (4,)),
+    ("v(x * 4611686018427387904) :- a(x), x = 2.", (-(2**63),), (2**63 - 1,)),
+    ("v(n) :- n = count : { a(_) }.", (2,), (3,)),
+    ("v(n) :- n = sum x : { a(x), x > 5 }.", (0,), (1,)),
+    ("v(n) :- n = max x : { a(x) }.", (2,), (1,)),
+    ("v(n) :- a(x), n = strlen(cat(to_string(x), s)), t(s).", (3,), (2,)),
+    ("v(n) :- a(n), n = range(0, 2).", (1,), (2,)),
+    ("v(n) :- a(n), !a(n + 1).", (2,), (1,)),
+    ('v(n) :- n = ord(s), t(s), contains("b", s), match("a.", s).', (97,), (98,)),
+    ("v(n) :- r(p), p = [n, _].", (7,), (8,)),
+    ("v(n) :- n = 1, r([7, nil]).", (1,), (2,)),
+    ("v(n) :- a(n), n = 1 ; a(n), n > 2.", (1,), (3,)),
+]
+
+
+@pytest.mark.parametrize(("rule", "right", "wrong"), WRONG_VALUES, ids=[rule for rule, _, _ in WRONG_VALUES])
+def test_values_are_computed_again(rule: str, right: tuple[int], wrong: tuple[int]) -> None:
+    text = f""".type List = [head: number, tail: List]
+        .decl a(x: number) .decl t(s: symbol) .decl r(p: List) .decl v(n: number)
+        a(1). a(2). t("ab"). r([7, nil]). {rule}"""
+    sound = altered(loaded(text))
+    assert right in sound.views["v"]
+    assert verdict(sound) == set()
+    assert verdict(sound.without("v", right)) == {"E0802"}
+    assert verdict(sound.with_row("v", wrong)) == {"E0803"}
+    assert verdict(sound.without("v", right).with_row("v", wrong)) == {"E0802", "E0803"}
+
+
+def test_a_group_that_lists_a_tuple_twice_counts_it_once() -> None:
+    """Otherwise a certificate could make a sum larger than it is."""
+    sound = altered(loaded(".decl a(x: number) .decl s(n: number) a(3). a(4). s(n) :- n = sum x : { a(x) }."))
+    forged = replace(sound, twice=frozenset(sound.views))
+    assert verdict(forged) == set()
+    (head,) = [name for name in sound.views if name.startswith("#aggregate")]
+    forged = forged.without("s", (7,)).with_row("s", (14,)).without(head, (7,)).with_row(head, (14,))
+    assert verdict(forged) == {"E0802", "E0803"}
+
+
+def test_messages_do_not_name_intermediate_results() -> None:
+    sound = altered(loaded(".decl a(x: number) .decl s(n: number) a(3). a(4). s(n) :- n = sum x : { a(x) }."))
+    (inner,) = [name for name in sound.views if name.startswith("#inner")]
+    text = str(CertificateRejected(*problems(sound.without(inner, next(iter(sound.views[inner]))))))
+    assert "#" not in text
+    assert "(an intermediate result)" in text
+
+
+def test_floats_and_infinities() -> None:
+    text = """.decl f(x: float) .decl g(x: float) f(0.1). f(0.2). f(-0.0). f(x) :- f(0.0), x = to_float("inf").
+        g(x + y) :- f(x), f(y). g(x / y) :- f(x), f(y)."""
+    sound = altered(loaded(text))
+    assert verdict(sound) == set()
+    assert (0.1 + 0.2,) in sound.views["g"]
+    assert verdict(sound.with_row("g", (0.3,))) == {"E0803"}
+    assert verdict(sound.without("g", (float("inf"),))) == {"E0802"}
+
+
+def test_unsigned() -> None:
+    sound = altered(
+        loaded(
+            ".decl u(x: unsigned) .decl w(x: unsigned) u(1). u(18446744073709551615). w(x + y) :- u(x), u(y), x > y."
+        )
+    )
+    assert sound.views["w"].keys() == {(0,)}
+    assert verdict(sound) == set()
+    assert verdict(sound.with_row("w", (2**64 - 1,))) == {"E0803"}
+
+
+def test_relations_without_columns() -> None:
+    sound = altered(loaded(".decl a() .decl b() .decl c() a(). b() :- a(), !c()."))
+    assert verdict(sound) == set()
+    assert verdict(sound.without("b", ())) == {"E0802"}
+    assert verdict(sound.with_row("c", ())) == {"E0803"}
+    assert problems(sound.without("b", ()))[0].message.startswith("condition 2 (closed): rule r1 derives b() from")
+
+
+def test_a_database_whose_view_is_wrong() -> None:
+    """What would be a fault of tidelog: a row that nobody has derived."""
+    db = loaded(CYCLE)
+    db._engine.views["n"].insert(__import__("numpy").array([[4, 4]]))
+    with pytest.raises(tidelog.CertificateRejected, match=r"condition 3 \(founded\): n\(4, 4\)"):
+        db.check()
+
+
+def test_checking_changes_nothing_and_can_be_repeated() -> None:
+    db = loaded(CYCLE)
+    before = {name: set(db[name]) for name in db.relations}
+    for _ in range(3):
+        db.check()
+    db.insert("e", [(6, 7)])
+    db.check()  # pending facts do not count
+    assert {name: set(db[name]) for name in db.relations} == before
+    db.commit()
+    db.check()
+
+
+def test_after_rules_have_come_and_gone() -> None:
+    db = loaded(CYCLE)
+    with db.transaction() as tx:
+        tx.rules.add("back: e(y, x) :- t(x, y), x > y.")
+    db.check()
+    with db.transaction() as tx:
+        tx.rules.remove("r2")
+        tx.insert("t", [(3, 4)])
+    db.check()
+    with db.transaction() as tx:
+        tx.rules.remove("back")
+        tx.rules.remove("r3")
+    db.check()
+
+
+def test_a_closed_database() -> None:
+    db = loaded(CYCLE)
+    db.close()
+    with pytest.raises(tidelog.UsageError, match="E0602"):
+        db.check()

@@ -1,0 +1,109 @@
+"""Random programs through random changes: the checker accepts what the engine keeps, and judges every corruption as an
+enumeration of all derivations does."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.certificate.alter import Altered, altered, judged, verdict
+from tests.generate import Row
+from tests.scripts import Follower, script_for
+from tests.suite import FIRST_SEED, Golden, golden_programs, loaded, random_cases
+from tidelog.rules.core import AggregateRule, HyperNode, Rule
+
+
+@pytest.mark.parametrize("golden", golden_programs(), ids=lambda golden: golden.name)
+def test_golden_programs(golden: Golden) -> None:
+    """The views are accepted, and rejected with a tuple less or with one more in any of them."""
+    sound = altered(loaded(golden.text))
+    assert verdict(sound) == set()
+    rng = random.Random(FIRST_SEED)
+    for name in rng.sample(list(sound.views), min(4, len(sound.views))):
+        view = sound.views[name]
+        if view:
+            changed = sound.without(name, rng.choice(list(view)))
+            assert verdict(changed) == judged(changed) != set(), name
+        row = another(sound, name, rng)
+        if row is not None:
+            changed = sound.with_row(name, row)
+            assert verdict(changed) == judged(changed) != set(), name
+
+
+@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + 40, 10))
+def test_random_programs(first: int) -> None:
+    for case in random_cases(10, 5_000_000 + first):
+        sound = altered(loaded(case.text, case.facts))
+        assert verdict(sound) == set(), case
+        for label, changed in corruptions(sound, random.Random(case.seed)):
+            assert verdict(changed) == judged(changed), f"{label}\n{case}"
+
+
+@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + 24, 8))
+def test_random_scripts(first: int) -> None:
+    for seed in range(first, first + 8):
+        script = script_for(600_000 + seed)
+        follower = Follower(script, ("update", "auto", "bootstrap")[seed % 3])
+        for epoch in script.epochs:
+            follower.follow(epoch)
+            assert verdict(altered(follower.db)) == set(), script
+        sound = altered(follower.db)
+        for label, changed in corruptions(sound, random.Random(seed)):
+            assert verdict(changed) == judged(changed), f"{label}\n{script}"
+
+
+def corruptions(sound: Altered, rng: random.Random) -> Iterator[tuple[str, Altered]]:
+    """A certificate with one thing changed; those that change what is said are sure to be judged wrong."""
+    filled = [name for name, view in sound.views.items() if view]
+    for name in rng.sample(filled, min(2, len(filled))):
+        row = rng.choice(list(sound.views[name]))
+        changed = sound.without(name, row)
+        assert judged(changed)
+        yield f"{name} without {row}", changed
+    for name in rng.sample(list(sound.views), 2):
+        row = another(sound, name, rng)
+        if row is not None:
+            changed = sound.with_row(name, row, rng.choice([0, 1, 1000]))
+            assert judged(changed)
+            yield f"{name} with {row}", changed
+    asserted = [name for name, rows in sound.facts.items() if rows]
+    if asserted:
+        name = rng.choice(asserted)
+        rows = sorted(sound.facts[name], key=repr)
+        yield f"a fact of {name} less", sound.with_facts(name, rng.sample(rows, len(rows) - 1))
+    recursive = [name for node in sound.program.nodes if node.recursive for name in node.relations if sound.views[name]]
+    if recursive:
+        name = rng.choice(recursive)
+        births = list(sound.views[name].values())
+        yield f"births of {name} shuffled", sound.with_births(name, rng.sample(births, len(births)))
+        yield f"births of {name} all alike", sound.with_births(name, [7] * len(births))
+    rules = [rule for node in sound.program.nodes for rule in node.rules]
+    if rules:
+        rule = rng.choice(rules)
+        yield f"without the rule {rule}", with_rules(sound, [other for other in rules if other is not rule])
+
+
+def with_rules(sound: Altered, rules: list[Rule | AggregateRule]) -> Altered:
+    """The certificate for other rules of the same relations; strata stay what they are."""
+    nodes = tuple(HyperNode((), (rule,), False) for rule in rules)  # the checker reads the rules only
+    return replace(sound, program=replace(sound.program, nodes=nodes))
+
+
+def another(sound: Altered, name: str, rng: random.Random) -> Row | None:
+    """A tuple that the view of a relation has not, made of values that occur, if one is found."""
+    columns = sound.program.relations[name].columns
+    values: dict[str, list[Any]] = {column.kind: [] for column in columns}
+    for other, view in sound.views.items():
+        for row in view:
+            for column, value in zip(sound.program.relations[other].columns, row, strict=True):
+                values.get(column.kind, []).append(value)
+    defaults = {"number": 5, "unsigned": 5, "float": 0.5, "symbol": "new"}
+    for _ in range(10):
+        row = tuple(rng.choice([*values[column.kind], defaults.get(column.kind)]) for column in columns)
+        if row not in sound.views[name]:
+            return row
+    return None
