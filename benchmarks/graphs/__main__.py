@@ -108,13 +108,15 @@ class Run:
         """Queries kept up with symbols and with edges. Shares that come to as many symbols are measured once."""
         symbols = len(one.schema.symbols)
         shares = list({measure.sampled(share, symbols): share for share in reversed(shares)}.values())[::-1]
-        found = {
-            number: self.apart(measure.updates, one.as_json(), number, asdict(self.limits), shares, _EDGES, times=20)
-            for number in self.numbers(one)
-        }
+        found = {}
+        print(f"\n{one}: queries kept up with changes", flush=True)
+        for number in self.numbers(one):
+            arguments = one.as_json(), number, asdict(self.limits), shares, _EDGES
+            found[number] = self.apart(measure.updates, *arguments, times=20)
+            print(tables.updates_row(number, found[number]), flush=True)
         self.found.setdefault(part, {})[str(one)] = found
         self.judged += targets.of_updates(str(one), one.nodes, found)
-        print(f"\n{tables.updates(str(one), found)}", flush=True)
+        print(tables.updates(str(one), found), flush=True)
 
     def closures(self) -> None:
         """The closure of a large graph, and rule sets with and without recognition."""

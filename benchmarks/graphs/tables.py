@@ -33,12 +33,18 @@ def workload_row(number: int, row: Mapping[str, Mapping[str, Any]]) -> str:
     return line
 
 
+def updates_row(number: int, row: Mapping[str, Any]) -> str:
+    """A query kept up with changes: milliseconds of CPU from scratch and of single edges."""
+    if "stopped" in row:
+        return f"{number:>6}  {_STOPPED[row['stopped']]}"
+    edges = "".join(f", {kind} an edge {1e3 * each['cpu']:.2f} ms" for kind, each in row["edges"].items())
+    return f"{number:>6}  {row['size']:,} answers, from scratch {1e3 * row['whole']['cpu']:.1f} ms{edges}"
+
+
 def updates(name: str, found: targets.Found) -> str:
     """The paper's table for one graph: averages over the queries; milliseconds of CPU."""
     done = {number: row for number, row in found.items() if "stopped" not in row}
     lines = [f"{name}: {len(done)} of {len(found)} queries, milliseconds of CPU"]
-    stopped = {number: row["stopped"] for number, row in found.items() if "stopped" in row}
-    lines += [f"    query {number}: {_STOPPED[why]}" for number, why in stopped.items()]
     shares = sorted({batch["share"] for row in done.values() for batch in row["batches"]})
     if shares:
         heads = ("share", 7), ("", 8), ("symbols", 8), ("rho", 8), ("read", 6)
