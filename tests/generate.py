@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tests.paths.automata import random_path
+
 Row = tuple[Any, ...]
 
 TYPES = """\
@@ -197,6 +199,7 @@ class RuleMaker:
             (0.08, self.interval),
             (0.06 * tests, self.symbol_test),
             (0.05, self.record_literal),
+            (0.10, self.path_literal),
         ]
         for probability, maker in makers:
             if self.chance(probability):
@@ -235,6 +238,22 @@ class RuleMaker:
         before = set(self.bound)
         link = self.rng.choice([i for i, name in enumerate(relation.types) if self.joinable(name)] or [None])
         return atom(relation.name, [self.pattern(name, before, i == link) for i, name in enumerate(relation.types)])
+
+    def path_literal(self) -> list[str]:
+        """A path along relations below, most likely from a variable that is there already; sometimes negated."""
+        binary = [each for each in self.schema if self.below(each) and len(each.types) == 2]
+        if not binary:
+            return []
+        begin = self.rng.choice(binary).types[0]
+        some = [each for each in binary if each.types[0] == begin]
+        steps = [each.name if each.types[1] == begin else f"({each.name}/^{each.name})" for each in some]
+        path = random_path(self.rng, steps, self.rng.choice((0, 0, 1)))
+        if any(each.level for each in some):
+            path = path.replace("*", "+")  # a rule may make values there that `*` takes to have no end
+        if self.chance(0.25):
+            return [f"!<{path}>({self.given(begin, wildcard=0.25)}, {self.given(begin, wildcard=0.25)})"]
+        before = set(self.bound)
+        return [f"<{path}>({self.pattern(begin, before, link=True)}, {self.pattern(begin, before)})"]
 
     def joinable(self, type_name: str) -> list[str]:
         return [name for name, other in self.bound.items() if fits(other, type_name) or fits(type_name, other)]
@@ -464,6 +483,8 @@ class RuleMaker:
             body.append(inner.positive_atom(lower))
         if self.chance(0.25):
             body += inner.comparison()
+        if self.chance(0.08):
+            body += inner.path_literal()
         if self.chance(0.15):
             body += inner.negation()
         if depth and self.chance(0.12):

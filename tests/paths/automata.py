@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -133,20 +133,20 @@ class _Reader:
 # --- random paths ----------------------------------------------------------------------------------------------------
 
 
-def random_path(rng: random.Random, names: str, depth: int = 3) -> str:
-    """The text of a path over relations with these names, with parentheses where they are needed, and elsewhere."""
+def random_path(rng: random.Random, names: Sequence[str], depth: int = 3) -> str:
+    """The text of a path along these relations (or paths in parentheses), with more parentheses than it needs."""
     return _choice(rng, names, depth)
 
 
-def _choice(rng: random.Random, names: str, depth: int) -> str:
+def _choice(rng: random.Random, names: Sequence[str], depth: int) -> str:
     return "|".join(_sequence(rng, names, depth) for _ in range(rng.choices((1, 2, 3), (6, 3, 1))[0]))
 
 
-def _sequence(rng: random.Random, names: str, depth: int) -> str:
+def _sequence(rng: random.Random, names: Sequence[str], depth: int) -> str:
     return "/".join(_step(rng, names, depth) for _ in range(rng.choices((1, 2, 3), (5, 4, 1))[0]))
 
 
-def _step(rng: random.Random, names: str, depth: int) -> str:
+def _step(rng: random.Random, names: Sequence[str], depth: int) -> str:
     inner = f"({_choice(rng, names, depth - 1)})" if depth and rng.random() < 0.45 else rng.choice(names)
     before = "^" * rng.choices((0, 1, 2), (7, 3, 1))[0]
     behind = "".join(rng.choices("+*?", (4, 3, 2), k=rng.choices((0, 1, 2), (5, 4, 1))[0]))

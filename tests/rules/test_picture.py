@@ -36,6 +36,29 @@ def test_a_picture_names_relations_rules_and_aggregates_in_the_words_of_the_prog
     assert not any("#" in text for text in shown)
 
 
+PATHS = """
+.decl a, b, t, u(x: number, y: number) .decl n(x: number, c: number)
+first: t(x, y) :- <a/b|a+>(x, y).
+second: u(x, y) :- a+(y, x), n(x, _).
+counts: n(x, c) :- t(x, _), c = count : { a+(x, _), b*(x, _) }.
+round: u(x, y) :- <(u|b)+>(x, y), !a+(x, y).
+"""
+
+
+def test_a_picture_names_paths_in_words() -> None:
+    shown = texts(picture(core(PATHS)))
+    assert {"path a+", "path a+|a/b", "path b*", "nodes of type number", "first", "counts"} <= set(shown)
+    assert not any("#" in text for text in shown)
+
+
+def test_a_description_looks_through_paths() -> None:
+    text = describe(core(PATHS))
+    assert "       first: t(x, y) :- <a/b|a+>(x, y).\n       reads a, b\n" in text
+    assert "       reads t, count of a, count of b" in text
+    assert "       reads a, n, b, not a" in text
+    assert "#" not in text
+
+
 def test_what_has_to_be_complete_is_drawn_dashed() -> None:
     assert picture(core(SMALL)).count("stroke-dasharray") == 2
     assert picture(core(RULE_SET_2)).count("stroke-dasharray") == 2

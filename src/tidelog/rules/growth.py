@@ -1,8 +1,8 @@
 """Values without end: `*` does not go along relations whose values a functor makes from values of the same relations.
 
 A column grows when a rule puts into it what a functor or a record makes of values that come, through whatever rules,
-from the same column. A comparison of such a value, or an atom that it has to satisfy and that does not grow, bounds it.
-This is weak acyclicity (Fagin et al., Data Exchange), with these two exceptions.
+from the same column. A comparison of such a value, an atom that it has to satisfy and that does not grow, and a rest of
+a division by a constant bound it. This is weak acyclicity (Fagin et al., Data Exchange), with these exceptions.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tidelog.language.syntax import (
     CheckedProgram,
     Choice,
     Comparison,
+    Constant,
     Functor,
     Inverse,
     Path,
@@ -145,6 +146,8 @@ def _resolve(
             if name not in taken:
                 for other in equations.get(name, ()):
                     _resolve(other, made, taken, equations, used)
+        case Functor(name="%" | "band", args=(_, Constant())):
+            pass  # a rest, or some bits, of whatever there is
         case Functor(args=parts) | Record(fields=tuple(parts)):
             for part in parts:
                 _resolve(part, True, taken, equations, used)
