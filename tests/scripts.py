@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import tidelog
 from tests.generate import Row
 from tests.recount import mistakes, state_of
-from tests.suite import evaluate_naive, random_cases
+from tests.suite import check_now_and_then, evaluate_naive, random_cases
 from tidelog.maintain.report import NodeReport, Report
 from tidelog.reference.seminaive import Table
 
@@ -218,6 +218,7 @@ class Follower:
         self.db = tidelog.connect()
         self.db.load(script.text())
         self.active = list(script.active)
+        self.epochs = 0
         for name, rows in script.facts.items():
             self.db.insert(name, sorted(rows, key=repr))
         self.facts = {name: set(rows) for name, rows in script.facts.items()}
@@ -254,6 +255,8 @@ class Follower:
                 found = set(change[name].inserted), set(change[name].deleted)
                 if found != (new - old, old - new) or len(found[0]) + len(found[1]) == 0:
                     raise WrongError(f"{name}: the change is {found}, not {(new - old, old - new)}")
+        self.epochs += 1
+        check_now_and_then(self.db, f"{self.script.seed}, {self.strategy}, {self.epochs}")
         if self.strategy == "update" and any(without_need(node) for node in change.report.nodes):
             raise WrongError(f"a bootstrap happened: {change.report}")
 

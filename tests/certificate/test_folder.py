@@ -299,7 +299,8 @@ def test_flipped_bits_do_no_harm(sound: Path, tmp_path: Path) -> None:
         (folder / file.relative_to(sound)).write_bytes(data)
         codes.append(refusal(folder))
         if codes[-1] is None:
-            assert parquet.read_table(folder / file.relative_to(sound)).equals(parquet.read_table(file))
+            found = parquet.read_table(folder / file.relative_to(sound))
+            assert found.to_pylist() == parquet.read_table(file).to_pylist()
     assert {code[:3] for code in codes if code} == {"E08"}
 
 
