@@ -9,7 +9,7 @@ from typing import Any
 
 import tidelog
 from benchmarks import data
-from benchmarks.evaluate import warm_up
+from benchmarks.graphs.warming import warm_up
 from benchmarks.harness import BenchmarkError, Stopwatch, peak
 from benchmarks.rules import wind_farm
 from tidelog.database import Database

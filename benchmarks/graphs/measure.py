@@ -17,9 +17,9 @@ from typing import Any
 import numpy
 
 import tidelog
-from benchmarks.evaluate import warm_up
 from benchmarks.graphs import gmark, schema, translation, workload
 from benchmarks.graphs.gmark import Graph, Query
+from benchmarks.graphs.warming import warm_up
 from benchmarks.harness import BenchmarkError, Stopwatch, peak
 from tidelog.database import Database
 from tidelog.errors import LimitError
