@@ -93,6 +93,15 @@ class _View:
         stored = self._engine.views.get(self._name)
         return stored.words(count) if stored is not None else numpy.empty((0, len(self.columns)), numpy.int64)
 
+    def batches(self) -> Iterator[NDArray[Any]]:
+        stored = self._engine.views.get(self._name)
+        return stored.batches() if stored is not None else iter(())
+
+    def near(self, constants: Mapping[int, int]) -> NDArray[Any]:
+        """Rows among which are all that have these words in these columns."""
+        stored = self._engine.views.get(self._name)
+        return stored.near(constants) if stored is not None else self.words()
+
     def has(self, words: tuple[int, ...]) -> bool:
         stored = self._engine.views.get(self._name)
         return stored is not None and stored.has(words)
@@ -292,7 +301,7 @@ class Database:
         pattern = matching(text, self._pending.programs)
         if pattern.program is None:
             view = _View(self._engine, self._relation(pattern.relation))
-            columns, words = view.columns, view.words()
+            columns, words = view.columns, view.near(pattern.words(self._dictionary))
         else:
             columns = pattern.program.relations[QUERY].columns
             watch = Watch(self._options["timeout"], self._options["max_rows"], {})

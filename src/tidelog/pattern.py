@@ -50,6 +50,11 @@ class Pattern:
     equal: tuple[tuple[int, int], ...]
     program: CheckedProgram | None = None
 
+    def words(self, dictionary: Dictionary) -> dict[int, int]:
+        """The words of the constants that the dictionary knows, by column."""
+        found = {column: dictionary.find(value, self.kinds[column]) for column, value in self.constants}
+        return {column: word for column, word in found.items() if word is not None}
+
     def select(self, words: NDArray[Any], dictionary: Dictionary) -> NDArray[Any]:
         """The rows of `words` that match."""
         keep = numpy.ones(len(words), bool)

@@ -43,6 +43,9 @@ class RowSource(Protocol):
     def words(self, count: int | None = None) -> NDArray[Any]:
         """The rows, or the first `count` of them: int32 or int64 of shape (rows, arity), each once."""
 
+    def batches(self) -> Iterator[NDArray[Any]]:
+        """The rows, some at a time."""
+
     def has(self, words: tuple[int, ...]) -> bool:
         """Whether there is this row."""
 
@@ -61,6 +64,9 @@ class Rows:
 
     def words(self, count: int | None = None) -> NDArray[Any]:
         return self._words[:count]
+
+    def batches(self) -> Iterator[NDArray[Any]]:
+        yield self._words
 
     def has(self, words: tuple[int, ...]) -> bool:
         if self._set is None:
@@ -104,12 +110,12 @@ class Relation:
         return None not in words and self._source.has(tuple(words))  # type: ignore[arg-type]
 
     def __iter__(self) -> Iterator[tuple[Value, ...]]:
-        words = self._source.words()
         if not self.columns:
-            yield from [()] * len(words)
+            yield from [()] * len(self)
             return
-        for start in range(0, len(words), _CHUNK):
-            yield from self._tuples(words[start : start + _CHUNK])
+        for words in self._source.batches():
+            for start in range(0, len(words), _CHUNK):
+                yield from self._tuples(words[start : start + _CHUNK])
 
     def _tuples(self, words: NDArray[Any]) -> Iterable[tuple[Value, ...]]:
         columns = (self.dictionary.decode_list(words[:, i], column.kind) for i, column in enumerate(self.columns))
@@ -121,17 +127,17 @@ class Relation:
         """A pyarrow Table: int64, uint64, float64, string and struct columns."""
         import pyarrow as pa
 
-        words = self._source.words()
         kinds: list[Kind] = [column.kind for column in self.columns]
         schema = pa.schema([(c.name, self.dictionary.arrow_type(c.kind)) for c in self.columns])
         if not kinds:
-            return pa.Table.from_struct_array(self._units(len(words)))
+            return pa.Table.from_struct_array(self._units(len(self)))
         step = 16 * _CHUNK
         batches = [
             pa.RecordBatch.from_arrays(
                 [self.dictionary.decode_column(words[start : start + step, i], kind) for i, kind in enumerate(kinds)],
                 schema=schema,
             )
+            for words in self._source.batches()
             for start in range(0, len(words), step)
         ]
         return pa.Table.from_batches(batches, schema)

@@ -10,8 +10,10 @@ import numpy
 from tidelog.kernels.lists import LENGTH, START
 from tidelog.kernels.words import kernel
 
-OUT, INTO, MEMBER, REACH = range(4)
+OUT, INTO, MEMBER, REACH = numpy.arange(4)
 """Families of lists: the nodes behind and before a node, the nodes of a component, the components that it reaches."""
+ZERO, ONE = numpy.arange(2)
+"""Numbers of type int64: for 0 and 1 themselves numba would compile what they are passed to once more."""
 
 
 @kernel

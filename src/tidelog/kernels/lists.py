@@ -2,6 +2,7 @@
 
 `lists[family, k]` is (start, length, room) of list k; `used` counts (values of the pool in use, of these given up).
 Lists that outgrow their room move to the end of the pool; kernels that may do this return the pool, which may be new.
+Loops rather than slices: they run as fast and compile in a fraction of the time.
 """
 # mypy: disable-error-code="no-untyped-def"
 
@@ -20,7 +21,8 @@ def with_room(pool, lists, used, family, k, room):
     used[1] += lists[family, k, ROOM]
     if used[0] + room > len(pool):
         more = numpy.empty(2 * (used[0] + room), numpy.int32)
-        more[: used[0]] = pool[: used[0]]
+        for i in range(used[0]):
+            more[i] = pool[i]
         pool = more
     lists[family, k, START] = used[0]
     lists[family, k, ROOM] = room
@@ -35,7 +37,8 @@ def append(pool, lists, used, family, k, value):
     if length == lists[family, k, ROOM]:
         pool = with_room(pool, lists, used, family, k, max(2, 2 * length))
         moved = lists[family, k, START]
-        pool[moved : moved + length] = pool[start : start + length]
+        for i in range(length):
+            pool[moved + i] = pool[start + i]
         start = moved
     pool[start + length] = value
     lists[family, k, LENGTH] = length + 1
@@ -47,7 +50,8 @@ def assign(pool, lists, used, family, k, values, n):
     """Make list `k` the first `n` of `values`, an array that is not the pool."""
     pool = with_room(pool, lists, used, family, k, n)
     start = lists[family, k, START]
-    pool[start : start + n] = values[:n]
+    for i in range(n):
+        pool[start + i] = values[i]
     lists[family, k, LENGTH] = n
     return pool
 
@@ -90,7 +94,8 @@ def compacted(pool, lists, used):
     for family in range(families):
         for k in range(many):
             start, length = lists[family, k, START], lists[family, k, LENGTH]
-            fresh[at : at + length] = pool[start : start + length]
+            for i in range(length):
+                fresh[at + i] = pool[start + i]
             lists[family, k, START] = at
             lists[family, k, ROOM] = length
             at += length

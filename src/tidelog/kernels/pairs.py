@@ -6,7 +6,7 @@ import numpy
 
 from tidelog.kernels.components import MEMBER, OUT, REACH
 from tidelog.kernels.lists import LENGTH, START, holds
-from tidelog.kernels.reach import with_pairs
+from tidelog.kernels.reach import before, with_pairs
 from tidelog.kernels.words import kernel
 
 
@@ -55,6 +55,28 @@ def is_pair(pool, lists, component, loops, irreflexive, x, y):
     if x == y:
         return loops[x] > 0 or (lists[MEMBER, c, LENGTH] > 1 and not irreflexive)
     return c == d or holds(pool, lists, REACH, c, d)
+
+
+@kernel
+def nodes_before(pool, lists, component, loops, irreflexive, y, scratch, marks, clock):
+    """The nodes that are paired with y."""
+    clock[0] += 1
+    queue, stamps = scratch[0], marks[0]
+    c = component[y]
+    queue[0], stamps[c] = c, clock[0]
+    i, m, total = 0, 1, 0
+    while i < m:
+        total += lists[MEMBER, queue[i], LENGTH]
+        m = before(pool, lists, component, queue[i], queue, m, stamps, clock[0])
+        i += 1
+    found, n = numpy.empty(total, numpy.int64), 0
+    for d in queue[:m]:
+        start = lists[MEMBER, d, START]
+        for x in pool[start : start + lists[MEMBER, d, LENGTH]]:
+            if x != y or is_pair(pool, lists, component, loops, irreflexive, y, y):
+                found[n] = x
+                n += 1
+    return found[:n]
 
 
 @kernel

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from weakref import proxy
 
 import numpy
 
@@ -43,7 +44,8 @@ class Closures:
     """The closures of the hyper-nodes in one epoch. `kept` maps their relations to shape and graph."""
 
     def __init__(self, epoch: _Epoch) -> None:
-        self.epoch = epoch
+        # Without a cycle: an epoch that outlives itself keeps changes alive, which then have to be copied.
+        self.epoch: _Epoch = proxy(epoch)
         self.kept = dict(epoch.engine.closures)
         self.mirrors = dict(epoch.engine.mirrors)
         self.changed: list[str] = []
@@ -101,7 +103,7 @@ class Closures:
         assert node.closure is not None
         symmetric, irreflexive = node.closure.symmetric, node.closure.irreflexive
         if name not in self.kept:
-            shape, graph = replace(node.closure, sources=()), Closure(symmetric, irreflexive)
+            shape, graph = replace(node.closure, sources=()), Closure(symmetric, irreflexive, epoch.engine.catalog.bits)
             if name not in self.needed:
                 epoch.views[name] = ClosedRelation(epoch.engine.catalog, graph)
         else:
@@ -128,7 +130,7 @@ class Closures:
         name, epoch = node.relations[0], self.epoch
         assert node.closure is not None
         started = time.thread_time()
-        graph = Closure(node.closure.symmetric, node.closure.irreflexive)
+        graph = Closure(node.closure.symmetric, node.closure.irreflexive, epoch.engine.catalog.bits)
         graph.build(self.edges(name, node.closure), epoch.watch.look)
         epoch.costs[name] = time.thread_time() - started
         epoch.watch.look(len(graph))
@@ -237,7 +239,7 @@ def _edges(source: Source, rows: Words) -> Words:
 
 def rebuilt(shape: ClosureShape, views: Mapping[str, StoredRelation], facts: StoredRelation) -> Closure:
     """The closure over relations as they are, outside of an epoch."""
-    graph = Closure(shape.symmetric, shape.irreflexive)
+    graph = Closure(shape.symmetric, shape.irreflexive, facts.catalog.bits)
     graph.build(all_edges(shape, views, facts))
     return graph
 
@@ -247,7 +249,7 @@ def births(graph: Closure, rows: Words, edges: Sequence[Words]) -> Words:
     of a shortest way, and one less for an edge, so that it comes before the same edge turned round."""
     numbers = 2 * graph.lengths(rows)
     short = numpy.flatnonzero(numbers == 2)
-    along = StoredRelation(Catalog(64), 2)
+    along = StoredRelation(Catalog(graph.bits), 2)
     for words in edges:
         along.insert(numpy.ascontiguousarray(words, numpy.int64))
     numbers[short[along.find(rows[short].astype(numpy.int64)) >= 0]] = 1

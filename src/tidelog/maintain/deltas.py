@@ -26,6 +26,13 @@ class Whole:
     def __len__(self) -> int:
         return self._count
 
+    def keep(self) -> None:
+        """Be independent of the relation from now on."""
+        if self._stored is not None and (snapshot := self._stored.snapshot()) is not None:
+            self._stored = snapshot
+        else:
+            self.words()
+
     def words(self) -> Words:
         """The rows."""
         if self._stored is not None:

@@ -118,6 +118,8 @@ class Engine:
             name: views[name] if stored is self.views.get(name) else stored.copy_to(catalog)
             for name, stored in self.asserted.items()
         }
+        for _, graph in self.closures.values():
+            graph.widen()
         self.catalog, self.views = catalog, views
         self.maintained.clear()
 
@@ -138,7 +140,7 @@ class Engine:
         Raises LimitError or KeyboardInterrupt, and then has changed nothing (but for the word size).
         """
         for whole in list(self.wholes):
-            whole.words()
+            whole.keep()
         self.wholes.clear()
         if self.catalog.bits == 32 and _needs_wide_words(program, changes):
             self.widen()

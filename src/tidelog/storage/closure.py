@@ -8,7 +8,7 @@ are in kernels/reach.py.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -34,14 +34,14 @@ class Closure:
     """The closure of a graph: `change` its edges, read its pairs.
 
     In a `symmetric` one every edge leads both ways; an `irreflexive` one has (x, x) only where that is an edge itself.
-    Edges count: one that has been added twice has to be removed twice.
+    Edges count: one that has been added twice has to be removed twice. Words of nodes have `bits` bits.
     """
 
-    def __init__(self, symmetric: bool = False, irreflexive: bool = False) -> None:
+    def __init__(self, symmetric: bool = False, irreflexive: bool = False, bits: int = 64) -> None:
         self.symmetric = symmetric
         self.irreflexive = irreflexive
         self.size = 0
-        self._nodes = StoredRelation(Catalog(64), 1)
+        self._nodes = StoredRelation(Catalog(bits), 1)
         self._pool = numpy.empty(64, numpy.int32)
         self._used = numpy.zeros(2, numpy.int64)
         self._clock = numpy.zeros(1, numpy.int64)
@@ -58,6 +58,23 @@ class Closure:
         """Memory held."""
         arrays = (self._pool, self._lists, self._component, self._loops, self._scratch, self._marks)
         return self._nodes.bytes() + sum(array.nbytes for array in arrays)
+
+    def copy(self) -> Closure:
+        """The closure as it is now, for reading only. Nodes never change their numbers, so both may share those."""
+        copy = Closure(self.symmetric, self.irreflexive)
+        copy.__dict__.update(
+            {name: x.copy() if isinstance(x, numpy.ndarray) else x for name, x in self.__dict__.items()}
+        )
+        return copy
+
+    @property
+    def bits(self) -> int:
+        """The size of the words of nodes."""
+        return self._nodes.catalog.bits
+
+    def widen(self) -> None:
+        """Go on with words of 64 bits."""
+        self._nodes = self._nodes.copy_to(Catalog(64))
 
     # --- changing ----------------------------------------------------------------------------------------------------
 
@@ -208,15 +225,40 @@ class Closure:
         from tidelog.kernels.pairs import write_pairs
 
         target: Words = numpy.empty((count, 2), dtype)
-        write_pairs(*self._state(), self._words(numpy.arange(self._nodes.rows)), nodes, target)
+        known = min(self._nodes.rows, len(self._component))
+        write_pairs(*self._state(), self._words(numpy.arange(known)), nodes[nodes < known], target)
         return target
+
+    def words(self, dtype: numpy.dtype[Any]) -> Words:
+        """All pairs as words."""
+        return self._pairs(numpy.arange(len(self._component)), self.size, dtype)
+
+    def beginning(self, word: int, dtype: numpy.dtype[Any]) -> Words:
+        """The pairs whose first node is this word."""
+        node = self._node(word)
+        return self._pairs(node, int(self._counts()[node].sum()), dtype)
+
+    def ending(self, word: int, dtype: numpy.dtype[Any]) -> Words:
+        """The pairs whose second node is this word."""
+        from tidelog.kernels.pairs import nodes_before
+
+        node = self._node(word)
+        if not len(node):
+            return numpy.empty((0, 2), dtype)
+        first = self._words(nodes_before(*self._state(), node[0], self._scratch, self._marks, self._clock))
+        return numpy.stack([first, numpy.full_like(first, word)], axis=1).astype(dtype)
 
     def has(self, words: Sequence[int]) -> bool:
         """Whether the pair is there."""
         from tidelog.kernels.pairs import is_pair
 
-        x, y = self._nodes.find(numpy.array(words, numpy.int64).reshape(2, 1))
-        return bool(x >= 0 and y >= 0 and is_pair(*self._state(), x, y))
+        x, y = self._node(words[0]), self._node(words[1])
+        return bool(len(x) and len(y) and is_pair(*self._state(), x[0], y[0]))
+
+    def _node(self, word: int) -> NDArray[numpy.int64]:
+        """The number of the node, if it is one."""
+        found = self._nodes.find(numpy.array([[word]], numpy.int64)).astype(numpy.int64)
+        return found[(found >= 0) & (found < len(self._component))]
 
     def lengths(self, rows: Words) -> NDArray[numpy.int64]:
         """The number of edges on a shortest way between the nodes of each of these pairs of the closure."""
@@ -247,8 +289,23 @@ class ClosedRelation(StoredRelation):
         return len(self.closure)
 
     def words(self, count: int | None = None) -> Words:
+        if count is None:
+            return self.closure.words(self.catalog.dtype)
         batches = list(self.closure.batches(self.catalog.dtype, count))
         return numpy.concatenate([numpy.empty((0, 2), self.catalog.dtype), *batches])[:count]
+
+    def batches(self) -> Iterator[Words]:
+        return self.closure.batches(self.catalog.dtype)
+
+    def near(self, constants: Mapping[int, int]) -> Words:
+        """The pairs among which are all that have these words in these columns."""
+        if 0 in constants:
+            return self.closure.beginning(constants[0], self.catalog.dtype)
+        return self.closure.ending(constants[1], self.catalog.dtype) if 1 in constants else self.words()
+
+    def snapshot(self) -> ClosedRelation:
+        """The pairs as they are now, whatever becomes of the closure."""
+        return ClosedRelation(self.catalog, self.closure.copy())
 
     def has(self, words: Sequence[int]) -> bool:
         return self.closure.has(words)

@@ -7,7 +7,7 @@ makes a new relation of the live ones. Births are kept as runs, since rows of on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -103,6 +103,18 @@ class StoredRelation:
     def words(self, count: int | None = None) -> Words:
         """A copy of the live rows, or of the first `count` of them, shape (n, arity), dtype int32 or int64."""
         return self._view()[self.live()[:count]] if self.dead or self.changing else self._view()[:count].copy()
+
+    def batches(self) -> Iterator[Words]:
+        """Copies of the live rows, some at a time."""
+        yield self.words()
+
+    def near(self, constants: Mapping[int, int]) -> Words:
+        """Rows among which are all that have these words in these columns."""
+        return self.words()
+
+    def snapshot(self) -> StoredRelation | None:
+        """The rows as they are now, where that costs less than a copy of them all."""
+        return None
 
     def _view(self) -> Words:
         """All rows in place; not to be kept, because they move when the relation grows."""
