@@ -360,7 +360,7 @@ class _Epoch:
         self.kept.append(node)
         self.closures.write(node.relations[0])
         if reason is None and node.relations[0] in self.closures.kept:
-            return NodeReport(node.relations, names, "skip", "nothing that it reads has changed", 0.0, 0)
+            return NodeReport(_shown(node.relations), names, "skip", "nothing that it reads has changed", 0.0, 0)
         strategy, first = self.estimate(node, reads, old)
         if strategy == "bootstrap" and node.relations[0] not in self.closures.kept:
             impact = self.closures.build(node)
@@ -373,7 +373,7 @@ class _Epoch:
         if strategy == "bootstrap" and first:
             reason = f"{reason}; {first}"
         self.watch.derived += impact
-        return NodeReport(node.relations, names, strategy, reason, time.perf_counter() - started, impact, 1)
+        return NodeReport(_shown(node.relations), names, strategy, reason, time.perf_counter() - started, impact, 1)
 
     def visit_mirror(self, node: HyperNode, names: tuple[str, ...]) -> NodeReport:
         """Let a relation that shows a closure under its own name follow it."""
@@ -381,9 +381,10 @@ class _Epoch:
         fresh = self.closures.mirror(node)
         impact = len(self.deltas.get(node.relations[0], ()))
         if not impact and not fresh:
-            return NodeReport(node.relations, names, "skip", "nothing that it reads has changed", 0.0, 0)
-        strategy, reason = ("bootstrap", "new") if fresh else ("update", "its path changed")
-        return NodeReport(node.relations, names, strategy, reason, 0.0, impact, 1)
+            return NodeReport(_shown(node.relations), names, "skip", "nothing that it reads has changed", 0.0, 0)
+        strategy = "bootstrap" if fresh and self.choice.strategy != "update" else "update"
+        reason = "new" if fresh else "its path changed"
+        return NodeReport(_shown(node.relations), names, strategy, reason, 0.0, impact, 1)
 
     def rule_changes(
         self, node: HyperNode, old: list[HyperNode]
