@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
+import duckdb
+import numpy
 import pytest
 
 import tidelog
@@ -235,7 +240,7 @@ def test_relations_without_columns() -> None:
 def test_a_database_whose_view_is_wrong() -> None:
     """What would be a fault of tidelog: a row that nobody has derived."""
     db = loaded(CYCLE)
-    db._engine.views["n"].insert(__import__("numpy").array([[4, 4]]))
+    db._engine.views["n"].insert(numpy.array([[4, 4]]))
     with pytest.raises(tidelog.CertificateRejected, match=r"condition 3 \(founded\): n\(4, 4\)"):
         db.check()
 
@@ -265,6 +270,32 @@ def test_after_rules_have_come_and_gone() -> None:
         tx.rules.remove("back")
         tx.rules.remove("r3")
     db.check()
+
+
+def test_rules_of_many_literals() -> None:
+    """Each a shape that could be too deep for a parser, or grow exponentially."""
+    doubled = ", ".join(f"x{i + 1} = x{i} + x{i}" for i in range(60))
+    chain = ", ".join(f"e(y{i}, y{i + 1})" for i in range(40))
+    unequal = ", ".join(f"x != {i}" for i in range(10, 300))
+    text = f"""{CYCLE} .decl v(x: number) .decl f(x: float) .decl g(x: float) f(1.5).
+        v(x60) :- e(x0, _), {doubled}. v(y0) :- {chain}. v(x) :- e(x, _), {unequal}.
+        g(x60) :- f(x0), {doubled}. v({" + ".join(["x"] * 60)}) :- e(x, _)."""
+    sound = altered(loaded(text))
+    assert verdict(sound) == set()
+    assert sound.views["g"].keys() == {(1.5 * 2.0**60,)}
+
+
+def test_memory_that_does_not_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["tidelog.certificate.check"], "_session", lambda: limited("2MB"))
+    db = loaded(".decl e(x: number) .decl p(x: number, y: number) e(x) :- x = range(0, 1000). p(x, y) :- e(x), e(y).")
+    with pytest.raises(tidelog.LimitError, match="E0503"):
+        db.check()
+
+
+@contextmanager
+def limited(memory: str) -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect(config={"memory_limit": memory, "max_temp_directory_size": "0GB"}) as connection:
+        yield connection
 
 
 def test_a_closed_database() -> None:

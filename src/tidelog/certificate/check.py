@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from tidelog.certificate.certificate import Certificate, Words
 from tidelog.certificate.functors import Functors, sql_type, typed
 from tidelog.certificate.sql import NO_BIRTH, instances
-from tidelog.errors import CertificateRejected, LimitError, Problem
+from tidelog.errors import CertificateRejected, InternalError, LimitError, Problem
 from tidelog.language.functors import NUMERIC
 from tidelog.language.syntax import Kind, Value
 from tidelog.rules.core import AggregateRule, Rule
@@ -62,6 +62,8 @@ def check(certificate: Certificate) -> None:
             reason = str(error).split("\n", 1)[0]
             hint = "nothing is known about the certificate; check it on a machine with more memory"
             raise LimitError(Problem("E0503", f"the check has run out of memory: {reason}", hint=hint)) from None
+        except duckdb.Error as error:
+            raise InternalError(Problem("E0901", f"DuckDB could not check the views: {error}")) from error
     if problems:
         raise CertificateRejected(*problems[:_MOST])
 
