@@ -4,16 +4,16 @@
     problem = run(script, "update")       # "" or what is wrong, after every epoch: see `Follower`
     small = shrunk(script, fails)         # a smaller one that still fails
 
-One script in eight runs over a program of tests/generate.py, four over random programs of rules over numbers only,
-which merge and split hyper-nodes freely, and three over programs written by hand. Facts come from small pools,
-so that a script inserts what is there, deletes what is not, and meets the same tuple again; facts are asserted for
-derived relations, too.
+One script in eight runs over a program of tests/generate.py, three over random programs of rules over numbers only,
+which merge and split hyper-nodes freely, one over closures and what shows, reads or spoils them, and three over programs
+written by hand. Facts come from small pools, so that a script inserts what is there, deletes what is not,
+and meets the same tuple again; facts are asserted for derived relations, too.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import tidelog
@@ -96,6 +96,9 @@ HAND = {
     " | g(x) :- u(x, c), c >= 2, !v(x, x).",
     "products": "t(x, y) :- n(x), g(y). | t(x, x) :- !n(x), g(x). | u(x, 1) :- n(x), e(1, _). | g(x) :- f(x, x)."
     " | t(x, y) :- t(y, x), n(_). | v(0, 1) :- !g(2). | v(x, y) :- n(x), n(y), t(_, _).",
+    "closures": "t(x, y) :- e(x, y). | t(x, z) :- t(x, y), t(y, z). | t(x, y) :- t(y, x). | u(x, y) :- f(y, x)."
+    " | u(x, z) :- u(x, y), f(z, y), x != z. | v(x, y) :- <e+>(x, y). | w(x, y) :- <(e|f)*>(x, y)."
+    " | w(x, z) :- w(x, y), v(y, z). | u(x, z) :- e(x, y), u(y, z). | g(x) :- t(x, y), !u(y, x). | v(x, x) :- g(x).",
     "merging": "t(x, y) :- e(x, y). | u(x, y) :- t(x, y), f(x, y). | v(x, y) :- u(x, y). | w(x, y) :- v(x, z), v(z, y)."
     " | t(x, z) :- t(x, y), t(y, z). | v(x, z) :- v(x, y), e(y, z). | t(x, y) :- w(x, y), f(y, x)."
     " | u(x, y) :- v(y, x). | t(x, y) :- u(y, x). | w(x, z) :- w(x, y), t(y, z).",
@@ -105,7 +108,7 @@ ARITIES = {"e": 2, "f": 2, "n": 1, "c": 3, "k": 3, "t": 2, "u": 2, "v": 2, "w": 
 
 def script_for(seed: int) -> Script:
     rng = random.Random(f"script {seed}")
-    make = (generated, numeric, numeric, numeric, numeric, by_hand, by_hand, by_hand)[seed % 8]
+    make = (generated, numeric, numeric, closed, numeric, by_hand, by_hand, by_hand)[seed % 8]
     return replace(make(rng, seed), seed=seed)
 
 
@@ -145,6 +148,50 @@ def numeric_rule(rng: random.Random, levels: Mapping[str, int], arities: Mapping
         body.append(f"{bound[0]} {rng.choice(('!=', '<', '<='))} {bound[-1]}")
     args = [rng.choice(bound) if rng.random() < 0.96 else str(rng.randrange(4)) for _ in range(arities[head])]
     return f"{head}({', '.join(args)}) :- {', '.join(body)}."
+
+
+def closed(rng: random.Random, seed: int) -> Script:
+    """Closures of relations, of paths and of closures; each has rules that make it another or none, and readers."""
+    rules = closure_rules(rng, "t", ("e", "f", "<e/f>", "<^f+>"))
+    if rng.random() < 0.5:
+        rules += closure_rules(rng, "u", ("t", "t", "f", "<t/e>"))
+    rules += rng.sample(READERS, rng.randint(1, 5))
+    return over_numbers(rng, CLOSED, ["e", "f", "n"], list(dict.fromkeys(rules)), rng.randint(4, 7))
+
+
+CLOSED = {"e": 2, "f": 2, "n": 1, "t": 2, "u": 2, "v": 2, "w": 2, "g": 1}
+READERS = [
+    *(
+        "v(x, y) :- <e+>(x, y).",
+        "v(x, y) :- <(e|f)*>(x, y).",
+        "v(x, y) :- <(e|^e)+>(x, y).",
+        "v(x, z) :- v(x, y), e(y, z).",
+    ),
+    *("w(x, y) :- <e+>(x, y).", "w(x, y) :- v(x, y), f(y, x).", "w(x, c) :- n(x), c = count : { t(x, _) }."),
+    *("w(x, y) :- v(x, y).", "w(x, y) :- f(x, y), !t(x, y).", "w(x, y) :- <t*>(x, y).", "w(x, z) :- w(x, y), w(y, z)."),
+    *("g(x) :- t(x, x).", "g(x) :- n(x), !v(x, _).", "g(x) :- <e+>(x, x).", "g(y) :- t(2, y), u(y, _)."),
+]
+
+
+def closure_rules(rng: random.Random, name: str, edges: Sequence[str]) -> list[str]:
+    """Rules of `name`, of which some are a closure."""
+    some = rng.sample(edges, rng.choice((1, 1, 2)))
+    rules = [f"{name}({rng.choice(('x, y', 'x, y', 'y, x'))}) :- {edge}(x, y)." for edge in some]
+    rules += [f"{name}(x, x) :- n(x).", f"{name}(x, y) :- f(x, y), x < y.", f"{name}(x, y) :- e(x, y), !n(y)."]
+    rules = [rule for i, rule in enumerate(rules) if i < len(some) or rng.random() < 0.25]
+    unequal = ", x != z" if rng.random() < 0.25 else ""
+    backwards = rng.random() < 0.2
+    step = f"{some[0]}(z, y)" if backwards else f"{some[0]}(y, z)"
+    steps = [f"{name}(x, y), {name}(y, z)", f"{name}(x, y), {step}", f"{step.translate(BEFORE)}, {name}(y, z)"]
+    rules += [f"{name}(x, z) :- {body}{unequal}." for body in rng.sample(steps, rng.choice((1, 1, 2)))]
+    if rng.random() < 0.3:
+        rules.append(f"{name}(x, y) :- {name}(y, x).")
+    if rng.random() < 0.2:
+        rules.append(f"{name}(x, z) :- {name}(x, y), f(y, z), n(z).")
+    return rules
+
+
+BEFORE = str.maketrans("yz", "xy")
 
 
 def over_numbers(
