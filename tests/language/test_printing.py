@@ -90,7 +90,9 @@ paths = st.recursive(names.map(Step), compound_paths, max_leaves=6)
 
 def body_atoms(terms: st.SearchStrategy[Term]) -> st.SearchStrategy[Atom]:
     along = st.builds(
-        lambda path, args: Atom(path_name(path), args, path=path), paths, st.lists(terms, min_size=2, max_size=3).map(tuple)
+        lambda path, args: Atom(path_name(path), args, path=path),
+        paths,
+        st.lists(terms, min_size=2, max_size=3).map(tuple),
     )
     return st.one_of(atoms(terms), along)
 
