@@ -5,8 +5,8 @@
     small = shrunk(script, fails)         # a smaller one that still fails
 
 One script in eight runs over a program of tests/generate.py, three over random programs of rules over numbers only,
-which merge and split hyper-nodes freely, one over closures and what shows, reads or spoils them, and three over programs
-written by hand. Facts come from small pools, so that a script inserts what is there, deletes what is not,
+which merge and split hyper-nodes freely, one over closures and what shows, reads or spoils them, and three over
+programs written by hand. Facts come from small pools, so that a script inserts what is there, deletes what is not,
 and meets the same tuple again; facts are asserted for derived relations, too.
 """
 

@@ -15,6 +15,7 @@ from weakref import proxy
 import numpy
 
 from tidelog.maintain.deltas import Delta, Words, rows_of
+from tidelog.maintain.report import NodeReport, shown
 from tidelog.rules.core import ClosureShape, HyperNode, Source
 from tidelog.rules.edges import body_of
 from tidelog.storage.catalog import Catalog
@@ -35,9 +36,9 @@ class History:
 
     def before(self) -> Words:
         """The rows as the epoch found them."""
-        fresh = set(map(tuple, self.inserted.tolist()))
-        kept = [tuple(row) not in fresh for row in self.now().tolist()] if fresh else slice(None)
-        return numpy.concatenate([self.now()[kept], self.deleted])
+        now, fresh = self.now(), StoredRelation(Catalog(64), self.inserted.shape[1])
+        fresh.insert(self.inserted)
+        return numpy.concatenate([now[fresh.find(now) < 0] if len(fresh) else now, self.deleted])
 
 
 class Closures:
@@ -67,7 +68,8 @@ class Closures:
         """Whether a hyper-node is a closure in this epoch. One that has been evaluated otherwise, and has tuples, is
         none before it is bootstrapped."""
         name = node.relations[0]
-        return self.can_be_kept(node) and (name in self.kept or not len(self.epoch.views[name]))
+        known = name in self.kept or not len(self.epoch.views[name])
+        return known and self.can_be_kept(node) and not self.epoch.parted(node)
 
     def look_who_reads(self) -> None:
         """Find the relations whose rows rules are going to join."""
@@ -75,11 +77,11 @@ class Closures:
         if not any(node.closure for node in nodes) and not self.kept:
             return
         kept = {node.relations[0] for node in nodes if self.is_kept(node)}
-        shown = [node for node in nodes if node.mirrors in kept]
+        mirrors = [node for node in nodes if node.mirrors in kept]
         for node in nodes:
             if node.mirrors not in kept and node.relations[0] not in kept:
                 self.needed.update(name for rule in node.rules for name, _ in body_of(rule))
-        for node in shown:
+        for node in mirrors:
             if not self.can_mirror(node):
                 self.needed.add(str(node.mirrors))
 
@@ -88,11 +90,59 @@ class Closures:
         name, views = node.relations[0], self.epoch.engine.views
         fresh = name not in views or (not len(views[name]) and name not in self.epoch.engine.mirrors)
         same = self.epoch.engine.mirrors.get(name) == node.mirrors
-        return (fresh or same) and not len(self.epoch.asserted[name]) and name not in self.needed
+        own = len(self.epoch.asserted[name]) or name in self.needed or self.epoch.parted(node)
+        return (fresh or same) and not own
 
     def is_mirror(self, node: HyperNode) -> bool:
         """Whether the relation of a node shares the storage of a closure in this epoch."""
         return node.mirrors in self.kept and self.can_mirror(node)
+
+    # --- visiting hyper-nodes ----------------------------------------------------------------------------------------
+
+    def visit(
+        self,
+        node: HyperNode,
+        names: tuple[str, ...],
+        reason: str | None,
+        reads: Mapping[str, None],
+        old: list[HyperNode],
+    ) -> NodeReport:
+        """Skip, update or bootstrap a hyper-node that is kept as a closure."""
+        started, name, epoch = time.perf_counter(), node.relations[0], self.epoch
+        epoch.kept.append(node)
+        self.write(name)
+        if name not in self.kept:
+            self.own(name)
+            self.forget(name)
+        elif reason is None:
+            return NodeReport(shown([name]), names, "skip", "nothing that it reads has changed", 0.0, 0)
+        strategy, first = epoch.estimate(node, reads, old)
+        if name in self.kept and not _alike(self.kept[name][0], node.closure):
+            strategy, reason, impact = "bootstrap", "its closure could not be kept", self.build(node)
+        elif strategy == "bootstrap" and name not in self.kept:
+            impact = self.build(node)
+        else:
+            seconds = 0.0 if strategy == "bootstrap" else float("inf")
+            if epoch.choice.strategy == "auto" and strategy == "update":
+                seconds, first = epoch.budget(node), "an update was given up"
+            strategy, impact = self.follow(node, seconds)
+        reason = reason or "it is evaluated as a closure from now on"
+        if strategy == "bootstrap" and first:
+            reason = f"{reason}; {first}"
+        epoch.watch.derived += impact if strategy == "update" else len(epoch.views[name])
+        return NodeReport(shown([name]), names, strategy, reason, time.perf_counter() - started, impact, 1)
+
+    def visit_mirror(self, node: HyperNode, names: tuple[str, ...]) -> NodeReport:
+        """Let a relation that shows a closure under its own name follow it."""
+        name, epoch = node.relations[0], self.epoch
+        epoch.kept.append(node)
+        fresh = self.mirror(node)
+        impact = len(epoch.deltas.get(name, ()))
+        if not impact and not fresh:
+            return NodeReport(shown([name]), names, "skip", "nothing that it reads has changed", 0.0, 0)
+        strategy, reason = ("bootstrap", "new") if fresh else ("update", "its path changed")
+        strategy = strategy if epoch.choice.strategy == "auto" else epoch.choice.strategy
+        return NodeReport(shown([name]), names, strategy, reason, 0.0, impact, 1)
 
     # --- following an epoch ------------------------------------------------------------------------------------------
 
@@ -101,20 +151,22 @@ class Closures:
         the strategy that it took and the impact."""
         name, epoch = node.relations[0], self.epoch
         assert node.closure is not None
-        symmetric, irreflexive = node.closure.symmetric, node.closure.irreflexive
         if name not in self.kept:
-            shape, graph = replace(node.closure, sources=()), Closure(symmetric, irreflexive, epoch.engine.catalog.bits)
+            graph = Closure(node.closure.symmetric, node.closure.irreflexive, epoch.engine.catalog.bits)
+            shape = replace(node.closure, sources=())
             if name not in self.needed:
                 epoch.views[name] = ClosedRelation(epoch.engine.catalog, graph)
         else:
             shape, graph = self.kept[name]
-            if (shape.symmetric, shape.irreflexive) != (symmetric, irreflexive):
-                return "bootstrap", self.build(node)
             self.changed.append(name)
         gone, came = self.edge_changes(name, shape, node.closure)
         self.kept[name] = node.closure, graph
+        started = time.thread_time()
         died, born, rebuilt = graph.change(gone, came, seconds, epoch.watch.look)
-        epoch.watch.look(len(graph))
+        if rebuilt:
+            epoch.costs[name] = time.thread_time() - started
+            epoch.wasted += seconds
+        epoch.watch.look(len(graph) if rebuilt else len(died) + len(born))
         epoch.watch.look_at(name, len(graph))
         if len(died) or len(born):
             view = epoch.views[name]
@@ -148,6 +200,7 @@ class Closures:
     def mirror(self, node: HyperNode) -> bool:
         """Share the storage of the closure that a relation shows; whether it showed another before."""
         name, source, epoch = node.relations[0], str(node.mirrors), self.epoch
+        epoch.watch.look_at(name, len(epoch.views[source]))
         epoch.views[name] = epoch.views[source]
         known = self.mirrors.get(name) == source
         self.mirrors[name] = source
@@ -208,6 +261,8 @@ class Closures:
                 came.append(_edges(source, history.inserted))
             elif source in new:
                 came.append(_edges(source, history.now()))
+            elif source.relation in self.epoch.reshaped:
+                gone.append(_edges(source, self.epoch.engine.views[source.relation].words()))
             else:
                 gone.append(_edges(source, history.before()))
         return numpy.concatenate(gone), numpy.concatenate(came)
@@ -224,6 +279,11 @@ class Closures:
         none = numpy.empty((0, stored.arity), numpy.int64)
         delta = epoch.deltas.get(relation, Delta(none, none))
         return History(stored.words, rows_of(delta.inserted), rows_of(delta.deleted))
+
+
+def _alike(one: ClosureShape, other: ClosureShape | None) -> bool:
+    """Whether the same graph can follow both."""
+    return other is not None and (one.symmetric, one.irreflexive) == (other.symmetric, other.irreflexive)
 
 
 def _sources(name: str, shape: ClosureShape) -> tuple[Source, ...]:

@@ -26,7 +26,7 @@ from tidelog.maintain.deltas import Delta, Whole, Words
 from tidelog.maintain.large_groups import LargeGroups
 from tidelog.maintain.limits import Watch
 from tidelog.maintain.machine import Inputs, WidenError
-from tidelog.maintain.report import NodeReport, Report
+from tidelog.maintain.report import NodeReport, Report, shown
 from tidelog.maintain.update import CutOffError, Maintained, NodeChange, prepare, update
 from tidelog.rules.core import AggregateRule, ClosureShape, CoreProgram, HyperNode, Rule
 from tidelog.rules.edges import body_of
@@ -252,7 +252,7 @@ class _Epoch:
             if gone:
                 rules = tuple(dict.fromkeys(rule.origin for rule in node.rules))
                 impact = sum(len(self.deltas.get(name, ())) for name in gone)
-                reports.append(NodeReport(_shown(gone), rules, "drop", "its last rule is gone", 0.0, impact))
+                reports.append(NodeReport(shown(gone), rules, "drop", "its last rule is gone", 0.0, impact))
         return reports
 
     def drop(self, name: str) -> None:
@@ -262,7 +262,10 @@ class _Epoch:
         if facts is None or (not len(facts) and not read):
             if len(old):
                 none = numpy.empty((0, old.arity), numpy.int64)
-                self.deltas[name] = Delta(none, self.engine.whole(old))
+                whole = self.engine.whole(old)
+                if name in self.closures.mirrors:  # What it showed may live on, and change.
+                    whole.keep()
+                self.deltas[name] = Delta(none, whole)
             self.views[name] = self.asserted[name] = StoredRelation(self.engine.catalog, old.arity)
             self.closures.forget(name)
             return
@@ -311,22 +314,21 @@ class _Epoch:
         started = time.perf_counter()
         names = tuple(dict.fromkeys(rule.origin for rule in node.rules))
         reads = dict.fromkeys(name for rule in node.rules for name, _ in body_of(rule))
-        old = list({id(n): n for n in (self.before.get(name) for name in node.relations) if n is not None}.values())
+        old = self.made_of(node)
         added, dropped = self.rule_changes(node, old)
         reason = self.why(node, reads, added, dropped)
-        parted = any(not set(other.relations) <= set(node.relations) for other in old)
-        parted |= any(name in self.reshaped for name in [*reads, *node.relations])
+        parted = self.parted(node)
         if parted:
             reason = "its hyper-node could not be kept"
-        if self.closures.is_mirror(node) and not parted:
-            return self.visit_mirror(node, names)
-        if self.closures.is_kept(node) and not parted:
-            return self.visit_closure(node, names, reason, reads, old)
+        if self.closures.is_mirror(node):
+            return self.closures.visit_mirror(node, names)
+        if self.closures.is_kept(node):
+            return self.closures.visit(node, names, reason, reads, old)
         if self.closures.part_with(node, changed=bool(added or dropped)):
             parted, reason = True, "its closure could not be kept"
         if reason is None:
             self.kept.append(node)
-            return NodeReport(_shown(node.relations), names, "skip", "nothing that it reads has changed", 0.0, 0)
+            return NodeReport(shown(node.relations), names, "skip", "nothing that it reads has changed", 0.0, 0)
         # What only dropped rules read may be gone already; they see it as the epoch found it.
         relations = {name: self.engine.views[name] for rule in dropped for name, _ in body_of(rule)}
         relations |= {name: self.views[name] for name in [*reads, *node.relations, UNIT]}
@@ -343,48 +345,17 @@ class _Epoch:
             self.kept.append(node)
             impact = sum(self.note(name, self.views[name]) for name in node.relations)
         self.watch.derived += impact if strategy == "update" else sum(len(self.views[name]) for name in node.relations)
-        return NodeReport(
-            _shown(node.relations), names, strategy, reason, time.perf_counter() - started, impact, rounds
-        )
+        return NodeReport(shown(node.relations), names, strategy, reason, time.perf_counter() - started, impact, rounds)
 
-    def visit_closure(
-        self,
-        node: HyperNode,
-        names: tuple[str, ...],
-        reason: str | None,
-        reads: Mapping[str, None],
-        old: list[HyperNode],
-    ) -> NodeReport:
-        """Skip, update or bootstrap a hyper-node that is a closure."""
-        started = time.perf_counter()
-        self.kept.append(node)
-        self.closures.write(node.relations[0])
-        if reason is None and node.relations[0] in self.closures.kept:
-            return NodeReport(_shown(node.relations), names, "skip", "nothing that it reads has changed", 0.0, 0)
-        strategy, first = self.estimate(node, reads, old)
-        if strategy == "bootstrap" and node.relations[0] not in self.closures.kept:
-            impact = self.closures.build(node)
-        else:
-            seconds = 0.0 if strategy == "bootstrap" else float("inf")
-            if self.choice.strategy == "auto" and strategy == "update":
-                seconds, first = self.budget(node), "an update was given up"
-            strategy, impact = self.closures.follow(node, seconds)
-        reason = reason or "it is evaluated as a closure from now on"
-        if strategy == "bootstrap" and first:
-            reason = f"{reason}; {first}"
-        self.watch.derived += impact
-        return NodeReport(_shown(node.relations), names, strategy, reason, time.perf_counter() - started, impact, 1)
+    def made_of(self, node: HyperNode) -> list[HyperNode]:
+        """The hyper-nodes of the last epoch that derived relations of this one."""
+        return list({id(n): n for n in (self.before.get(name) for name in node.relations) if n is not None}.values())
 
-    def visit_mirror(self, node: HyperNode, names: tuple[str, ...]) -> NodeReport:
-        """Let a relation that shows a closure under its own name follow it."""
-        self.kept.append(node)
-        fresh = self.closures.mirror(node)
-        impact = len(self.deltas.get(node.relations[0], ()))
-        if not impact and not fresh:
-            return NodeReport(_shown(node.relations), names, "skip", "nothing that it reads has changed", 0.0, 0)
-        strategy = "bootstrap" if fresh and self.choice.strategy != "update" else "update"
-        reason = "new" if fresh else "its path changed"
-        return NodeReport(_shown(node.relations), names, strategy, reason, 0.0, impact, 1)
+    def parted(self, node: HyperNode) -> bool:
+        """Whether a hyper-node has to be evaluated anew, being part of a former one or with relations reshaped."""
+        names = [*node.relations, *(name for rule in node.rules for name, _ in body_of(rule))]
+        within = all(set(other.relations) <= set(node.relations) for other in self.made_of(node))
+        return not within or not self.reshaped.isdisjoint(names)
 
     def rule_changes(
         self, node: HyperNode, old: list[HyperNode]
@@ -404,7 +375,7 @@ class _Epoch:
             return "its rules have changed"
         changed = sorted(name for name in reads if name in self.deltas and name not in node.relations)
         if changed:
-            return f"{', '.join(_shown(changed)) or 'an aggregate or a path'} changed"
+            return f"{', '.join(shown(changed)) or 'an aggregate or a path'} changed"
         if any(name in self.facts for name in node.relations):
             return "its asserted facts changed"
         return None
@@ -578,11 +549,6 @@ class _Epoch:
             self.engine.rebuild_closure(name)
         for large in self.engine.large.values():
             large.take_back()
-
-
-def _shown(relations: Iterable[str]) -> tuple[str, ...]:
-    """The relations that a user knows."""
-    return tuple(name for name in relations if not name.startswith("#"))
 
 
 def _plain(rules: Iterable[Rule | AggregateRule]) -> list[Rule]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -45,3 +46,8 @@ class Report:
     def impact(self) -> int:
         """The number of derived tuples that came and went."""
         return sum(node.impact for node in self.nodes)
+
+
+def shown(relations: Iterable[str]) -> tuple[str, ...]:
+    """The relations that a user knows."""
+    return tuple(name for name in relations if not name.startswith("#"))
