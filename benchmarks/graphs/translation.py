@@ -66,12 +66,14 @@ def _eliminable(atoms: Sequence[Atom], kept: set[str]) -> Iterator[tuple[int, st
 def program(query: Query, symbols: Iterable[str]) -> str:
     """The query in tidelog's language, over all the symbols of its schema: a star ranges over their nodes.
 
-    A path that is joined with something gets a view of its own, as every path does for the peers: a path literal is
-    joined step by step, which derives a pair once for each way between its ends.
+    A sequence of steps that is joined with something gets a view of its own, as every path does for the peers: it would
+    be joined step by step, which derives a pair once for each way between its ends. Closures and unions are relations
+    anyway.
     """
     views = plan(query)
-    joined = [atom.of for view in views if len(view.body) > 1 for atom in view.body if isinstance(atom.of, Path)]
-    names = {path: f"path{i}" for i, path in enumerate(dict.fromkeys(joined))}
+    joined = dict.fromkeys(atom.of for view in views if len(view.body) > 1 for atom in view.body)
+    sequences = [of for of in joined if isinstance(of, Path) and not of.star and len(of.words) == 1 < len(of.words[0])]
+    names = {path: f"path{i}" for i, path in enumerate(sequences)}
     heads = dict.fromkeys(names.values(), 2) | {view.name: len(view.variables) for view in views}
     lines = [f".decl {name}(x: number, y: number)" for name in symbols]
     lines += [f".decl {name}({', '.join(f'x{i}: number' for i in range(n))})" for name, n in heads.items()]
