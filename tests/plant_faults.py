@@ -55,12 +55,24 @@ FAULTS = (
         "births of merged hyper-nodes are not shifted", ENGINE, "stored.shift_births(offset)", "stored.shift_births(0)"
     ),
     Fault("rounds do not go on behind merged births", ENGINE, "inputs = replace(inputs, round=self.round)", "pass"),
-    Fault("dead tuples are not derived again", UPDATE, 'self.run(self.machine, "again", True, True, current)', "pass"),
+    Fault("dead tuples are not born again", UPDATE, "stored.bear_supported(current)", "pass"),
     Fault(
-        "dead tuples are derived from all there ever was",
-        UPDATE,
-        "states = (EVER, *_states(rule, lambda j: UP_TO,",
-        "states = (EVER, *_states(rule, lambda j: EVER,",
+        "derivations that did not count support what they no longer derive",
+        CHANGES,
+        "if counted or D[head, R_SUPPORT] != 0:",
+        "if counted:",
+    ),
+    Fault(
+        "derivations that do not count support nothing",
+        CHANGES,
+        "if counted or D[relation, R_SUPPORT] != 0:",
+        "if counted:",
+    ),
+    Fault(
+        "taking back forgets supports",
+        CHANGES,
+        "store32(D[relation, R_SUPPORT], r, load64(D[relation, R_JOURNAL], 4 * e + 3))",
+        "pass",
     ),
     Fault("tuples that die together are charged twice", UPDATE, "AFTER if j < i else WITH", "WITH"),
     Fault("tuples born together are credited twice", UPDATE, "BEFORE if j < i else UP_TO", "UP_TO"),
@@ -82,7 +94,7 @@ FAULTS = (
     Fault(
         "taking back forgets counts",
         CHANGES,
-        "store32(D[relation, R_COUNT], r, load64(D[relation, R_JOURNAL], 3 * e + 1))",
+        "store32(D[relation, R_COUNT], r, load64(D[relation, R_JOURNAL], 4 * e + 1))",
         "pass",
     ),
     Fault("removed rules keep what they derived", UPDATE, "if change.dropped:", "if not change:"),
@@ -164,6 +176,7 @@ def look() -> str:
 def kind_of(problem: str) -> str:
     for sign, kind in (
         ("has count", "count"),
+        ("has support", "support"),
         ("missing", "missing tuple"),
         ("the change is", "net change"),
         ("bootstrap happened", "bootstrap"),

@@ -3,7 +3,8 @@
 A state is right when (docs/theory.md)
 - every derivation over the views has its head in the view,
 - the count of every derived tuple is the number of its derivations from strictly older tuples of its own hyper-node,
-  and one for an asserted fact, and is positive; closures do not count, but have such derivations all the same.
+  and one for an asserted fact, and is positive; closures do not count, but have such derivations all the same; its
+  support is the number of all its derivations and facts.
 The first makes the views closed under the rules, the second makes every tuple derivable: together they are the least
 model, and nobody has to evaluate anything. Bodies of atoms and comparisons of numbers become nested loops; all others
 go to the reference.
@@ -46,6 +47,14 @@ def asserted_in(db: tidelog.Database) -> dict[str, set[Row]]:
     return {name: set(decoded(db, name, stored.words())) for name, stored in db._engine.asserted.items()}
 
 
+def supports_in(db: tidelog.Database, name: str) -> dict[Row, int]:
+    """The support of every tuple of a relation, where supports are kept; closures do not change them."""
+    stored = db._engine.views[name]
+    if not stored.keeps_supports or name in db._engine.closures or name in db._engine.mirrors:
+        return {}
+    return dict(zip(decoded(db, name, stored.words()), stored.supports()[stored.live()].tolist(), strict=True))
+
+
 def decoded(db: tidelog.Database, name: str, words: Any) -> Iterable[Row]:
     relation = db._engine.program.relations.get(name)
     if relation is None or all(column.kind == "number" for column in relation.columns):
@@ -68,19 +77,28 @@ def mistakes(db: tidelog.Database, tables: Tables, facts: Mapping[str, set[Row]]
     for node in engine.nodes:
         internal = frozenset(node.relations)
         counts = {name: dict.fromkeys(asserted[name], 1) for name in node.relations}
+        supports = {name: dict.fromkeys(asserted[name], 1) for name in node.relations}
         for rule in node.rules:
             head = rule.head if isinstance(rule, AggregateRule) else rule.head.relation
             table, counted = tables[head], counts[head]
             for row, youngest in derived_by(rule, internal, tables, indexes):
                 if row not in table:
                     found.append(f"{head}: missing {row}, which follows by {rule}")
-                elif youngest < table[row][0]:
+                    continue
+                supports[head][row] = supports[head].get(row, 0) + 1
+                if youngest < table[row][0]:
                     counted[row] = counted.get(row, 0) + 1
         for name in node.relations:
             found += [
                 f"{name}: {row} (born {birth}) has count {count}, not {counts[name].get(row, 0)}"
                 for row, (birth, count) in tables[name].items()
                 if (count != counts[name].get(row, 0) if count else not counts[name].get(row, 0))
+            ]
+            held = supports_in(db, name)
+            found += [
+                f"{name}: {row} has support {support}, not {supports[name].get(row, 0)}"
+                for row, support in held.items()
+                if support != supports[name].get(row, 0)
             ]
             found += [f"{name}: missing fact {row}" for row in asserted[name] if row not in tables[name]]
     return "\n".join(found[:20])

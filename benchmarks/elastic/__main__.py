@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import data
-from benchmarks.elastic import derivations, epochs, plots, proportion, tables, targets, updates, workloads
+from benchmarks.elastic import derivations, epochs, plots, proportion, state, tables, targets, updates, workloads
 from benchmarks.elastic.processes import apart
 from benchmarks.harness import BenchmarkError
 
-PARTS = ("derivations", "proportion", "updates", "epochs")
+PARTS = ("derivations", "proportion", "updates", "state", "epochs")
 
 
 class Run:
@@ -45,7 +45,7 @@ class Run:
                 self.attempt(part, parts[part])
             else:
                 for name in self.programs():
-                    measure = self.updates if part == "updates" else self.epochs
+                    measure = {"updates": self.updates, "state": self.state, "epochs": self.epochs}[part]
                     self.attempt(f"{part} of {name}", partial(measure, name))
 
     def attempt(self, what: str, measure: Callable[[], None]) -> None:
@@ -90,6 +90,12 @@ class Run:
         plots.impact(found, self.asked.json.parent / f"elastic-{name}.svg")
         self.show(tables.updates(found), list(targets.of_updates(found)))
 
+    def state(self, name: str) -> None:
+        arguments = name, self.folder(name)
+        without, kept = (apart(state.experiment, *arguments, maintain, self.asked.seed) for maintain in (False, True))
+        self.found.setdefault("state", {})[name] = [without, kept]
+        self.show(tables.state(name, [without, kept]), list(targets.of_state(name, without, kept)))
+
     def epochs(self, name: str) -> None:
         found: dict[str, Any] = {}
         self.found.setdefault("epochs", {})[name] = found
@@ -126,7 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if run.judged:
         print(f"\n{tables.targets(run.judged)}")
     print(f"\nwritten to {asked.json}")
-    heavy = {"updates", "epochs"} & {*(asked.only or PARTS)}
+    heavy = {"updates", "state", "epochs"} & {*(asked.only or PARTS)}
     lacking = (
         run.published is None
         and bool(heavy)

@@ -65,6 +65,19 @@ def epochs(name: str, found: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def state(name: str, found: Sequence[Mapping[str, Any]]) -> str:
+    """What the state costs that allows updates."""
+    lines = [
+        f"{name}: the state that allows updates; MB held by the process, at the most",
+        f"{'':10}{'CPU s':>9}{'s':>9}{'loaded':>9}{'scratch':>9}{'updated':>9}",
+    ]
+    for row in found:
+        held = "".join(f"{row[what] / 1e6:9,.0f}" for what in ("before", "first", "peak"))
+        kind = "with" if row["maintain"] else "without"
+        lines.append(f"{kind:10}{row['cpu']:9.2f}{row['seconds']:9.2f}{held}")
+    return "\n".join(lines)
+
+
 def proportion(found: Sequence[Mapping[str, Any]]) -> str:
     """The last edge or member, by size of the graph or group."""
     lines = [

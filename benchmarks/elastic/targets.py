@@ -16,6 +16,7 @@ _BOUNDS = {("galen", 10_000): 0.2, ("galen", 100_000): 1.25, ("crdt", 10): 0.1, 
 _SMALL_MEDIAN = 0.010
 _SMALL_WORST = 0.2
 _IDLE = 0.0001
+_STATE = 1.5
 _SAME = 2.0
 
 
@@ -59,6 +60,12 @@ def of_epochs(name: str, found: Mapping[str, Mapping[str, Any]]) -> Iterator[Jud
     if "auto" in found and "fresh" in found:
         ratio = found["auto"]["cpu"] / found["fresh"]["cpu"]
         yield Judged(f"{name}, 13 epochs, of recomputing each", ratio, WHOLE, "x")
+
+
+def of_state(name: str, without: Mapping[str, Any], kept: Mapping[str, Any]) -> Iterator[Judged]:
+    """The promise about the price of being able to follow changes, once some have been followed."""
+    yield Judged(f"{name}, CPU with the state for updates", kept["cpu"] / without["cpu"], _STATE, "x")
+    yield Judged(f"{name}, memory with the state for updates", kept["peak"] / without["peak"], _STATE, "x")
 
 
 def of_proportion(found: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:

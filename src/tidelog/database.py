@@ -20,8 +20,9 @@ from tidelog.errors import Problem, UsageError
 from tidelog.io import encode
 from tidelog.language import check, name_rules, read
 from tidelog.language.syntax import CheckedProgram, Column, Program, RelationType, Value
-from tidelog.maintain.deltas import Delta, rows_of
-from tidelog.maintain.engine import Choice, Engine, Outcome
+from tidelog.maintain.choice import Choice
+from tidelog.maintain.deltas import Delta, Outcome, rows_of
+from tidelog.maintain.engine import Engine
 from tidelog.maintain.limits import Watch, guarded
 from tidelog.maintain.report import Report
 from tidelog.pattern import QUERY, along, matching
@@ -135,6 +136,7 @@ class Database:
             "strategy": "auto",
             "switch": 0.2,
             "closures": True,
+            "maintain": True,
         }
         self._subscribers: list[tuple[str, Callable[[RelationChange], object]]] = []
         self._epochs = 0
@@ -209,7 +211,7 @@ class Database:
         pending, self._pending = self._pending, self._nothing()
         watch = Watch(self._options["timeout"], self._options["max_rows"], _size_limits(pending.checked))
         with guarded(watch):
-            choice = Choice(self._options["strategy"], self._options["switch"], self._options["closures"])
+            choice = Choice(**{name: self._options[name] for name in ("strategy", "switch", "closures", "maintain")})
             core = pending.core or compile_program(pending.checked)
             outcome = self._engine.epoch(core, _net(pending.facts), watch, choice)
             self._programs, self._checked = pending.programs, pending.checked
@@ -250,7 +252,9 @@ class Database:
         """Set limits of an epoch - `timeout` in seconds, `max_rows` derived in all; None for no limit - and how views
         follow: `strategy` is "auto", "update" or "bootstrap", and in auto an update of a hyper-node is given up for a
         bootstrap before it takes longer than the node's last one; all updates given up in an epoch together take at
-        most `switch` (0.2) of a bootstrap of everything.
+        most `switch` (0.2) of a bootstrap of everything. With `maintain` False, what is evaluated from then on keeps
+        nothing for later changes, and is evaluated from scratch when what it reads has changed: for results that are
+        wanted once.
 
         With `closures` False, hyper-nodes that are transitive closures are evaluated like all others; the views are the
         same.
@@ -456,6 +460,10 @@ def _check_option(name: str, value: object, known: Mapping[str, object]) -> None
         if not isinstance(value, bool):
             hint = "False evaluates closures like all other rules"
             raise UsageError(Problem("E0603", f"closures is True or False, found {value!r}", hint=hint))
+    elif name == "maintain":
+        if not isinstance(value, bool):
+            hint = "True keeps what later changes need, False does not"
+            raise UsageError(Problem("E0603", f"maintain is True or False, found {value!r}", hint=hint))
     elif not (isinstance(value, (int, float)) and value > 0) and (value is not None or name == "switch"):
         hint = "it is a part of a bootstrap's time, such as 0.2" if name == "switch" else "None means no limit"
         raise UsageError(Problem("E0603", f"{name} is a positive number, found {value!r}", hint=hint))

@@ -29,7 +29,8 @@ from tidelog.language.syntax import (
     Value,
     Variable,
 )
-from tidelog.maintain.engine import Choice, Engine
+from tidelog.maintain.choice import Choice
+from tidelog.maintain.engine import Engine
 from tidelog.maintain.limits import Watch
 from tidelog.rules import compile_program
 from tidelog.rules.edges import body_of

@@ -2,8 +2,9 @@
 
 Deletions and insertions run the same loop over lists instead of row ranges: a round runs every plan whose source has
 something in its list, then the list of the round just made becomes the source of the next. A derivation counts for its
-head when its largest birth is below the head's. What is changed is journalled first, so that all of it can be taken
-back.
+head when its largest birth is below the head's; in the supports, which are kept where that may fail, every derivation
+is counted, so that it is known what a dead row can live on. What is changed is journalled first, so that all of it can
+be taken back.
 """
 # mypy: disable-error-code="no-untyped-def"
 
@@ -16,7 +17,9 @@ from tidelog.kernels.layout import (
     GROW_RELATION,
     I_DONE,
     I_RELATION,
+    JOURNALLED,
     MOST_COUNTED,
+    MOST_SUPPORTED,
     N_INSIDE,
     N_OBJECT,
     N_PHASE,
@@ -47,11 +50,12 @@ from tidelog.kernels.layout import (
     R_ROWS,
     R_SLOTS,
     R_START,
+    R_SUPPORT,
     R_USED,
     S_ROUND,
     S_WORK,
 )
-from tidelog.kernels.sets import find_slot, full
+from tidelog.kernels.sets import find_slot, full, prefetch_row
 from tidelog.kernels.words import (
     HIGH,
     LOW,
@@ -70,34 +74,52 @@ from tidelog.kernels.words import (
 
 @kernel
 def note(D, relation, r):
-    """Journal count and birth of a row that was there when the epoch began."""
+    """Journal count, birth and support of a row that was there when the epoch began."""
     if r < D[relation, R_START]:
-        at = 3 * D[relation, R_JOURNAL_N]
-        journal, births = D[relation, R_JOURNAL], D[relation, R_BIRTH]
+        at, support = 4 * D[relation, R_JOURNAL_N], 0
+        journal, births, supports = D[relation, R_JOURNAL], D[relation, R_BIRTH], D[relation, R_SUPPORT]
+        if supports != 0:
+            support = load32(supports, r)
+            if support & JOURNALLED:
+                return
+            store32(supports, r, support | JOURNALLED)
         store64(journal, at, r)
         store64(journal, at + 1, load32(D[relation, R_COUNT], r))
         store64(journal, at + 2, load32(births, r) if births != 0 else 0)
+        store64(journal, at + 3, support)
         D[relation, R_JOURNAL_N] += 1
 
 
 @kernel
-def lose(D, relation, r, current):
-    """Take one derivation from a live row; without any left it dies in the next round."""
-    count = load32(D[relation, R_COUNT], r)
+def lose(D, relation, r, counted, current):
+    """Take one derivation from a row; one that is alive and `counted` it, and has no other, dies in the next round."""
+    supports, count = D[relation, R_SUPPORT], load32(D[relation, R_COUNT], r)
     note(D, relation, r)
-    if count > 1:
+    if supports != 0:
+        store32(supports, r, load32(supports, r) - 1)
+    if counted and count > 1:
         store32(D[relation, R_COUNT], r, count - 1)
-    else:
+    elif counted and count == 1:
         store32(D[relation, R_COUNT], r, -(current + 1))
         store64(D[relation, R_OUT], D[relation, R_OUT_N], r)
         D[relation, R_OUT_N] += 1
 
 
 @kernel
-def bear(D, relation, r, current):
-    """Let a dead row live again, born in round `current` by one derivation."""
+def support(D, relation, r):
+    """Note one derivation more of a row."""
+    supports = D[relation, R_SUPPORT]
+    if supports != 0:
+        known = load32(supports, r)
+        if (known & MOST_SUPPORTED) < MOST_SUPPORTED:
+            store32(supports, r, known + 1)
+
+
+@kernel
+def bear(D, relation, r, count, current):
+    """Let a dead row live again, born in round `current` by `count` derivations."""
     note(D, relation, r)
-    store32(D[relation, R_COUNT], r, 1)
+    store32(D[relation, R_COUNT], r, count)
     if D[relation, R_BIRTH] != 0:
         store32(D[relation, R_BIRTH], r, current)
     store64(D[relation, R_IN], D[relation, R_IN_N], r)
@@ -113,11 +135,15 @@ def gain(D, relation, buffer, i, h, birth, current, w):
         r = (load64(D[relation, R_SLOTS], s) & LOW) - 1
         count = load32(D[relation, R_COUNT], r)
         if count <= 0:
-            bear(D, relation, r, current)
-        elif births == 0 or birth < load32(births, r):
+            bear(D, relation, r, 1, current)
+            support(D, relation, r)
+            return
+        counted = births == 0 or birth < load32(births, r)
+        if counted or D[relation, R_SUPPORT] != 0:
             note(D, relation, r)
-            if count < MOST_COUNTED:
-                store32(D[relation, R_COUNT], r, count + 1)
+            support(D, relation, r)
+        if counted and count < MOST_COUNTED:
+            store32(D[relation, R_COUNT], r, count + 1)
         return
     slots, mask, k, r = D[relation, R_SLOTS], D[relation, R_MASK], D[relation, R_ARITY], D[relation, R_N]
     s = (h >> 32) & mask
@@ -128,7 +154,9 @@ def gain(D, relation, buffer, i, h, birth, current, w):
         store(D[relation, R_ROWS], r * k + j, load(buffer, i * k + j, w), w)
     D[relation, R_N] += 1
     D[relation, R_USED] += 1
-    bear(D, relation, r, current)
+    bear(D, relation, r, 1, current)
+    if D[relation, R_SUPPORT] != 0:
+        store32(D[relation, R_SUPPORT], r, 1)
 
 
 @kernel
@@ -145,6 +173,9 @@ def emit_change(D, plan, n, inserting, current, registers, buffer, hashes, size,
         h = hash_row(buffer, i, k, w)
         store64(hashes, i, h)
         prefetch(D[head, R_SLOTS] + ((h >> 32) & D[head, R_MASK]) * 8)
+    if n > 2:
+        for i in range(n):
+            prefetch_row(D, head, load64(hashes, i), w)
     for i in range(n):
         if inserting:
             gain(D, head, buffer, i, load64(hashes, i), load(largest, i, w), current, w)
@@ -152,8 +183,9 @@ def emit_change(D, plan, n, inserting, current, registers, buffer, hashes, size,
         s = find_slot(D, head, buffer, i, load64(hashes, i), w)
         if s >= 0:
             r = (load64(D[head, R_SLOTS], s) & LOW) - 1
-            if load32(D[head, R_COUNT], r) > 0 and (births == 0 or load(largest, i, w) < load32(births, r)):
-                lose(D, head, r, current)
+            counted = births == 0 or load(largest, i, w) < load32(births, r)
+            if counted or D[head, R_SUPPORT] != 0:
+                lose(D, head, r, counted, current)
     D[head, R_EMITTED] += n
 
 
@@ -249,8 +281,33 @@ def retract_rows(D, relation, numbers, start, m, current):
     for i in range(start, m):
         if lists_full(D, relation, 1):
             return i
-        lose(D, relation, load64(numbers, i), current)
+        lose(D, relation, load64(numbers, i), True, current)
     return m
+
+
+@kernel
+def bear_supported(D, relation, current):
+    """Let the dead rows that have derivations left live again, born in round `current` by all of these; there is room
+    in the lists."""
+    supports, dead = D[relation, R_SUPPORT], D[relation, R_OUT]
+    for i in range(D[relation, R_OUT_N]):
+        if i + 16 < D[relation, R_OUT_N]:
+            prefetch(supports + 4 * load64(dead, i + 16))
+        r = load64(dead, i)
+        left = load32(supports, r) & MOST_SUPPORTED
+        if left > 0:
+            bear(D, relation, r, left, current)
+
+
+@kernel
+def forget_journal(D, relation):
+    """Let nothing count as journalled any more."""
+    supports, journal = D[relation, R_SUPPORT], D[relation, R_JOURNAL]
+    if supports != 0:
+        for e in range(D[relation, R_JOURNAL_N]):
+            r = load64(journal, 4 * e)
+            store32(supports, r, load32(supports, r) & MOST_SUPPORTED)
+    D[relation, R_JOURNAL_N] = 0
 
 
 @kernel
@@ -263,7 +320,9 @@ def take_back(D, relation, w):
         store64(D[relation, R_SLOTS], s, h & HIGH if (h & HIGH) != 0 else 1 << 32)
         store32(D[relation, R_COUNT], r, DEAD)
     for e in range(D[relation, R_JOURNAL_N] - 1, -1, -1):
-        r = load64(D[relation, R_JOURNAL], 3 * e)
-        store32(D[relation, R_COUNT], r, load64(D[relation, R_JOURNAL], 3 * e + 1))
+        r = load64(D[relation, R_JOURNAL], 4 * e)
+        store32(D[relation, R_COUNT], r, load64(D[relation, R_JOURNAL], 4 * e + 1))
         if D[relation, R_BIRTH] != 0:
-            store32(D[relation, R_BIRTH], r, load64(D[relation, R_JOURNAL], 3 * e + 2))
+            store32(D[relation, R_BIRTH], r, load64(D[relation, R_JOURNAL], 4 * e + 2))
+        if D[relation, R_SUPPORT] != 0:
+            store32(D[relation, R_SUPPORT], r, load64(D[relation, R_JOURNAL], 4 * e + 3))

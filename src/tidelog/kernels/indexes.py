@@ -210,7 +210,8 @@ def extend(D, index, high, hashes, w):
                     offset = (v & LOW) - 1
                     prefetch(arena + size * (offset + HEADER + keys + load(arena, offset, w) * stride))
         for i in range(m):
-            if load32(counts, start + i) != DEAD and not enter(D, index, rows, start + i, k, load64(hashes, i), w):
+            dead = counts != 0 and load32(counts, start + i) == DEAD
+            if not dead and not enter(D, index, rows, start + i, k, load64(hashes, i), w):
                 D[index, I_DONE] = start + i
                 return GROW_ARENA
         D[index, I_DONE] = start + m
@@ -218,22 +219,34 @@ def extend(D, index, high, hashes, w):
 
 
 @kernel
-def bury(D, index, numbers, m, w):
-    """Complement the entries of the rows with these int64 `numbers`, all of them entered."""
+def bury(D, index, numbers, m, hashes, w):
+    """Complement the entries of the rows with these int64 `numbers`, all of them entered. `hashes` is an address of
+    int64[BATCH]."""
     relation = D[index, I_RELATION]
-    rows, k, arena = D[relation, R_ROWS], D[relation, R_ARITY], D[index, I_ARENA]
-    head, stride = HEADER + D[index, I_KEYS], 1 + D[index, I_PAYLOADS]
-    for i in range(m):
-        r = load64(numbers, i)
-        slot = find_segment(D, index, rows, r, k, hash_key(D, index, rows, r, k, w), w)
-        offset = (load64(D[index, I_SLOTS], slot) & LOW) - 1
-        length = load(arena, offset, w)
-        entry = offset + head + entries_below(arena, offset + head, length, stride, r, w) * stride
-        store(arena, entry, ~r, w)
-        shape = load(arena, offset + 1, w) + (1 << DEAD_SHIFT)
-        store(arena, offset + 1, shape, w)
-        if (shape >> DEAD_SHIFT) * 2 > length:
-            compact(arena, offset, head, stride, w)
+    rows, k, arena, slots = D[relation, R_ROWS], D[relation, R_ARITY], D[index, I_ARENA], D[index, I_SLOTS]
+    head, stride, size = HEADER + D[index, I_KEYS], 1 + D[index, I_PAYLOADS], width(w)
+    for start in range(0, m, BATCH):
+        end = min(m, start + BATCH)
+        for i in range(start, end):
+            prefetch(rows + size * k * load64(numbers, i))
+        for i in range(start, end):
+            h = hash_key(D, index, rows, load64(numbers, i), k, w)
+            store64(hashes, i - start, h)
+            prefetch(slots + ((h >> 32) & D[index, I_MASK]) * 8)
+        for i in range(start, end):
+            v = load64(slots, (load64(hashes, i - start) >> 32) & D[index, I_MASK])
+            prefetch(arena + size * ((v & LOW) - 1))
+        for i in range(start, end):
+            r = load64(numbers, i)
+            slot = find_segment(D, index, rows, r, k, load64(hashes, i - start), w)
+            offset = (load64(slots, slot) & LOW) - 1
+            length = load(arena, offset, w)
+            entry = offset + head + entries_below(arena, offset + head, length, stride, r, w) * stride
+            store(arena, entry, ~r, w)
+            shape = load(arena, offset + 1, w) + (1 << DEAD_SHIFT)
+            store(arena, offset + 1, shape, w)
+            if (shape >> DEAD_SHIFT) * 2 > length:
+                compact(arena, offset, head, stride, w)
 
 
 @kernel
@@ -250,7 +263,7 @@ def collect(D, index, rows, m, found, w):
             offset = (v & LOW) - 1
             for e in range(load(arena, offset, w)):
                 r = load(arena, offset + head + e * stride, w)
-                if r >= 0 and load32(counts, r) > 0:
+                if r >= 0 and (counts == 0 or load32(counts, r) > 0):
                     if found != 0:
                         store64(found, n, r)
                     n += 1

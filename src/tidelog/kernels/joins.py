@@ -90,7 +90,7 @@ def scan(D, level, st, registers, chosen, size, w):
     r, high, m = st[S_LEVELS + S_CURSOR], st[S_LEVELS + S_IN], 0
     while r < high and m < size:
         store64(chosen, m, r)
-        m += load32(counts, r) > 0
+        m += counts == 0 or load32(counts, r) > 0
         r += 1
     st[S_LEVELS + S_CURSOR] = r
     for c in range(load64(level, L_COLUMNS)):

@@ -19,12 +19,13 @@ R_REPLAN = 6  # number of rows at which new plans are worth making
 R_THREAD = 8
 R_BLOCK = 8
 R_ROWS = R_THREAD + 0  # address of the row-major words
-R_COUNT = R_THREAD + 1  # address of the int32 counts; negative for dead rows
+R_COUNT = R_THREAD + 1  # address of the int32 counts, negative for dead rows; 0 where nothing is counted
 R_N = R_THREAD + 2  # number of rows
 R_CAPACITY = R_THREAD + 3
 R_OLD = R_THREAD + 4  # rows below were there before the last round
 R_NEW = R_THREAD + 5  # rows below were there when the round began; OLD to NEW is the delta
 R_BIRTH = R_THREAD + 6  # address of the int32 births, 0 where none are kept
+R_SUPPORT = R_THREAD + 7  # address of the int32 numbers of all derivations, 0 where every derivation counts
 # While an epoch updates a relation in place: lists of int64 row numbers, and a journal to take everything back.
 R_START = 24  # rows below were there when the epoch began
 R_ROOM = 25  # entries that each of the lists and the journal can take
@@ -36,10 +37,13 @@ R_IN = 30  # the same for the rows that were born
 R_IN_N = 31
 R_IN_LOW = 32
 R_IN_HIGH = 33
-R_JOURNAL = 34  # address of triples: row, count before, birth before
+R_JOURNAL = 34  # address of quadruples: row, count before, birth before, support before
 R_JOURNAL_N = 35
 MOST_COUNTED = 2147483647
 """A count that reaches this stays there: it then means "at least"."""
+JOURNALLED = 1 << 30
+"""Set in the support of a row that is in the journal."""
+MOST_SUPPORTED = JOURNALLED - 1
 DEAD = -2147483648
 """The count of a row that died in an earlier epoch; one that died in this epoch has minus its round of death."""
 
@@ -81,6 +85,9 @@ In insertions, UP_TO: live rows born before this round; BEFORE: born before the 
 SCAN, PROBE, CHECK, ABSENT, COMPARE, COMPUTE, CALL, RANGE, ROUTE = range(1, 10)
 SCAN_LIVE, PROBE_LIVE, CHECK_LIVE, ABSENT_LIVE = range(10, 14)  # of an update: they look at counts and births
 L_KIND, L_OBJECT, L_VERSION, L_KEYS, L_COLUMNS, L_LIVE, L_EXTRA, L_LISTS = range(8)
+SIEVE = 1 << 16
+"""Bits of a sieve, 32 in each int64. Where L_EXTRA has 2, the column that is sifted and the address of the sieve stand
+behind all lists of a SCAN_LIVE."""
 
 # --- state of a run: int64 array, four entries per level ----------------------------------------------------------
 S_LEVEL = 0

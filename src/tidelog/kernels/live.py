@@ -4,6 +4,9 @@ During an update dead rows keep their entries and slots until the epoch ends, so
 was, as deletions left it, and as it is (`layout.AT_START` and the names beside it). The largest birth among the tuples
 of the hyper-node itself decides whether a derivation counts; it travels in a register that stands behind the lists of a
 level (twice: where it comes from, where it goes) if the level's atom belongs to the hyper-node (L_EXTRA is 1).
+
+A large relation that is scanned for the few rows that meet changed ones is sifted by a sieve first: bits at the hashes
+of the values that the changed rows have in a column.
 """
 # mypy: disable-error-code="no-untyped-def"
 
@@ -35,8 +38,10 @@ from tidelog.kernels.layout import (
     R_BIRTH,
     R_COUNT,
     R_IN,
+    R_IN_N,
     R_MASK,
     R_OUT,
+    R_OUT_N,
     R_ROWS,
     R_SLOTS,
     R_START,
@@ -46,17 +51,20 @@ from tidelog.kernels.layout import (
     S_LEVELS,
     S_ROUND,
     S_WORK,
+    SIEVE,
     UP_TO,
     WITH,
 )
 from tidelog.kernels.registers import hash_registers, register, spread_value
-from tidelog.kernels.words import LOW, kernel, load, load32, load64, prefetch, store, store64
+from tidelog.kernels.sets import prefetch_row
+from tidelog.kernels.words import LOW, kernel, load, load32, load64, prefetch, store, store64, wrap
 
 
 @kernel
 def visible(D, relation, r, state, current):
     """Whether row `r` is there in `state`; `current` is the round of death or birth under way."""
-    count = load32(D[relation, R_COUNT], r)
+    counts = D[relation, R_COUNT]
+    count = load32(counts, r) if counts != 0 else 1
     if state == EVER:
         return count != DEAD
     if state == AT_START:
@@ -86,10 +94,49 @@ def birth_registers(level, registers, size, w):
 
 
 @kernel
-def scan_live(D, plan, level, st, registers, numbers, size, w):
-    """Read the next rows of a list, or of the relation as the level sees it, into registers."""
-    relation, state, version = load64(level, L_OBJECT), load64(level, L_VERSION), load64(plan, P_VERSION)
+def hole(word):
+    """The bit of a sieve at which a value stands."""
+    return (wrap(word * -7046029254386353131) >> 40) & (SIEVE - 1)
+
+
+@kernel
+def mark(D, relation, version, column, sieve, w):
+    """Make a sieve let through the values that the rows of a list (OUT or IN) have in `column`, and few others."""
     rows, k = D[relation, R_ROWS], D[relation, R_ARITY]
+    numbers, m = D[relation, R_OUT], D[relation, R_OUT_N]
+    if version == IN:
+        numbers, m = D[relation, R_IN], D[relation, R_IN_N]
+    for i in range(SIEVE >> 5):
+        store64(sieve, i, 0)
+    for i in range(m):
+        bit = hole(load(rows, load64(numbers, i) * k + column, w))
+        store64(sieve, bit >> 5, load64(sieve, bit >> 5) | (1 << (bit & 31)))
+
+
+@kernel
+def sift(D, level, st, numbers, size, w):
+    """Write the numbers of the next rows that come through the level's sieve and that it sees; returns how many."""
+    relation, state = load64(level, L_OBJECT), load64(level, L_VERSION)
+    behind = L_LISTS + 2 * load64(level, L_COLUMNS) + 2 * (load64(level, L_EXTRA) & 1)
+    column, sieve = load64(level, behind), load64(level, behind + 1)
+    rows, k = D[relation, R_ROWS], D[relation, R_ARITY]
+    place, m = st[S_LEVELS + S_CURSOR], 0
+    high = min(st[S_LEVELS + S_IN], place + 64 * size)
+    while place < high and m < size:
+        bit = hole(load(rows, place * k + column, w))
+        if (load64(sieve, bit >> 5) >> (bit & 31)) & 1:
+            store64(numbers, m, place)
+            m += visible(D, relation, place, state, st[S_ROUND])
+        place += 1
+    st[S_WORK] += (place - st[S_LEVELS + S_CURSOR]) >> 5
+    st[S_LEVELS + S_CURSOR] = place
+    return m
+
+
+@kernel
+def next_rows(D, plan, level, st, numbers, size):
+    """Write the numbers of the next rows of a list, or of the relation, that the level sees; returns how many."""
+    relation, state, version = load64(level, L_OBJECT), load64(level, L_VERSION), load64(plan, P_VERSION)
     place, high, m = st[S_LEVELS + S_CURSOR], st[S_LEVELS + S_IN], 0
     while place < high and m < size:
         r = place
@@ -101,11 +148,23 @@ def scan_live(D, plan, level, st, registers, numbers, size, w):
         m += visible(D, relation, r, state, st[S_ROUND])
         place += 1
     st[S_LEVELS + S_CURSOR] = place
+    return m
+
+
+@kernel
+def scan_live(D, plan, level, st, registers, numbers, size, w):
+    """Read the next rows of a list, or of the relation as the level sees it, into registers."""
+    relation = load64(level, L_OBJECT)
+    rows, k = D[relation, R_ROWS], D[relation, R_ARITY]
+    if load64(level, L_EXTRA) & 2:
+        m = sift(D, level, st, numbers, size, w)
+    else:
+        m = next_rows(D, plan, level, st, numbers, size)
     for c in range(load64(level, L_COLUMNS)):
         column, target = load64(level, L_LISTS + 2 * c), register(registers, level, 2 * c + 1, size, w)
         for i in range(m):
             store(target, i, load(rows, load64(numbers, i) * k + column, w), w)
-    if load64(level, L_EXTRA) == 1:
+    if load64(level, L_EXTRA) & 1:
         _, births = birth_registers(level, registers, size, w)
         for i in range(m):
             store(births, i, load32(D[relation, R_BIRTH], load64(numbers, i)), w)
@@ -139,6 +198,8 @@ def expand_live(D, level, st, at, registers, offsets, lengths, size, w):
                 ahead = load(arena, entry + 8 * stride, w)
                 if ahead >= 0:
                     prefetch(D[relation, R_COUNT] + 4 * ahead)
+                    if own:
+                        prefetch(D[relation, R_BIRTH] + 4 * ahead)
             if r < 0 or not visible(D, relation, r, state, st[S_ROUND]):
                 continue
             for c in range(columns):
@@ -191,6 +252,8 @@ def member_live(D, level, st, m, registers, hashes, chosen, size, w):
     if m > 2:
         for i in range(m):
             prefetch(D[relation, R_SLOTS] + ((load64(hashes, i) >> 32) & D[relation, R_MASK]) * 8)
+        for i in range(m):
+            prefetch_row(D, relation, load64(hashes, i), w)
     for i in range(m):
         r = find_row(D, relation, level, i, load64(hashes, i), registers, size, w)
         found = r >= 0 and visible(D, relation, r, state, st[S_ROUND])

@@ -11,7 +11,9 @@ import numpy
 from tidelog.kernels.layout import (
     DEAD,
     MOST_COUNTED,
+    MOST_SUPPORTED,
     R_ARITY,
+    R_BIRTH,
     R_CAPACITY,
     R_COUNT,
     R_DEAD,
@@ -20,6 +22,7 @@ from tidelog.kernels.layout import (
     R_N,
     R_ROWS,
     R_SLOTS,
+    R_SUPPORT,
     R_USED,
 )
 from tidelog.kernels.words import (
@@ -72,11 +75,28 @@ def find_slot(D, relation, buffer, i, h, w):
 
 
 @kernel
+def prefetch_row(D, relation, h, w):
+    """Prefetch what is known of the row that the first slot for hash `h` holds, if it is a row of this hash."""
+    v = load64(D[relation, R_SLOTS], (h >> 32) & D[relation, R_MASK])
+    if ((v ^ h) >> 32) == 0 and (v & LOW) != 0:
+        r = (v & LOW) - 1
+        prefetch(D[relation, R_ROWS] + r * D[relation, R_ARITY] * width(w))
+        prefetch(D[relation, R_COUNT] + 4 * r)
+        if D[relation, R_BIRTH] != 0:
+            prefetch(D[relation, R_BIRTH] + 4 * r)
+        if D[relation, R_SUPPORT] != 0:
+            prefetch(D[relation, R_SUPPORT] + 4 * r)
+
+
+@kernel
 def insert_batch(D, relation, buffer, m, since, hashes, w):
-    """Insert `m` rows of `buffer`, for which there is room; rows met again count one more from number `since` on."""
+    """Insert `m` rows of `buffer`, for which there is room; rows met again have one support more, and from number
+    `since` on count one more."""
     rows, k, n = D[relation, R_ROWS], D[relation, R_ARITY], D[relation, R_N]
     slots, mask, counts = D[relation, R_SLOTS], D[relation, R_MASK], D[relation, R_COUNT]
-    size, before = width(w), n
+    supports, size, before = D[relation, R_SUPPORT], width(w), n
+    if counts == 0:
+        since = 1 << 62
     for i in range(m):
         h = hash_row(buffer, i, k, w)
         store64(hashes, i, h)
@@ -90,6 +110,8 @@ def insert_batch(D, relation, buffer, m, since, hashes, w):
                 prefetch(rows + r * k * size)
                 if r >= since:
                     prefetch(counts + 4 * r)
+                if supports != 0:
+                    prefetch(supports + 4 * r)
     for i in range(m):
         h = load64(hashes, i)
         s = (h >> 32) & mask
@@ -99,7 +121,10 @@ def insert_batch(D, relation, buffer, m, since, hashes, w):
                 store64(slots, s, (h & HIGH) | (n + 1))
                 for j in range(k):
                     store(rows, n * k + j, load(buffer, i * k + j, w), w)
-                store32(counts, n, 1)
+                if counts != 0:
+                    store32(counts, n, 1)
+                if supports != 0:
+                    store32(supports, n, 1)
                 n += 1
                 break
             if ((v ^ h) >> 32) == 0 and (v & LOW) != 0:
@@ -109,6 +134,10 @@ def insert_batch(D, relation, buffer, m, since, hashes, w):
                         c = load32(counts, r)
                         if c < MOST_COUNTED:
                             store32(counts, r, c + 1)
+                    if supports != 0:
+                        c = load32(supports, r)
+                        if c < MOST_SUPPORTED:
+                            store32(supports, r, c + 1)
                     break
             s = (s + 1) & mask
     D[relation, R_N] = n
@@ -146,15 +175,48 @@ def find_rows(D, relation, buffer, m, found, w):
 
 
 @kernel
-def remove_rows(D, relation, numbers, m, w):
-    """Turn the rows with these int64 `numbers` into dead ones for good, with a tombstone for a slot."""
-    rows, k, slots = D[relation, R_ROWS], D[relation, R_ARITY], D[relation, R_SLOTS]
-    for i in range(m):
-        r = load64(numbers, i)
-        h = hash_row(rows, r, k, w)
-        s = find_slot(D, relation, rows, r, h, w)
-        store64(slots, s, h & HIGH if (h & HIGH) != 0 else 1 << 32)
-        store32(D[relation, R_COUNT], r, DEAD)
+def place_rows(D, relation, other, found, w):
+    """Store for each row of the relation `other` its row number in `relation`, -1 where it is absent and -2 where the
+    row of `other` is dead, into the int32 array at `found`."""
+    k, slots, mask, size = D[relation, R_ARITY], D[relation, R_SLOTS], D[relation, R_MASK], width(w)
+    rows, buffer, counts = D[relation, R_ROWS], D[other, R_ROWS], D[other, R_COUNT]
+    hashes = numpy.empty(64, numpy.int64)
+    for base in range(0, D[other, R_N], 64):
+        top = min(D[other, R_N], base + 64)
+        for i in range(base, top):
+            h = hash_row(buffer, i, k, w)
+            hashes[i - base] = h
+            prefetch(slots + ((h >> 32) & mask) * 8)
+        for i in range(base, top):
+            v = load64(slots, (hashes[i - base] >> 32) & mask)
+            if ((v ^ hashes[i - base]) >> 32) == 0 and (v & LOW) != 0:
+                prefetch(rows + ((v & LOW) - 1) * k * size)
+        for i in range(base, top):
+            s = find_slot(D, relation, buffer, i, hashes[i - base], w)
+            place = (load64(slots, s) & LOW) - 1 if s >= 0 else -1
+            store32(found, i, place if counts == 0 or load32(counts, i) > 0 else -2)
+
+
+@kernel
+def remove_rows(D, relation, numbers, m, hashes, w):
+    """Turn the rows with these int64 `numbers` into dead ones for good, with a tombstone for a slot. `hashes` is an
+    address of int64[64]."""
+    rows, k, slots, mask = D[relation, R_ROWS], D[relation, R_ARITY], D[relation, R_SLOTS], D[relation, R_MASK]
+    for start in range(0, m, 64):
+        end = min(m, start + 64)
+        for i in range(start, end):
+            r = load64(numbers, i)
+            prefetch(rows + width(w) * k * r)
+            prefetch(D[relation, R_COUNT] + 4 * r)
+        for i in range(start, end):
+            h = hash_row(rows, load64(numbers, i), k, w)
+            store64(hashes, i - start, h)
+            prefetch(slots + ((h >> 32) & mask) * 8)
+        for i in range(start, end):
+            r, h = load64(numbers, i), load64(hashes, i - start)
+            s = find_slot(D, relation, rows, r, h, w)
+            store64(slots, s, h & HIGH if (h & HIGH) != 0 else 1 << 32)
+            store32(D[relation, R_COUNT], r, DEAD)
     D[relation, R_DEAD] += m
 
 

@@ -14,6 +14,7 @@ from tidelog.maintain.functors import CallOut, call_out, native
 from tidelog.rules.core import Atom, Comparison, Computation, Constant, Literal, Pack, Unpack, Value, Variable
 from tidelog.rules.plans import Plan, variables
 from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.memory import Block
 from tidelog.storage.stored import StoredRelation
 
 UNIT = "#unit"
@@ -64,12 +65,12 @@ class Call:
 @dataclass(frozen=True)
 class Sight:
     """What an update's plan sees: the `version` of its source (a list, or NOW for all rows), and for each literal of
-    the body the state of its relation, or None for the states of a bootstrap. `births` says whether the source's tuples
-    count for the largest birth."""
+    the body the state of its relation, or None for the states of a bootstrap. A plan that scans another atom than the
+    changed one, which is number `sifted`, leaves out the rows that cannot meet a changed tuple."""
 
     version: int
     states: tuple[int | None, ...]
-    births: bool = True
+    sifted: int | None = None
 
 
 @dataclass
@@ -105,6 +106,8 @@ class Assembler:
         self.internal = internal
         self.dictionary = dictionary
         self.registers = registers
+        self.sieves: dict[tuple[str, int], Block] = {}
+        """By relation and column: the values that changed tuples have there, see `kernels.live.mark`."""
 
     def assemble(self, plan: Plan, sight: Sight | None = None) -> Code:
         """The code of a plan: for a bootstrap, or for an update with `sight`."""
@@ -121,13 +124,16 @@ class _Level:
     live: tuple[tuple[int, int], ...] = ()
     extra: int = 0
     births: tuple[int, ...] = ()
+    sieve: tuple[int, ...] = ()
     call: tuple[CallOut, tuple[int, ...], tuple[int, ...]] | None = None
 
     def words(self, place: Callable[[int], int]) -> list[int]:
         head = [self.kind, self.object, self.version, len(self.keys), len(self.columns), len(self.live), self.extra]
         pairs = [x for column, target in self.columns for x in (column, place(target))]
         moves = [place(x) for pair in self.live for x in pair]
-        return head + [place(key) for key in self.keys] + pairs + moves + [place(x) for x in self.births]
+        return (
+            head + [place(key) for key in self.keys] + pairs + moves + [place(x) for x in self.births] + [*self.sieve]
+        )
 
 
 class _Assembly:
@@ -267,15 +273,30 @@ class _Assembly:
             self.levels.append(_Level(layout.SCAN, number, version, (), fill))
         else:
             births: tuple[int, ...] = ()
-            if self.sight.births and not atom.negated and atom.relation in self.a.internal:
+            if not atom.negated and atom.relation in self.a.internal:
                 assert self.birth is not None
                 births = (self.birth, self.fresh())
                 self.birth = births[1]
-            state = self.sight.states[self.plan.source] or 0
+            state, sieve = self.sight.states[self.plan.source] or 0, self.sieve(atom)
+            extra = int(bool(births)) + 2 * bool(sieve)
             self.levels.append(
-                _Level(layout.SCAN_LIVE, number, state, (), fill, extra=int(bool(births)), births=births)
+                _Level(layout.SCAN_LIVE, number, state, (), fill, extra=extra, births=births, sieve=sieve)
             )
         self.equate(equal)
+
+    def sieve(self, atom: Atom) -> tuple[int, ...]:
+        """A column of a scanned atom that the changed one has as well, and the address of the sieve for it."""
+        if self.sight is None or self.sight.sifted is None:
+            return ()
+        changed = self.rule.body[self.sight.sifted]
+        assert isinstance(changed, Atom)
+        for column, value in enumerate(atom.args):
+            if isinstance(value, Variable) and value in changed.args:
+                key = changed.relation, changed.args.index(value)
+                if key not in self.a.sieves:
+                    self.a.sieves[key] = Block(layout.SIEVE // 4)
+                return column, self.a.sieves[key].address
+        return ()
 
     def version(self, i: int, atom: Atom) -> int:
         delta = self.plan.source if self.plan.delta else None

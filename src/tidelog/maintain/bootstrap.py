@@ -33,6 +33,8 @@ def bootstrap(node: HyperNode, inputs: Inputs) -> int:
     """
     for name in node.relations:
         inputs.relations[name].born = [(0, inputs.round + 1)]
+        if node.recursive and inputs.relations[name].counted:
+            inputs.relations[name].keep_supports()
     internal = frozenset(node.relations)
     first: list[Rule] = []
     recursive: list[Rule] = []

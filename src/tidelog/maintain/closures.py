@@ -190,7 +190,8 @@ class Closures:
         self.kept[name] = node.closure, graph
         new = ClosedRelation(epoch.engine.catalog, graph)
         if len(epoch.views[name]):
-            epoch.open(self.own(name)).absorb(new.write())
+            self.own(name)
+            epoch.open(epoch.changeable(name)).absorb(new.write())
             epoch.note(name, epoch.views[name])
             return len(epoch.deltas.get(name, ()))
         epoch.views[name] = new.write() if name in self.needed else new

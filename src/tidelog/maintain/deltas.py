@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
+from tidelog.maintain.report import Report
 from tidelog.storage.stored import StoredRelation
 
 Words = NDArray[numpy.signedinteger[Any]]
@@ -50,6 +51,14 @@ class Delta:
 
     def __len__(self) -> int:
         return len(self.inserted) + len(self.deleted)
+
+
+@dataclass
+class Outcome:
+    """What an epoch did: the net change of each relation that changed, and the report."""
+
+    deltas: dict[str, Delta]
+    report: Report
 
 
 def rows_of(words: Words | Whole) -> Words:

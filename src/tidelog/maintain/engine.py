@@ -22,12 +22,13 @@ from tidelog.maintain import closures
 from tidelog.maintain.aggregates import update_aggregate
 from tidelog.maintain.assemble import UNIT
 from tidelog.maintain.bootstrap import bootstrap
-from tidelog.maintain.deltas import Delta, Whole, Words
+from tidelog.maintain.choice import Choice
+from tidelog.maintain.deltas import Delta, Outcome, Whole, Words
 from tidelog.maintain.large_groups import LargeGroups
 from tidelog.maintain.limits import Watch
 from tidelog.maintain.machine import Inputs, WidenError
-from tidelog.maintain.report import NodeReport, Report, shown
-from tidelog.maintain.update import CutOffError, Maintained, NodeChange, prepare, update
+from tidelog.maintain.report import NodeReport, Report, names_of, shown, skipped
+from tidelog.maintain.update import CutOffError, Maintained, NodeChange, forget_indexes, prepare, update
 from tidelog.rules.core import AggregateRule, ClosureShape, CoreProgram, HyperNode, Rule
 from tidelog.rules.edges import body_of
 from tidelog.rules.graph import coarsened
@@ -40,25 +41,8 @@ _RECLAIM = 4_096
 """Dead rows of a relation below this number are not worth reclaiming."""
 _ALWAYS_WORTH = 0.02
 """Seconds that an update may take whatever the last bootstrap took."""
-
-
-@dataclass
-class Outcome:
-    """What an epoch did: the net change of each relation that changed, and the report."""
-
-    deltas: dict[str, Delta]
-    report: Report
-
-
-@dataclass(frozen=True)
-class Choice:
-    """How hyper-nodes follow changes: `strategy` is auto, update or bootstrap; in auto, updates that take too long are
-    given up (`_Epoch.budget`), which costs at most `switch` of a bootstrap of everything. `closures` says whether
-    hyper-nodes that are closures are evaluated as such."""
-
-    strategy: str = "auto"
-    switch: float = 0.2
-    closures: bool = True
+_DIFFERING = 2e-7
+"""Seconds per tuple that telling what has changed adds to the next bootstrap, as long as there has been none."""
 
 
 @dataclass
@@ -83,6 +67,8 @@ class Engine:
     bootstraps: int = 0
     updates: int = 0
     wholes: WeakSet[Whole] = field(default_factory=WeakSet)
+    idle: tuple[NodeReport, ...] = ()
+    """What is said of an epoch that has nothing to do."""
 
     def whole(self, stored: StoredRelation) -> Whole:
         """The rows of a relation for a change that may be read later than the relation changes again."""
@@ -139,6 +125,11 @@ class Engine:
 
         Raises LimitError or KeyboardInterrupt, and then has changed nothing (but for the word size).
         """
+        started = time.perf_counter()
+        if program is self.program and not changes and self.views and (choice.closures or not self.closures):
+            watch.look()
+            self.idle = self.idle or tuple(map(skipped, self.nodes))
+            return Outcome({}, Report(time.perf_counter() - started, self.idle))
         for whole in list(self.wholes):
             whole.keep()
         self.wholes.clear()
@@ -250,9 +241,8 @@ class _Epoch:
             for name in gone:
                 self.drop(name)
             if gone:
-                rules = tuple(dict.fromkeys(rule.origin for rule in node.rules))
                 impact = sum(len(self.deltas.get(name, ())) for name in gone)
-                reports.append(NodeReport(shown(gone), rules, "drop", "its last rule is gone", 0.0, impact))
+                reports.append(NodeReport(shown(gone), names_of(node), "drop", "its last rule is gone", 0.0, impact))
         return reports
 
     def drop(self, name: str) -> None:
@@ -270,11 +260,18 @@ class _Epoch:
             self.closures.forget(name)
             return
         if old is not facts:
-            old = self.closures.own(name)
+            self.closures.own(name)
             self.closures.forget(name)
+            old = self.changeable(name)
             self.open(old).absorb(facts)
             self.views[name] = self.asserted[name] = old
             self.note(name, old)
+
+    def changeable(self, name: str) -> StoredRelation:
+        """A view as one that can be changed in place, though what it counts may be wrong."""
+        if not self.views[name].counted:
+            self.views[name] = self.views[name].copy_to(self.engine.catalog, counted=True)
+        return self.views[name]
 
     def note(self, name: str, stored: StoredRelation) -> int:
         """Settle the change of an open relation and note it; returns the number of rows that came and went."""
@@ -290,7 +287,7 @@ class _Epoch:
         if len(new):
             none = numpy.empty((0, new.arity), numpy.int64)
             self.deltas[name] = Delta(self.engine.whole(new), none)
-            if self.engine.nodes and not isinstance(new, ClosedRelation):
+            if self.engine.nodes and new.counted and not isinstance(new, ClosedRelation):
                 self.open(new).call_all_new()
 
     def assert_facts(self, name: str, insert: Words, delete: Words) -> None:
@@ -311,8 +308,7 @@ class _Epoch:
 
     def visit(self, node: HyperNode) -> NodeReport:
         """Skip, update or bootstrap a hyper-node."""
-        started = time.perf_counter()
-        names = tuple(dict.fromkeys(rule.origin for rule in node.rules))
+        started, names = time.perf_counter(), names_of(node)
         reads = dict.fromkeys(name for rule in node.rules for name, _ in body_of(rule))
         old = self.made_of(node)
         added, dropped = self.rule_changes(node, old)
@@ -328,7 +324,7 @@ class _Epoch:
             parted, reason = True, "its closure could not be kept"
         if reason is None:
             self.kept.append(node)
-            return NodeReport(shown(node.relations), names, "skip", "nothing that it reads has changed", 0.0, 0)
+            return skipped(node)
         # What only dropped rules read may be gone already; they see it as the epoch found it.
         relations = {name: self.engine.views[name] for rule in dropped for name, _ in body_of(rule)}
         relations |= {name: self.views[name] for name in [*reads, *node.relations, UNIT]}
@@ -382,6 +378,8 @@ class _Epoch:
 
     def estimate(self, node: HyperNode, reads: Mapping[str, None], old: list[HyperNode]) -> tuple[str, str]:
         """update or bootstrap, and the reason for the latter, before anything is done."""
+        if not self.choice.maintain:
+            return "bootstrap", "views are not maintained"
         if self.choice.strategy != "auto":
             return self.choice.strategy, "forced" if self.choice.strategy == "bootstrap" else ""
         if not old or not any(len(self.views[name]) for name in node.relations):
@@ -404,6 +402,8 @@ class _Epoch:
     ) -> tuple[int | None, str]:
         """Update a node in place: the number of rounds, or None and the reason why that was given up, with no trace."""
         relations = [self.views[name] for name in node.relations]
+        if not all(stored.counted for stored in relations):
+            return None, "nothing was counted"
         if any(stored.saturated for stored in relations):
             return None, "a count is saturated"
         if isinstance(node.rules[0], AggregateRule):
@@ -418,6 +418,7 @@ class _Epoch:
         if node.recursive or any(other.recursive for other in old):
             for stored in relations:
                 stored.keep_births()
+                stored.keep_supports()
         for stored in relations:
             self.open(stored)
         new, gone = _plain(added), _plain(dropped)
@@ -480,30 +481,43 @@ class _Epoch:
         return self.round - before
 
     def bootstrap(self, node: HyperNode, inputs: Inputs) -> None:
-        """Evaluate a node into new relations, and put these, or what they hold, in the place of the old."""
+        """Evaluate a node into new relations, and put these in the place of the old, or only what they hold where
+        another node reads it, which has to find all rows in their places."""
         if self.closures.can_be_kept(node):
             self.closures.build(node)
             return
         started = time.thread_time()
         relations = dict(inputs.relations)
+        others = (rule for other in self.nodes if other.relations != node.relations for rule in other.rules)
+        read = self.choice.maintain and any(name in node.relations for rule in others for name, _ in body_of(rule))
+        if not read:
+            forget_indexes(self.engine.maintained, [self.views[name] for name in node.relations])
         for name in node.relations:
-            new = relations[name] = StoredRelation(self.engine.catalog, self.views[name].arity)
+            new = relations[name] = StoredRelation(self.engine.catalog, self.views[name].arity, self.choice.maintain)
             facts = self.asserted[name]
             if len(facts):
                 new.insert(facts.words())
         rounds = bootstrap(node, Inputs(inputs.catalog, inputs.dictionary, relations, self.watch, self.round))
         self.round += rounds
-        seconds = time.thread_time() - started
+        differing = 0.0
         for name in node.relations:
             old, new = self.views[name], relations[name]
-            self.costs[name] = seconds / len(node.relations)
             self.large.pop(name, None)
             if not old.rows:
+                differing += _DIFFERING * len(new)
                 self.views[name] = new
                 self.note_new(name)
-            else:
+            elif read:
+                old = self.changeable(name)
                 self.open(old).absorb(new)
                 self.note(name, old)
+            else:
+                self.views[name] = new
+                went, came = old.difference(new)
+                if len(went) or len(came):
+                    self.deltas[name] = Delta(came, went)
+        seconds = (time.thread_time() - started + differing) / len(node.relations)
+        self.costs |= dict.fromkeys(node.relations, seconds)
 
     def finish(self, reports: list[NodeReport]) -> Outcome:
         """Make the result the state of the engine. Nothing in here can fail."""
@@ -522,7 +536,7 @@ class _Epoch:
             if stored.dead > max(_RECLAIM, len(stored))
         }
         self.views = {name: compacted.get(id(stored), stored) for name, stored in self.views.items()}
-        engine.program, engine.nodes = self.program, tuple(self.kept)
+        engine.program, engine.nodes, engine.idle = self.program, tuple(self.kept), ()
         names = dict.fromkeys([*self.program.relations, *(name for node in self.kept for name in node.relations)])
         engine.views = {name: self.views[name] for name in [*names, UNIT]}
         engine.asserted = {name: self.asserted[name] for name in names}

@@ -74,6 +74,7 @@ class Machine:
         for job in jobs:
             groups.setdefault(job.group, []).append(assembler.assemble(job.plan, job.sight))
         self._place = registers.place
+        self._sieves = assembler.sieves
         self._codes = groups
         self._load(registers)
         self._scratch_memory(groups)
@@ -108,6 +109,15 @@ class Machine:
         """The registers as an array, one row each."""
         flat = self._registers.view(self.catalog.dtype, self._register_count * BATCH)
         return flat.reshape(self._register_count, BATCH)
+
+    def mark(self, relation: str, version: int) -> None:
+        """Let the sieves for a relation through what stands in one of its lists, OUT or IN."""
+        from tidelog.kernels.live import mark
+
+        for (name, column), block in self._sieves.items():
+            if name == relation:
+                number = self.relations[name].number
+                mark(self.catalog.table, number, version, column, block.address, self.catalog.tag)
 
     def converse(
         self,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tidelog.rules.core import HyperNode
+
 
 @dataclass(frozen=True)
 class NodeReport:
@@ -51,3 +53,13 @@ class Report:
 def shown(relations: Iterable[str]) -> tuple[str, ...]:
     """The relations that a user knows."""
     return tuple(name for name in relations if not name.startswith("#"))
+
+
+def names_of(node: HyperNode) -> tuple[str, ...]:
+    """The names of the user's rules in a hyper-node."""
+    return tuple(dict.fromkeys(rule.origin for rule in node.rules))
+
+
+def skipped(node: HyperNode) -> NodeReport:
+    """What is said of a hyper-node for which nothing has changed."""
+    return NodeReport(shown(node.relations), names_of(node), "skip", "nothing that it reads has changed", 0.0, 0)

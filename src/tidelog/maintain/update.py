@@ -2,7 +2,8 @@
 
     1. Deletions. Every derivation that a deletion takes away is charged once to its head, if it counted there; heads
        without any left die, and their derivations are charged in the next round.
-    2. Re-derivation. For each tuple that died, derivations from what survived: it is born again in a fresh round.
+    2. Re-derivation. A tuple that died and has derivations left, whether they counted or not, is born again in a fresh
+       round, in which all of them count.
     3. Insertions. In the same round the derivations that insertions and new rules bring; then semi-naively from the
        newly born. A new birth is above all others, so that no old tuple changes any more.
 
@@ -13,8 +14,8 @@ Section 4.1 of the elastic paper, with births instead of iteration numbers as in
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy
 from numpy.typing import NDArray
@@ -33,8 +34,9 @@ Words = NDArray[numpy.int64]
 
 _WORK_BEFORE_LOOK = 100_000
 _OUTGROWN = 8
-_SCANS = 6
-"""So often a large relation is scanned for changes of another one before it gets an index for them."""
+_SCANS = 30
+"""So often a large relation is scanned for changes of another one before it gets an index for them, which costs about
+as much."""
 
 
 class CutOffError(Exception):
@@ -95,7 +97,6 @@ def prepare(
     missing: set[str] = set()
     scanned: dict[str, int] = {}
     for rule in kept:
-        jobs += _again_jobs(rule, internal, statistics)
         for i, literal in enumerate(rule.body):
             if isinstance(literal, Atom):
                 plans = plan_change(rule, i, statistics)
@@ -122,6 +123,16 @@ def prepare(
     return Maintained(
         machine, node.rules, stored, {name: len(s) for name, s in stored.items()}, scanned, frozenset(missing)
     )
+
+
+def forget_indexes(maintained: dict[tuple[str, ...], Maintained], relations: Sequence[StoredRelation]) -> None:
+    """Give the memory of indexes back that nobody needs if all goes well, and what runs over them, from what is kept of
+    the hyper-nodes; otherwise they are made anew."""
+    for key, kept in list(maintained.items()):
+        if any(stored is other for stored in kept.stored.values() for other in relations):
+            del maintained[key]
+    for stored in relations:
+        stored.indexes.clear()
 
 
 def update(node: HyperNode, change: NodeChange, inputs: Inputs, maintained: Maintained, seconds: float) -> int:
@@ -156,10 +167,12 @@ class _Update:
         for stored in self.derived.values():
             for index in stored.indexes.values():
                 index.extend(stored.rows)
-        # Indexes made here for the first time serve all later updates, and so does the kernel, which a call without
-        # plans loads from the cache: they are not held against this one.
+        # Indexes made here for the first time serve all later updates, and so do the kernels, which calls that have
+        # nothing to do load from the cache: they are not held against this one.
         self.deadline = float("inf")
         self.run(self.machine, "", False, True, 0)
+        for stored in self.derived.values():
+            stored.bear_supported(0)
         self.deadline = time.thread_time() + seconds
 
     def delete(self, change: NodeChange) -> None:
@@ -168,30 +181,32 @@ class _Update:
             self.derived[name].retract(words)
         if change.dropped:
             self.once(change.dropped, AT_START, AT_START, False, 0)
-        for name in self.scanned:
-            self.run(self.machine, f"delete {name}", False, True, 0)
+        self.scan("delete", layout.OUT, False, 0)
         self.run(self.machine, "delete", False, False, 0)
 
     def insert(self, change: NodeChange) -> int:
         """Bear again what can be, then what comes, until nothing is born any more."""
         current = self.inputs.round + 1
         for stored in self.derived.values():
-            stored.show_all()
-        # Counts of a node that never was recursive are exact: what died there has no derivation left.
-        if self.node.recursive or any(stored.keeps_births for stored in self.derived.values()):
-            self.run(self.machine, "again", True, True, current)
-        for stored in self.derived.values():
+            stored.bear_supported(current)
             stored.show_nothing()
+        self.look()
         for name, words in change.came.items():
             self.derived[name].assert_facts(words, current)
         if change.added:
             self.once(change.added, UP_TO, NOW, True, current)
-        for name in self.scanned:
-            self.run(self.machine, f"insert {name}", True, True, current)
+        self.scan("insert", layout.IN, True, current)
         for stored in self.external:
             if stored.changing:
                 stored.show_all()
         return self.run(self.machine, "insert", True, False, current)
+
+    def scan(self, group: str, version: int, inserting: bool, current: int) -> None:
+        """Scan for the changes of the relations that have no plans of another kind."""
+        for name in self.scanned:
+            if self.inputs.relations[name].listed(version):
+                self.machine.mark(name, version)
+                self.run(self.machine, f"{group} {name}", inserting, True, current)
 
     def once(self, rules: Sequence[Rule], own: int, other: int, inserting: bool, current: int) -> None:
         """Evaluate rules that came or went, once, in the round under way; `own` and `other` are the states they see."""
@@ -226,14 +241,6 @@ class _Update:
 
 
 # --- what plans see ------------------------------------------------------------------------------------------------
-
-
-def _again_jobs(rule: Rule, internal: frozenset[str], statistics: LiveStatistics) -> Iterator[Job]:
-    """The plans that look for derivations of tuples that died, from the head."""
-    headed = replace(rule, body=(rule.head, *rule.body))
-    states = (EVER, *_states(rule, lambda j: UP_TO, lambda j: KEPT, lambda j: EVER, internal))
-    for plan in plan_change(headed, 0, statistics):
-        yield Job(plan, Sight(layout.OUT, states, births=False), "again")
 
 
 def _lost(rule: Rule, i: int, internal: frozenset[str]) -> Sight:
@@ -275,7 +282,7 @@ def _won(rule: Rule, i: int, internal: frozenset[str]) -> Sight:
 
 def _scanning(sight: Sight, i: int, state: int) -> Sight:
     """The same sight for a plan that scans another atom and looks the changed tuples of atom `i` up."""
-    return Sight(layout.NOW, (*sight.states[:i], state, *sight.states[i + 1 :]))
+    return Sight(layout.NOW, (*sight.states[:i], state, *sight.states[i + 1 :]), sifted=i)
 
 
 def _full(rule: Rule, own: int, other: int, internal: frozenset[str]) -> Sight:

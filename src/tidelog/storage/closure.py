@@ -313,7 +313,7 @@ class ClosedRelation(StoredRelation):
     def bytes(self) -> int:
         return super().bytes() + self.closure.bytes()
 
-    def copy_to(self, catalog: Catalog) -> StoredRelation:
+    def copy_to(self, catalog: Catalog, counted: bool = False) -> StoredRelation:
         return ClosedRelation(catalog, self.closure)
 
     def write(self) -> StoredRelation:

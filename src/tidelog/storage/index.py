@@ -86,7 +86,7 @@ class Index:
         entered = numpy.ascontiguousarray(numbers[numbers < self.done])
         block = Block(entered.nbytes)
         block.view(numpy.int64, len(entered))[:] = entered
-        bury(self._catalog.table, self.number, block.address, len(entered), self._catalog.tag)
+        bury(self._catalog.table, self.number, block.address, len(entered), self._catalog.hashes, self._catalog.tag)
 
     def bytes(self) -> int:
         """Memory held."""

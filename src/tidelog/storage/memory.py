@@ -42,13 +42,15 @@ _LIBRARY = _system_calls()
 
 
 class Block:
-    """Zero-filled memory of at least `size` bytes at `address`; `grow` keeps the contents and may move it.
+    """Zero-filled memory of at least `size` bytes at `address`; `grow` keeps the contents and may move it. Without
+    `huge` pages, what is touched once costs less, and what is touched at random more.
 
     Raises MemoryError when the system has no more.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, huge: bool = True) -> None:
         self.address = 0
+        self._huge = huge
         self.size = 0
         self._array: NDArray[numpy.uint8] | None = None
         self.grow(size)
@@ -86,7 +88,7 @@ class Block:
             ctypes.memmove(address, self._array.ctypes.data, self.size)
             self._array = None
         self.address, self.size = address, size
-        if size >= _HUGE:
+        if size >= _HUGE and self._huge:
             _LIBRARY.madvise(address, size, _MADV_HUGEPAGE)
 
     def view(self, dtype: DTypeLike, length: int) -> NDArray[Any]:

@@ -25,6 +25,8 @@ SPARE = 512
 """Rows that always fit before a kernel has to ask for more: the largest batch."""
 _UNCOUNTED = 1 << 62
 _LISTS = 4 * SPARE
+_MOST_ROOM = 1 << 18
+"""Lists with more room than this are not kept from one epoch to the next."""
 _LIST_COUNTERS = [
     layout.R_OUT_N,
     layout.R_OUT_LOW,
@@ -39,9 +41,9 @@ _MOST_ROWS = 1 << 31
 
 
 class StoredRelation:
-    """A relation of `arity` columns in the word size of `catalog`."""
+    """A relation of `arity` columns in the word size of `catalog`; one that is not `counted` can only grow."""
 
-    def __init__(self, catalog: Catalog, arity: int) -> None:
+    def __init__(self, catalog: Catalog, arity: int, counted: bool = True) -> None:
         self.arity = arity
         self.catalog = catalog
         self.number = catalog.allocate()
@@ -49,13 +51,14 @@ class StoredRelation:
         self.born: list[tuple[int, int]] = []
         self.changing = False
         self.saturated = False
-        self._saved: tuple[NDArray[numpy.int32], Words] | None = None
+        self._saved: tuple[NDArray[numpy.int32], NDArray[numpy.int32] | None, NDArray[numpy.int32] | None] | None = None
         self._capacity = 2 * SPARE
         self._slot_count = 4 * SPARE
         self._rows = Block(self._capacity * arity * catalog.dtype.itemsize)
-        self._counts = Block(4 * self._capacity)
+        self._counts = Block(4 * self._capacity) if counted else None
         self._slots = Block(8 * self._slot_count)
         self._births: Block | None = None
+        self._supports: Block | None = None
         self._lists: tuple[Block, Block, Block] | None = None
         self._set(layout.R_ARITY, arity)
         self._set(layout.R_REPLAN, 1 << 62)
@@ -71,9 +74,10 @@ class StoredRelation:
         self._set(layout.R_SLOTS, self._slots.address)
         self._set(layout.R_MASK, self._slot_count - 1)
         self._set(layout.R_ROWS, self._rows.address)
-        self._set(layout.R_COUNT, self._counts.address)
+        self._set(layout.R_COUNT, self._counts.address if self._counts else 0)
         self._set(layout.R_CAPACITY, self._capacity)
         self._set(layout.R_BIRTH, self._births.address if self._births else 0)
+        self._set(layout.R_SUPPORT, self._supports.address if self._supports else 0)
 
     # --- reading -------------------------------------------------------------------------------------------------
 
@@ -126,7 +130,13 @@ class StoredRelation:
 
     def counts(self) -> NDArray[numpy.int32]:
         """A copy of the counts of all rows; not positive where a row is dead."""
-        return self._counts.view(numpy.int32, self.rows).copy()
+        return self._count_view().copy()
+
+    def _count_view(self) -> NDArray[numpy.int32]:
+        """The counts in place; ones where nothing is counted."""
+        if self._counts is None:
+            return numpy.ones(self.rows, numpy.int32)
+        return self._counts.view(numpy.int32, self.rows)
 
     def births(self) -> Words:
         """The birth of every row; 0 for relations that no rule derives."""
@@ -176,7 +186,7 @@ class StoredRelation:
 
     def alive(self, numbers: Words) -> NDArray[numpy.bool_]:
         """Whether the rows with these numbers are live, also while the relation changes."""
-        return self._counts.view(numpy.int32, self.rows)[numbers] > 0
+        return self._count_view()[numbers] > 0
 
     def has(self, words: Sequence[int]) -> bool:
         """Whether the row is there."""
@@ -184,7 +194,8 @@ class StoredRelation:
 
     def bytes(self) -> int:
         """Memory held, indexes included."""
-        return self._rows.size + self._counts.size + self._slots.size + sum(i.bytes() for i in self.indexes.values())
+        blocks = (self._rows, self._counts, self._slots, self._births, self._supports)
+        return sum(block.size for block in blocks if block) + sum(index.bytes() for index in self.indexes.values())
 
     @property
     def emitted(self) -> int:
@@ -225,7 +236,7 @@ class StoredRelation:
             index.bury(numbers)
         block = Block(8 * len(numbers))
         block.view(numpy.int64, len(numbers))[:] = numbers
-        remove_rows(self.catalog.table, self.number, block.address, len(numbers), self.catalog.tag)
+        remove_rows(self.catalog.table, self.number, block.address, len(numbers), self.catalog.hashes, self.catalog.tag)
 
     def ensure(self, more: int = SPARE) -> None:
         """Make room for `more` rows, and at least for a batch beside them."""
@@ -243,9 +254,9 @@ class StoredRelation:
                 raise MemoryError("a relation has outgrown the 31 bits of its row numbers")
             if capacity > self._capacity:
                 self._rows.grow(capacity * self.arity * self.catalog.dtype.itemsize)
-                self._counts.grow(4 * capacity)
-                if self._births is not None:
-                    self._births.grow(4 * capacity)
+                for block in (self._counts, self._births, self._supports):
+                    if block is not None:
+                        block.grow(4 * capacity)
                 self._capacity = capacity
             while used * 10 > (self._slot_count - 1) * 7:
                 self._slots.grow(16 * self._slot_count)
@@ -271,13 +282,32 @@ class StoredRelation:
     def keep_births(self) -> None:
         """Keep a birth per row from now on, which updates of recursive hyper-nodes compare."""
         if self._births is None:
-            block = Block(4 * self._capacity)
+            block = Block(4 * self._capacity, huge=False)
             births = block.view(numpy.int32, self.rows)
             ends = [first for first, _ in self.born[1:]] + [self.rows]
             for (first, birth), end in zip(self.born, ends, strict=True) if self.born else ():
                 births[first:end] = birth
             self._births = block
             self._publish()
+
+    def keep_supports(self) -> None:
+        """Keep the number of all derivations of each row from now on; so far, all of them have counted."""
+        if self._supports is None:
+            block = Block(4 * self._capacity)
+            block.view(numpy.int32, self.rows)[:] = self.supports()
+            self._supports = block
+            self._publish()
+
+    def supports(self) -> NDArray[numpy.int32]:
+        """A copy of the numbers of all derivations of each row, 0 where it is dead; it is in the midst of an epoch."""
+        if self._supports is not None:
+            return self._supports.view(numpy.int32, self.rows) & layout.MOST_SUPPORTED
+        return numpy.clip(self.counts(), 0, layout.MOST_SUPPORTED)
+
+    @property
+    def keeps_supports(self) -> bool:
+        """Whether the number of all derivations is kept, as in relations of recursive hyper-nodes."""
+        return self._supports is not None
 
     @property
     def keeps_births(self) -> bool:
@@ -287,7 +317,7 @@ class StoredRelation:
     def open(self) -> None:
         """Begin to note what dies and what is born; until `close` or `take_back`, rows that die keep their places."""
         if self._lists is None:
-            self._lists = Block(8 * _LISTS), Block(8 * _LISTS), Block(24 * _LISTS)
+            self._lists = Block(8 * _LISTS), Block(8 * _LISTS), Block(32 * _LISTS)
             self._set(layout.R_ROOM, _LISTS)
             self._publish_lists()
         self.catalog.table[self.number, _LIST_COUNTERS] = 0
@@ -306,7 +336,7 @@ class StoredRelation:
     def grow_lists(self) -> None:
         """Make room for twice as many changes."""
         room = 2 * self._get(layout.R_ROOM)
-        for block, size in zip(self._lists or (), (8, 8, 24), strict=True):
+        for block, size in zip(self._lists or (), (8, 8, 32), strict=True):
             block.grow(size * room)
         self._set(layout.R_ROOM, room)
         self._publish_lists()
@@ -317,9 +347,9 @@ class StoredRelation:
         start = self.rows
         self.insert(came)
         self.ensure_lists(max(len(gone), len(came)))
-        counts = self._counts.view(numpy.int32, self.rows)
-        journal = self._lists[2].view(numpy.int64, 3 * len(gone)).reshape(len(gone), 3)
-        journal[:, 0], journal[:, 1], journal[:, 2] = gone, counts[gone], 0
+        counts = self._count_view()
+        journal = self._lists[2].view(numpy.int64, 4 * len(gone)).reshape(len(gone), 4)
+        journal[:, 0], journal[:, 1], journal[:, 2:] = gone, counts[gone], 0
         counts[gone] = -1
         if self._births is not None:
             self._births.view(numpy.int32, self.rows)[start:] = 0
@@ -332,14 +362,22 @@ class StoredRelation:
         self.ensure_lists(self.rows)
         self._show(_NONE, numpy.arange(self.rows))
 
+    @property
+    def counted(self) -> bool:
+        """Whether derivations are counted, without which nothing can be taken away."""
+        return self._counts is not None
+
     def look_for_saturation(self) -> None:
         """Note whether a count has reached the most that can be counted, so that it cannot be taken from."""
-        self.saturated = bool(self.rows and self._counts.view(numpy.int32, self.rows).max() == MOST_COUNTED)
+        self.saturated = any(
+            block is not None and self.rows and block.view(numpy.int32, self.rows).max() == most
+            for block, most in ((self._counts, MOST_COUNTED), (self._supports, layout.MOST_SUPPORTED))
+        )
 
     def settle_change(self) -> tuple[Words, Words]:
         """The numbers of the rows that died and were born on balance: what other hyper-nodes see from now on."""
         assert self._lists is not None
-        counts = self._counts.view(numpy.int32, self.rows)
+        counts = self._count_view()
         died = self._lists[0].view(numpy.int64, self._get(layout.R_OUT_N))
         born = self._lists[1].view(numpy.int64, self._get(layout.R_IN_N))
         died, born = died[counts[died] <= 0], born[born >= self._get(layout.R_START)]
@@ -366,6 +404,10 @@ class StoredRelation:
         self.catalog.table[self.number, [layout.R_OUT_LOW, layout.R_OUT_HIGH]] = died
         self.catalog.table[self.number, [layout.R_IN_LOW, layout.R_IN_HIGH]] = 0
 
+    def listed(self, version: int) -> int:
+        """The number of rows in a list, OUT or IN."""
+        return self._get(layout.R_OUT_N if version == layout.OUT else layout.R_IN_N)
+
     @property
     def born_so_far(self) -> int:
         """Rows born since `open`, those born again included."""
@@ -381,6 +423,14 @@ class StoredRelation:
         done, table = 0, self.catalog.table
         while (done := retract_rows(table, self.number, block.address, done, len(numbers), 0)) < len(numbers):
             self.grow_lists()
+
+    def bear_supported(self, current: int) -> None:
+        """Let the rows that died and have derivations left be born again in round `current`."""
+        from tidelog.kernels.changes import bear_supported
+
+        if self._supports is not None:
+            self.ensure_lists(self._get(layout.R_OUT_N) + self.born_so_far)
+            bear_supported(self.catalog.table, self.number, current)
 
     def assert_facts(self, words: Words, current: int) -> None:
         """Give a derivation to each of these rows, newly asserted facts; new rows are born in round `current`."""
@@ -398,27 +448,49 @@ class StoredRelation:
         assert self._lists is not None
         if new.born:
             self.keep_births()
-        start, words = self.rows, new.words()
-        found = self.find(words)
-        counts = self._counts.view(numpy.int32, start)
-        births = self.births()
-        self._saved = counts.copy(), births
+        if new.keeps_supports:
+            self.keep_supports()
+        start, found = self.rows, self.places(new)
+        counts = self.counts()
+        births, supports = (
+            block.view(numpy.int32, start).copy() if block is not None else None
+            for block in (self._births, self._supports)
+        )
+        self._saved = counts, births, supports
         self.saturated = new.saturated
         alive = counts > 0
         alive[found[found >= 0]] = False
-        died = numpy.flatnonzero(alive)
-        came = words[found < 0]
-        self.insert(came)
+        died, came = numpy.flatnonzero(alive), numpy.flatnonzero(found == -1)
+        self.insert(new.take(came))
         self.ensure_lists(max(len(died), len(came)))
-        live = new.live()
-        order = numpy.concatenate([numpy.flatnonzero(found >= 0), numpy.flatnonzero(found < 0)])
-        rows = numpy.concatenate([found[found >= 0], numpy.arange(start, self.rows)])
-        counts = self._counts.view(numpy.int32, self.rows)
+        found[came] = numpy.arange(start, self.rows, dtype=numpy.int32)
+        there = found >= 0
+        rows = found[there]
+        counts = self._count_view()
         counts[died] = -1
-        counts[rows] = new.counts()[live][order]
+        counts[rows] = new._count_view()[there]
         if self._births is not None:
-            self._births.view(numpy.int32, self.rows)[rows] = new.births()[live][order]
+            self._births.view(numpy.int32, self.rows)[rows] = new.births()[there]
+        if self._supports is not None:
+            supports = self._supports.view(numpy.int32, self.rows)
+            supports[died] = 0
+            supports[rows] = new.supports()[there]
         self._show(died, numpy.arange(start, self.rows))
+
+    def places(self, other: StoredRelation) -> NDArray[numpy.int32]:
+        """For each row of `other` its row number here, -1 where it is absent and -2 where it is dead there."""
+        from tidelog.kernels.sets import place_rows
+
+        found = Block(4 * other.rows)
+        place_rows(self.catalog.table, self.number, other.number, found.address, self.catalog.tag)
+        return found.view(numpy.int32, other.rows).copy()
+
+    def difference(self, new: StoredRelation) -> tuple[Words, Words]:
+        """The live rows that `new` has not, and the rows that only `new` has."""
+        found = new.places(self)
+        only = numpy.ones(new.rows, bool)
+        only[found[found >= 0]] = False
+        return self.take(numpy.flatnonzero(found == -1)), new.take(numpy.flatnonzero(only))
 
     def close(self) -> None:
         """Make the changes last: rows that died lose their entries and slots."""
@@ -426,7 +498,17 @@ class StoredRelation:
         self.changing = False
         self._saved = None
         self.remove(died)
+        self._end_lists()
+
+    def _end_lists(self) -> None:
+        """Empty the lists, and give them back where they have become large."""
+        from tidelog.kernels.changes import forget_journal
+
+        forget_journal(self.catalog.table, self.number)
         self.catalog.table[self.number, _LIST_COUNTERS] = 0
+        if self._get(layout.R_ROOM) > _MOST_ROOM:
+            self._lists = None
+            self._set(layout.R_ROOM, 0)
 
     def shift_births(self, offset: int) -> None:
         """Add to every birth; with a negative offset, take a shift back."""
@@ -451,26 +533,31 @@ class StoredRelation:
             index.bury(added)
         take_back(self.catalog.table, self.number, self.catalog.tag)
         if self._saved is not None:
-            self._counts.view(numpy.int32, start)[:] = self._saved[0]
-            if self._births is not None:
-                self._births.view(numpy.int32, start)[:] = self._saved[1]
+            for block, saved in zip((self._counts, self._births, self._supports), self._saved, strict=True):
+                if block is not None and saved is not None:
+                    block.view(numpy.int32, start)[:] = saved
             self._saved = None
         self._set(layout.R_DEAD, self.dead + len(added))
-        self.catalog.table[self.number, _LIST_COUNTERS] = 0
+        self._end_lists()
 
-    def copy_to(self, catalog: Catalog) -> StoredRelation:
-        """The live rows as a relation of another catalog, counts and births included, indexes left to be made anew."""
-        other = StoredRelation(catalog, self.arity)
+    def copy_to(self, catalog: Catalog, counted: bool = False) -> StoredRelation:
+        """The live rows as a relation of another catalog, counts and births included, indexes left to be made anew. It
+        is `counted` where this one is, or with counts of 1 where that is asked for."""
+        other = StoredRelation(catalog, self.arity, self.counted or counted)
         live = self.live()
         births = self.births()[live]
         other.insert(self.take(live))
-        other._counts.view(numpy.int32, len(live))[:] = self.counts()[live]
+        if self._counts is not None:
+            other._count_view()[:] = self._count_view()[live]
         if self._births is not None:
             other.keep_births()
             other._births.view(numpy.int32, len(live))[:] = births  # type: ignore[union-attr]  # it is there now
         elif self.born and len(births):
             firsts = numpy.concatenate([[0], 1 + numpy.flatnonzero(numpy.diff(births))])
             other.born = [(int(r), int(births[r])) for r in firsts]
+        if self._supports is not None:
+            other.keep_supports()
+            other._supports.view(numpy.int32, len(live))[:] = self.supports()[live]  # type: ignore[union-attr]  # now there
         return other
 
     def __del__(self) -> None:

@@ -1,0 +1,43 @@
+"""What the state costs that allows updates: the same program with and without it.
+
+`maintain` False is an engine that counts nothing and knows no births; it evaluates, and that is all. With it, ten sets
+of ten facts are deleted and inserted again as well, so that what updates add to the state is there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from benchmarks.elastic.updates import epoch
+from benchmarks.elastic.workloads import sample, workload
+from benchmarks.evaluate import warm_up
+from benchmarks.harness import Stopwatch, peak
+
+_SETS, _SIZE = 10, 10
+
+
+def experiment(name: str, folder: str, maintain: bool, seed: int) -> dict[str, Any]:
+    """Seconds of the first epoch, the most bytes held until then (`first`) and in all (`peak`)."""
+    warm_up()
+    work = workload(name, folder)
+    random = numpy.random.default_rng(seed)
+    db = work.database()
+    db.options(maintain=maintain)
+    before = peak()
+    with Stopwatch() as scratch:
+        db.commit()
+    first = peak()
+    for _ in range(_SETS if maintain else 0):
+        chosen = sample(work.facts, _SIZE, random)
+        for kind in ("delete", "insert"):
+            epoch(db, kind, chosen)
+    return {
+        "maintain": maintain,
+        "seconds": scratch.wall,
+        "cpu": scratch.cpu,
+        "before": before,
+        "first": first,
+        "peak": peak(),
+    }
