@@ -40,7 +40,7 @@ from tidelog.storage.record_text import format_value
 if TYPE_CHECKING:
     import duckdb
 
-_SLICE = 3_000_000
+_SLICE = 2_000_000
 """Rows of a head's view that are joined at a time, so that the hash table over them stays small."""
 _SHOWN = 3
 """Tuples that a message names."""
