@@ -10,6 +10,10 @@
     probes     levels that look rows up;  ranges  levels that count
     joins      the batched plan interpreter: one level after the other, a batch of bindings at a time
     fixpoint   the rounds of a hyper-node
+    lists      lists of node numbers in one pool
+    components strongly connected components of a graph, and whether one still holds
+    reach      the reach sets of components while edges come and go
+    pairs      the pairs of a closure: counted, written, looked up, compared
 
 Every kernel exists once and serves both word sizes: its last argument `w`, `numpy.int32(0)` or `numpy.int64(0)`, is a
 type tag. Kernels are resumable: one that needs more memory, a Python function or a look at the clock returns a status

@@ -46,6 +46,14 @@ def append(pool, lists, used, family, k, value):
 
 
 @kernel
+def put_alone(pool, lists, used, family, first, last):
+    """Let each of the lists from `first` to before `last` hold its own number."""
+    for k in range(first, last):
+        pool = append(pool, lists, used, family, k, k)
+    return pool
+
+
+@kernel
 def assign(pool, lists, used, family, k, values, n):
     """Make list `k` the first `n` of `values`, an array that is not the pool."""
     pool = with_room(pool, lists, used, family, k, n)

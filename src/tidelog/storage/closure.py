@@ -168,7 +168,7 @@ class Closure:
     def _make_room(self) -> None:
         """Let the arrays hold all nodes; those not used yet are components of their own."""
         from tidelog.kernels.components import MEMBER
-        from tidelog.kernels.lists import append
+        from tidelog.kernels.lists import put_alone
 
         count, have = self._nodes.rows, len(self._component)
         if count <= have:
@@ -182,8 +182,7 @@ class Closure:
         lists = numpy.zeros((_FAMILIES, room, 3), numpy.int64)
         lists[:, :have] = self._lists
         self._lists = lists
-        for node in more:
-            self._pool = append(self._pool, self._lists, self._used, MEMBER, node, node)
+        self._pool = put_alone(self._pool, self._lists, self._used, MEMBER, have, room)
 
     def _balance(self, died: Sequence[Ids], born: Sequence[Ids]) -> tuple[Words, Words]:
         """The words of pairs, those left out that both died and were born."""
