@@ -32,7 +32,8 @@ class Fault:
 
 CHANGES, LIVE, UPDATE = "kernels/changes.py", "kernels/live.py", "maintain/update.py"
 ENGINE, STORED, AGGREGATES = "maintain/engine.py", "storage/stored.py", "maintain/aggregates.py"
-GROUPS = "maintain/large_groups.py"
+GROUPS, REACH = "maintain/large_groups.py", "kernels/reach.py"
+CLOSURE, CLOSURES = "storage/closure.py", "maintain/closures.py"
 
 FAULTS = (
     Fault("nothing", CHANGES, "", ""),
@@ -130,6 +131,69 @@ FAULTS = (
         GROUPS,
         "if low < below or high >= below + len(values):",
         "if not len(values):",
+    ),
+    Fault(
+        "a new edge concerns only what it begins at",
+        REACH,
+        "m = before(pool, lists, component, x, queue, m, marks[2], now)",
+        "pass",
+    ),
+    Fault("components on a new cycle stay apart", REACH, "cycle = holds(pool, lists, REACH, b, a)", "cycle = False"),
+    Fault(
+        "a component is never parted",
+        REACH,
+        "if still_leads(pool, lists, component, u, v, scratch[0], scratch[1], marks, clock[0]):",
+        "if True:",
+    ),
+    Fault(
+        "parts that no longer reach each other keep their pairs",
+        REACH,
+        "if d != p and marks[2, d] != clock[0]:",
+        "if False:",
+    ),
+    Fault(
+        "an edge between components goes and nothing else",
+        REACH,
+        "if not leads(pool, lists, component, a, b):",
+        "if False:",
+    ),
+    Fault(
+        "what lies before a lost pair is not looked at again",
+        REACH,
+        "m = before(pool, lists, component, x, queue, ZERO, marks[3], now)",
+        "m = ZERO",
+    ),
+    Fault("a parallel edge goes with the other", REACH, "loops[u] -= 1\n", "loops[u] = 0\n"),
+    Fault("pairs that die and come back are changes", CLOSURE, "if len(went) and len(grew):", "if False:"),
+    Fault(
+        "pairs of a closure are all born at once",
+        CLOSURES,
+        "numbers = 2 * graph.lengths(rows)",
+        "numbers = 2 + 0 * rows[:, 0]",
+    ),
+    Fault(
+        "an edge turned round is as old as the edge",
+        CLOSURES,
+        "numbers[short[along.find(rows[short].astype(numpy.int64)) >= 0]] = 1",
+        "pass",
+    ),
+    Fault(
+        "what showed a closure takes over pairs of the same epoch",
+        CLOSURES,
+        "own.insert(self.history(self.mirrors[name]).before())",
+        "own.insert(self.history(self.mirrors[name]).now())",
+    ),
+    Fault(
+        "closures that rules join are not written",
+        CLOSURES,
+        "self.epoch.views[name] = view.write()\n\n    def part",
+        "pass\n\n    def part",
+    ),
+    Fault(
+        "facts of a linear closure are edges",
+        CLOSURES,
+        "and not (node.closure.linear and len(self.epoch.asserted[node.relations[0]]))",
+        "",
     ),
 )
 
