@@ -105,6 +105,8 @@ def generate(rng: random.Random, seed: int | None = None) -> Case:
         clauses.append(RuleMaker(rng, schema, relation, recursive=False).clause(tests=0.5))
         for _ in range(rng.choices((0, 1, 2, 3), (3, 4, 2, 1))[0]):
             clauses.append(RuleMaker(rng, schema, relation, recursive=rng.random() < 0.7).clause())
+        if len(relation.types) == 2 and relation.types[0] == relation.types[1] and rng.random() < 0.6:
+            clauses += closure(rng, relation.name)
     clauses = [replace(each, name=f"rule_{i}") if rng.random() < 0.2 else each for i, each in enumerate(clauses)]
     facts: dict[str, frozenset[Row]] = {}
     for relation in schema:
@@ -117,6 +119,13 @@ def generate(rng: random.Random, seed: int | None = None) -> Case:
     rng.shuffle(clauses)
     declarations = [declaration(relation, rng) for relation in schema]
     return Case((TYPES, *declarations), tuple(clauses), facts, tuple(each.name for each in derived), seed)
+
+
+def closure(rng: random.Random, name: str) -> list[Clause]:
+    """Rules that close a relation, mostly a closure by their shape if it has no other recursive ones."""
+    unequal = ("x != z",) if rng.random() < 0.2 else ()
+    clauses = [Clause((f"{name}(x, z)",), (f"{name}(x, y)", f"{name}(y, z)", *unequal))]
+    return clauses + [Clause((f"{name}(x, y)",), (f"{name}(y, x)",))] * (rng.random() < 0.25)
 
 
 def random_types(rng: random.Random, given: bool) -> tuple[str, ...]:
