@@ -13,6 +13,7 @@ import operator
 import re
 import struct
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from functools import partial
 from inspect import Parameter, Signature
 from threading import Lock
@@ -337,9 +338,20 @@ _COMPARISONS: dict[str, Callable[[Scalar, Scalar], bool]] = {
     "match": lambda pattern, text: re.fullmatch(pattern, text) is not None,
     "!match": lambda pattern, text: re.fullmatch(pattern, text) is None,
 }
+
+
+def _sum(values: list[Scalar]) -> float:
+    """The exact sum, rounded once. ValueError for infinities of both signs, OverflowError for one that is too large."""
+    try:
+        return math.fsum(values)
+    except OverflowError:  # maybe of a partial sum only
+        infinite = {value for value in values if math.isinf(value)}
+        return math.fsum(infinite) if infinite else float(sum(map(Fraction, values)))
+
+
 _FOLDS: dict[str, Callable[[list[Scalar]], float]] = {
-    "sum": math.fsum,
-    "mean": lambda values: math.fsum(map(float, values)) / len(values),
+    "sum": _sum,
+    "mean": lambda values: _sum(list(map(float, values))) / len(values),
     "median": lambda values: _middle(sorted(values)),
 }
 
