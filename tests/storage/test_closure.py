@@ -311,6 +311,21 @@ def test_memory_stays_level_while_edges_come_and_go() -> None:
     assert held(closure) == reachable(edges)
 
 
+@pytest.mark.parametrize(("symmetric", "irreflexive"), [(False, False), (True, False), (True, True)])
+def test_memory_stays_level_while_nodes_come_and_go(symmetric: bool, irreflexive: bool) -> None:
+    rng = random.Random(FIRST_SEED)
+    closure, edges, sizes = Closure(symmetric, irreflexive), [], []
+    for first in range(0, 6_000, 3):
+        gone, edges = edges[:-40], edges[-40:]
+        came = [(first + rng.randrange(6), first + rng.randrange(6)) for _ in range(3)]
+        edges += came
+        closure.change(words(gone), words(came), UPDATE)
+        sizes.append(closure.bytes())
+    assert max(sizes[1_000:]) <= 1.5 * max(sizes[:1_000])
+    assert held(closure) == reachable(edges, symmetric, irreflexive)
+    assert len(closure) == len(held(closure))
+
+
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 

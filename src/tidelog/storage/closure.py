@@ -41,6 +41,7 @@ class Closure:
         self.symmetric = symmetric
         self.irreflexive = irreflexive
         self.size = 0
+        self._tidied = 0
         self._nodes = StoredRelation(Catalog(bits), 1)
         self._pool = numpy.empty(64, numpy.int32)
         self._used = numpy.zeros(2, numpy.int64)
@@ -105,9 +106,9 @@ class Closure:
                 rest = (left, edges[0]) if kernel is remove_edges else (left[:0], left)
                 went, grew = self._anew(*rest, look)
                 return *self._balance([*died, went], [*born, grew]), True
-        if self._used[1] > len(self._pool) // 2 + 10_000:
-            self._compact()
-        return *self._balance(died, born), False
+        net = self._balance(died, born)
+        self._tidy()
+        return *net, False
 
     def build(self, edges: Sequence[Words], look: Callable[[int], None] = _never) -> None:
         """Take the edges of an empty closure."""
@@ -150,10 +151,38 @@ class Closure:
             self._pool, at = build_reach(self._pool, *shared, order, at, _AT_ONCE)
             look(0)
 
-    def _compact(self) -> None:
+    def _tidy(self) -> None:
+        """Give back what edges that went have left behind: room in the pool, and nodes once most have no edges."""
         from tidelog.kernels.lists import compacted
 
-        self._pool = compacted(self._pool, self._lists, self._used)
+        if self._used[1] > len(self._pool) // 2 + 10_000:
+            self._pool = compacted(self._pool, self._lists, self._used)
+        if self._nodes.rows > 2 * self._tidied + 1_000:
+            self._renumber()
+            self._tidied = self._nodes.rows
+
+    def _renumber(self) -> None:
+        """Number the nodes that have edges anew, if they are fewer than half."""
+        from tidelog.kernels.components import INTO, OUT
+        from tidelog.kernels.lists import LENGTH, START
+
+        nodes = numpy.flatnonzero(self._lists[[OUT, INTO], :, LENGTH].any(axis=0) | (self._loops > 0))
+        if 2 * len(nodes) > self._nodes.rows:
+            return
+        fresh = Closure(self.symmetric, self.irreflexive, self.bits)
+        fresh._nodes.insert(self._words(nodes).reshape(-1, 1))
+        fresh._make_room()
+        numbers = numpy.zeros(len(self._component), numpy.int32)
+        numbers[nodes] = numpy.arange(len(nodes))
+        starts, lengths = self._lists[OUT, nodes, START], self._lists[OUT, nodes, LENGTH]
+        ends = numpy.cumsum(lengths)
+        places = numpy.repeat(starts - ends + lengths, lengths) + numpy.arange(lengths.sum())
+        edges = numpy.repeat(numbers[nodes], lengths), numbers[self._pool[places]]
+        fresh._take(numpy.stack(edges, axis=1), gone=False)
+        fresh._loops[: len(nodes)] = self._loops[nodes]
+        fresh._build(_never)
+        fresh.size = self.size
+        self.__dict__.update(fresh.__dict__)
 
     def _edges(self, words: Words) -> Ids:
         """Edges as node numbers, in a symmetric closure in both directions; nodes that are new get the next ones."""
