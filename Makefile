@@ -23,7 +23,7 @@ demo: .venv/stamp ## the whole story on real input: the standard library's sourc
 	@$(WITH_JAVA) .venv/bin/tidelog demo
 
 test: .venv/stamp ## run all tests
-	@$(WITH_JAVA) $(PYTHON) -m pytest -q
+	@$(WITH_JAVA) $(PYTHON) -m pytest -q -n auto --dist worksteal
 
 lint: .venv/stamp ## run the linter, and check the layout of the code
 	@.venv/bin/ruff check --quiet .

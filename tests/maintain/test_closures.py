@@ -284,7 +284,7 @@ def test_a_rule_spoils_a_closure_and_goes_again(spoils: str) -> None:
 
 def test_the_only_step_goes_and_comes() -> None:
     story = Story(f"{BASE} {COMPOSED}", e=EDGES)
-    assert story.step(remove="step") == {"t": "bootstrap"}
+    assert story.step(remove="step") == {"t": "drop"}
     assert story.before["t"] == set(EDGES)
     assert story.step(COMPOSED) == {"t": "update"}
     assert story.before["t"] == CLOSED

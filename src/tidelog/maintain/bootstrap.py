@@ -120,7 +120,7 @@ class _Run:
     def sight(self, plan: Plan) -> Sight | None:
         """Inputs that this epoch has changed in place still hold rows that died: those are read as they are now."""
         changing = [
-            layout.NOW if isinstance(x, Atom) and self.inputs.relations[x.relation].changing else None
+            layout.NOW if isinstance(x, Atom) and self.inputs.relations[x.relation].dying else None
             for x in plan.rule.body
         ]
         if not any(changing):

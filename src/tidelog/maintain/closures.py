@@ -16,7 +16,8 @@ import numpy
 
 from tidelog.maintain.deltas import Delta, Words, rows_of
 from tidelog.maintain.report import NodeReport, shown
-from tidelog.rules.core import ClosureShape, HyperNode, Source
+from tidelog.rules.closures import copied
+from tidelog.rules.core import ClosureShape, HyperNode, Rule, Source
 from tidelog.rules.edges import body_of
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.closure import ClosedRelation, Closure
@@ -217,6 +218,11 @@ class Closures:
         view = self.epoch.views.get(name)
         if name in self.needed and isinstance(view, ClosedRelation):
             self.epoch.views[name] = view.write()
+
+    def is_reduced(self, node: HyperNode) -> bool:
+        """Whether a closure has lost its recursive rules and is left with rules that copy its edges, which it has."""
+        copies = all(isinstance(rule, Rule) and copied(rule) for rule in node.rules)
+        return node.relations[0] in self.kept and not node.recursive and copies
 
     def part_with(self, node: HyperNode, *, changed: bool) -> bool:
         """Give the relations of a node that is evaluated by its rules rows of their own; whether it has to be evaluated

@@ -39,7 +39,7 @@ from tidelog.storage.stored import StoredRelation
 
 _RECLAIM = 4_096
 """Dead rows of a relation below this number are not worth reclaiming."""
-_ALWAYS_WORTH = 0.02
+_ALWAYS_WORTH = 0.1
 """Seconds that an update may take whatever the last bootstrap took."""
 _DIFFERING = 2e-7
 """Seconds per tuple that telling what has changed adds to the next bootstrap, as long as there has been none."""
@@ -320,6 +320,7 @@ class _Epoch:
             return self.closures.visit_mirror(node, names)
         if self.closures.is_kept(node):
             return self.closures.visit(node, names, reason, reads, old)
+        reduced = self.closures.is_reduced(node)
         if self.closures.part_with(node, changed=bool(added or dropped)):
             parted, reason = True, "its closure could not be kept"
         if reason is None:
@@ -336,6 +337,8 @@ class _Epoch:
         if rounds is None:
             strategy, reason = "bootstrap", f"{reason}; {first}" if first else reason
             rounds = self.bootstrap_all(node, inputs)
+            if reduced:
+                strategy, reason = "drop", "its recursive rules are gone, its edges are left"
             impact = sum(len(self.deltas.get(name, ())) for name in node.relations)
         else:
             self.kept.append(node)

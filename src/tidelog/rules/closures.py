@@ -67,7 +67,7 @@ def _closure(node: HyperNode) -> tuple[ClosureShape | None, list[Rule]]:
     kinds = {kind for kind, _ in composed}
     symmetric = any(step is not None and step[0] == "symmetric" for step in steps)
     base = [rule for rule in rules if rule not in recursive]
-    copies = {rule: source for rule in base if (source := _copy(rule)) is not None}
+    copies = {rule: source for rule in base if (source := copied(rule)) is not None}
     others = [rule for rule in base if rule not in copies]
     edges = {source for source in copies.values() if source.form != "loop"}
     stepped = {kind: {source for other, source in composed if other == kind} for kind in ("right", "left")}
@@ -115,7 +115,7 @@ def _step(rule: Rule, name: str) -> tuple[str, Source | None, bool] | None:
     return None
 
 
-def _copy(rule: Rule) -> Source | None:
+def copied(rule: Rule) -> Source | None:
     """The relation, and which way round, that a rule copies into its head."""
     if len(rule.body) != 1 or not isinstance(atom := rule.body[0], Atom) or atom.negated:
         return None
@@ -133,7 +133,7 @@ def _mirrored(node: HyperNode, closures: set[str]) -> str | None:
     """The closure of a path that a relation shows under its own name, with nothing besides."""
     if len(node.rules) != 1 or isinstance(rule := node.rules[0], AggregateRule):
         return None
-    source = _copy(rule)
+    source = copied(rule)
     if source is None or source.form != "forward" or source.relation not in closures:
         return None
     return source.relation if source.relation.startswith("#") else None

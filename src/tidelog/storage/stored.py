@@ -356,6 +356,11 @@ class StoredRelation:
         self._set(layout.R_JOURNAL_N, len(gone))
         self._show(gone, numpy.arange(start, self.rows))
 
+    @property
+    def dying(self) -> bool:
+        """Whether rows have died since `open`, which still have their entries in indexes."""
+        return self.changing and self._get(layout.R_OUT_N) > 0
+
     def call_all_new(self) -> None:
         """Right after `open`: let every row count as born in this epoch."""
         self._set(layout.R_START, 0)
