@@ -47,7 +47,7 @@ def test_what_comes_denies_and_what_goes_permits() -> None:
     start = engine.visited
     engine.epoch({}, {"f": {(1, 8)}})
     assert engine.views["p"] == {(1, 2), (2, 3), (1, 3)}
-    assert engine.visited - start == 3, "lost: that f(1, _) holds; new: p(1, 2) and p(1, 3)"
+    assert engine.visited - start == 4, "lost: that f(1, _) holds; new: p(1, 2), first as an edge of p, and p(1, 3)"
     engine.epoch({"f": {(2, 9), (2, 8)}}, {})
     assert engine.views["p"] == {(1, 2)}
 
