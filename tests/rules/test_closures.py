@@ -78,18 +78,18 @@ def test_shapes(rules: str, expected: ClosureShape | None) -> None:
 def test_other_base_rules_get_a_relation_of_their_own(base: str) -> None:
     program = core(BASE + base + COMPOSED)
     *_, before, node = program.nodes
-    assert (before.relations, before.closure) == (("#base t",), None)
-    assert program.relations["#base t"].auxiliary
-    assert program.relations["#base t"].columns == program.relations["t"].columns
-    assert node.closure == shape(E, Source("#base t", "forward"))
-    assert [str(rule) for rule in node.rules][-1] == "#base t: t(#0, #1) :- #base t(#0, #1)."
+    assert (before.relations, before.closure) == (("#base.t",), None)
+    assert program.relations["#base.t"].auxiliary
+    assert program.relations["#base.t"].columns == program.relations["t"].columns
+    assert node.closure == shape(E, Source("#base.t", "forward"))
+    assert [str(rule) for rule in node.rules][-1] == "#base.t: t(#0, #1) :- #base.t(#0, #1)."
 
 
 def test_other_base_rules_share_that_relation() -> None:
     rules = "t(x, y) :- e(x, y), x < y. t(x, y) :- f(x, y), n(x). "
     before, node = core(rules + COMPOSED).nodes
     assert [len(before.rules), len(node.rules)] == [2, 2]
-    assert node.closure == shape(Source("#base t", "forward"))
+    assert node.closure == shape(Source("#base.t", "forward"))
 
 
 # --- what is none ----------------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ def with_closures(nodes: Iterable[HyperNode], relations: dict[str, RelationInfo]
         name = node.relations[0]
         closure, base = _closure(node)
         if base:
-            auxiliary = f"#base {name}"
+            auxiliary = f"#base.{name}"
             relations[auxiliary] = replace(relations[name], name=auxiliary, auxiliary=True)
             moved = tuple(replace(rule, head=replace(rule.head, relation=auxiliary)) for rule in base)
             marked.append(HyperNode((auxiliary,), moved, False))
@@ -78,7 +78,7 @@ def _closure(node: HyperNode) -> tuple[ClosureShape | None, list[Rule]]:
         complete &= stepped["right"] | stepped["left"] <= edges
     if not complete:
         return None, []
-    sources = list(dict.fromkeys(copies.values())) + ([Source(f"#base {name}", "forward")] if others else [])
+    sources = list(dict.fromkeys(copies.values())) + ([Source(f"#base.{name}", "forward")] if others else [])
     return ClosureShape(tuple(sources), symmetric, unequal == {True}, "both" not in kinds), others
 
 
