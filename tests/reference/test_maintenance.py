@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks import zodiac
 from tests.reference.change_scripts import Groups, Script, after, generated_scripts, hand_scripts
-from tests.reference.wind_farm import RULE_SET_3, data_set_2
 from tests.suite import FIRST_SEED, Facts, checked, compiled, difference
 from tidelog.reference import naive, seminaive
 from tidelog.reference.dred import DRed
@@ -74,11 +74,11 @@ def test_insertion_and_deletion_of_the_same_facts_leave_everything_as_it_was() -
 
 @pytest.mark.parametrize("reference", [Elastic, DRed, ZodiacEdge])
 def test_rule_set_3_after_the_deletion_of_one_edge(reference: Reference) -> None:
-    core, facts = compiled(RULE_SET_3), data_set_2(8)
+    core, facts = compiled(zodiac.RS3), zodiac.facts(8)
     engine = reference(core, facts)
     for edge in ((4, 5), (7, 8)):
         engine.epoch({}, {"p1": {edge}})
-        expected = naive.evaluate(checked(RULE_SET_3), {**facts, "p1": facts["p1"] - {edge}})
+        expected = naive.evaluate(checked(zodiac.RS3), {**facts, "p1": set(facts["p1"]) - {edge}})
         assert difference({name: engine.views.get(name, set()) for name in expected}, expected) == ""
         engine.epoch({"p1": {edge}}, {})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from tests.reference.wind_farm import RULE_SET_2
+from benchmarks.zodiac import RS2
 from tidelog.language import check, read
 from tidelog.language.syntax import Atom, CheckedProgram, Column, RelationType, Rule, Variable
 from tidelog.rules import compile_program
@@ -19,7 +19,7 @@ def core(text: str) -> CoreProgram:
 
 
 def test_rule_set_2_of_zodiacedge_has_8_hyper_nodes_of_relations() -> None:
-    nodes = core(RULE_SET_2).nodes
+    nodes = core(RS2).nodes
     assert [node.relations for node in nodes] == [
         ("p11",),
         ("p12",),
@@ -34,7 +34,7 @@ def test_rule_set_2_of_zodiacedge_has_8_hyper_nodes_of_relations() -> None:
 
 
 def test_rule_set_2_of_zodiacedge_has_14_hyper_nodes_of_rules() -> None:
-    found = rule_components([rule for node in core(RULE_SET_2).nodes for rule in node.rules])
+    found = rule_components([rule for node in core(RS2).nodes for rule in node.rules])
     assert len(found) == 14
     assert sorted([rule.name for rule in part] for part in found if len(part) > 1) == [
         ["r12", "r13", "r14"],

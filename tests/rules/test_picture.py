@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.reference.wind_farm import RULE_SET_2
+from benchmarks.zodiac import RS2
 from tests.rules.test_graph import core
 from tidelog.errors import UsageError
 from tidelog.rules.describe import describe
@@ -61,18 +61,18 @@ def test_a_description_looks_through_paths() -> None:
 
 def test_what_has_to_be_complete_is_drawn_dashed() -> None:
     assert picture(core(SMALL)).count("stroke-dasharray") == 2
-    assert picture(core(RULE_SET_2)).count("stroke-dasharray") == 2
+    assert picture(core(RS2)).count("stroke-dasharray") == 2
     assert "dashed red" not in picture(core(".decl a(x: number) .decl b(x: number)\nb(x) :- a(x).\n"))
 
 
 def test_rule_set_2_has_a_box_for_each_hyper_node_and_component() -> None:
-    boxes = list(ElementTree.fromstring(picture(core(RULE_SET_2))).iter("{http://www.w3.org/2000/svg}rect"))
+    boxes = list(ElementTree.fromstring(picture(core(RS2))).iter("{http://www.w3.org/2000/svg}rect"))
     page, given, nodes, components = 1, 4, 8, 14
     assert len(boxes) == page + given + nodes + components
 
 
 def test_the_same_program_gives_the_same_picture() -> None:
-    assert picture(core(RULE_SET_2)) == picture(core(RULE_SET_2))
+    assert picture(core(RS2)) == picture(core(RS2))
 
 
 def test_large_programs_are_drawn_without_their_rules() -> None:
