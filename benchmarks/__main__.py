@@ -7,15 +7,11 @@ missing. A missed target is said, and is no failure: machines differ.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from benchmarks import closure, crdt, data, first_result, galen, lubm, memory, reading, table, zodiac
+from benchmarks import closure, crdt, data, findings, first_result, galen, lubm, memory, reading, table, zodiac
 from benchmarks.harness import BenchmarkError, Line, Options
 
 Lines = Callable[[Options], Iterator[Line]]
@@ -75,17 +71,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _write(path: Path, options: Options, lines: list[Line], failures: list[str]) -> None:
-    document = {
-        "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "python": platform.python_version(),
-        "processors": os.cpu_count(),
-        "load": os.getloadavg()[0],
-        "full": options.full,
-        "lines": [line.as_json() for line in lines],
-        "failures": failures,
-    }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document, indent=2) + "\n")
+    found = [line.as_json() for line in lines]
+    findings.write(path, {"full": options.full, "lines": found, "failures": failures})
 
 
 if __name__ == "__main__":

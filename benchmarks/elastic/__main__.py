@@ -7,20 +7,17 @@ missing. A missed target is said, and is no failure: machines differ.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks import data
+from benchmarks import data, findings
 from benchmarks.elastic import derivations, epochs, plots, proportion, state, tables, targets, updates, workloads
 from benchmarks.elastic.processes import apart
+from benchmarks.findings import Judged
 from benchmarks.harness import BenchmarkError
 
 PARTS = ("derivations", "proportion", "updates", "state", "epochs")
@@ -34,7 +31,7 @@ class Run:
         self.published = data.folder()
         self.made = made
         self.found: dict[str, Any] = {}
-        self.judged: list[targets.Judged] = []
+        self.judged: list[Judged] = []
         self.failures: list[str] = []
 
     def go(self) -> None:
@@ -67,7 +64,7 @@ class Run:
             workloads.make_points_to(self.made, self.asked.modules)
         return str(self.made)
 
-    def show(self, text: str, judged: Sequence[targets.Judged] = ()) -> None:
+    def show(self, text: str, judged: Sequence[Judged] = ()) -> None:
         print(f"\n{text}", flush=True)
         self.judged += judged
 
@@ -108,17 +105,9 @@ class Run:
 
     def write(self) -> None:
         """Everything as JSON."""
-        document = {
-            "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "python": platform.python_version(),
-            "processors": os.cpu_count(),
-            "load": os.getloadavg()[0],
-            "seed": self.asked.seed,
-            **self.found,
-            "targets": [one.as_json() for one in self.judged],
-            "failures": self.failures,
-        }
-        self.asked.json.write_text(json.dumps(document, indent=1) + "\n")
+        judged = [one.as_json() for one in self.judged]
+        found = {"seed": self.asked.seed, **self.found, "targets": judged, "failures": self.failures}
+        findings.write(self.asked.json, found)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -130,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         run.go()
     run.write()
     if run.judged:
-        print(f"\n{tables.targets(run.judged)}")
+        print(f"\n{findings.promises(run.judged)}")
     print(f"\nwritten to {asked.json}")
     heavy = {"updates", "state", "epochs"} & {*(asked.only or PARTS)}
     lacking = (

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks.elastic import paper
-from benchmarks.elastic.targets import Judged, grouped
+from benchmarks.elastic.targets import grouped
 
 _KINDS = ("delete", "insert")
 
@@ -101,20 +101,6 @@ def derivations(found: Sequence[Mapping[str, Any]]) -> str:
         figures = "".join(f"{', '.join(map(str, row[name])):>14}" for name in names)
         lines.append(f"{row['case']:38}{row['scratch']:9,}{figures}")
     return "\n".join(lines)
-
-
-def targets(judged: Sequence[Judged]) -> str:
-    """Each promise with what was found."""
-    lines = [f"{'target':52}{'found':>12}{'at most':>12}  met"]
-    for one in judged:
-        lines.append(
-            f"{one.what:52}{_figure(one.found, one.unit)}{_figure(one.bound, one.unit)}  {'yes' if one.met else 'NO'}"
-        )
-    return "\n".join(lines)
-
-
-def _figure(figure: float, unit: str) -> str:
-    return f"{f'{1e3 * figure:,.2f} ms' if unit == 's' else f'{figure:.3f} x':>12}"
 
 
 def _row(size: str, kind: str, *cells: str) -> str:

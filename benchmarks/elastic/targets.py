@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from benchmarks.findings import Judged
 
 WHOLE = 0.35
 _BOUNDS = {("galen", 10_000): 0.2, ("galen", 100_000): 1.25, ("crdt", 10): 0.1, ("crdt", 100): 0.1}
@@ -18,24 +19,6 @@ _SMALL_WORST = 0.2
 _IDLE = 0.0001
 _STATE = 1.5
 _SAME = 2.0
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A promise: `found` is at most `bound`."""
-
-    what: str
-    found: float
-    bound: float
-    unit: str
-
-    @property
-    def met(self) -> bool:
-        return self.found <= self.bound
-
-    def as_json(self) -> dict[str, Any]:
-        """For the JSON document."""
-        return {"what": self.what, "found": self.found, "bound": self.bound, "unit": self.unit, "met": self.met}
 
 
 def of_updates(found: Mapping[str, Any]) -> Iterator[Judged]:

@@ -7,18 +7,14 @@ missing. A missed target and a query that hits a limit are said, and are no fail
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks import data
+from benchmarks import data, findings
 from benchmarks.closure import PAIRS
 from benchmarks.graphs import closures, measure, paper, peers, tables, targets
 from benchmarks.graphs.measure import Instance, Limits
@@ -40,7 +36,7 @@ class Run:
         self.folder = folder
         self.limits = Limits(asked.timeout, asked.max_rows)
         self.found: dict[str, Any] = {}
-        self.judged: list[targets.Judged] = []
+        self.judged: list[findings.Judged] = []
         self.failures: list[str] = []
 
     def go(self) -> None:
@@ -139,19 +135,9 @@ class Run:
 
     def write(self) -> None:
         """Everything as JSON."""
-        document = {
-            "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "python": platform.python_version(),
-            "processors": os.cpu_count(),
-            "load": os.getloadavg()[0],
-            "seed": self.asked.seed,
-            "limits": asdict(self.limits),
-            **self.found,
-            "targets": [one.as_json() for one in self.judged],
-            "failures": self.failures,
-        }
-        self.asked.json.parent.mkdir(parents=True, exist_ok=True)
-        self.asked.json.write_text(json.dumps(document, indent=1) + "\n")
+        judged = [one.as_json() for one in self.judged]
+        asked = {"seed": self.asked.seed, "limits": asdict(self.limits)}
+        findings.write(self.asked.json, {**asked, **self.found, "targets": judged, "failures": self.failures})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -165,7 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run.go()
     run.write()
     if run.judged:
-        print(f"\n{tables.promises(run.judged)}")
+        print(f"\n{findings.promises(run.judged)}")
     for failure in run.failures:
         print(f"FAILED: {failure}")
     print(f"\nwritten to {asked.json}")

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks.graphs import paper, targets
-from benchmarks.graphs.targets import Judged
 
 _STOPPED = {"E0501": "out of time", "E0502": "out of rows", "time": "out of time", "memory": "out of memory"}
 
@@ -102,15 +101,6 @@ def closures(found: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 _KINDS = ("delete", "insert")
-
-
-def promises(judged: Sequence[Judged]) -> str:
-    """Each promise with what was found."""
-    lines = [f"{'target':68}{'found':>12}{'at most':>12}  met"]
-    for one in judged:
-        found, bound = (f"{figure:.3f} {one.unit}" for figure in (one.found, one.bound))
-        lines.append(f"{one.what:68}{found:>12}{bound:>12}  {'yes' if one.met else 'NO'}")
-    return "\n".join(lines)
 
 
 def _cells(*cells: tuple[str, int]) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
+
+from benchmarks.findings import Judged
 
 Found = Mapping[int, Mapping[str, Any]]
 """By the number of a query, what `measure` says of it."""
@@ -17,24 +18,6 @@ Found = Mapping[int, Mapping[str, Any]]
 SHARE, OF_SHARE = 0.05, 0.5
 MANY_NODES, OF_EDGE = 100_000, 0.02
 PEERS = ("duckdb", "nemo")
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A promise: `found` is at most `bound`; the unit is "s", "GB" or "x"."""
-
-    what: str
-    found: float
-    bound: float
-    unit: str
-
-    @property
-    def met(self) -> bool:
-        return self.found <= self.bound
-
-    def as_json(self) -> dict[str, Any]:
-        """For the JSON document."""
-        return {**asdict(self), "met": self.met}
 
 
 def of_workload(found: Mapping[int, Mapping[str, Mapping[str, Any]]]) -> Iterator[Judged]:

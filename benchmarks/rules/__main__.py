@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
-import os
-import platform
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from benchmarks import data
+from benchmarks import data, findings
 from benchmarks.harness import BenchmarkError
 from benchmarks.rules import leaves, report, universities, wind_farm
 from benchmarks.rules.updates import Pair, Timed, measured
@@ -114,16 +110,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _write(path: Path, updates: dict[str, list[Timed]], failures: list[str]) -> None:
-    document = {
-        "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "python": platform.python_version(),
-        "processors": os.cpu_count(),
-        "load": os.getloadavg()[0],
-        "sections": {name: [timed.as_json() for timed in some] for name, some in updates.items()},
-        "failures": failures,
-    }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document, indent=2) + "\n")
+    sections = {name: [timed.as_json() for timed in some] for name, some in updates.items()}
+    findings.write(path, {"sections": sections, "failures": failures})
 
 
 if __name__ == "__main__":
