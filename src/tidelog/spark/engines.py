@@ -1,0 +1,95 @@
+"""The line between a SparkDatabase and what evaluates its program: an engine sees words, and nothing but words.
+
+Above this line are users' data frames, types, symbols, quarantine, transactions and rule names; below it relations of
+64-bit integers and a core program. Two engines meet it: `embedded`, on the driver, and the package `cluster`, in the
+session's executors. A database may move from the first to the second while it grows (`SparkDatabase.commit`).
+
+Rows cross it in either of two forms (`Rows`), whichever the giver has; the taker has to cope with both:
+
+    an array      int64 of shape (rows, arity), on the driver
+    a DataFrame   of the columns `word_columns(arity)`, all of them long and without nulls
+
+What a word means is for `storage.dictionary.Dictionary` to say, of which a database has one, on the driver, for all
+its engines. An engine that has to compute with symbols or records asks that object: it can be pickled, so that
+`sparkContext.broadcast(dictionary)` takes it to the executors, where it serves for reading (`decode`, `strings`,
+`unpack`); symbols and records that are new come into it on the driver only (`ids_of`, `pack`), never in a task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from pyspark.sql import DataFrame
+
+from tidelog.language.syntax import CheckedProgram, Program
+from tidelog.maintain.report import Report
+from tidelog.rules.core import CoreProgram
+from tidelog.storage.dictionary import Words
+
+Rows: TypeAlias = Words | DataFrame
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A program to go to: the texts, what the checker made of them all, and the core program that engines run."""
+
+    programs: tuple[Program, ...]
+    checked: CheckedProgram
+    core: CoreProgram
+
+
+@dataclass(frozen=True)
+class RowChange:
+    """Rows that come and rows that go, of one relation; no row is in both."""
+
+    inserted: Rows
+    deleted: Rows
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What an epoch did: the exact net change of each relation of the program that changed (auxiliary ones, whose names
+    begin with "#", are of no interest), each row once, and the report."""
+
+    changes: Mapping[str, RowChange]
+    report: Report
+
+
+class Engine(Protocol):
+    """Asserted facts and views in words. Not for use by several threads at once: the database sees to that."""
+
+    name: str
+    """What `db.options(engine=…)` calls it, and what reports say."""
+
+    def epoch(self, draft: Draft, facts: Mapping[str, RowChange], options: Mapping[str, Any]) -> Epoch:
+        """Go to the program of `draft` and apply `facts`, relation -> rows to assert and to retract. Rows may occur
+        several times; to assert a present fact or retract an absent one changes nothing. A fact that is asserted for a
+        derived relation is apart from what rules derive for it. The first epoch of an engine brings everything.
+
+        `options` are those of `Database.options`. Raises LimitError, DataError or KeyboardInterrupt, and then nothing
+        has changed. DataFrames in the result are lazy and hold until the next epoch; arrays are the caller's.
+        """
+
+    def relation(self, name: str) -> Rows:
+        """The rows of a relation as of the last epoch, each once; a DataFrame is lazy and holds until the next epoch.
+        A declared relation that nobody has mentioned yet is empty."""
+
+    def asserted(self, name: str) -> Rows:
+        """The same for the asserted facts of a relation."""
+
+    def size(self, name: str) -> int:
+        """The number of rows of a relation, without a look at them."""
+
+    def stats(self) -> Mapping[str, Any]:
+        """What `db.stats()` says beside what the database knows itself: sizes, memory, rounds, bytes shuffled …"""
+
+    def close(self) -> None:
+        """Give back memory and remove all temporary state. No other call follows, except `close` again."""
+
+
+def word_columns(arity: int) -> list[str]:
+    """The names of a DataFrame's columns of words. A relation without columns, which has one row or none, has one
+    column `unit` that is 0, because Spark's files and Arrow batches lose rows without columns."""
+    return [f"c{i}" for i in range(arity)] or ["unit"]
