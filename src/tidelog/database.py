@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tidelog.errors import Problem, UsageError
 from tidelog.io import encode
-from tidelog.language import check, name_rules, read
+from tidelog.language import Checker, read
 from tidelog.language.syntax import CheckedProgram, Column, Program, RelationType, Value
 from tidelog.maintain.choice import Choice
 from tidelog.maintain.deltas import Delta, Outcome, rows_of
@@ -27,7 +27,7 @@ from tidelog.maintain.limits import Watch, guarded
 from tidelog.maintain.report import Report
 from tidelog.pattern import QUERY, along, matching
 from tidelog.relation import Relation, Rows
-from tidelog.rules import compile_program
+from tidelog.rules import Compiler
 from tidelog.rules.core import CoreProgram
 from tidelog.ruleset import RuleSet, without
 from tidelog.storage.dictionary import Dictionary
@@ -127,8 +127,10 @@ class Database:
     def __init__(self) -> None:
         self._dictionary = Dictionary({})
         self._programs: tuple[Program, ...] = ()
-        self._checked = check()
-        self._engine = Engine(self._dictionary, compile_program(self._checked))
+        self._checker = Checker()
+        self._compiler = Compiler()
+        self._checked = self._checker.check()
+        self._engine = Engine(self._dictionary, self._compiler.compile(self._checked))
         self._pending = self._nothing()
         self._options: dict[str, Any] = {
             "timeout": None,
@@ -168,8 +170,8 @@ class Database:
     def _extend(self, program: Program) -> None:
         """Make the pending programs and `program` the program from the next `commit` on."""
         programs = (*self._pending.programs, program)
-        checked = check(*programs)
-        core = compile_program(checked)
+        checked = self._checker.check(*programs)
+        core = self._compiler.compile(checked)
         self._dictionary.add_records(checked.records)
         known = len(self._pending.checked.facts)
         by_relation: dict[str, list[tuple[Value, ...]]] = {}
@@ -178,7 +180,7 @@ class Database:
         encoded = [
             (name, True, encode(rows, checked.relations[name], self._dictionary)) for name, rows in by_relation.items()
         ]
-        self._pending = _Pending(name_rules(programs), checked, core, [*self._pending.facts, *encoded])
+        self._pending = _Pending(self._checker.programs, checked, core, [*self._pending.facts, *encoded])
 
     def insert(self, relation: str, data: Any) -> None:
         """Assert facts, to take effect with the next `commit`; asserting a present fact changes nothing.
@@ -212,8 +214,8 @@ class Database:
         watch = Watch(self._options["timeout"], self._options["max_rows"], _size_limits(pending.checked))
         with guarded(watch):
             choice = Choice(**{name: self._options[name] for name in ("strategy", "switch", "closures", "maintain")})
-            core = pending.core or compile_program(pending.checked)
-            outcome = self._engine.epoch(core, _net(pending.facts), watch, choice)
+            core = pending.core or self._compiler.compile(pending.checked)
+            outcome = self._engine.epoch(core, net_changes(pending.facts), watch, choice)
             self._programs, self._checked = pending.programs, pending.checked
             self._pending = self._nothing()
             self._epochs += 1
@@ -475,7 +477,7 @@ def _size_limits(program: CheckedProgram) -> dict[str, int]:
     return {directive.relation: int(directive.options["n"]) for directive in limits}
 
 
-def _net(facts: list[tuple[str, bool, Words]]) -> dict[str, tuple[Words, Words]]:
+def net_changes(facts: list[tuple[str, bool, Words]]) -> dict[str, tuple[Words, Words]]:
     """Per relation the rows to assert and the rows to retract: of several calls about a row the last one counts."""
     net: dict[str, tuple[Words, Words]] = {}
     for name in dict.fromkeys(name for name, _, _ in facts):

@@ -5,12 +5,13 @@ lexer         text to tokens;  grammar.lark  the grammar of one statement
 statements    tokens to statements, and recovery;  mistakes  problems of the syntax in words
 builder       reductions of the grammar to nodes;  literals  numbers and strings;  nesting  bounded depth
 syntax        the tree;  printer  the tree as source
-check         `check`: declarations, directives, names, kinds (with functors, scopes), subtypes, grounding, patterns
+check         `check`, and `Checker` for programs that change: declarations, directives, names, kinds (with functors,
+              scopes), subtypes, grounding, patterns
 lints         `warnings`: what is allowed but probably not meant
 """
 
-from tidelog.language.check import check, name_rules
+from tidelog.language.check import Checker, check
 from tidelog.language.lints import warnings
 from tidelog.language.reading import read
 
-__all__ = ["check", "name_rules", "read", "warnings"]
+__all__ = ["Checker", "check", "read", "warnings"]

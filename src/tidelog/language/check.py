@@ -7,9 +7,10 @@ expressions (patterns). Negation and aggregation through recursion are the rule 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import count
+from operator import is_
 
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.declarations import Scheme, resolve
@@ -20,39 +21,94 @@ from tidelog.language.names import atoms, name_problems
 from tidelog.language.paths import repeats
 from tidelog.language.patterns import pattern_problems
 from tidelog.language.subtypes import subtype_problems
-from tidelog.language.syntax import CheckedProgram, Constant, Fact, Program, Record, Rule, Span, Term, Value
+from tidelog.language.syntax import (
+    CheckedProgram,
+    Constant,
+    Declaration,
+    Fact,
+    Program,
+    Record,
+    Rule,
+    Span,
+    Term,
+    TypeDeclaration,
+    Value,
+)
 
 
 def check(*programs: Program) -> CheckedProgram:
     """All programs together, checked. Raises ProgramError with every problem found."""
-    scheme, problems = resolve(programs)
-    directives = tuple(directive for program in programs for directive in program.directives)
-    problems += directive_problems(directives, scheme)
-    statements = [rule for program in programs for rule in program.rules]
-    problems += _double_names(statements)
-    rules: list[Rule] = []
-    facts: list[Fact] = []
-    named = [rule for program in name_rules(programs) for rule in program.rules]
-    for statement, final in zip(statements, named, strict=True):
-        checked, found = _check_rule(statement, scheme)
-        problems += found
-        fact = _fact(checked)
-        if fact is not None:
-            facts.append(fact)
+    return Checker().check(*programs)
+
+
+@dataclass(frozen=True)
+class _Passed:
+    """A statement that has passed, what it is once checked, and the types of the nodes of its paths."""
+
+    statement: Rule
+    checked: Rule | Fact
+    domains: tuple[str, ...]
+
+
+class Checker:
+    """Checks the programs of a database one after another: what the last one that passed and the next have in common is
+    not checked again, so that a change of rules costs what the change is worth."""
+
+    def __init__(self) -> None:
+        self._types: tuple[TypeDeclaration, ...] = ()
+        self._declarations: tuple[Declaration, ...] = ()
+        self._scheme = Scheme()
+        self.programs: tuple[Program, ...] = ()
+        """The last programs that passed, with names for all rules."""
+        self._passed: dict[int, _Passed] = {}
+        """By the identity of the statement, which lives as long as its entry."""
+
+    def check(self, *programs: Program) -> CheckedProgram:
+        """All programs together, checked. Raises ProgramError with every problem found."""
+        types = tuple(type_ for program in programs for type_ in program.types)
+        declarations = tuple(declaration for program in programs for declaration in program.declarations)
+        known = len(self._declarations)
+        extended = _same(types, self._types) and _same(declarations[:known], self._declarations)
+        if extended and len(declarations) == known:
+            scheme, problems = self._scheme, list[Problem]()
         else:
-            rules.append(replace(checked, name=final.name))
-    if problems:
-        raise ProgramError(*problems)
-    domains = {domain: _holding(domain, scheme) for domain in _domains(rules)}
-    return CheckedProgram(scheme.relations, scheme.records, tuple(rules), tuple(facts), directives, domains)
+            scheme, problems = resolve(programs)
+        # What has passed stays right when relations are declared besides, but a type may make another one of a term.
+        before = self._passed if extended else {}
+        directives = tuple(directive for program in programs for directive in program.directives)
+        problems += directive_problems(directives, scheme)
+        statements = [rule for program in programs for rule in program.rules]
+        problems += _double_names(statements)
+        programs = name_rules(programs)
+        named = [rule for program in programs for rule in program.rules]
+        passed: list[_Passed] = []
+        for statement, final in zip(statements, named, strict=True):
+            each = before.get(id(statement))
+            if each is None:
+                checked, found = _check_rule(statement, scheme)
+                problems += found
+                result = _fact(checked) or replace(checked, name=final.name)
+                each = _Passed(final, result, tuple(_domains(checked)))
+            passed.append(each)
+        if problems:
+            raise ProgramError(*problems)
+        self.programs, self._types, self._declarations, self._scheme = programs, types, declarations, scheme
+        self._passed = {id(each.statement): each for each in passed}
+        rules = tuple(each.checked for each in passed if isinstance(each.checked, Rule))
+        facts = tuple(each.checked for each in passed if isinstance(each.checked, Fact))
+        domains = {domain: _holding(domain, scheme) for domain in dict.fromkeys(d for p in passed for d in p.domains)}
+        return CheckedProgram(scheme.relations, scheme.records, rules, facts, directives, domains)
 
 
-def _domains(rules: Iterable[Rule]) -> Iterator[str]:
-    """The types of the nodes that paths with `*` and `?` connect with themselves, each once."""
-    found = (
-        repeat.domain for rule in rules for atom in atoms((*rule.heads, *rule.body)) for repeat in repeats(atom.path)
-    )
-    return iter(dict.fromkeys(domain for domain in found if domain is not None))
+def _same(one: Sequence[object], other: Sequence[object]) -> bool:
+    """Whether two sequences are of the same objects, of which messages show the places."""
+    return len(one) == len(other) and all(map(is_, one, other))
+
+
+def _domains(rule: Rule) -> Iterator[str]:
+    """The types of the nodes that paths with `*` and `?` of a rule connect with themselves."""
+    found = (repeat.domain for atom in atoms((*rule.heads, *rule.body)) for repeat in repeats(atom.path))
+    return (domain for domain in found if domain is not None)
 
 
 def _holding(domain: str, scheme: Scheme) -> tuple[tuple[str, int], ...]:

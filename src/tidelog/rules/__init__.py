@@ -3,6 +3,6 @@
 `compile` names the rewrites in their order, `core` is the language that comes out, `graph` finds the hyper-nodes.
 """
 
-from tidelog.rules.compile import compile_program
+from tidelog.rules.compile import Compiler, compile_program
 
-__all__ = ["compile_program"]
+__all__ = ["Compiler", "compile_program"]

@@ -7,12 +7,13 @@ the bench, and go through all rewrites in turn.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from operator import is_
 from typing import TypeAlias
 
 from tidelog.language.paths import steps
-from tidelog.language.syntax import Atom, CheckedProgram, Rule
+from tidelog.language.syntax import Aggregate, Atom, CheckedProgram, Rule
 from tidelog.rules import core
 from tidelog.rules.aggregates import aggregates
 from tidelog.rules.anonymous import anonymous
@@ -28,9 +29,11 @@ from tidelog.rules.negations import negations
 from tidelog.rules.nesting import nesting
 from tidelog.rules.paths import paths
 from tidelog.rules.translation import translation
-from tidelog.rules.trees import walk
+from tidelog.rules.trees import walk, whole
 
 Rewrite: TypeAlias = Callable[[Rule, Bench], tuple[Rule, ...]]
+Columns: TypeAlias = tuple[tuple[str, int], ...]
+"""Relations and positions in them."""
 
 REWRITES: tuple[Rewrite, ...] = (paths, disjunctions, aggregates, anonymous, heads, negations, nesting)
 
@@ -38,20 +41,101 @@ REWRITES: tuple[Rewrite, ...] = (paths, disjunctions, aggregates, anonymous, hea
 def compile_program(checked: CheckedProgram) -> core.CoreProgram:
     """The core program of a checked one. Raises ProgramError for negation or aggregation through recursion, and for
     paths with `*` over values without end."""
-    check_growth(checked)
-    relations = {name: core.RelationInfo(name, relation.columns) for name, relation in checked.relations.items()}
-    rules: list[core.Rule | core.AggregateRule] = []
-    recursive = _recursive_with(checked.rules)
-    shared: dict[str, core.RelationInfo] = {}
-    nodes = _nodes(checked)
-    for rule in checked.rules:
-        reach = frozenset().union(*(recursive.get(head.relation, frozenset()) for head in rule.heads))
-        bench = Bench(rule.name or "", checked.relations, checked.records, reach, shared=shared, nodes=nodes)
-        rules += [*_named_apart(_rewritten(rule, bench)), *bench.aggregates]
-        relations.update(bench.auxiliary)
-    relations.update(shared)
-    found = with_closures(hyper_nodes(rules, relations), relations)
-    return core.CoreProgram(relations, checked.records, found, checked.facts)
+    return Compiler().compile(checked)
+
+
+@dataclass(frozen=True)
+class _Compiled:
+    """A user's rule, what its rewriting has seen of the rest of the program, and what has become of it."""
+
+    rule: Rule
+    context: _Context
+    rules: tuple[core.Rule | core.AggregateRule, ...]
+    auxiliary: Mapping[str, core.RelationInfo]
+    shared: Mapping[str, core.RelationInfo]
+    reads: tuple[str, ...]
+
+
+_Context: TypeAlias = tuple[frozenset[str] | None, frozenset[str] | None, Mapping[str, Columns] | None]
+"""For a rule with an aggregate the relations recursive with its heads; for one with a path the shared relations that
+were there before it, and the columns of nodes. None where that makes no difference."""
+
+
+class Compiler:
+    """Compiles the programs of a `Checker` one after another. Rules that the last one had as well, as the same objects,
+    are not rewritten again, and hyper-nodes that have not changed stay the same objects."""
+
+    def __init__(self) -> None:
+        self._compiled: dict[int, _Compiled] = {}
+        """By the identity of the rule, which lives as long as its entry."""
+        self._nodes: dict[tuple[str, ...], core.HyperNode] = {}
+
+    def compile(self, checked: CheckedProgram) -> core.CoreProgram:
+        """The core program of a checked one, see `compile_program`."""
+        check_growth(checked)
+        known = self._compiled
+        compiled: dict[int, _Compiled] = {}
+        relations = {name: core.RelationInfo(name, relation.columns) for name, relation in checked.relations.items()}
+        rules: list[core.Rule | core.AggregateRule] = []
+        reads = [known[id(rule)].reads if id(rule) in known else _reads(rule) for rule in checked.rules]
+        recursive = _recursive_with(checked.rules, reads)
+        shared: dict[str, core.RelationInfo] = {}
+        nodes = _nodes(checked)
+        for rule, names in zip(checked.rules, reads, strict=True):
+            reach = frozenset[str]().union(*(recursive.get(head.relation, ()) for head in rule.heads))
+            each = known.get(id(rule))
+            if each is None or not _sees(each.context, reach, shared, nodes):
+                each = _compiled(rule, names, checked, reach, shared, nodes)
+            compiled[id(rule)] = each
+            rules += each.rules
+            relations.update(each.auxiliary)
+            shared.update(each.shared)
+        relations.update(shared)
+        found = with_closures(hyper_nodes(rules, relations), relations)
+        found = tuple([_kept(self._nodes.get(node.relations), node) for node in found])
+        self._compiled = compiled
+        self._nodes = {node.relations: node for node in found}
+        return core.CoreProgram(relations, checked.records, found, checked.facts)
+
+
+def _compiled(
+    rule: Rule,
+    reads: tuple[str, ...],
+    checked: CheckedProgram,
+    reach: frozenset[str],
+    shared: Mapping[str, core.RelationInfo],
+    nodes: Mapping[str, Columns],
+) -> _Compiled:
+    """What becomes of a rule in a program in which those before it have `shared` relations."""
+    bench = Bench(rule.name or "", checked.relations, checked.records, reach, shared=dict(shared), nodes=nodes)
+    rules = _named_apart(_rewritten(rule, bench))
+    added = {name: info for name, info in bench.shared.items() if name not in shared}
+    context = _context(rule, reach, shared, nodes)
+    return _Compiled(rule, context, (*rules, *bench.aggregates), bench.auxiliary, added, reads)
+
+
+def _context(
+    rule: Rule, reach: frozenset[str], shared: Mapping[str, core.RelationInfo], nodes: Mapping[str, Columns]
+) -> _Context:
+    """What the rewriting of a rule depends on."""
+    parts = list(walk(whole(rule)))
+    aggregate = any(isinstance(part, Aggregate) for part in parts)
+    path = any(isinstance(part, Atom) and part.path is not None for part in parts)
+    return reach if aggregate else None, frozenset(shared) if path else None, nodes if path else None
+
+
+def _sees(
+    context: _Context, reach: frozenset[str], shared: Mapping[str, core.RelationInfo], nodes: Mapping[str, Columns]
+) -> bool:
+    """Whether the rewriting of a rule would see again what it has seen."""
+    return context[0] in (None, reach) and context[1] in (None, shared.keys()) and context[2] in (None, nodes)
+
+
+def _kept(old: core.HyperNode | None, new: core.HyperNode) -> core.HyperNode:
+    """The old hyper-node if the new one is made of the same rules."""
+    if old is None or len(old.rules) != len(new.rules) or not all(map(is_, old.rules, new.rules)):
+        return new
+    return old if old == new else new
 
 
 def _rewritten(rule: Rule, bench: Bench) -> Iterator[core.Rule]:
@@ -79,7 +163,7 @@ def _named_apart(rules: Iterable[core.Rule]) -> list[core.Rule]:
     return named
 
 
-def _nodes(checked: CheckedProgram) -> dict[str, tuple[tuple[str, int], ...]]:
+def _nodes(checked: CheckedProgram) -> dict[str, Columns]:
     """For each domain of a path the columns whose values are its nodes: those of relations that no rule derives."""
     derived = {head.relation for rule in checked.rules if rule.body for head in rule.heads}
     return {
@@ -88,12 +172,18 @@ def _nodes(checked: CheckedProgram) -> dict[str, tuple[tuple[str, int], ...]]:
     }
 
 
-def _recursive_with(rules: Iterable[Rule]) -> dict[str, frozenset[str]]:
-    """For each relation the relations that it depends on and that depend on it, itself included if so."""
+def _reads(rule: Rule) -> tuple[str, ...]:
+    """The relations in the body of a rule, but for those inside of aggregates."""
+    atoms = [node for node in walk(rule.body, aggregates=False) if isinstance(node, Atom)]
+    names = [each.relation for atom in atoms for each in (steps(atom.path) if atom.path is not None else (atom,))]
+    return tuple(dict.fromkeys(names))
+
+
+def _recursive_with(rules: Iterable[Rule], read: Iterable[tuple[str, ...]]) -> dict[str, frozenset[str]]:
+    """For each relation the relations that it depends on and that depend on it, itself included if so; `read` are the
+    relations that the rules read."""
     reads: dict[str, dict[str, None]] = {}
-    for rule in rules:
-        atoms = [node for node in walk(rule.body, aggregates=False) if isinstance(node, Atom)]
-        names = [each.relation for atom in atoms for each in (steps(atom.path) if atom.path is not None else (atom,))]
+    for rule, names in zip(rules, read, strict=True):
         for head in rule.heads:
             reads.setdefault(head.relation, {}).update(dict.fromkeys(names))
     recursive: dict[str, frozenset[str]] = {}

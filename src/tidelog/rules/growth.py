@@ -52,6 +52,8 @@ class _Flow:
 
 def check_growth(checked: CheckedProgram) -> None:
     """Raises ProgramError with one problem for each `*` along a relation that grows."""
+    if not checked.domains:
+        return
     stars = [
         repeat
         for rule in checked.rules

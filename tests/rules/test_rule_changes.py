@@ -1,0 +1,159 @@
+"""Programs that change: `Checker` and `Compiler`, which remember, against a check and a compilation from scratch."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from tests.scripts import script_for
+from tidelog import ProgramError
+from tidelog.language import Checker, check, read, warnings
+from tidelog.language.syntax import CheckedProgram, Program
+from tidelog.rules import Compiler, compile_program
+from tidelog.rules.core import CoreProgram
+from tidelog.ruleset import without
+
+MISTAKES = (
+    "nowhere(1).",
+    "r0: sound(1). r0: sound(2).",
+    "sound(x) :- !sound(x).",
+    "sound(x) :- sound(_), !sound(x), x = 1.",
+    "sound(c) :- c = count : { sound(_) }.",
+    "sound(x) :- sound(y).",
+    'sound("text").',
+    ".decl sound(x: number)",
+    "sound(x) :- <step*>(x, _). step(x, x + 1) :- step(x, _).",
+)
+CHANGES = (
+    "sound(1). sound(2). sound(x) :- sound(y), x = y + 1, x < 5.",
+    ".decl besides(x: number, y: number)\nbesides(x, x + 1) :- sound(x).\nsound(x) :- <besides+>(x, _).",
+    ".type Sound = [x: number]\n.decl recorded(x: Sound)\nrecorded([x]) :- sound(x). recorded(nil).",
+    "sound(c) :- sound(x), c = count : { step(x, _) }, step(x, c).",
+    "step(x, y) :- <step?/step*>(x, y), !sound(x).",
+    ".input step",
+)
+FIRST = ".decl sound(x: number)\n.decl step(x: number, y: number)\n"
+
+
+def outcome(checked: CheckedProgram, core: CoreProgram) -> list[object]:
+    """All that can be told apart, the places that messages show included."""
+    rules = [rule for node in core.nodes for rule in node.rules]
+    places = [rule.span for rule in [*checked.rules, *checked.facts, *rules]]
+    relations = list(core.relations.items())
+    return [checked, checked.domains, [rule.kinds for rule in checked.rules], core, relations, places,
+            [rule.origin for rule in rules], warnings(checked)]  # fmt: skip
+
+
+def from_scratch(programs: tuple[Program, ...]) -> list[object] | str:
+    try:
+        checked = check(*programs)
+        return outcome(checked, compile_program(checked))
+    except ProgramError as error:
+        return str(error)
+
+
+class Remembering:
+    """What a database does with the texts and the rules that come and go."""
+
+    def __init__(self) -> None:
+        self.checker, self.compiler = Checker(), Compiler()
+        self.programs: tuple[Program, ...] = ()
+        self.refused = 0
+
+    def add(self, text: str) -> None:
+        programs = (*self.programs, read(text))
+        assert self.result(programs) == from_scratch(programs)
+
+    def result(self, programs: tuple[Program, ...]) -> list[object] | str:
+        try:
+            checked = self.checker.check(*programs)
+            found = outcome(checked, self.compiler.compile(checked))
+        except ProgramError as error:
+            self.refused += 1
+            return str(error)
+        self.programs = self.checker.programs
+        return found
+
+    def remove(self, name: str) -> None:
+        checked = check(*self.programs)
+        kept = tuple(rule for rule in self.checker.check(*self.programs).rules if rule.name != name)
+        self.programs = without(self.programs, name)
+        now = replace(checked, rules=kept)
+        assert outcome(now, self.compiler.compile(now)) == outcome(now, compile_program(now))
+
+    def names(self) -> list[str]:
+        return [rule.name for program in self.programs for rule in program.rules if rule.name]
+
+
+def steps(rng: random.Random, seed: int) -> Iterator[str]:
+    """Texts to add: those of a script, in any order, among others, some of them wrong."""
+    script = script_for(seed)
+    yield FIRST
+    yield script.declarations
+    rules = [text if rng.random() < 0.5 else text.split(": ", 1)[1] for text in script.rules.values()]
+    texts = [*rules, *rules, *MISTAKES, *rng.sample(CHANGES, 3)]
+    for text in rng.sample(texts, min(len(texts), 14)):
+        yield " ".join([text, *rng.sample(rules, rng.choice((0, 0, 1, 2)) if len(rules) > 1 else 0)])
+
+
+@pytest.mark.parametrize("seed", range(48))
+def test_what_is_remembered_makes_no_difference(seed: int) -> None:
+    rng = random.Random(f"rule changes {seed}")
+    database = Remembering()
+    for text in steps(rng, seed):
+        before = database.programs
+        database.add(text)
+        if rng.random() < 0.1:
+            database.programs = before  # rolled back
+        while (names := database.names()) and rng.random() < 0.4:
+            database.remove(rng.choice(names))
+    assert database.refused
+
+
+def test_what_a_change_leaves_alone_stays_the_same_object() -> None:
+    checker, compiler = Checker(), Compiler()
+    text = "total(x, c) :- sound(x), c = count : { step(x, _) }. sound(x) :- step(x, _)."
+    first = checker.check(read(f"{FIRST}.decl total(x: number, n: number)\n{text}"))
+    old = {node.relations: node for node in compiler.compile(first).nodes}
+    second = checker.check(
+        *checker.programs, read(".decl third(x: number) step(x, y) :- step(y, x). third(1) :- sound(1).")
+    )
+    new = {node.relations: node for node in compiler.compile(second).nodes}
+    assert all(a is b for a, b in zip(first.rules, second.rules, strict=False))
+    assert set(new) - set(old) == {("step",), ("third",)}
+    assert all(node is new[name] for name, node in old.items())
+
+
+def test_a_rule_with_an_aggregate_follows_what_becomes_recursive_with_it() -> None:
+    database = Remembering()
+    database.add(FIRST + "step(x, c) :- sound(x), c = count : { odd(x, _) }.\n.decl odd(x: number, y: number)")
+    database.add("sound(x) :- step(x, _).")
+    database.remove("r2")
+
+
+@pytest.mark.parametrize("changed", [".decl a(x: symbol)", ".type T = symbol", ".type T = T"])
+def test_what_has_passed_is_checked_again_under_other_declarations(changed: str) -> None:
+    parts = [read(text) for text in (".decl a(x: number)", ".type T = number", ".decl b(x: T)", "b(x) :- a(x).")]
+    checker = Checker()
+    checker.check(*parts)
+    position = 0 if "decl" in changed else 1
+    programs = (*checker.programs[:position], read(changed), *checker.programs[position + 1 :])
+    with pytest.raises(ProgramError) as refused:
+        checker.check(*programs)
+    assert str(refused.value) == from_scratch(programs)
+
+
+def test_places_are_those_of_the_declarations_that_count() -> None:
+    """A declaration that was rolled back and comes again elsewhere."""
+    checker = Checker()
+    checker.check(read(".decl a(x: number)"))
+    again = read("// a line before\n.decl a(x: number)")
+    assert checker.check(again).relations["a"].span == again.declarations[0].span
+    with pytest.raises(ProgramError) as refused:
+        checker.check(again, read("a(1, 2)."))
+    with pytest.raises(ProgramError) as expected:
+        check(again, read("a(1, 2)."))
+    assert str(refused.value) == str(expected.value)
