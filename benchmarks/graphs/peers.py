@@ -12,7 +12,6 @@ import pyarrow
 from pyarrow import csv
 
 from benchmarks.graphs import measure, translation
-from benchmarks.graphs.gmark import Graph
 from benchmarks.graphs.processes import MEMORY, TIME
 from benchmarks.graphs.translation import ANSWER, NODE, Definition
 from benchmarks.harness import Stopwatch, peak
@@ -26,7 +25,7 @@ def duckdb_query(instance: Mapping[str, Any], number: int, limits: Mapping[str, 
 
     one = measure.case(instance, number, limits)
     statements = [sql(each) for each in translation.definitions(one.query, one.graph)]
-    tables = {name: _table(edges) for name, edges in _needed(one).items()}
+    tables = {name: _table(edges) for name, edges in measure.needed(one).items()}
     config: dict[str, Any] = {"threads": 1, "memory_limit": f"{memory // 1_000_000}MB", "max_temp_directory_size": "0B"}
     with duckdb.connect(config=config) as connection, Stopwatch() as watch:
         timer = threading.Timer(one.limits.timeout, connection.interrupt)
@@ -83,7 +82,7 @@ def nemo_query(instance: Mapping[str, Any], number: int, limits: Mapping[str, An
     found = translation.definitions(one.query, one.graph)
     with tempfile.TemporaryDirectory() as folder:
         imports = ""
-        for name, edges in _needed(one).items():
+        for name, edges in measure.needed(one).items():
             path = Path(folder) / f"{name}.csv"
             csv.write_csv(_table(edges), path, csv.WriteOptions(include_header=False))
             # Nemo panics where two rules project the same import: they read a copy.
@@ -120,11 +119,6 @@ def _count(answer: Definition) -> str:
     counted = ", ".join(f"?{v}" for v in answer.variables)
     head = f"size(#count({counted}))" if counted else "size(1)"
     return f"{head} :- {atom} .\n@output size .\n"
-
-
-def _needed(one: measure.Case) -> Graph:
-    """The edges that a query reads; a star reads the nodes of all."""
-    return {name: edges for name, edges in one.graph.items() if one.query.starred or name in one.query.symbols}
 
 
 def _table(edges: Any) -> pyarrow.Table:

@@ -8,7 +8,7 @@ views. `program` writes paths as path literals; `definitions` spells paths out a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from benchmarks.graphs.gmark import Path, Query, Step
@@ -64,32 +64,20 @@ def _eliminable(atoms: Sequence[Atom], kept: set[str]) -> Iterator[tuple[int, st
 
 
 def program(query: Query, symbols: Iterable[str]) -> str:
-    """The query in tidelog's language, over all the symbols of its schema: a star ranges over their nodes.
-
-    A sequence of steps that is joined with something gets a view of its own, as every path does for the peers: it would
-    be joined step by step, which derives a pair once for each way between its ends. Closures and unions are relations
-    anyway.
-    """
+    """The query in tidelog's language, over all the symbols of its schema: a star ranges over their nodes."""
     views = plan(query)
-    joined = dict.fromkeys(atom.of for view in views if len(view.body) > 1 for atom in view.body)
-    sequences = [of for of in joined if isinstance(of, Path) and not of.star and len(of.words) == 1 < len(of.words[0])]
-    names = {path: f"path{i}" for i, path in enumerate(sequences)}
-    heads = dict.fromkeys(names.values(), 2) | {view.name: len(view.variables) for view in views}
     lines = [f".decl {name}(x: number, y: number)" for name in symbols]
-    lines += [f".decl {name}({', '.join(f'x{i}: number' for i in range(n))})" for name, n in heads.items()]
-    lines += [f"{name}(x, y) :- <{path_text(path)}>(x, y)." for path, name in names.items()]
+    for name, variables in {view.name: view.variables for view in views}.items():
+        lines.append(f".decl {name}({', '.join(f'x{i}: number' for i in range(len(variables)))})")
     for view in views:
-        atoms = [(_name(atom.of, names), atom.variables) for atom in view.body]
-        body = ", ".join(f"{name}({', '.join(variables)})" for name, variables in atoms)
+        body = ", ".join(f"{_literal(atom.of)}({', '.join(atom.variables)})" for atom in view.body)
         lines.append(f"{view.name}({', '.join(view.variables)}) :- {body}.")
     return "\n".join(lines) + "\n"
 
 
-def _name(of: str | Path, names: Mapping[Path, str]) -> str:
-    """What an atom is of: a view, one for a path, or a path literal."""
-    if isinstance(of, str):
-        return of
-    return names[of] if of in names else f"<{path_text(of)}>"
+def _literal(of: str | Path) -> str:
+    """What stands before the arguments of an atom of a view or a path."""
+    return of if isinstance(of, str) else f"<{path_text(of)}>"
 
 
 def path_text(path: Path) -> str:
@@ -134,7 +122,10 @@ def definitions(query: Query, symbols: Iterable[str]) -> list[Definition]:
             found.append(Definition(name, ("x", "y"), bodies))
     for name in dict.fromkeys(view.name for view in views):
         same = [view for view in views if view.name == name]
-        bodies = tuple(tuple((_name(atom.of, names), atom.variables) for atom in view.body) for view in same)
+        bodies = tuple(
+            tuple((atom.of if isinstance(atom.of, str) else names[atom.of], atom.variables) for atom in view.body)
+            for view in same
+        )
         found.append(Definition(name, same[0].variables, bodies))
     return found
 

@@ -4,6 +4,7 @@ A form is a sequence of edges, each along a relation or against it. Inverses sta
 repetitions are one, alternatives are ordered and each is there once:
 
     ^(a/b) = ^b/^a    ^^a = a    (a+)+ = a+    (a+)* = (a?)+ = a*    (^a)+ = ^(a+)    a|(b|a) = a|b
+    (a|b|a/b)+ = (a|b)+
 """
 
 from __future__ import annotations
@@ -77,8 +78,23 @@ def normal_form(path: Path) -> Form:
 
 
 def join(form: Form) -> Edge:
-    """One edge for the whole form."""
-    return form[0] if len(form) == 1 else Edge(Join(_text(form), form))
+    """One edge for the whole form; a form and its inverse are one relation."""
+    if len(form) == 1:
+        return form[0]
+    turned = _rather_backward(form)
+    form = _inverse(form) if turned else form
+    return Edge(Join(_text(form), form), turned)
+
+
+def shared(form: Form) -> Form:
+    """The form with one edge for each of the parts, of at least two edges, that it consists of if all of them are one
+    and the same relation: `a/b/a/b` is `(a/b)/(a/b)`, and `a/b/^b/^a` is `(a/b)/^(a/b)`."""
+    for size in range(2, len(form) // 2 + 1):
+        if len(form) % size == 0:
+            parts = tuple([join(form[i : i + size]) for i in range(0, len(form), size)])
+            if len({part.relation for part in parts}) == 1:
+                return parts
+    return form
 
 
 def _text(form: Form) -> str:
@@ -94,7 +110,8 @@ def _union(forms: Iterable[Form]) -> Form:
     flat = {_text(part): part for form in forms for part in _alternatives(form)}
     if len(flat) == 1:
         return next(iter(flat.values()))
-    turned = _rather_backward(flat.values())
+    edges = [edge for part in flat.values() for edge in part]
+    turned = 2 * sum(edge.backward for edge in edges) > len(edges)
     kept = {_text(part): part for part in map(_inverse, flat.values())} if turned else flat
     return (Edge(Union("|".join(sorted(kept)), tuple([kept[text] for text in sorted(kept)])), turned),)
 
@@ -112,14 +129,29 @@ def _closure(form: Form, path: Repeat) -> Form:
     match form:
         case (Edge(relation=Closure() as inner, backward=turned),):
             form, op, domain = inner.form, op if op == inner.op else "*", domain or inner.domain
-        case _ if _rather_backward([form]):
-            form, turned = _inverse(form), True
+    if op != "?":
+        form = _union(_generators(_alternatives(form)))
+    if _rather_backward(form):
+        form, turned = _inverse(form), not turned
     text = _text(form)
     single = len(form) == 1 and not form[0].backward
     return (Edge(Closure(f"{text if single else f'({text})'}{op}", form, op, domain), turned),)
 
 
-def _rather_backward(forms: Iterable[Form]) -> bool:
-    """Whether there are fewer edges against their relations in the inverses."""
-    edges = [edge for form in forms for edge in form]
-    return 2 * sum(edge.backward for edge in edges) > len(edges)
+def _generators(forms: Iterable[Form]) -> list[Form]:
+    """The forms without those that are sequences of others, which a closure need not name."""
+    found: list[Form] = []
+    for form in sorted(forms, key=len):
+        ends = {0}  # of what sequences of those found are, from the start of the form
+        for end in range(1, len(form) + 1):
+            if any(end - len(part) in ends and form[end - len(part) : end] == part for part in found):
+                ends.add(end)
+        if len(form) not in ends:
+            found.append(form)
+    return found
+
+
+def _rather_backward(form: Form) -> bool:
+    """Whether the inverse of a form has fewer edges against their relations, or as many and the smaller text."""
+    before, after = sum(edge.backward for edge in form), sum(not edge.backward for edge in form)
+    return before > after or (before == after and _text(_inverse(form)) < _text(form))

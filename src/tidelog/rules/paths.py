@@ -1,14 +1,18 @@
 """An atom with a path becomes atoms of plain relations, some of them auxiliary, with rules of these shapes.
 
     <a/^b>(x, y)    a(x, #node1), b(y, #node1)                        in the rule itself
+    <a/b>(x, y), <c/d>(y, z)    ab(x, y), cd(y, z)                   where a rule has several sequences
     a+              c(x, y) :- a(x, y).      c(x, z) :- c(x, y), a(y, z).
     a*              c(x, y) :- a(x, y).      c(x, z) :- c(x, y), a(y, z).     c(x, x) :- #nodes.t(x).
     a?              c(x, y) :- a(x, y).      c(x, x) :- #nodes.t(x).
     a|^b            c(x, y) :- a(x, y).      c(x, y) :- b(y, x).
-    a/b             c(x, y) :- a(x, m1), b(m1, y).                     where another operator needs it
+    a/b             c(x, y) :- a(x, m1), b(m1, y).                     where one of the above needs it
 
 The auxiliary relation of a path is called `#path.` and its normal form, so that equal parts of paths are one relation
-in the whole program and keep their rows when rules come and go. `#nodes.t` holds the values of the type t in binary
+in the whole program and keep their rows when rules come and go. A sequence in a rule derives a tuple once for each way
+between its ends, and for several sequences these numbers multiply: so each of them is a relation, in which a pair is
+there once. A sequence alone, or from or to a constant, stays in the rule, where the other literals bind its ends. What
+a sequence repeats is a relation as well: a/b/a/b is (a/b)/(a/b). `#nodes.t` holds the values of the type t in binary
 relations that no rule derives: the nodes that `*` and `?` lead to themselves.
 """
 
@@ -21,6 +25,7 @@ from itertools import count
 from tidelog.language.paths import steps
 from tidelog.language.syntax import (
     Aggregate,
+    Anonymous,
     Atom,
     Disjunction,
     Kind,
@@ -32,7 +37,7 @@ from tidelog.language.syntax import (
     Variable,
 )
 from tidelog.rules.bench import Bench
-from tidelog.rules.path_forms import Closure, Form, Made, Union, join, normal_form
+from tidelog.rules.path_forms import Closure, Form, Made, Union, join, normal_form, shared
 from tidelog.rules.trees import rebuild, rebuild_atom, rebuild_term, walk, whole
 
 _X, _Y, _Z = Variable("x"), Variable("y"), Variable("z")
@@ -44,17 +49,18 @@ def paths(rule: Rule, bench: Bench) -> tuple[Rule, ...]:
     """The rule without paths. Rules of auxiliary relations that the program has not got yet are left on the bench."""
     if not any(isinstance(node, Atom) and node.path is not None for node in walk(whole(rule))):
         return (rule,)
-    rewriting = _Rewriting(bench, rule.span)
+    rewriting = _Rewriting(bench, rule.span, _several(rule.body))
     heads = tuple([rebuild_atom(head, rewriting.term) for head in rule.heads])
     return (replace(rule, heads=heads, body=rewriting.body(rule.body)),)
 
 
 @dataclass
 class _Rewriting:
-    """`span` is the place of the path in hand."""
+    """`span` is the place of the path in hand; `several` says whether the body of the rule has several sequences."""
 
     bench: Bench
     span: Span | None
+    several: bool
 
     # --- literals ----------------------------------------------------------------------------------------------------
 
@@ -87,8 +93,12 @@ class _Rewriting:
         assert atom.path is not None
         self.span = atom.span
         form = normal_form(atom.path)
-        form = (join(form),) if single else form
         begin, end = atom.args
+        free = all(isinstance(each, Variable | Anonymous) for each in atom.args)
+        if single or (self.several and free):
+            form = (join(form),)
+        form = _cut(form)
+        form = shared(form) if free else form
         found = self.along(form, begin, end, lambda kind: self.bench.variable("node", kind))
         if any(step.relation in self.bench.recursive for step in steps(atom.path)):
             self.bench.recursive |= {each.relation for each in found}
@@ -97,7 +107,6 @@ class _Rewriting:
     def along(self, form: Form, begin: Term, end: Term, fresh: Callable[[Kind], Variable]) -> list[Atom]:
         """The atoms that lead from `begin` to `end`, with `fresh` variables of these kinds between them."""
         atoms = []
-        form = _cut(form)
         for i, edge in enumerate(form):
             name = self.relation(edge.relation)
             columns = self.bench.columns(name)
@@ -122,7 +131,7 @@ class _Rewriting:
         forms = made.forms if isinstance(made, Union) else (made.form,)
         if isinstance(made, Closure) and made.op != "?":
             forms = ((join(made.form),),)
-        bodies = [self.along(form, _X, _Y, _between()) for form in forms]
+        bodies = [self.along(shared(_cut(form)), _X, _Y, _between()) for form in forms]
         kinds = self.kinds(bodies[0])
         self.bench.share(name, [("x", kinds["x"]), ("y", kinds["y"])])
         for body in bodies:
@@ -168,6 +177,14 @@ def _between() -> Callable[[Kind], Variable]:
     """Variables for the nodes between two ends."""
     names = map("m{}".format, count(1))
     return lambda _: Variable(next(names))
+
+
+def _several(body: Iterable[Literal]) -> bool:
+    """Whether more than one of the atoms that a body derives from is a sequence."""
+    nodes = list(walk(body, aggregates=False))
+    negated = {id(node.atom) for node in nodes if isinstance(node, Negation)}
+    atoms = [node for node in nodes if isinstance(node, Atom) and id(node) not in negated]
+    return sum(len(normal_form(atom.path)) > 1 for atom in atoms if atom.path is not None) > 1
 
 
 def _cut(form: Form) -> Form:
