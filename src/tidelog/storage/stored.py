@@ -151,7 +151,7 @@ class StoredRelation:
         """The row number of each row of `words`, shape (n, arity), or -1."""
         from tidelog.kernels.sets import find_rows
 
-        buffer, fitting = self._stage(words)
+        buffer, fitting = self._stage(words), self._fitting(words)
         found = Block(8 * len(words))
         find_rows(self.catalog.table, self.number, buffer.address, len(words), found.address, self.catalog.tag)
         numbers = found.view(numpy.int64, len(words)).copy()
@@ -168,9 +168,8 @@ class StoredRelation:
         index.extend(self.rows)
         rows = numpy.zeros((len(groups), self.arity), numpy.int64)
         rows[:, list(keys)] = groups
-        buffer, fitting = self._stage(rows)
-        if not fitting.all():
-            buffer, _ = self._stage(rows[fitting])
+        fitting = self._fitting(rows)
+        buffer = self._stage(rows if fitting.all() else rows[fitting])
         table, tag, m = self.catalog.table, self.catalog.tag, int(fitting.sum())
         n = collect(table, index.number, buffer.address, m, 0, tag)
         found = Block(8 * n)
@@ -204,19 +203,24 @@ class StoredRelation:
 
     # --- writing -------------------------------------------------------------------------------------------------
 
-    def _stage(self, words: Words) -> tuple[Block, NDArray[numpy.bool_]]:
-        """The rows as memory of this word size, and which of them fit into it."""
-        narrow = words.astype(self.catalog.dtype)
-        fitting = (narrow == words).all(axis=1) if self.catalog.bits == 32 else numpy.ones(len(words), bool)
-        block = Block(narrow.nbytes)
-        block.view(self.catalog.dtype, narrow.size)[:] = narrow.ravel()
-        return block, fitting
+    def _stage(self, words: Words) -> Block:
+        """The rows as memory of this word size, cut off where they do not fit."""
+        block = Block(words.size * self.catalog.dtype.itemsize)
+        block.view(self.catalog.dtype, words.size).reshape(words.shape)[:] = words
+        return block
+
+    def _fitting(self, words: Words) -> NDArray[numpy.bool_]:
+        """Which of the rows fit into this word size."""
+        fitting = numpy.ones(len(words), bool)
+        for column in words.T if self.catalog.bits == 32 else ():
+            fitting &= column == column.astype(self.catalog.dtype)
+        return fitting
 
     def insert(self, words: Words) -> None:
         """Insert rows, shape (n, arity), that fit into the word size; those already there change nothing."""
         from tidelog.kernels.sets import insert_rows
 
-        buffer, _ = self._stage(words)
+        buffer = self._stage(words)
         done, table, tag = 0, self.catalog.table, self.catalog.tag
         self.ensure(SPARE)
         while done < len(words):
@@ -345,6 +349,7 @@ class StoredRelation:
         """Between `open` and `close`: delete the live rows numbered `gone`, insert the rows `came`, all absent."""
         assert self._lists is not None
         start = self.rows
+        self.ensure(len(came))
         self.insert(came)
         self.ensure_lists(max(len(gone), len(came)))
         counts = self._count_view()
@@ -441,7 +446,7 @@ class StoredRelation:
         """Give a derivation to each of these rows, newly asserted facts; new rows are born in round `current`."""
         from tidelog.kernels.changes import assert_rows
 
-        buffer, _ = self._stage(words)
+        buffer = self._stage(words)
         done, table, tag = 0, self.catalog.table, self.catalog.tag
         while (done := assert_rows(table, self.number, buffer.address, done, len(words), current, tag)) < len(words):
             self.ensure(SPARE)
