@@ -1,0 +1,174 @@
+"""Who does the tasks: a Spark session, or the driver itself.
+
+`SparkExecutors` runs one Spark job of one stage per round: a range of as many rows as there are tasks, and `mapInArrow`
+over it, so that plans are the same in every round. `LocalExecutors` keeps the partitions in this process: for tests,
+simulations and a look at what goes on.
+"""
+
+from __future__ import annotations
+
+import pickle
+import secrets
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy
+
+from tidelog.spark.cluster.buckets import owners
+from tidelog.spark.cluster.folder import Folder
+from tidelog.spark.cluster.partition import Task
+from tidelog.spark.cluster.pieces import Piece, PieceFile, Statement, Words
+from tidelog.spark.cluster.serve import Keeper
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Executors(Protocol):
+    """Does tasks, each for a partition of its own."""
+
+    def run(self, tasks: Sequence[Task]) -> list[Any]:
+        """The answers, in the order of the tasks. Raises what a task raises."""
+
+    def rows(self, tasks: Sequence[Task], arity: int) -> Words | DataFrame:
+        """The rows that the tasks ask for, together; columns as in `engines.word_columns`."""
+
+    def scatter(self, folder: Folder, name: str, rows: DataFrame, statement: tuple[str, bool], to: int) -> list[Any]:
+        """Write the rows of a frame of words as pieces for `to` partitions, to files whose names begin with `name`;
+        returns (partition, Piece) pairs."""
+
+    def stop(self, folder: Folder) -> None:
+        """End what runs for a folder."""
+
+
+def scattered(
+    name: str, words: Words, statement: tuple[str, bool], to: int
+) -> tuple[PieceFile, list[tuple[int, Piece]]]:
+    """A file of pieces with rows for `to` partitions, by their first column."""
+    file = PieceFile(f"{name}-{secrets.token_hex(6)}")
+    owner = owners(words[:, 0], to) if words.shape[1] else numpy.zeros(len(words), numpy.int64)
+    order = numpy.argsort(owner, kind="stable")
+    pieces = []
+    for target in numpy.unique(owner).tolist():
+        low, high = numpy.searchsorted(owner[order], (target, target + 1))
+        part: list[Statement] = [(*statement, words[order[low:high]])]
+        pieces.append((target, file.add(part)))
+    return file, pieces
+
+
+class LocalExecutors:
+    """The partitions in this process, one after the other."""
+
+    def __init__(self) -> None:
+        self.keepers: dict[tuple[str, int], Keeper] = {}
+
+    def run(self, tasks: Sequence[Task]) -> list[Any]:
+        return [self.keepers.setdefault((task.folder, task.partition), Keeper()).perform(task) for task in tasks]
+
+    def rows(self, tasks: Sequence[Task], arity: int) -> Words:
+        none = numpy.empty((0, max(arity, 1)), numpy.int64)
+        found = [self.keepers.setdefault((task.folder, task.partition), Keeper()).read(task) for task in tasks]
+        words = numpy.concatenate([none, *(batch for each in found for batch in each)])
+        return words if arity else words[:, :0]
+
+    def scatter(self, folder: Folder, name: str, rows: DataFrame, statement: tuple[str, bool], to: int) -> list[Any]:
+        raise NotImplementedError("there are no frames without a session")
+
+    def stop(self, folder: Folder) -> None:
+        self.keepers.clear()
+
+
+class SparkExecutors:
+    """The executors of a Spark session, whose partitions live in processes beside its Python workers (`host`)."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self.session = session
+        self.jobs = 0
+
+    def run(self, tasks: Sequence[Task]) -> list[Any]:
+        tasks = list(tasks)
+
+        def perform(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            import pyarrow
+
+            from tidelog.errors import TidelogError
+            from tidelog.spark.cluster.host import ask
+
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    try:
+                        answer = ("done", ask(tasks[number]))
+                    except (TidelogError, FileNotFoundError) as error:
+                        answer = ("failed", error)
+                    told = [pyarrow.array([number]), pyarrow.array([pickle.dumps(answer)], pyarrow.binary())]
+                    yield pyarrow.RecordBatch.from_arrays(told, names=["number", "answer"])
+
+        self.jobs += 1
+        frame = self.session.range(0, len(tasks), 1, len(tasks)).mapInArrow(perform, "number long, answer binary")
+        answers = {row["number"]: pickle.loads(row["answer"]) for row in frame.collect()}
+        for kind, answer in answers.values():
+            if kind == "failed":
+                raise answer
+        return [answers[number][1] for number in range(len(tasks))]
+
+    def rows(self, tasks: Sequence[Task], arity: int) -> DataFrame:
+        from tidelog.spark.engines import word_columns
+
+        tasks, names = list(tasks), word_columns(arity)
+
+        def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            import numpy
+            import pyarrow
+
+            from tidelog.spark.cluster.host import stream
+
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    for frame in stream(tasks[number]):
+                        words = numpy.frombuffer(frame, numpy.int64).reshape(-1, len(names))
+                        columns = [pyarrow.array(numpy.ascontiguousarray(column)) for column in words.T]
+                        yield pyarrow.RecordBatch.from_arrays(columns, names=names)
+
+        schema = ", ".join(f"{name} long" for name in names)
+        return self.session.range(0, len(tasks), 1, len(tasks)).mapInArrow(read, schema)
+
+    def scatter(self, folder: Folder, name: str, rows: DataFrame, statement: tuple[str, bool], to: int) -> list[Any]:
+        address = folder.address
+        empty = rows.columns == ["unit"]
+
+        def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            import numpy
+            import pyarrow
+
+            from tidelog.spark.cluster.executors import scattered
+            from tidelog.spark.cluster.folder import Folder
+
+            tables = [batch for batch in batches if batch.num_rows]
+            if not tables:
+                return
+            table = pyarrow.Table.from_batches(tables)
+            words = numpy.column_stack([column.to_numpy() for column in table.columns]).astype(numpy.int64, copy=False)
+            file, pieces = scattered(name, words[:, :0] if empty else words, statement, to)
+            file.write(Folder(address))
+            told = pyarrow.array([pickle.dumps(pieces)], pyarrow.binary())
+            yield pyarrow.RecordBatch.from_arrays([told], names=["pieces"])
+
+        self.jobs += 1
+        frame = rows.mapInArrow(write, "pieces binary")
+        return [pair for row in frame.collect() for pair in pickle.loads(row["pieces"])]
+
+    def stop(self, folder: Folder) -> None:
+        from tidelog.spark.cluster.host import stop
+
+        stop(folder.address)
+        if not str(self.session.conf.get("spark.master", "local") or "local").startswith("local"):
+            address, count = folder.address, 4 * self.session.sparkContext.defaultParallelism
+
+            def end(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+                from tidelog.spark.cluster.host import stop
+
+                stop(address)
+                yield from batches
+
+            self.session.range(0, count, 1, count).mapInArrow(end, "id long").collect()

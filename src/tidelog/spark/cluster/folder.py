@@ -1,0 +1,105 @@
+"""The state directory: named files that are written once, and a manifest that is replaced at once.
+
+A folder is a local path or anything that pyarrow's file systems understand (`hdfs://…`, `s3://…`, and what fsspec knows
+under its own names).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder by its path or address; cheap to send to a task."""
+
+    address: str
+
+    @property
+    def local(self) -> Path | None:
+        """The folder as a local path, if it is one."""
+        if self.address.startswith("file:"):
+            return Path(self.address.removeprefix("file:").replace("//", "", 1))
+        return Path(self.address) if "://" not in self.address else None
+
+    @cached_property
+    def _remote(self) -> tuple[Any, str]:
+        from pyarrow.fs import FileSystem, FSSpecHandler, PyFileSystem
+
+        try:
+            system, path = FileSystem.from_uri(self.address)
+        except ValueError:
+            import fsspec
+
+            handler, path = fsspec.core.url_to_fs(self.address)
+            system = PyFileSystem(FSSpecHandler(handler))
+        return system, path
+
+    def create(self) -> None:
+        """Make the folder if it is not there."""
+        if self.local is not None:
+            self.local.mkdir(parents=True, exist_ok=True)
+        else:
+            system, path = self._remote
+            system.create_dir(path, recursive=True)
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file, which is there either as a whole or not at all; one of that name is replaced."""
+        temporary = f"{name}.{os.getpid()}.part"
+        if self.local is not None:
+            with open(self.local / temporary, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(self.local / temporary, self.local / name)
+        else:
+            system, path = self._remote
+            with system.open_output_stream(f"{path}/{temporary}") as stream:
+                stream.write(data)
+            system.move(f"{path}/{temporary}", f"{path}/{name}")
+
+    def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
+        """A file, or a part of it. FileNotFoundError."""
+        if self.local is not None:
+            with open(self.local / name, "rb") as file:
+                file.seek(offset)
+                return file.read() if length is None else file.read(length)
+        system, path = self._remote
+        with system.open_input_file(f"{path}/{name}") as remote:
+            remote.seek(offset)
+            return bytes(remote.read() if length is None else remote.read(length))
+
+    def names(self) -> list[str]:
+        """The names of the files."""
+        if self.local is not None:
+            return sorted(entry.name for entry in self.local.iterdir()) if self.local.is_dir() else []
+        from pyarrow.fs import FileSelector
+
+        system, path = self._remote
+        return sorted(info.base_name for info in system.get_file_info(FileSelector(path, allow_not_found=True)))
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Remove files; those that are gone already do not matter."""
+        for name in names:
+            if self.local is not None:
+                (self.local / name).unlink(missing_ok=True)
+            else:
+                system, path = self._remote
+                try:
+                    system.delete_file(f"{path}/{name}")
+                except FileNotFoundError:
+                    continue
+
+    def destroy(self) -> None:
+        """Remove the folder with everything in it."""
+        if self.local is not None:
+            shutil.rmtree(self.local, ignore_errors=True)
+        else:
+            system, path = self._remote
+            system.delete_dir(path)

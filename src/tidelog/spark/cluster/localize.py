@@ -1,0 +1,352 @@
+"""Localization: from a core program to the program that every partition runs, and the exports between partitions.
+
+Hyper-nodes are placed in order, each in the cheapest of these ways (`_Localizer.place`):
+
+    everywhere    a closure whose edges fit everywhere, and what shows it: kept natively, written down nowhere
+    split         each rule at a site of its own; a recursive one stays within a partition where one choice of columns
+                  serves all its rules, such as the linear closures of Section 3 of the paper on PSN
+    gathered      a recursion for which there is no such choice, over inputs that fit one partition; what makes new
+                  symbols or records
+    exchanged     any other recursion: partitions send each other what they derive until nobody has anything to say
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
+
+from tidelog.language.syntax import Column
+from tidelog.rules.closures import with_closures
+from tidelog.rules.components import components
+from tidelog.rules.core import (
+    AggregateRule,
+    Atom,
+    Comparison,
+    Computation,
+    Constant,
+    CoreProgram,
+    HyperNode,
+    Literal,
+    Pack,
+    RelationInfo,
+    Rule,
+    Unpack,
+    Value,
+    Variable,
+)
+from tidelog.rules.edges import AnyRule, body_of, head_of
+from tidelog.rules.graph import hyper_nodes
+from tidelog.spark.cluster.buckets import FIRST, MINE, mine
+from tidelog.spark.cluster.plan import Cycle, Export, Place, Plan, copy_name, facts_name
+from tidelog.spark.cluster.sites import Located, located, looks_into_values, makes_values
+from tidelog.storage.dictionary import Dictionary
+
+_CHOICES = 512
+"""So many choices of columns are looked at for a hyper-node."""
+_GROWTH = 10.0
+"""A relation that nobody has derived yet is taken to be so many times as large as all facts."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Rows up to which facts are everywhere (`replicate`), the edges of a closure are (`closures`), and a recursion is
+    gathered in one partition (`gather`)."""
+
+    replicate: int = 1_000_000
+    closures: int = 20_000_000
+    gather: int = 4_000_000
+
+
+def localize(
+    core: CoreProgram,
+    facts: Mapping[str, Place],
+    sizes: Mapping[str, int],
+    partitions: int,
+    limits: Limits,
+    dictionary: Dictionary,
+    before: Plan | None = None,
+) -> Plan:
+    """The plan for a core program whose asserted facts are at these places (everywhere, where not said), when relations
+    have the `sizes` known so far; homes of the plan `before` are kept where that costs nothing."""
+    localizer = _Localizer(core, facts, sizes, partitions, limits, dictionary, before)
+    for node in core.nodes:
+        localizer.place(node)
+    return localizer.plan()
+
+
+class _Localizer:
+    def __init__(
+        self,
+        core: CoreProgram,
+        facts: Mapping[str, Place],
+        sizes: Mapping[str, int],
+        partitions: int,
+        limits: Limits,
+        dictionary: Dictionary,
+        before: Plan | None,
+    ) -> None:
+        self.core = core
+        self.facts = {name: facts.get(name, "all") for name in core.relations}
+        self.derived = {name for node in core.nodes for name in node.relations}
+        self.homes: dict[str, Place] = {name: place for name, place in self.facts.items() if name not in self.derived}
+        self.partitions = partitions
+        self.limits = limits
+        self.dictionary = dictionary
+        self.before = before
+        self.sizes = sizes
+        self.unknown = _GROWTH * (1 + sum(sizes.get(name, 0) for name in self.homes))
+        aggregates = [rule for node in core.nodes for rule in node.rules if isinstance(rule, AggregateRule)]
+        self.grouped = {name: rule.groups for rule in aggregates for name in (rule.inner, rule.outer)}
+        self.relations: dict[str, RelationInfo] = {
+            MINE: RelationInfo(MINE, (Column("bucket", "number", "number"),), True),
+            FIRST: RelationInfo(FIRST, (), True),
+        }
+        self.rules: list[AnyRule] = []
+        self.single: list[AnyRule] = []
+        """Those of the rules that only the first partition evaluates."""
+        self.exports: dict[Export, None] = {}
+        self.ways: list[tuple[tuple[str, ...], str]] = []
+
+    # --- homes -----------------------------------------------------------------------------------------------------
+
+    def size(self, name: str) -> float:
+        """The rows of a relation, or a guess."""
+        return self.sizes.get(name, self.unknown if name in self.derived else 0.0) + 1.0
+
+    def place(self, node: HyperNode) -> None:
+        """Give the relations of a hyper-node their homes, and partitions its rules."""
+        rules = [rule for rule in node.rules if isinstance(rule, Rule)]
+        inputs = {name: None for rule in node.rules for name, _ in body_of(rule) if name not in node.relations}
+        needed = sum(self.size(name) for name in inputs)
+        way, alone = "split", False
+        if len(rules) < len(node.rules):
+            self.aggregate(node)
+            return
+        if node.closure is not None and needed <= self.limits.closures and not any(map(makes_values, rules)):
+            self.homes |= dict.fromkeys(node.relations, "all")
+            self.ways.append((node.relations, "everywhere"))
+            self.everywhere(rules)
+            return
+        if node.mirrors is not None and self.homes[node.mirrors] == "all":
+            self.homes |= dict.fromkeys(node.relations, "all")
+            self.ways.append((node.relations, "everywhere"))
+            self.everywhere(rules)
+            return
+        if any(map(makes_values, rules)) and node.recursive:
+            way, alone = "gathered", True
+        else:
+            broken = self.choose(node, rules)
+            if broken:
+                way = "gathered" if needed <= self.limits.gather else "exchanged"
+                alone = way == "gathered"
+        if alone:
+            self.homes |= dict.fromkeys(node.relations, "one")
+        self.ways.append((node.relations, way))
+        for rule in rules:
+            self.emit(located(rule, self.homes, self.size, self.partitions, alone))
+        self.facts_of(node.relations)
+
+    def choose(self, node: HyperNode, rules: list[Rule]) -> int:
+        """Choose the cheapest homes; returns the number of recursive rules that do not stay within a partition."""
+        candidates = [self.candidates(name) for name in node.relations]
+        if prod(map(len, candidates)) > _CHOICES:
+            candidates = [each[:1] for each in candidates]
+        best: tuple[tuple[int, float], dict[str, Place]] | None = None
+        for places in product(*candidates):
+            homes = self.homes | dict(zip(node.relations, places, strict=True))
+            found = [located(rule, homes, self.size, self.partitions) for rule in rules]
+            broken = sum(_leaves(each, homes, node.relations) for each in found)
+            kept = sum(
+                self.before is not None and self.before.homes.get(name) == homes[name] for name in node.relations
+            )
+            price = broken, sum(each.price for each in found) - 0.1 * kept
+            if best is None or price < best[0]:
+                best = price, homes
+        assert best is not None
+        self.homes = best[1]
+        return best[0][0] if node.recursive else 0
+
+    def candidates(self, name: str) -> list[Place]:
+        arity = len(self.core.relations[name].columns)
+        if name in self.grouped:
+            arity = min(arity, 1 if self.grouped[name] else 0)
+        return list(range(arity)) or ["one"]
+
+    def aggregate(self, node: HyperNode) -> None:
+        """Place an aggregate: its groups by their first column, or all of it in the first partition."""
+        (rule,) = node.rules
+        assert isinstance(rule, AggregateRule)
+        place: Place = 0 if rule.groups else "one"
+        self.homes[rule.head] = place
+        self.ways.append((node.relations, "split" if rule.groups else "gathered"))
+        head, inner, outer = (self.copy(name, place) for name in (rule.head, rule.inner, rule.outer))
+        self.rules.append(replace(rule, head=head, inner=inner, outer=outer))
+        if place == "one":
+            self.single.append(self.rules[-1])
+        self.facts_of(node.relations)
+
+    # --- rules -----------------------------------------------------------------------------------------------------
+
+    def copy(self, name: str, place: Place) -> str:
+        """The copy of a relation at a place, with the export that feeds it if it is no home."""
+        home = self.homes[name]
+        own = facts_name(name) if name not in self.derived else copy_name(name, home)
+        self.declare(own, self.core.relations[name])
+        if place == home or home == "all":
+            return own
+        copy = copy_name(name, place)
+        self.declare(copy, self.core.relations[name])
+        self.exports[Export(own, copy, home, place)] = None
+        return copy
+
+    def declare(self, name: str, info: RelationInfo, signed: bool = False) -> None:
+        columns = (*info.columns, Column("sender", "number", "number")) if signed else info.columns
+        self.relations[name] = RelationInfo(name, columns, info.auxiliary)
+
+    def facts_of(self, relations: tuple[str, ...]) -> None:
+        """Facts that are asserted for derived relations go to where these live."""
+        for name in relations:
+            if not self.core.relations[name].auxiliary:
+                facts = facts_name(name)
+                self.declare(facts, self.core.relations[name])
+                home = self.homes[name]
+                self.exports[Export(facts, self.copy(name, home), self.facts[name], home)] = None
+
+    def everywhere(self, rules: list[Rule]) -> None:
+        """Rules that every partition evaluates over all rows."""
+        for rule in rules:
+            copies = tuple("all" if isinstance(literal, Atom) else None for literal in rule.body)
+            self.emit(Located(rule, "all", copies, False, 0.0))
+        self.facts_of(tuple(dict.fromkeys(map(head_of, rules))))
+
+    def emit(self, at: Located) -> None:
+        """The rule of the partitions' program for a rule at its site."""
+        rule, head = at.rule, at.rule.head
+        home = self.homes[head.relation]
+        body: list[Literal] = []
+        anchored = False
+        for literal, place in zip(rule.body, at.copies, strict=True):
+            if isinstance(literal, Atom):
+                assert place is not None
+                anchored |= not literal.negated and self.homes[literal.relation] != "all" and place != "all"
+                literal = replace(literal, relation=self.copy(literal.relation, place))
+            body.append(self.worded(literal))
+        if at.site == "all":
+            if home == "one":
+                body.append(Atom(FIRST, ()))
+            elif home != "all":
+                body += mine(self.word(head.args[home]))
+        elif at.site != "one" and not anchored:
+            body += mine(at.site)
+        own = self.copy(head.relation, home)
+        info = self.core.relations[head.relation]
+        target = own
+        if at.exchanged:
+            target, arrived = f"{head.relation}@out", f"{head.relation}@in"
+            self.declare(target, info)
+            if arrived not in self.relations:
+                self.declare(arrived, info, signed=True)
+                args = tuple(Variable(f"#{i}", column.kind) for i, column in enumerate(info.columns))
+                sender = Variable("#sender", "number")
+                self.rules.append(Rule(arrived, "", Atom(own, args), (Atom(arrived, (*args, sender)),)))
+            self.exports[Export(target, arrived, 0, home, signed=True)] = None
+        args = tuple(self.word(arg) for arg in head.args)
+        self.rules.append(replace(rule, head=Atom(target, args), body=tuple(body)))
+        if at.site == "one":
+            self.single.append(self.rules[-1])
+
+    def word(self, value: Value) -> Value:
+        """A value without symbols: partitions may have no dictionary."""
+        if isinstance(value, Constant) and value.kind == "symbol":
+            return Constant(self.dictionary.encode(value.value, "symbol"), "number")
+        return value
+
+    def worded(self, literal: Literal) -> Literal:
+        word = self.word
+        match literal:
+            case Atom(args=args):
+                return replace(literal, args=tuple(map(word, args)))
+            case Comparison(left=left, right=right):
+                return replace(literal, left=word(left), right=word(right))
+            case Computation(target=target, args=args) | Pack(target=target, args=args):
+                return replace(literal, target=word(target), args=tuple(map(word, args)))
+            case Unpack(source=source, targets=targets):
+                return replace(literal, source=word(source), targets=tuple(map(word, targets)))
+
+    # --- levels ----------------------------------------------------------------------------------------------------
+
+    def plan(self) -> Plan:
+        """The plan, once all hyper-nodes are placed."""
+        views = {name: self.copy(name, home) for name, home in self.homes.items()}
+        for name in self.core.relations:
+            self.declare(facts_name(name), self.core.relations[name])
+        exports, cycles = self.levels()
+        return Plan(
+            self.program(self.rules),
+            self.program([rule for rule in self.rules if rule not in self.single]),
+            exports,
+            cycles,
+            self.homes,
+            views,
+            self.facts,
+            any(map(_needs_dictionary, self.rules)),
+            tuple(self.ways),
+        )
+
+    def program(self, rules: list[AnyRule]) -> CoreProgram:
+        relations = dict(self.relations)
+        nodes = with_closures(hyper_nodes(rules, relations), relations)
+        return CoreProgram(relations, self.core.records, nodes)
+
+    def levels(self) -> tuple[tuple[Export, ...], tuple[Cycle, ...]]:
+        """The exports with their levels, and the cycles: an export is released once nothing can come any more that
+        would change what it says, and a cycle is at rest before others see what it has come to."""
+        leads: dict[str, dict[str, bool]] = {name: {} for name in self.relations}
+        for rule in self.rules:
+            for name, _ in body_of(rule):
+                leads[name].setdefault(head_of(rule), False)
+        for export in self.exports:
+            leads[export.source][export.target] = True
+        groups = [frozenset(group) for group in components(leads)]
+        group_of = {name: group for group in groups for name in group}
+        cyclic = {group for group in groups if any(leads[a].get(b) for a in group for b in group)}
+        depth: dict[frozenset[str], int] = dict.fromkeys(groups, 0)
+        for group in reversed(groups):
+            for name in group:
+                for target, sent in leads[name].items():
+                    if group_of[target] is not group:
+                        further = depth[group] + (sent or group in cyclic)
+                        depth[group_of[target]] = max(depth[group_of[target]], further)
+        ordered = sorted(cyclic, key=lambda group: (depth[group], sorted(group)))
+        number = {group: index for index, group in enumerate(ordered)}
+        found = []
+        for export in self.exports:
+            group = group_of[export.source]
+            internal = group is group_of[export.target]
+            cycle = number[group] if internal else None
+            found.append(replace(export, level=2 * depth[group] + (not internal), cycle=cycle))
+        cycles = []
+        for group in ordered:
+            rules = [rule for rule in self.rules if head_of(rule) in group]
+            reads: dict[str, bool] = {}
+            for rule in rules:
+                for name, negated in body_of(rule):
+                    if name not in group:
+                        reads[name] = reads.get(name, False) or negated
+            cycles.append(Cycle(2 * depth[group], group, reads, frozenset(rules)))
+        return tuple(found), tuple(cycles)
+
+
+def _leaves(at: Located, homes: Mapping[str, Place], relations: tuple[str, ...]) -> bool:
+    """Whether a recursive rule needs what other partitions derive, or derives what they need."""
+    pairs = zip(at.rule.body, at.copies, strict=True)
+    own = [(literal.relation, place) for literal, place in pairs if isinstance(literal, Atom)]
+    own = [(name, place) for name, place in own if name in relations]
+    return bool(own) and (at.exchanged or any(homes[name] != place for name, place in own))
+
+
+def _needs_dictionary(rule: AnyRule) -> bool:
+    """Whether a rule looks into symbols or records; an aggregate does when it compares symbols."""
+    return rule.kind == "symbol" if isinstance(rule, AggregateRule) else looks_into_values(rule)

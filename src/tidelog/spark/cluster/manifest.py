@@ -1,0 +1,75 @@
+"""What a database on a state directory has come to: the manifest, which each commit replaces at once.
+
+A partition is restored in two steps, so that also what the last epoch has changed is known again: the relations as they
+were before it (`past`: a plan, and what has been told each partition), then the rounds of that epoch (`since`).
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from tidelog.rules.core import CoreProgram
+from tidelog.spark.cluster.folder import Folder
+from tidelog.spark.cluster.partition import NOWHERE, Logged, Round, State
+from tidelog.spark.cluster.pieces import Piece
+from tidelog.spark.cluster.plan import Place
+
+MANIFEST = "manifest"
+Log: TypeAlias = dict[int, tuple[Logged, ...]]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One committed epoch. `plan` is the file of the plan, `facts` are the places of the facts that there have been,
+    `sizes` the rows of relations in each partition, `changed` those that came and went in the epoch; `extra` is what the
+    caller wants to find again."""
+
+    partitions: int
+    epoch: int = 0
+    plan: str = ""
+    core: CoreProgram | None = None
+    past: str = ""
+    since: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+    states: Mapping[int, State] = field(default_factory=dict)
+    facts: Mapping[str, Place] = field(default_factory=dict)
+    sizes: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+    extra: bytes = b""
+
+    def state(self, partition: int) -> State:
+        """What a partition has done last."""
+        return self.states.get(partition, NOWHERE)
+
+
+def read_past(folder: Folder, name: str, partitions: int) -> tuple[str, Log]:
+    """A plan's file and the log before the last epoch."""
+    if not name:
+        return "", dict.fromkeys(range(partitions), ())
+    plan, log = pickle.loads(folder.read(name))
+    return plan, log
+
+
+def continued(log: Mapping[int, tuple[Logged, ...]], rounds: Iterable[Round]) -> Log:
+    """The log with rounds behind it."""
+    longer = {number: list(entries) for number, entries in log.items()}
+    for round in rounds:
+        for number, entries in longer.items():
+            pieces = (*round.shared, *round.pieces.get(number, ()))
+            if pieces or round.forget:
+                entries.append(Logged(round.forget, pieces))
+    return {number: tuple(entries) for number, entries in longer.items()}
+
+
+def files_of(log: Mapping[int, tuple[Logged, ...]]) -> set[str]:
+    """The files that a log reads."""
+    return {Piece(*piece).file for entries in log.values() for entry in entries for piece in entry.pieces}
+
+
+def weight(log: Mapping[int, tuple[Logged, ...]]) -> tuple[int, int]:
+    """The most entries of a partition, and the bytes of all."""
+    entries = max((len(each) for each in log.values()), default=0)
+    pieces = {Piece(*piece) for each in log.values() for entry in each for piece in entry.pieces}
+    return entries, sum(piece.length for piece in pieces)

@@ -1,0 +1,408 @@
+"""A partition: an embedded engine over its share of the rows, and what it tells the others.
+
+In a round a partition goes to the plan of the round, applies the pieces that are for it as one epoch of its engine, and
+writes what its exports have gained and lost to a file. Nothing of this is lost with the process: the files say it all,
+and `Partition.restored` comes to the same relations from them.
+"""
+
+from __future__ import annotations
+
+import pickle
+import secrets
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy
+
+from tidelog.database import net_changes
+from tidelog.errors import InternalError, Problem
+from tidelog.maintain.choice import Choice
+from tidelog.maintain.deltas import Delta, rows_of
+from tidelog.maintain.engine import Engine
+from tidelog.maintain.limits import Watch
+from tidelog.maintain.report import NodeReport
+from tidelog.rules.core import CoreProgram
+from tidelog.spark.cluster import values
+from tidelog.spark.cluster.buckets import FIRST, MINE, owned, owners
+from tidelog.spark.cluster.folder import Folder
+from tidelog.spark.cluster.pieces import Message, Piece, PieceFile, Statement, Words, read_pieces
+from tidelog.spark.cluster.plan import Export, Plan, facts_name
+from tidelog.storage.dictionary import Dictionary
+
+State: TypeAlias = tuple[str, int, str]
+"""The round that a partition has done last, and who did it: two that do the same round may number symbols differently."""
+NOWHERE: State = ("", 0, "")
+
+
+@dataclass(frozen=True)
+class Round:
+    """What all partitions are told of a round, as a file. They `forget` what they have been sent for these relations and
+    send what the exports of `cycles` say anew; `pieces` are for one partition each, `shared` ones for all."""
+
+    token: str
+    number: int
+    plan: str
+    forget: tuple[str, ...] = ()
+    cycles: tuple[int, ...] = ()
+    pieces: Mapping[int, Sequence[Any]] = field(default_factory=dict)
+    shared: Sequence[Any] = ()
+    symbols: Sequence[str] = ()
+    """The files of symbols and records, in order."""
+
+    @property
+    def name(self) -> str:
+        """The name of the file."""
+        return f"round-{self.token}-{self.number}"
+
+
+@dataclass(frozen=True)
+class Logged:
+    """What came to a partition in the past, in order: pieces, and relations to forget before them."""
+
+    forget: tuple[str, ...]
+    pieces: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a partition is asked to do. It is to be in `state`; where it is not, it is restored from the file `past` and
+    the rounds `since` then (names of files), with the `symbols` known by now."""
+
+    folder: str
+    partition: int
+    partitions: int
+    state: State
+    past: str
+    since: tuple[str, ...]
+    symbols: tuple[str, ...]
+    what: str
+    round: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    arguments: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a partition has done in a round: the `state` that it is in now, `messages` that wait to be released, `shrunk`
+    cycles whose inputs lost something, the sizes of the user's relations, how many rows of each copy have come and gone
+    in the epoch so far, the hyper-nodes' reports, and a file of new symbols and records, if any."""
+
+    partition: int
+    state: State
+    messages: tuple[Message, ...]
+    shrunk: tuple[int, ...]
+    sizes: Mapping[str, int]
+    changed: Mapping[str, tuple[int, int]]
+    nodes: tuple[NodeReport, ...]
+    symbols: str
+    seconds: float
+    restored: bool
+
+
+class Partition:
+    """The state of one partition."""
+
+    def __init__(self, folder: Folder, number: int, partitions: int) -> None:
+        self.folder = folder
+        self.number = number
+        self.partitions = partitions
+        self.dictionary = Dictionary({})
+        self.symbols: list[str] = []
+        self.engine = Engine(self.dictionary, CoreProgram({}, {}, ()))
+        self.plan: Plan | None = None
+        self.plan_name = ""
+        self.state: State = NOWHERE
+        self.came_from: State = NOWHERE
+        self.restored = False
+        self.established: frozenset[tuple[str, str, int]] = frozenset()
+        self.reply: Reply | None = None
+        self.epoch = ""
+        self.had: frozenset[str] = frozenset()
+        """The relations that had rows before the epoch; what the epoch has brought so far to these is in `deltas`."""
+        self.deltas: dict[str, list[tuple[Words, Words]]] = {}
+        self.moved: dict[str, Words] = {}
+        """For relations that have got another home in this epoch, the rows that lived here before."""
+
+    @classmethod
+    def at(cls, task: Task) -> Partition:
+        """The partition in the state that a task wants, from files."""
+        partition = cls(Folder(task.folder), task.partition, task.partitions)
+        partition.learn(task.symbols)
+        if task.past:
+            plan, log = pickle.loads(partition.folder.read(task.past))
+            if plan:
+                partition.repeat(plan, log[task.partition])
+        for name in task.since:
+            partition.apply(pickle.loads(partition.folder.read(name)), task.options, send=False)
+        partition.state = task.state
+        partition.restored = True
+        return partition
+
+    def repeat(self, plan: str, log: Sequence[Logged]) -> None:
+        """Come to what a log of rounds has led to, as far as relations go."""
+        rows: dict[str, list[Statement]] = {}
+        for entry in log:
+            for name in entry.forget:
+                rows.pop(name, None)
+            for statement in read_pieces(self.folder, entry.pieces):
+                rows.setdefault(statement[0], []).append(statement)
+        self.go_to(plan)
+        assert self.plan is not None
+        known = self.program.relations
+        facts = [each for name, statements in rows.items() if name in known for each in statements]
+        self.step([*self.own(), *facts], Watch(), Choice())
+        self.established = self.keys()
+
+    def own(self) -> list[Statement]:
+        """What each partition knows of itself."""
+        first = numpy.empty((1 if self.number == 0 else 0, 0), numpy.int64)
+        return [(MINE, True, owned(self.number, self.partitions)), (FIRST, True, first)]
+
+    def go_to(self, name: str) -> None:
+        """Read a plan, unless it is at hand."""
+        if self.plan_name != name:
+            self.plan, self.plan_name = pickle.loads(self.folder.read(name)), name
+            assert self.plan is not None
+            self.dictionary.add_records(self.plan.program.records)
+
+    @property
+    def program(self) -> CoreProgram:
+        """What this partition runs."""
+        assert self.plan is not None
+        return self.plan.others if self.number else self.plan.program
+
+    def learn(self, symbols: Sequence[str]) -> None:
+        """Read the files of symbols and records that came since."""
+        for name in symbols[len(self.symbols) :]:
+            values.learn(self.dictionary, self.folder.read(name))
+            self.symbols.append(name)
+
+    def keys(self) -> frozenset[tuple[str, str, int]]:
+        """What tells an export of the plan from those of other plans."""
+        assert self.plan is not None
+        relations = self.plan.program.relations
+        return frozenset((each.source, each.target, len(relations[each.target].columns)) for each in self.plan.exports)
+
+    # --- rounds ----------------------------------------------------------------------------------------------------
+
+    def apply(self, round: Round, options: Mapping[str, Any], send: bool = True) -> Reply:
+        """Do what a round says."""
+        started = time.perf_counter()
+        if self.epoch != round.token:
+            self.epoch = round.token
+            self.deltas, self.moved = {}, {}
+            self.had = frozenset(name for name, rows in self.engine.views.items() if len(rows))
+        before = self.plan
+        self.go_to(round.plan)
+        plan = self.plan
+        assert plan is not None
+        if before is not None and before is not plan:
+            self.note_moves(before, plan)
+        if plan.dictionary:
+            self.learn(round.symbols)
+        kinds = plan.program.records
+        known = values.extent(self.dictionary, kinds)
+        statements = self.statements(round)
+        deltas, nodes = self.step(
+            [*(self.own() if before is None else []), *statements],
+            Watch(options.get("timeout"), options.get("max_rows")),
+            _choice(options),
+        )
+        resent = {(each.source, each.target) for each in plan.exports if each.cycle in round.cycles}
+        settled = frozenset(key for key in self.established if key[:2] not in resent)
+        file = PieceFile(f"sent-{round.token}-{round.number}-{self.number}-{secrets.token_hex(4)}")
+        messages = tuple(self.messages(plan, deltas, settled, file)) if send else ()
+        self.established = self.keys()
+        made, now = "", values.extent(self.dictionary, kinds)
+        if send:
+            file.write(self.folder)
+            if now != known:
+                made = f"symbols-{round.token}-{round.number}-{secrets.token_hex(4)}"
+                self.folder.write(made, values.told(self.dictionary, known, now))
+                self.symbols.append(made)
+        self.came_from, self.state = self.state, (round.token, round.number, secrets.token_hex(4))
+        self.reply = Reply(
+            self.number,
+            self.state,
+            messages,
+            tuple(self.shrunk(plan, deltas, statements)),
+            {name: len(self.engine.views[copy]) for name, copy in plan.views.items()},
+            dict(self.changed(plan)),
+            nodes,
+            made,
+            time.perf_counter() - started,
+            self.restored,
+        )
+        self.restored = False
+        return self.reply
+
+    def statements(self, round: Round) -> list[Statement]:
+        """What a round says about relations of the plan, what it forgets first."""
+        assert self.plan is not None
+        relations = self.program.relations
+        asserted = self.engine.asserted
+        forgotten = [
+            (name, False, asserted[name].words().astype(numpy.int64)) for name in round.forget if name in asserted
+        ]
+        told = read_pieces(self.folder, [*round.shared, *round.pieces.get(self.number, ())])
+        return [each for each in [*forgotten, *told] if each[0] in relations]
+
+    def note_moves(self, before: Plan, plan: Plan) -> None:
+        """Keep the rows of relations that get another home, before these go."""
+        for name, copy in before.views.items():
+            now = plan.views.get(name)
+            if now not in (None, copy) and copy in self.engine.views and name not in self.moved:
+                rows = self.engine.views[copy].words().astype(numpy.int64)
+                self.moved[name] = self.living(rows, before.homes[name] == "all")
+
+    def step(
+        self, statements: list[Statement], watch: Watch, choice: Choice
+    ) -> tuple[dict[str, Delta], tuple[NodeReport, ...]]:
+        """One epoch of the engine; keeps what changes in the relations that users see."""
+        assert self.plan is not None
+        outcome = self.engine.epoch(self.program, net_changes(statements), watch, choice)
+        shown = set(self.plan.views.values()) | {f"{name}@facts" for name in self.plan.views}
+        for name, delta in outcome.deltas.items():
+            if name in shown and name in self.had:
+                came, went = (rows_of(rows).astype(numpy.int64) for rows in (delta.inserted, delta.deleted))
+                self.deltas.setdefault(name, []).append((came, went))
+        return outcome.deltas, outcome.report.nodes
+
+    def messages(
+        self, plan: Plan, deltas: Mapping[str, Delta], settled: frozenset[tuple[str, str, int]], file: PieceFile
+    ) -> Iterator[Message]:
+        """Write what exports say into a file, a piece for each receiver and level."""
+        parts: dict[tuple[int, int], list[Statement]] = {}
+        for export in plan.exports:
+            if (export.source, export.target, len(plan.program.relations[export.target].columns)) not in settled:
+                changes = [(True, self.engine.views[export.source].words())]
+            elif export.source in deltas:
+                delta = deltas[export.source]
+                changes = [(False, rows_of(delta.deleted)), (True, rows_of(delta.inserted))]
+            else:
+                continue
+            for asserts, words in changes:
+                for target, rows in self.directed(export, words.astype(numpy.int64)):
+                    if len(rows):
+                        parts.setdefault((target, export.level), []).append((export.target, asserts, rows))
+        for (target, level), statements in sorted(parts.items(), key=lambda part: part[0]):
+            yield Message(target, level, file.add(statements))
+
+    def directed(self, export: Export, words: Words) -> Iterator[tuple[int, Words]]:
+        """The rows that an export sends to each partition, -1 for all."""
+        if export.signed:
+            words = numpy.column_stack([words, numpy.full(len(words), self.number, numpy.int64)])
+        if export.origin == "all":  # Everybody has them and keeps what lives here.
+            if export.place == "one" and self.number:
+                return
+            if isinstance(export.place, int):
+                words = words[owners(words[:, export.place], self.partitions) == self.number]
+            yield self.number, words
+        elif export.place == "all":
+            yield -1, words
+        elif export.place == "one":
+            yield 0, words
+        else:
+            owner = owners(words[:, export.place], self.partitions)
+            order = numpy.argsort(owner, kind="stable")
+            ends = numpy.searchsorted(owner[order], numpy.arange(self.partitions + 1))
+            for target in numpy.unique(owner).tolist():
+                yield target, words[order[ends[target] : ends[target + 1]]]
+
+    def shrunk(self, plan: Plan, deltas: Mapping[str, Delta], statements: Iterable[Statement]) -> Iterator[int]:
+        """The cycles whose inputs have lost something, so that what feeds itself may have nothing else to live on."""
+        internal = {export.target for export in plan.exports if export.cycle is not None}
+        retracted = {name for name, asserts, rows in statements if not asserts and len(rows)} - internal
+        for number, cycle in enumerate(plan.cycles):
+            lost = any(
+                name in deltas and (len(deltas[name].deleted) or (negated and len(deltas[name].inserted)))
+                for name, negated in cycle.reads.items()
+            )
+            if lost or not cycle.relations.isdisjoint(retracted):
+                yield number
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    def rows(self, name: str, replicated: bool) -> Iterator[Words]:
+        """The rows of a relation of the partitions' program that live here, some at a time."""
+        stored = self.engine.views.get(name)
+        for words in stored.batches() if stored is not None else ():
+            yield self.living(words.astype(numpy.int64), replicated)
+
+    def changes(self, name: str, copy: str, replicated: bool) -> tuple[Words, Words]:
+        """The rows of a relation, or of its asserted facts, that live here and came and went in the last epoch. Of one
+        that has moved, all rows that live here now, and all that did before."""
+        stored = self.engine.views.get(copy)
+        if stored is None:
+            raise InternalError(Problem("E0901", f"partition {self.number} has no relation {copy}"))
+        if name in self.moved or copy not in self.had:
+            came = stored.words().astype(numpy.int64)
+            return self.living(came, replicated), self.moved.get(name, came[:0])
+        came, went = self.balance(copy)
+        return self.living(came, replicated), self.living(went, replicated)
+
+    def balance(self, copy: str) -> tuple[Words, Words]:
+        """The rows of a relation that came and went on balance in the changes of the epoch, each of which is exact."""
+        steps = self.deltas.get(copy, [])
+        if len(steps) == 1:
+            return steps[0]
+        none = numpy.empty((0, self.engine.views[copy].arity), numpy.int64)
+        rows = numpy.concatenate([none, *(each for step in steps for each in step)])
+        signs = numpy.concatenate(
+            [numpy.repeat((1, -1), (len(came), len(went))) for came, went in steps or [(none, none)]]
+        )
+        if not rows.shape[1]:
+            total = int(signs.sum())
+            net = rows[: max(total, 0)], rows[: max(-total, 0)]
+        else:
+            found, place = numpy.unique(rows, axis=0, return_inverse=True)
+            totals = numpy.bincount(place.reshape(-1), signs, len(found))
+            net = found[totals > 0], found[totals < 0]
+        self.deltas[copy] = [net]
+        return net
+
+    def changed(self, plan: Plan) -> Iterator[tuple[str, tuple[int, int]]]:
+        """How many rows of each relation that users see came and went here, in the epoch so far."""
+        for name, copy in plan.views.items():
+            if name in self.moved or copy not in self.had:
+                came, went = len(self.engine.views[copy]), len(self.moved.get(name, ()))
+            elif copy in self.deltas:
+                came, went = map(len, self.balance(copy))
+            else:
+                continue
+            if came or went:
+                yield name, (came, went)
+
+    def kept(self, name: str) -> tuple[Piece | None, Piece | None]:
+        """Write all that has been sent here to files: what all partitions have, once, and the rest."""
+        assert self.plan is not None
+        everywhere = {facts_name(each) for each, place in self.plan.facts.items() if place == "all"}
+        everywhere |= {export.target for export in self.plan.exports if export.place == "all"}
+        file = PieceFile(f"{name}-{self.number}-{secrets.token_hex(4)}")
+        told = [
+            (copy, True, rows.words().astype(numpy.int64))
+            for copy, rows in self.engine.asserted.items()
+            if len(rows) and copy not in (MINE, FIRST)
+        ]
+        shared = [each for each in told if each[0] in everywhere]
+        own = [each for each in told if each[0] not in everywhere]
+        pieces = (
+            file.add(shared) if shared and self.number == 0 else None,
+            file.add(own) if own else None,
+        )
+        file.write(self.folder)
+        return pieces
+
+    def living(self, words: Words, replicated: bool) -> Words:
+        """Of rows that all partitions have, those that live here."""
+        if not replicated:
+            return words
+        if not words.shape[1]:
+            return words if self.number == 0 else words[:0]
+        return words[owners(words[:, 0], self.partitions) == self.number]
+
+
+def _choice(options: Mapping[str, Any]) -> Choice:
+    return Choice(**{name: options[name] for name in ("strategy", "switch", "closures", "maintain") if name in options})

@@ -1,0 +1,88 @@
+"""Pieces: what one partition tells another in a round, as part of a file.
+
+A piece is a sequence of statements: rows that are asserted or retracted in a relation. As bytes it is the length of a
+JSON header, the header, padding to 8 bytes, and the words of all rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import numpy
+from numpy.typing import NDArray
+
+from tidelog.spark.cluster.folder import Folder
+
+Words: TypeAlias = NDArray[numpy.int64]
+Statement: TypeAlias = tuple[str, bool, Words]
+"""A relation, whether its rows are asserted or retracted, the rows."""
+
+
+class Piece(NamedTuple):
+    """Where a piece is, and how many rows it has."""
+
+    file: str
+    offset: int
+    length: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class Message:
+    """A piece for the partition `target`, or for all of them (-1), released with those of the same `level`."""
+
+    target: int
+    level: int
+    piece: Piece
+
+
+def packed(statements: Iterable[Statement]) -> bytes:
+    """A piece."""
+    entries, bodies = [], []
+    for name, asserts, words in statements:
+        entries.append((name, asserts, *words.shape))
+        bodies.append(numpy.ascontiguousarray(words, numpy.int64).tobytes())
+    header = json.dumps(entries).encode()
+    header += b" " * (-len(header) % 8)
+    return b"".join([len(header).to_bytes(8, "little"), header, *bodies])
+
+
+def unpacked(piece: bytes) -> Iterator[Statement]:
+    """The statements of a piece."""
+    start = 8 + int.from_bytes(piece[:8], "little")
+    for name, asserts, rows, arity in json.loads(piece[8:start]):
+        words = numpy.frombuffer(piece, numpy.int64, rows * arity, start).reshape(rows, arity)
+        start += words.nbytes
+        yield name, asserts, words
+
+
+def read_pieces(folder: Folder, pieces: Iterable[Sequence[object]]) -> Iterator[Statement]:
+    """The statements of pieces in turn."""
+    for piece in pieces:
+        file, offset, length, _ = Piece(*piece)  # type: ignore[arg-type]  # lists, where they have been JSON
+        yield from unpacked(folder.read(file, offset, length))
+
+
+class PieceFile:
+    """A file of pieces in the making."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._parts: list[bytes] = []
+        self._length = 0
+
+    def add(self, statements: Sequence[Statement]) -> Piece:
+        """Append a piece; returns where it will be."""
+        data = packed(statements)
+        piece = Piece(self.name, self._length, len(data), sum(len(words) for _, _, words in statements))
+        self._parts.append(data)
+        self._length += len(data)
+        return piece
+
+    def write(self, folder: Folder) -> None:
+        """Write the file, if it has any piece."""
+        if self._parts:
+            folder.write(self.name, b"".join(self._parts))

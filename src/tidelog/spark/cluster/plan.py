@@ -1,0 +1,77 @@
+"""What every partition has to know: the program that it runs, and where it sends what its relations gain and lose.
+
+`localize` makes a `Plan` of a core program. The embedded engine of each partition runs `program`, whose relations are
+the copies that the partition holds: `name@facts` the asserted facts, `name@0` the rows that column 0 puts here, `name@all`
+all rows, `name@one` all rows, in the first partition only. `exports` feed the copies that no rule derives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tidelog.rules.core import CoreProgram
+
+Place: TypeAlias = int | Literal["all", "one"]
+"""Where the rows of a relation are: where the word in a column says, everywhere, or in the first partition."""
+
+
+@dataclass(frozen=True)
+class Export:
+    """The rows of `source`, which are at `origin`, go to `target`, which is at `place`; with `signed` the number of the
+    sender is added as a last column, so that rows with several senders go when the last one takes them back.
+
+    Exports are released in the order of their `level`. Those in a `cycle` feed, in the end, their own source.
+    """
+
+    source: str
+    target: str
+    origin: Place
+    place: Place
+    signed: bool = False
+    level: int = 0
+    cycle: int | None = None
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """Relations that feed each other through exports: `level` of these, the relations, and what they read besides."""
+
+    level: int
+    relations: frozenset[str]
+    reads: Mapping[str, bool]
+    """A relation read -> whether it is read negatively, too."""
+    rules: frozenset[object]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`program` is what the first partition runs, `others` the same without the rules that are evaluated there only.
+    `homes` says where the rows of each relation of the user's program are, `views` under which name, `facts` where
+    the asserted facts of each are; `nodes` says in which way each hyper-node is computed."""
+
+    program: CoreProgram
+    others: CoreProgram
+    exports: tuple[Export, ...]
+    cycles: tuple[Cycle, ...]
+    homes: Mapping[str, Place]
+    views: Mapping[str, str]
+    facts: Mapping[str, Place]
+    dictionary: bool
+    """Whether rules look into symbols or records, so that every partition needs them."""
+    nodes: tuple[tuple[tuple[str, ...], str], ...]
+
+    def targets(self) -> frozenset[str]:
+        """The relations that exports feed."""
+        return frozenset(export.target for export in self.exports)
+
+
+def copy_name(relation: str, place: Place) -> str:
+    """The name of the copy of a relation at a place."""
+    return f"{relation}@{place}"
+
+
+def facts_name(relation: str) -> str:
+    """The name of the asserted facts of a relation."""
+    return f"{relation}@facts"

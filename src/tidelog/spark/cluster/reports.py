@@ -1,0 +1,50 @@
+"""One report of an epoch from those of the partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from tidelog.maintain.report import NodeReport, names_of, shown
+from tidelog.rules.core import HyperNode
+from tidelog.spark.cluster.partition import Reply
+from tidelog.spark.cluster.plan import Plan
+
+_STRONGER = ("skip", "drop", "update", "bootstrap")
+
+
+def merged(
+    nodes: Iterable[HyperNode],
+    plan: Plan,
+    replies: Iterable[tuple[Reply, bool]],
+    last: Mapping[int, Reply],
+    rounds: int,
+) -> tuple[NodeReport, ...]:
+    """A report for each hyper-node of the user's program: the strongest thing that any partition did in any round, with
+    its reason; the impact is that on relations that users know."""
+    ways = {name: way for relations, way in plan.nodes for name in relations}
+    done: dict[str, tuple[int, str]] = {}
+    seconds: dict[str, float] = {}
+    for reply, reset in replies:
+        for node in reply.nodes:
+            for copy in node.relations:
+                name = copy.partition("@")[0]
+                strength, reason = _STRONGER.index(node.strategy), node.reason
+                if reset and node.strategy != "skip":
+                    strength, reason = 3, "something it read has gone, and its recursion crosses partitions"
+                done[name] = max(done.get(name, (0, "")), (strength, reason))
+                seconds[name] = seconds.get(name, 0.0) + node.seconds / len(node.relations)
+    found = []
+    for node in nodes:
+        strength, reason = max((done.get(name, (0, "")) for name in node.relations), default=(0, ""))
+        reason = reason if strength else "nothing that it reads has changed"
+        way = ways.get(node.relations[0], "split")
+        names = shown(node.relations)
+        spent = sum(seconds.get(name, 0.0) for name in node.relations)
+        impact = sum(_impact(name, plan, last) for name in names)
+        found.append(NodeReport(names, names_of(node), _STRONGER[strength], f"{reason}; {way}", spent, impact, rounds))
+    return tuple(found)
+
+
+def _impact(name: str, plan: Plan, last: Mapping[int, Reply]) -> int:
+    counts = [sum(reply.changed.get(name, (0, 0))) for reply in last.values()]
+    return max(counts, default=0) if plan.homes.get(name) == "all" else sum(counts)

@@ -1,0 +1,57 @@
+"""What a partition does for a task, wherever it runs: in a process of its own (`host`) or in the driver (`executors`)."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+
+from tidelog.spark.cluster.partition import Partition, Task
+from tidelog.spark.cluster.pieces import Words
+
+
+class Keeper:
+    """Keeps a partition from task to task, as long as it is what tasks expect."""
+
+    def __init__(self) -> None:
+        self.partition: Partition | None = None
+
+    def partition_for(self, task: Task) -> Partition:
+        """The partition in the state that the task wants, restored from files where it is not."""
+        if self.partition is None or self.partition.state != task.state:
+            self.partition = None
+            self.partition = Partition.at(task)
+        return self.partition
+
+    def perform(self, task: Task) -> Any:
+        """Do a task that has an answer: a round, or writing down what is kept. A round done already is not done twice."""
+        if task.what == "round":
+            kept = self.partition
+            round = None
+            if kept is not None and kept.reply is not None and kept.came_from == task.state:
+                round = pickle.loads(kept.folder.read(task.round))
+                if kept.state[:2] == (round.token, round.number):
+                    return kept.reply
+            partition = self.partition_for(task)
+            round = round or pickle.loads(partition.folder.read(task.round))
+            self.partition = None  # If this fails, it is in no state at all.
+            reply = partition.apply(round, task.options)
+            self.partition = partition
+            return reply
+        assert task.what == "keep", task.what
+        return self.partition_for(task).kept(*task.arguments)
+
+    def read(self, task: Task) -> Iterator[Words]:
+        """Do a task that asks for rows: of a relation, or those that it gained or lost. Rows without columns have one
+        that is 0. FileNotFoundError where a later epoch has come."""
+        if self.partition is None or self.partition.state != task.state:
+            self.partition = Partition.at(task)
+        name, copy, replicated = task.arguments
+        if task.what == "rows":
+            found = self.partition.rows(copy, replicated)
+        else:
+            found = iter([self.partition.changes(name, copy, replicated)[0 if task.what == "came" else 1]])
+        for words in found:
+            yield numpy.ascontiguousarray(words) if words.shape[1] else numpy.zeros((len(words), 1), numpy.int64)

@@ -1,0 +1,53 @@
+"""Symbols and records on their way between dictionaries that number them alike.
+
+The driver's dictionary and those of the partitions that need one hold the same values in the same order; what one of
+them has gained goes to the others as a file. Only the driver, between epochs, and the first partition, within one, make
+new values.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Mapping
+
+import numpy
+
+from tidelog.errors import InternalError, Problem
+from tidelog.storage.dictionary import Dictionary
+
+SYMBOLS = ""
+"""Stands for symbols among the kinds of records."""
+
+
+def extent(dictionary: Dictionary, kinds: Iterable[str]) -> dict[str, int]:
+    """The numbers of symbols and of the records of each of these types."""
+    counts = {kind: dictionary.record_count(kind) for kind in kinds}
+    return {SYMBOLS: len(dictionary), **{kind: count for kind, count in counts.items() if count}}
+
+
+def told(dictionary: Dictionary, known: Mapping[str, int], now: Mapping[str, int]) -> bytes:
+    """What a dictionary, which has the extent `now`, has beyond the extent `known`."""
+    new = {}
+    for kind, count in now.items():
+        start = known.get(kind, 0)
+        if kind == SYMBOLS:
+            new[kind] = start, dictionary.strings(numpy.arange(start, count))
+        elif count > start:
+            _, columns = dictionary.unpack(kind, numpy.arange(start + 1, count + 1))
+            new[kind] = start, (count - start, columns)
+    return pickle.dumps((new, {kind: dictionary.record(kind) for kind in new if kind != SYMBOLS}))
+
+
+def learn(dictionary: Dictionary, data: bytes) -> None:
+    """Add what another dictionary has told; what is here already must be the same."""
+    new, records = pickle.loads(data)
+    dictionary.add_records(records)
+    for kind, (start, added) in new.items():
+        if kind == SYMBOLS:
+            count, ids = len(added), numpy.array(dictionary.ids_of(added), numpy.int64)
+            first = start
+        else:
+            count, columns = added
+            first, ids = start + 1, dictionary.pack(kind, columns, count)
+        if not numpy.array_equal(ids, numpy.arange(first, first + count)):
+            raise InternalError(Problem("E0901", "two dictionaries of one database number their values differently"))

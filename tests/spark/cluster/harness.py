@@ -1,0 +1,111 @@
+"""A database on the cluster engine whose partitions are in this process."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from tests.generate import Row
+from tidelog.database import net_changes
+from tidelog.relation import Relation, Rows
+from tidelog.spark.cluster.engine import ClusterEngine
+from tidelog.spark.cluster.executors import Executors, LocalExecutors
+from tidelog.spark.cluster.folder import Folder
+from tidelog.spark.cluster.localize import Limits
+from tidelog.spark.embedded import Front
+from tidelog.spark.engines import Epoch, RowChange
+
+NOTHING_EVERYWHERE = Limits(replicate=0, closures=0, gather=0)
+"""All relations are split, and all recursions that no choice of columns makes local are exchanged."""
+NOTHING_GATHERED = Limits(gather=0)
+GATHERED = Limits(replicate=0, closures=0)
+LIMITS = (NOTHING_EVERYWHERE, NOTHING_GATHERED, GATHERED, Limits())
+
+
+class Cluster:
+    """The verbs of a database that tests use; `folder` and `executors` may be those of another one."""
+
+    def __init__(
+        self,
+        partitions: int = 3,
+        limits: Limits = NOTHING_EVERYWHERE,
+        folder: Path | None = None,
+        executors: Executors | None = None,
+    ) -> None:
+        self.front = Front()
+        self.engine = ClusterEngine(
+            self.front.dictionary,
+            executors or LocalExecutors(),
+            Folder(str(folder or tempfile.mkdtemp(prefix="tidelog-test-"))),
+            partitions,
+            limits,
+            temporary=folder is None,
+        )
+        self.options: dict[str, Any] = {}
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.engine.close()
+
+    def load(self, text: str) -> None:
+        self.front.add_program(text)
+
+    def insert(self, name: str, rows: Iterable[Row]) -> None:
+        self.front.insert(name, list(rows))
+
+    def delete(self, name: str, rows: Iterable[Row]) -> None:
+        self.front.delete(name, list(rows))
+
+    @property
+    def rules(self) -> Any:
+        return self.front.rules
+
+    def commit(self) -> Epoch:
+        draft = self.front.draft
+        try:
+            net = net_changes(self.front.take_facts())
+            facts = {name: RowChange(came, went) for name, (came, went) in net.items()}
+            epoch = self.engine.epoch(draft, facts, self.options)
+        except BaseException:
+            self.front.rollback()
+            raise
+        self.front.settle(draft)
+        return epoch
+
+    def __getitem__(self, name: str) -> set[Row]:
+        return self.decoded(name, self.engine.relation(name))
+
+    def decoded(self, name: str, words: Any) -> set[Row]:
+        """Rows of words of a relation as values."""
+        columns = self.front.program.relations[name].columns
+        rows = list(Relation(name, Rows(columns, self.front.dictionary, np.ascontiguousarray(words))))
+        assert len(set(rows)) == len(rows), f"{name} has rows twice"
+        return set(rows)
+
+    def views(self) -> dict[str, set[Row]]:
+        return {name: self[name] for name in self.front.relations}
+
+    def changes(self, epoch: Epoch) -> dict[str, tuple[set[Row], set[Row]]]:
+        return {
+            name: (self.decoded(name, change.inserted), self.decoded(name, change.deleted))
+            for name, change in epoch.changes.items()
+        }
+
+
+def evaluated(text: str, facts: Mapping[str, Iterable[Row]], **how: Any) -> dict[str, set[Row]]:
+    """The views of a program on the cluster engine."""
+    with Cluster(**how) as db:
+        db.load(text)
+        for name, rows in facts.items():
+            db.insert(name, rows)
+        db.commit()
+        return db.views()
