@@ -348,13 +348,15 @@ class Database:
     def stats(self) -> dict[str, Any]:
         """Sizes and totals since the database was opened.
 
-        `relations` maps names to rows; `memory` is in bytes, for rows, indexes and dictionary; `word_bits` is 32 or 64;
+        `relations` maps names to rows; `forms` says which of them are "compressed", closures whose pairs are not
+        written, and which "written"; `memory` is in bytes, for rows, indexes and dictionary; `word_bits` is 32 or 64;
         `derivations` counts the rows that were inserted or met again, in the relations as they are stored now.
         """
         views = self._engine.views
-        stored = {id(s): s for s in [*views.values(), *self._engine.asserted.values()]}
+        stored = {s.identity: s for s in [*views.values(), *self._engine.asserted.values()]}
         return {
             "relations": {name: len(views[name]) if name in views else 0 for name in self.relations},
+            "forms": {name: views[name].form if name in views else "written" for name in self.relations},
             "memory": {
                 "rows": sum(s.bytes() - sum(i.bytes() for i in s.indexes.values()) for s in stored.values()),
                 "indexes": sum(i.bytes() for s in stored.values() for i in s.indexes.values()),

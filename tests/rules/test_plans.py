@@ -15,10 +15,11 @@ from tidelog.rules.plans import Plan, plan_deltas, plan_full, probes, variables
 
 @dataclass(frozen=True)
 class Known:
-    """Statistics given outright: sizes, and distinct values of single columns."""
+    """Statistics given outright: sizes, distinct values of single columns, and which relations are closures."""
 
     sizes: Mapping[str, float] = field(default_factory=dict)
     values: Mapping[tuple[str, int], float] = field(default_factory=dict)
+    closures: frozenset[str] = frozenset()
 
     def size(self, relation: str) -> float:
         return self.sizes.get(relation, 1000.0)
@@ -28,6 +29,9 @@ class Known:
         for column in columns:
             product *= self.values.get((relation, column), 100.0)
         return min(product, self.size(relation))
+
+    def compressed(self, relation: str) -> bool:
+        return relation in self.closures
 
 
 def rule(text: str, declarations: str) -> Rule:

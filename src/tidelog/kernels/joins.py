@@ -7,10 +7,13 @@ the state array.
 """
 # mypy: disable-error-code="no-untyped-def"
 
+from tidelog.kernels.closed import expand_closed, look_nodes_up, member_closed
 from tidelog.kernels.layout import (
+    ABSENT_CLOSED,
     ABSENT_LIVE,
     CALL,
     CALL_OUT,
+    CHECK_CLOSED,
     CHECK_LIVE,
     COMPARE,
     COMPUTE,
@@ -30,6 +33,7 @@ from tidelog.kernels.layout import (
     P_SOURCE,
     P_VERSION,
     PROBE,
+    PROBE_CLOSED,
     PROBE_LIVE,
     R_ARITY,
     R_COUNT,
@@ -49,6 +53,7 @@ from tidelog.kernels.layout import (
     S_INNER,
     S_LEVEL,
     S_LEVELS,
+    S_NEXT,
     S_WORK,
     SCAN,
     SCAN_LIVE,
@@ -120,6 +125,8 @@ def filter_batch(D, level, st, m, registers, scratch, size, w):
         n = route(D, level, m, registers, chosen, second, size, w)
     elif kind in (CHECK_LIVE, ABSENT_LIVE):
         n = member_live(D, level, st, m, registers, second, chosen, size, w)
+    elif kind in (CHECK_CLOSED, ABSENT_CLOSED):
+        n = member_closed(D, level, m, registers, chosen, size, w)
     else:
         n = member(D, level, m, registers, second, chosen, size, w)
     keep(level, n, m, registers, chosen, size, w)
@@ -150,6 +157,11 @@ def step(D, plan, st, registers, scratch, size, w):
                 n = expand(D, level, st, at, registers, room, room + 8 * size, size, w)
             else:
                 n = expand_live(D, level, st, at, registers, room, room + 8 * size, size, w)
+        elif kind == PROBE_CLOSED:
+            if st[at + S_CURSOR] < 0:
+                look_nodes_up(D, level, st[at + S_IN], registers, room, size, w)
+                st[at + S_CURSOR], st[at + S_INNER], st[at + S_NEXT] = 0, 0, 0
+            n = expand_closed(D, level, st, at, registers, room, room + 8 * size, size, w)
         elif kind == RANGE:
             if st[at + S_CURSOR] < 0:
                 st[at + S_CURSOR], st[at + S_INNER] = 0, 0
@@ -169,8 +181,8 @@ def step(D, plan, st, registers, scratch, size, w):
             return WIDEN, 0
         st[S_WORK] += n + 1
         if n == 0:
-            # Scans and probes of an update may come back empty-handed although there is more to look at.
-            if kind not in (SCAN, SCAN_LIVE, PROBE_LIVE) or st[at + S_CURSOR] >= st[at + S_IN]:
+            # Some scans and probes may come back empty-handed although there is more to look at.
+            if kind not in (SCAN, SCAN_LIVE, PROBE_LIVE, PROBE_CLOSED) or st[at + S_CURSOR] >= st[at + S_IN]:
                 depth -= 1
             continue
         if depth == last:

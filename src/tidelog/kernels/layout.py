@@ -39,6 +39,7 @@ R_IN_LOW = 32
 R_IN_HIGH = 33
 R_JOURNAL = 34  # address of quadruples: row, count before, birth before, support before
 R_JOURNAL_N = 35
+R_CLOSURE = 36  # of a closure, whose rows are only what this epoch has changed: address of the fields below
 MOST_COUNTED = 2147483647
 """A count that reaches this stays there: it then means "at least"."""
 JOURNALLED = 1 << 30
@@ -46,6 +47,23 @@ JOURNALLED = 1 << 30
 MOST_SUPPORTED = JOURNALLED - 1
 DEAD = -2147483648
 """The count of a row that died in an earlier epoch; one that died in this epoch has minus its round of death."""
+
+# --- closures: int64 words at an address; the lists are those of kernels/components.py ----------------------------
+C_WORDS = 0  # address of the words of the nodes
+C_SLOTS = 1  # address and mask of the set of these words
+C_MASK = 2
+C_NODES = 3  # number of nodes
+C_POOL = 4  # address of the int32 values of all lists
+C_LISTS = 5  # address of int64[families, C_ROOM, 3]
+C_ROOM = 6
+C_COMPONENT = 7  # addresses of int32 per node: component, number of loops
+C_LOOPS = 8
+C_IRREFLEXIVE = 9
+C_QUEUE = 10  # address of int32[C_ROOM]: the components from which one is reached
+C_STAMPS = 11  # address of int64[C_ROOM], and of the clock
+C_CLOCK = 12
+C_ASKED = 13  # address of (component, number of those in the queue), of the last search
+C_FIELDS = 14
 
 # --- indexes -----------------------------------------------------------------------------------------------------
 I_RELATION = 0
@@ -84,6 +102,7 @@ In insertions, UP_TO: live rows born before this round; BEFORE: born before the 
 # (column, register) that the level fills, then pairs (from, to) of registers that stay alive.
 SCAN, PROBE, CHECK, ABSENT, COMPARE, COMPUTE, CALL, RANGE, ROUTE = range(1, 10)
 SCAN_LIVE, PROBE_LIVE, CHECK_LIVE, ABSENT_LIVE = range(10, 14)  # of an update: they look at counts and births
+PROBE_CLOSED, CHECK_CLOSED, ABSENT_CLOSED = range(14, 17)  # of closures whose pairs are not written
 L_KIND, L_OBJECT, L_VERSION, L_KEYS, L_COLUMNS, L_LIVE, L_EXTRA, L_LISTS = range(8)
 SIEVE = 1 << 16
 """Bits of a sieve, 32 in each int64. Where L_EXTRA has 2, the column that is sifted and the address of the sieve stand

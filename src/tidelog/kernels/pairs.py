@@ -58,6 +58,15 @@ def is_pair(pool, lists, component, loops, irreflexive, x, y):
 
 
 @kernel
+def are_pairs(pool, lists, component, loops, irreflexive, ids):
+    """Which of these pairs of nodes, shape (n, 2), are in the closure."""
+    found = numpy.empty(len(ids), numpy.bool_)
+    for i in range(len(ids)):
+        found[i] = is_pair(pool, lists, component, loops, irreflexive, ids[i, 0], ids[i, 1])
+    return found
+
+
+@kernel
 def nodes_before(pool, lists, component, loops, irreflexive, y, scratch, marks, clock):
     """The nodes that are paired with y."""
     clock[0] += 1

@@ -13,6 +13,7 @@ from tidelog.kernels import layout
 from tidelog.maintain.functors import CallOut, call_out, native
 from tidelog.rules.core import Atom, Comparison, Computation, Constant, Literal, Pack, Unpack, Value, Variable
 from tidelog.rules.plans import Plan, variables
+from tidelog.storage.closure import ClosedRelation
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.memory import Block
 from tidelog.storage.stored import StoredRelation
@@ -153,15 +154,19 @@ class _Assembly:
     def run(self) -> Code:
         head = frozenset(v.name for v in self.rule.head.args if isinstance(v, Variable))
         pending = list(self.plan.order)
-        if self.plan.source is None:
+        version = layout.DELTA if self.plan.delta else layout.FULL
+        if self.sight is not None:
+            version = self.sight.version
+        atom = self.rule.body[self.plan.source] if self.plan.source is not None else None
+        source = atom.relation if isinstance(atom, Atom) else UNIT
+        if atom is not None and self.closed(source) and version not in (layout.OUT, layout.IN):
+            # It has no rows but those that have changed; its pairs come from a probe that knows nothing.
+            pending.insert(0, self.plan.source or 0)
+            source = UNIT
+        if source == UNIT:
+            version = layout.FULL
             self.levels.append(_Level(layout.SCAN, self.a.relations[UNIT].number))
-            source, version = UNIT, layout.FULL
-        else:
-            atom = self.rule.body[self.plan.source]
-            assert isinstance(atom, Atom)
-            source, version = atom.relation, layout.DELTA if self.plan.delta else layout.FULL
-            if self.sight is not None:
-                version = self.sight.version
+        elif isinstance(atom, Atom):
             self.later = head.union(*(variables(self.rule.body[i]) for i in pending))
             self.scan(atom, version)
         if self.plan.route is not None:
@@ -298,6 +303,10 @@ class _Assembly:
                 return column, self.a.sieves[key].address
         return ()
 
+    def closed(self, relation: str) -> bool:
+        """Whether a relation is a closure whose pairs are not written."""
+        return isinstance(self.a.relations[relation], ClosedRelation)
+
     def version(self, i: int, atom: Atom) -> int:
         delta = self.plan.source if self.plan.delta else None
         before = delta is not None and i < delta and atom.relation in self.a.internal
@@ -309,6 +318,8 @@ class _Assembly:
         version, check, probe = (
             (version, layout.CHECK, layout.PROBE) if state is None else (state, layout.CHECK_LIVE, layout.PROBE_LIVE)
         )
+        if self.closed(atom.relation):
+            version, check, probe = state or layout.NOW, layout.CHECK_CLOSED, layout.PROBE_CLOSED
         keys = tuple(c for c, arg in enumerate(atom.args) if self.bound(arg))
         before = self.birth
         if len(keys) == len(atom.args):
@@ -345,6 +356,8 @@ class _Assembly:
         registers = tuple(self.value(arg) for arg in atom.args)
         number, live = self.a.relations[atom.relation].number, self.alive()
         kind, version = (layout.ABSENT, layout.FULL) if state is None else (layout.ABSENT_LIVE, state)
+        if self.closed(atom.relation):
+            kind, version = layout.ABSENT_CLOSED, state or layout.NOW
         self.levels.append(_Level(kind, number, version, registers, (), live))
 
     def comparison(self, literal: Comparison) -> None:

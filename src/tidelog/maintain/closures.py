@@ -1,7 +1,8 @@
 """Hyper-nodes that are closures: which are kept as such, how they follow an epoch, and when their pairs are written.
 
-The pairs of a closure stay unwritten (`ClosedRelation`) as long as no rule has to join them. A relation that only shows
-the closure of a path under another name shares its storage.
+The pairs of a closure stay unwritten (`ClosedRelation`) also where rules join them; what an epoch changes is shown to
+those that follow it (`show`). They are written only for a relation that is no closure any more (`own`). A relation that
+only shows the closure of a path under another name shares its graph.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy
 from tidelog.maintain.deltas import Delta, Words, rows_of
 from tidelog.maintain.report import NodeReport, shown
 from tidelog.rules.closures import copied
-from tidelog.rules.core import ClosureShape, HyperNode, Rule, Source
+from tidelog.rules.core import AggregateRule, ClosureShape, HyperNode, Rule, Source
 from tidelog.rules.edges import body_of
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.closure import ClosedRelation, Closure
@@ -52,8 +53,8 @@ class Closures:
         self.mirrors = dict(epoch.engine.mirrors)
         self.changed: list[str] = []
         """Closures that have been changed in place."""
-        self.needed: set[str] = set()
-        """Relations whose rows have to be written."""
+        self.folded: set[str] = set()
+        """Relations that aggregates fold, which read rows."""
 
     # --- who is kept as what -----------------------------------------------------------------------------------------
 
@@ -73,29 +74,25 @@ class Closures:
         return known and self.can_be_kept(node) and not self.epoch.parted(node)
 
     def look_who_reads(self) -> None:
-        """Find the relations whose rows rules are going to join."""
-        nodes = self.epoch.nodes
-        if not any(node.closure for node in nodes) and not self.kept:
-            return
-        kept = {node.relations[0] for node in nodes if self.is_kept(node)}
-        mirrors = [node for node in nodes if node.mirrors in kept]
-        for node in nodes:
-            if node.mirrors not in kept and node.relations[0] not in kept:
-                self.needed.update(name for rule in node.rules for name, _ in body_of(rule))
-        for node in mirrors:
-            if not self.can_mirror(node):
-                self.needed.add(str(node.mirrors))
+        """Find the relations that aggregates fold."""
+        self.folded = {
+            name
+            for node in self.epoch.nodes
+            for rule in node.rules
+            if isinstance(rule, AggregateRule)
+            for name, _ in body_of(rule)
+        }
 
     def can_mirror(self, node: HyperNode) -> bool:
-        """Whether the relation of a node can share the storage of the closure that it shows."""
+        """Whether the relation of a node can share the graph of the closure that it shows."""
         name, views = node.relations[0], self.epoch.engine.views
         fresh = name not in views or (not len(views[name]) and name not in self.epoch.engine.mirrors)
         same = self.epoch.engine.mirrors.get(name) == node.mirrors
-        own = len(self.epoch.asserted[name]) or name in self.needed or self.epoch.parted(node)
+        own = len(self.epoch.asserted[name]) or name in self.folded or self.epoch.parted(node)
         return (fresh or same) and not own
 
     def is_mirror(self, node: HyperNode) -> bool:
-        """Whether the relation of a node shares the storage of a closure in this epoch."""
+        """Whether the relation of a node shares the graph of a closure in this epoch."""
         return node.mirrors in self.kept and self.can_mirror(node)
 
     # --- visiting hyper-nodes ----------------------------------------------------------------------------------------
@@ -111,7 +108,6 @@ class Closures:
         """Skip, update or bootstrap a hyper-node that is kept as a closure."""
         started, name, epoch = time.perf_counter(), node.relations[0], self.epoch
         epoch.kept.append(node)
-        self.write(name)
         if name not in self.kept:
             self.own(name)
             self.forget(name)
@@ -155,8 +151,7 @@ class Closures:
         if name not in self.kept:
             graph = Closure(node.closure.symmetric, node.closure.irreflexive, epoch.engine.catalog.bits)
             shape = replace(node.closure, sources=())
-            if name not in self.needed:
-                epoch.views[name] = ClosedRelation(epoch.engine.catalog, graph)
+            epoch.views[name] = ClosedRelation(epoch.engine.catalog, graph)
         else:
             shape, graph = self.kept[name]
             self.changed.append(name)
@@ -170,12 +165,7 @@ class Closures:
         epoch.watch.look(len(graph) if rebuilt else len(died) + len(born))
         epoch.watch.look_at(name, len(graph))
         if len(died) or len(born):
-            view = epoch.views[name]
-            if isinstance(view, ClosedRelation):
-                epoch.deltas[name] = Delta(born, died)
-            else:
-                epoch.open(view).change_facts(view.find(died), born)
-                epoch.note(name, view)
+            epoch.deltas[name] = Delta(born, died)
         return "bootstrap" if rebuilt else "update", len(died) + len(born)
 
     def build(self, node: HyperNode) -> int:
@@ -189,21 +179,23 @@ class Closures:
         epoch.watch.look(len(graph))
         epoch.watch.look_at(name, len(graph))
         self.kept[name] = node.closure, graph
-        new = ClosedRelation(epoch.engine.catalog, graph)
-        if len(epoch.views[name]):
-            self.own(name)
-            epoch.open(epoch.changeable(name)).absorb(new.write())
-            epoch.note(name, epoch.views[name])
-            return len(epoch.deltas.get(name, ()))
-        epoch.views[name] = new.write() if name in self.needed else new
-        epoch.note_new(name)
-        return len(new)
+        new, old = ClosedRelation(epoch.engine.catalog, graph), epoch.views[name]
+        epoch.views[name] = new
+        if not len(old):
+            epoch.note_new(name)
+            return len(new)
+        delta = Delta(_only(new, old), _only(old, new))
+        if len(delta):
+            epoch.deltas[name] = delta
+        return len(delta)
 
     def mirror(self, node: HyperNode) -> bool:
-        """Share the storage of the closure that a relation shows; whether it showed another before."""
+        """Share the graph of the closure that a relation shows; whether it showed another before."""
         name, source, epoch = node.relations[0], str(node.mirrors), self.epoch
-        epoch.watch.look_at(name, len(epoch.views[source]))
-        epoch.views[name] = epoch.views[source]
+        graph, view = self.kept[source][1], epoch.views[name]
+        epoch.watch.look_at(name, len(graph))
+        if not isinstance(view, ClosedRelation) or view.closure is not graph:
+            epoch.views[name] = ClosedRelation(epoch.engine.catalog, graph)
         known = self.mirrors.get(name) == source
         self.mirrors[name] = source
         if not known and len(epoch.views[source]):
@@ -213,11 +205,17 @@ class Closures:
             epoch.deltas[name] = epoch.deltas[source]
         return not known
 
-    def write(self, name: str) -> None:
-        """Write the rows of a relation if rules need them."""
-        view = self.epoch.views.get(name)
-        if name in self.needed and isinstance(view, ClosedRelation):
-            self.epoch.views[name] = view.write()
+    def show(self, relations: Mapping[str, StoredRelation]) -> None:
+        """Let an update see what this epoch has changed in the closures among the relations that it reads."""
+        for name, view in relations.items():
+            if isinstance(view, ClosedRelation) and not view.changing:
+                changed = name
+                if self.epoch.views.get(name) is not view:  # Only dropped rules read it; its graph may live on.
+                    changed = next((other for other in self.changed if self.kept[other][1] is view.closure), "")
+                if changed in self.epoch.deltas:
+                    delta = self.epoch.deltas[changed]
+                    view.show(rows_of(delta.deleted), rows_of(delta.inserted))
+                    self.epoch.opened[id(view)] = view
 
     def is_reduced(self, node: HyperNode) -> bool:
         """Whether a closure has lost its recursive rules and is left with rules that copy its edges, which it has."""
@@ -286,6 +284,15 @@ class Closures:
         none = numpy.empty((0, stored.arity), numpy.int64)
         delta = epoch.deltas.get(relation, Delta(none, none))
         return History(stored.words, rows_of(delta.inserted), rows_of(delta.deleted))
+
+
+def _only(one: StoredRelation, other: StoredRelation) -> Words:
+    """The rows that `one` has and not `other`, one of which is a closure."""
+    rows = [numpy.empty((0, 2), numpy.int64)]
+    for batch in one.batches():
+        there = other.closure.holds(batch) if isinstance(other, ClosedRelation) else other.find(batch) >= 0
+        rows.append(batch[~there])
+    return numpy.concatenate(rows)
 
 
 def _alike(one: ClosureShape, other: ClosureShape | None) -> bool:

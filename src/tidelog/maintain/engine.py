@@ -111,12 +111,12 @@ class Engine:
 
     def rebuild_closure(self, name: str) -> None:
         """Make a closure anew from its edges, after an epoch that had changed it has been taken back."""
-        shape, _ = self.closures[name]
+        shape, old = self.closures[name]
         graph = closures.rebuilt(shape, self.views, self.asserted[name])
         self.closures[name] = shape, graph
-        view = self.views[name]
-        if isinstance(view, ClosedRelation):
-            view.closure = graph
+        for view in self.views.values():
+            if isinstance(view, ClosedRelation) and view.closure is old:
+                view.closure = graph
 
     def epoch(
         self, program: CoreProgram, changes: Mapping[str, tuple[Words, Words]], watch: Watch, choice: Choice
@@ -416,6 +416,7 @@ class _Epoch:
             large = self.large.setdefault(node.rules[0].head, LargeGroups())
             update_aggregate(node.rules[0], inputs, large, everything=bool(added))
             return 1, ""
+        self.closures.show(inputs.relations)
         self.merge(node, old)
         inputs = replace(inputs, round=self.round)
         if node.recursive or any(other.recursive for other in old):

@@ -7,6 +7,7 @@ from math import sqrt
 
 import numpy
 
+from tidelog.storage.closure import ClosedRelation
 from tidelog.storage.stored import StoredRelation
 
 _SAMPLE = 2_000
@@ -44,15 +45,23 @@ class LiveStatistics:
         return self._distinct[key]
 
     def built(self, relation: str, columns: tuple[int, ...]) -> bool:
-        """Whether there is an index by these columns that is not far behind."""
+        """Whether there is an index by these columns that is not far behind, or none is needed."""
         stored = self._relations[relation]
         index = stored.indexes.get(columns)
+        if isinstance(stored, ClosedRelation):
+            return True
         return index is not None and index.done * 2 >= stored.rows
+
+    def compressed(self, relation: str) -> bool:
+        """Whether a relation is a closure whose pairs are not written."""
+        return isinstance(self._relations[relation], ClosedRelation)
 
     def _estimate(self, relation: str, columns: tuple[int, ...]) -> float:
         stored = self._relations[relation]
         if self._guessing(relation):
             return float(self.size(relation) ** (0.6 + 0.4 * (len(columns) - 1) / max(1, stored.arity - 1)))
+        if isinstance(stored, ClosedRelation):
+            return float(stored.closure.nodes) ** len(columns)
         index = stored.indexes.get(columns)
         if index is not None and index.done == stored.rows:
             return float(len(index))

@@ -34,7 +34,11 @@ class Statistics(Protocol):
         """The number of different values of these columns together, at least 1."""
 
     def built(self, relation: str, columns: tuple[int, ...]) -> bool:
-        """Whether there is an index by these columns."""
+        """Whether there is an index by these columns, or none is needed."""
+
+    def compressed(self, relation: str) -> bool:
+        """Whether the relation is a closure whose pairs are not written: it is probed without an index, and has neither
+        segments whose lengths could be compared nor rows that could be sifted."""
 
 
 @dataclass(frozen=True)
@@ -251,7 +255,7 @@ def plan_scan(rule: Rule, changed: int, statistics: Statistics) -> Plan | None:
     best: tuple[float, Plan] | None = None
     for source in sorted(planner.atoms - {changed}):
         order, done, bound = planner.settle((), frozenset([source]), planner.binds[source])
-        if planner.binds[changed] & bound:
+        if planner.binds[changed] & bound and not statistics.compressed(planner.relation(source)):
             after = planner.settle((*order, changed), done | {changed}, bound | planner.binds[changed])
             found = planner.search(after, 1.0, 0.0, None)
             assert found is not None, f"the rule {rule} cannot be evaluated"
@@ -324,4 +328,6 @@ def _rival(planner: _Planner, plan: Plan, start: _Partial, within: float, least:
 def _looked_up(planner: _Planner, i: int, bound: frozenset[str]) -> bool:
     """Whether an atom is looked up by some of its columns and not by all."""
     atom = planner.rule.body[i]
-    return isinstance(atom, Atom) and 0 < len(_keys(atom, bound)) < len(atom.args)
+    if not isinstance(atom, Atom) or planner.statistics.compressed(atom.relation):
+        return False
+    return 0 < len(_keys(atom, bound)) < len(atom.args)

@@ -14,7 +14,9 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
+from tidelog.kernels import layout
 from tidelog.storage.catalog import Catalog
+from tidelog.storage.memory import Pinned
 from tidelog.storage.stored import StoredRelation, Words
 
 Ids = NDArray[numpy.int32]
@@ -51,6 +53,8 @@ class Closure:
         self._loops = numpy.zeros(0, numpy.int32)
         self._scratch = numpy.empty((4, 0), numpy.int32)
         self._marks = numpy.zeros((4, 0), numpy.int64)
+        self._asked = numpy.empty(2, numpy.int64)
+        self._pinned: tuple[Pinned, ...] = ()
 
     def __len__(self) -> int:
         return self.size
@@ -66,7 +70,13 @@ class Closure:
         copy.__dict__.update(
             {name: x.copy() if isinstance(x, numpy.ndarray) else x for name, x in self.__dict__.items()}
         )
+        copy._pinned = ()
         return copy
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes, among them some that have no edges any more."""
+        return self._nodes.rows
 
     @property
     def bits(self) -> int:
@@ -278,10 +288,37 @@ class Closure:
 
     def has(self, words: Sequence[int]) -> bool:
         """Whether the pair is there."""
-        from tidelog.kernels.pairs import is_pair
+        return bool(self.holds(numpy.array([words], numpy.int64))[0])
 
-        x, y = self._node(words[0]), self._node(words[1])
-        return bool(len(x) and len(y) and is_pair(*self._state(), x[0], y[0]))
+    def holds(self, rows: Words) -> NDArray[numpy.bool_]:
+        """Which of these rows, shape (n, 2), are pairs."""
+        from tidelog.kernels.pairs import are_pairs
+
+        found = numpy.zeros(len(rows), bool)
+        ids = self._nodes.find(numpy.ascontiguousarray(rows).reshape(-1, 1)).astype(numpy.int64).reshape(-1, 2)
+        known = ((ids >= 0) & (ids < len(self._component))).all(axis=1)
+        found[known] = are_pairs(*self._state(), ids[known])
+        return found
+
+    def publish(self) -> int:
+        """The address at which kernels find the closure as it is now (the fields C_WORDS and so on of
+        kernels/layout.py), until it changes."""
+        self._pinned = ()
+        self._asked[:] = -1
+        kept = (self._pool, self._lists, self._component, self._loops, self._scratch, self._marks, self._clock)
+        pinned = tuple(Pinned(array) for array in (*kept, self._asked))
+        pool, lists, component, loops, scratch, marks, clock, asked = (each.address for each in pinned)
+        room, nodes = len(self._component), self._nodes.catalog.table[self._nodes.number]
+        fields = numpy.empty(layout.C_FIELDS, numpy.int64)
+        fields[layout.C_WORDS], fields[layout.C_SLOTS] = nodes[layout.R_ROWS], nodes[layout.R_SLOTS]
+        fields[layout.C_MASK], fields[layout.C_NODES] = nodes[layout.R_MASK], self.nodes
+        fields[layout.C_POOL], fields[layout.C_LISTS], fields[layout.C_ROOM] = pool, lists, room
+        fields[layout.C_COMPONENT], fields[layout.C_LOOPS] = component, loops
+        fields[layout.C_IRREFLEXIVE], fields[layout.C_CLOCK] = self.irreflexive, clock
+        fields[layout.C_QUEUE], fields[layout.C_STAMPS] = scratch + 3 * 4 * room, marks + 3 * 8 * room
+        fields[layout.C_ASKED] = asked
+        self._pinned = (*pinned, Pinned(fields))
+        return self._pinned[-1].address
 
     def _node(self, word: int) -> NDArray[numpy.int64]:
         """The number of the node, if it is one."""
@@ -307,7 +344,10 @@ class Closure:
 
 
 class ClosedRelation(StoredRelation):
-    """The pairs of a closure as a relation without rows: `write` gives one with rows, which kernels can join."""
+    """The pairs of a closure as a relation that kernels probe (kernels/closed.py) without their ever being written.
+
+    It has rows of its own only between `show` and `close` or `take_back`: the pairs that an epoch has changed.
+    """
 
     def __init__(self, catalog: Catalog, closure: Closure) -> None:
         super().__init__(catalog, 2)
@@ -315,6 +355,14 @@ class ClosedRelation(StoredRelation):
 
     def __len__(self) -> int:
         return len(self.closure)
+
+    @property
+    def form(self) -> str:
+        return "compressed"
+
+    @property
+    def identity(self) -> int:
+        return id(self.closure)
 
     def words(self, count: int | None = None) -> Words:
         if count is None:
@@ -335,6 +383,37 @@ class ClosedRelation(StoredRelation):
         """The pairs as they are now, whatever becomes of the closure."""
         return ClosedRelation(self.catalog, self.closure.copy())
 
+    @property
+    def dying(self) -> bool:
+        return False
+
+    def settle(self) -> None:
+        """Let kernels find the closure as it is now."""
+        super().settle()
+        self._set(layout.R_CLOSURE, self.closure.publish())
+
+    def show(self, died: Words, born: Words) -> None:
+        """Let kernels tell the pairs that this epoch has removed from the closure, and those that it has added."""
+        self.insert(died)
+        self.open()
+        self._count_view()[:] = -1
+        self.insert(born)
+        self.ensure_lists(self.rows)
+        numbers = numpy.arange(self.rows)
+        self._show(numbers[: len(died)], numbers[len(died) :])
+
+    def close(self) -> None:
+        """Forget what has changed."""
+        self.changing = False
+        self._end_lists()
+        self._empty(True)
+        for index in self.indexes.values():
+            index.clear()
+
+    def take_back(self) -> None:
+        """Forget what has changed; the closure is somebody else's to restore."""
+        self.close()
+
     def has(self, words: Sequence[int]) -> bool:
         return self.closure.has(words)
 
@@ -345,7 +424,7 @@ class ClosedRelation(StoredRelation):
         return ClosedRelation(catalog, self.closure)
 
     def write(self) -> StoredRelation:
-        """The same pairs with rows."""
+        """The same pairs with rows, for a relation that rules derive from now on."""
         written = StoredRelation(self.catalog, 2)
         for batch in self.closure.batches(numpy.dtype(numpy.int64)):
             written.insert(batch)

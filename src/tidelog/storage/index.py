@@ -26,17 +26,23 @@ class Index:
         if len(self.payloads) > layout.MAX_PAYLOADS:
             self.payloads = ()
         self._catalog = catalog
-        self._slots = Block(8 * _DIRECTORY)
-        self._arena = Block(_ARENA * catalog.dtype.itemsize)
-        self._free = Block(8 * 64)
-        self._directory = _DIRECTORY
         fields = catalog.table[self.number]
         fields[layout.I_RELATION] = relation
-        fields[layout.I_FREE] = self._free.address
         fields[layout.I_KEYS] = len(keys)
         fields[layout.I_PAYLOADS] = len(self.payloads)
         fields[layout.I_KEY : layout.I_KEY + len(keys)] = keys
         fields[layout.I_PAYLOAD : layout.I_PAYLOAD + len(self.payloads)] = self.payloads
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all entries, for a relation that has forgotten all rows."""
+        self._slots = Block(8 * _DIRECTORY)
+        self._arena = Block(_ARENA * self._catalog.dtype.itemsize)
+        self._free = Block(8 * 64)
+        self._directory = _DIRECTORY
+        fields = self._catalog.table[self.number]
+        fields[[layout.I_USED, layout.I_TOP, layout.I_DONE]] = 0
+        fields[layout.I_FREE] = self._free.address
         self._publish()
 
     def _publish(self) -> None:

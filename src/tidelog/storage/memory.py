@@ -103,3 +103,17 @@ class Block:
             checked.blocks.pop(self.address, None)
         if self._array is None and self.address:
             _LIBRARY.munmap(self.address, self.size)
+
+
+class Pinned:
+    """An array that kernels find by its address, alive and where it is as long as this is."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self._array = array
+        self.address: int = array.ctypes.data
+        if _CHECKING:
+            checked.blocks[self.address] = array.nbytes
+
+    def __del__(self) -> None:
+        if _CHECKING:
+            checked.blocks.pop(self.address, None)

@@ -52,16 +52,22 @@ class StoredRelation:
         self.changing = False
         self.saturated = False
         self._saved: tuple[NDArray[numpy.int32], NDArray[numpy.int32] | None, NDArray[numpy.int32] | None] | None = None
-        self._capacity = 2 * SPARE
-        self._slot_count = 4 * SPARE
-        self._rows = Block(self._capacity * arity * catalog.dtype.itemsize)
-        self._counts = Block(4 * self._capacity) if counted else None
-        self._slots = Block(8 * self._slot_count)
         self._births: Block | None = None
         self._supports: Block | None = None
         self._lists: tuple[Block, Block, Block] | None = None
         self._set(layout.R_ARITY, arity)
         self._set(layout.R_REPLAN, 1 << 62)
+        self._empty(counted)
+
+    def _empty(self, counted: bool) -> None:
+        """Have no rows, and memory for a few."""
+        self._capacity = 2 * SPARE
+        self._slot_count = 4 * SPARE
+        self._rows = Block(self._capacity * self.arity * self.catalog.dtype.itemsize)
+        self._counts = Block(4 * self._capacity) if counted else None
+        self._slots = Block(8 * self._slot_count)
+        fields = [layout.R_N, layout.R_USED, layout.R_DEAD, layout.R_OLD, layout.R_NEW, layout.R_START]
+        self.catalog.table[self.number, fields] = 0
         self._publish()
 
     def _set(self, field: int, value: int) -> None:
@@ -93,6 +99,16 @@ class StoredRelation:
 
     def __len__(self) -> int:
         return self.rows - self.dead
+
+    @property
+    def form(self) -> str:
+        """How the rows are kept: written one by one, or compressed."""
+        return "written"
+
+    @property
+    def identity(self) -> int:
+        """The same for relations that share what their rows are kept in."""
+        return id(self)
 
     def live(self) -> Words:
         """The numbers of the live rows, ascending."""
