@@ -58,7 +58,7 @@ def test_a_run_that_is_checked(closure: Path, process: Run) -> None:
 
 
 def test_a_run_that_is_rejected_writes_nothing(closure: Path, tidelog: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def rejected(_: object) -> None:
+    def rejected(*_: object) -> None:
         raise CertificateRejected(Problem("E0803", "a fault of the engine"))
 
     monkeypatch.setattr("tidelog.certificate.check", rejected)

@@ -6,7 +6,7 @@ certificate   what a certificate is
 export        the certificate of a database
 folder        certificates as folders of Parquet files
 sql           a rule as a SELECT;  functors  what rules compute, in SQL or else in Python
-check         the four conditions, on DuckDB
+check         the four conditions, on DuckDB;  stopping  limits and Ctrl-C while it runs
 """
 
 from __future__ import annotations
@@ -18,14 +18,18 @@ from tidelog.certificate.certificate import Certificate
 from tidelog.certificate.check import check
 from tidelog.certificate.export import certificate_of, program_text
 from tidelog.certificate.folder import load, save
+from tidelog.maintain.limits import Watch, guarded
 
 __all__ = ["Certificate", "certificate_of", "check", "check_certificate", "load", "program_text", "save"]
 
 
-def check_certificate(folder: str | os.PathLike[str]) -> None:
+def check_certificate(folder: str | os.PathLike[str], *, timeout: float | None = None) -> None:
     """Check a certificate that `Database.save_certificate` has written; nothing is taken from a database.
 
     Returns where the views of the folder are what follows from its facts and its program. Raises CertificateRejected
-    where they are not, DataError (E081x) where the folder is no whole certificate, LimitError (E0503).
+    where they are not, DataError (E081x) where the folder is no whole certificate, LimitError where memory does not
+    suffice (E0503) or after `timeout` seconds (E0501).
     """
-    check(load(Path(folder)))
+    watch = Watch(timeout)
+    with guarded(watch):
+        check(load(Path(folder)), watch)

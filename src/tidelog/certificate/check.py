@@ -29,9 +29,11 @@ from numpy.typing import NDArray
 from tidelog.certificate.certificate import Certificate, Words
 from tidelog.certificate.functors import Functors, sql_type, typed
 from tidelog.certificate.sql import NO_BIRTH, instances
+from tidelog.certificate.stopping import look, stopping
 from tidelog.errors import CertificateRejected, InternalError, LimitError, Problem
 from tidelog.language.functors import NUMERIC
 from tidelog.language.syntax import Kind, Value
+from tidelog.maintain.limits import Watch
 from tidelog.rules.core import AggregateRule, Rule
 from tidelog.rules.edges import body_of, head_of
 from tidelog.storage.arrow_arrays import numbers_to_arrow
@@ -48,16 +50,19 @@ _MOST = 10
 """Problems that an error lists."""
 
 
-def check(certificate: Certificate) -> None:
+def check(certificate: Certificate, watch: Watch | None = None) -> None:
     """Return if the certificate is right. Raises CertificateRejected, which names the conditions that are broken, the
-    rules and a few tuples; LimitError (E0503) where memory does not suffice."""
+    rules and a few tuples; LimitError where memory does not suffice (E0503) or the time of `watch` is over (E0501);
+    KeyboardInterrupt where Ctrl-C was pressed."""
     import duckdb
+
+    watch = watch or Watch()
 
     problems = list(_wrong_strata(certificate))
     if not problems:
         try:
-            with _session() as connection:
-                problems = _Check(certificate, connection).problems()
+            with _session() as connection, stopping(connection, watch):
+                problems = _Check(certificate, connection, watch).problems()
         except duckdb.OutOfMemoryException as error:
             reason = str(error).split("\n", 1)[0]
             hint = "nothing is known about the certificate; check it on a machine with more memory"
@@ -115,9 +120,10 @@ class _Table:
 class _Check:
     """The certificate in a database of DuckDB, and what is wrong with it."""
 
-    def __init__(self, certificate: Certificate, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, certificate: Certificate, connection: duckdb.DuckDBPyConnection, watch: Watch) -> None:
         self.certificate = certificate
         self.connection = connection
+        self.watch = watch
         self.functors = Functors(connection, certificate.dictionary)
         self.tables: dict[str, _Table] = {}
 
@@ -134,6 +140,7 @@ class _Check:
 
     def loaded(self, number: int, name: str) -> _Table:
         """Make a table of a view."""
+        look(self.watch)
         rows, births = self.certificate.view(name)
         if len(births) and births.min() >= -(2**31) and births.max() < 2**31:
             births = births.astype(numpy.int32)
@@ -215,6 +222,7 @@ class _Check:
         table = self.tables[name]
         missing = 0
         for within in _slices(table.cuts):
+            look(self.watch)
             missing += self.value(
                 f"INSERT INTO marks SELECT {table.number}, count(*) FILTER (WHERE v.birth IS NULL),"
                 f" bitstring_agg(CASE WHEN i.youngest < v.birth THEN v.number END, 0, {max(table.rows - 1, 0)})"

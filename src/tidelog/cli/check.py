@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tidelog.cli.run import positive
+
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -19,6 +21,9 @@ def add(commands: Commands) -> None:
     help_text = "show all errors of a program, or check a certificate"
     command = commands.add_parser("check", help=help_text, description=__doc__, allow_abbrev=False)
     command.add_argument("path", metavar="PROG.dl|FOLDER", type=Path)
+    command.add_argument(
+        "--timeout", metavar="S", type=positive(float), help="give up checking a certificate after so many seconds"
+    )
     command.add_argument("--json", action="store_true", help="print the result, or the errors, as JSON")
     command.set_defaults(execute=execute)
 
@@ -26,7 +31,7 @@ def add(commands: Commands) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Check what the path names, and say how much there is in it."""
     if arguments.path.is_dir():
-        _check_certificate(arguments.path, as_json=arguments.json)
+        _check_certificate(arguments.path, arguments.timeout, as_json=arguments.json)
     else:
         _check_program(arguments.path, as_json=arguments.json)
     return 0
@@ -50,12 +55,15 @@ def _check_program(path: Path, *, as_json: bool) -> None:
         _print_verdict(path, _count(len(found), "warnings") if found else "no errors", contents)
 
 
-def _check_certificate(path: Path, *, as_json: bool) -> None:
+def _check_certificate(path: Path, timeout: float | None, *, as_json: bool) -> None:
     from tidelog.certificate import check, load
     from tidelog.cli.report import print_json
+    from tidelog.maintain.limits import Watch, guarded
 
-    certificate = load(path)
-    check(certificate)
+    watch = Watch(timeout)
+    with guarded(watch):
+        certificate = load(path)
+        check(certificate, watch)
     program = certificate.program
     relations = [info for info in program.relations.values() if not info.auxiliary]
     rules = {rule.origin for node in program.nodes for rule in node.rules}

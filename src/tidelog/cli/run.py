@@ -31,15 +31,17 @@ def add(commands: Commands) -> None:
     command.add_argument(
         "-D", "--output-dir", metavar="OUT", default=".", help="where .output writes (default: .); - prints instead"
     )
-    command.add_argument("--timeout", metavar="S", type=_positive(float), help="give up after so many seconds")
-    command.add_argument("--max-rows", metavar="N", type=_positive(int), help="give up when more tuples are derived")
+    command.add_argument("--timeout", metavar="S", type=positive(float), help="give up after so many seconds")
+    command.add_argument("--max-rows", metavar="N", type=positive(int), help="give up when more tuples are derived")
     command.add_argument("--check", action="store_true", help="prove the views before anything is written")
     command.add_argument("--stats", action="store_true", help="report what was done for each hyper-node, and sizes")
     command.add_argument("--json", action="store_true", help="print results and errors as JSON")
     command.set_defaults(execute=execute)
 
 
-def _positive(kind: type[float] | type[int]) -> Any:
+def positive(kind: type[float] | type[int]) -> Any:
+    """A reader of numbers above zero for argparse."""
+
     def convert(text: str) -> float:
         value = kind(text)
         if not value > 0:
