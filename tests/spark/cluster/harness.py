@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import traceback
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -10,7 +11,10 @@ from typing import Any
 
 import numpy as np
 
+import tidelog
 from tests.generate import Row
+from tests.scripts import Script, change_in
+from tests.suite import difference
 from tidelog.database import net_changes
 from tidelog.relation import Relation, Rows
 from tidelog.spark.cluster.engine import ClusterEngine
@@ -52,7 +56,7 @@ class Cluster:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.engine.close()
 
@@ -109,3 +113,33 @@ def evaluated(text: str, facts: Mapping[str, Iterable[Row]], **how: Any) -> dict
             db.insert(name, rows)
         db.commit()
         return db.views()
+
+
+def followed(script: Script, partitions: int, limits: Limits, **how: Any) -> str:
+    """What goes wrong when the cluster engine goes through a script beside the embedded engine, or ""."""
+    place = "at the start"
+    try:
+        with Cluster(partitions, limits, **how) as there:
+            here = tidelog.connect()
+            for db in (here, there):
+                db.load(script.text())
+                for name, rows in script.facts.items():
+                    db.insert(name, sorted(rows, key=repr))
+            here.commit()
+            there.commit()
+            for number, epoch in enumerate([None, *script.epochs]):
+                place = f"in epoch {number}"
+                if epoch is not None:
+                    change_in(here, script, epoch)
+                    change_in(there, script, epoch)
+                    expected = here.commit()
+                    change = there.changes(there.commit())
+                    wanted = {name: (set(expected[name].inserted), set(expected[name].deleted)) for name in expected}
+                    if {name: both for name, both in change.items() if any(both)} != wanted:
+                        return f"{place}: the change is {change}, not {wanted}"
+                problem = difference(there.views(), {name: set(here[name]) for name in here.relations})
+                if problem:
+                    return f"{place}: {problem}"
+    except Exception:
+        return f"{place}: {traceback.format_exc()}"
+    return ""

@@ -80,6 +80,8 @@ class ClusterEngine:
         self.limits = limits or Limits()
         self.temporary = temporary
         self.explanation = Explanation()
+        self.moved: frozenset[str] = frozenset()
+        """Relations that have got another home in the last epoch."""
         self.told: dict[str, int] = {}
         self.symbols: tuple[str, ...] = ()
         folder.create()
@@ -110,7 +112,10 @@ class ClusterEngine:
         except BaseException:
             self.clean()
             raise
-        self.committed, self.plan, self.explanation = manifest, epoch.plan, epoch.explanation
+        before, self.plan = self.plan, epoch.plan
+        self.committed, self.explanation = manifest, epoch.explanation
+        had = before.views if before is not None else {}
+        self.moved = frozenset(name for name in had if had[name] != self.plan.views.get(name))
         self.clean()
         return Epoch(_Changes(self, epoch.changed()), epoch.report())
 
@@ -151,7 +156,7 @@ class ClusterEngine:
         """The asserted facts of a relation."""
         assert self.plan is not None
         replicated = self.plan.facts[name] == "all"
-        return self._read("rows", (name, facts_name(name), replicated), self._arity(name))
+        return self._read("rows", (name, facts_name(name), replicated, ""), self._arity(name))
 
     def size(self, name: str) -> int:
         """The number of rows of a relation."""
@@ -161,7 +166,7 @@ class ClusterEngine:
         if self.plan is None or name not in self.plan.views:
             return numpy.empty((0, self._arity(name)), numpy.int64)
         replicated = self.plan.homes[name] == "all"
-        return self._read(what, (name, self.plan.views[name], replicated), self._arity(name))
+        return self._read(what, (name, self.plan.views[name], replicated, self.committed.token), self._arity(name))
 
     def _read(self, what: str, arguments: tuple[Any, ...], arity: int) -> Rows:
         return self.executors.rows(self.tasks(what, arguments), arity)
@@ -175,6 +180,8 @@ class ClusterEngine:
         from tidelog.spark.engines import RowChange
 
         came, went = self._rows("came", name), self._rows("went", name)
+        if name in self.moved:
+            came, went = _without(came, went), _without(went, came)
         return RowChange(came, went)
 
     # --- the rest --------------------------------------------------------------------------------------------------
@@ -269,8 +276,9 @@ class _Epoch:
         before = self.engine.plan
         forget: tuple[str, ...] = ()
         if changed and before is not None:
-            forget = tuple(dict.fromkeys(name for name, _ in sorted(_targets(before) - _targets(self.plan))))
-            self.dirty = _weakened(before, self.plan)
+            gone = set(before.routes().values()) - set(self.plan.routes().values())
+            forget = tuple(sorted({target for _, target, *_ in gone}))
+            self.dirty = _weakened(before, self.plan, forget)
         if changed or pieces or shared:
             self.round(Round(self.token, 1, self.plan_name, forget, (), pieces, shared), changed or bool(shared))
         while True:
@@ -462,6 +470,7 @@ class _Epoch:
         return Manifest(
             self.partitions,
             self.committed.epoch + 1,
+            self.token,
             self.plan_name,
             self.core,
             self.past,
@@ -483,6 +492,14 @@ class _Epoch:
         return Report(seconds, merged(self.core.nodes, self.plan, self.reports, self.replies, len(self.rounds)))
 
 
+def _without(rows: Rows, others: Rows) -> Rows:
+    """Those of the distinct rows that are not among others."""
+    if not isinstance(rows, numpy.ndarray):
+        return rows.subtract(others)
+    unwanted = set(map(tuple, others.tolist()))
+    return rows[numpy.array([tuple(row) not in unwanted for row in rows.tolist()], bool)]
+
+
 def _size(plan: Plan | None, sizes: Mapping[int, Mapping[str, int]], name: str) -> int:
     """The rows of a relation over all partitions."""
     if plan is None:
@@ -491,13 +508,8 @@ def _size(plan: Plan | None, sizes: Mapping[int, Mapping[str, int]], name: str) 
     return max(found, default=0) if plan.homes.get(name) == "all" else sum(found)
 
 
-def _targets(plan: Plan) -> set[tuple[str, int]]:
-    """The relations that are sent, with their numbers of columns."""
-    return {(export.target, len(plan.program.relations[export.target].columns)) for export in plan.exports}
-
-
-def _weakened(before: Plan, plan: Plan) -> set[int]:
-    """The cycles of a plan that have lost a rule."""
+def _weakened(before: Plan, plan: Plan, forget: tuple[str, ...]) -> set[int]:
+    """The cycles of a plan that have lost a rule, or a part of what has been sent."""
     rules: dict[str, set[object]] = {}
     for node in before.program.nodes:
         for rule in node.rules:
@@ -505,5 +517,5 @@ def _weakened(before: Plan, plan: Plan) -> set[int]:
     return {
         number
         for number, cycle in enumerate(plan.cycles)
-        if any(rules.get(name, set()) - cycle.rules for name in cycle.relations)
+        if any(rules.get(name, set()) - cycle.rules or name in forget for name in cycle.relations)
     }

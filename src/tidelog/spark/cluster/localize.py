@@ -39,7 +39,7 @@ from tidelog.rules.core import (
 from tidelog.rules.edges import AnyRule, body_of, head_of
 from tidelog.rules.graph import hyper_nodes
 from tidelog.spark.cluster.buckets import FIRST, MINE, mine
-from tidelog.spark.cluster.plan import Cycle, Export, Place, Plan, copy_name, facts_name
+from tidelog.spark.cluster.plan import Cycle, Export, Place, Plan, copy_name, facts_name, home_name
 from tidelog.spark.cluster.sites import Located, located, looks_into_values, makes_values
 from tidelog.storage.dictionary import Dictionary
 
@@ -168,6 +168,11 @@ class _Localizer:
         self.homes = best[1]
         return best[0][0] if node.recursive else 0
 
+    def moving(self, name: str, homes: Mapping[str, Place]) -> float:
+        """The price of giving a relation another home than it has had."""
+        had = self.before.homes.get(name, homes[name]) if self.before is not None else homes[name]
+        return 2 * self.size(name) if had != homes[name] else 0.0
+
     def candidates(self, name: str) -> list[Place]:
         arity = len(self.core.relations[name].columns)
         if name in self.grouped:
@@ -192,7 +197,7 @@ class _Localizer:
     def copy(self, name: str, place: Place) -> str:
         """The copy of a relation at a place, with the export that feeds it if it is no home."""
         home = self.homes[name]
-        own = facts_name(name) if name not in self.derived else copy_name(name, home)
+        own = facts_name(name) if name not in self.derived else home_name(name, home)
         self.declare(own, self.core.relations[name])
         if place == home or home == "all":
             return own

@@ -23,12 +23,13 @@ Log: TypeAlias = dict[int, tuple[Logged, ...]]
 
 @dataclass(frozen=True)
 class Manifest:
-    """One committed epoch. `plan` is the file of the plan, `facts` are the places of the facts that there have been,
+    """One committed epoch, whose files have the `token` in their names. `plan` is the file of the plan, `facts` are the places of the facts that there have been,
     `sizes` the rows of relations in each partition, `changed` those that came and went in the epoch; `extra` is what the
     caller wants to find again."""
 
     partitions: int
     epoch: int = 0
+    token: str = ""
     plan: str = ""
     core: CoreProgram | None = None
     past: str = ""

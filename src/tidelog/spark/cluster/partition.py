@@ -28,7 +28,7 @@ from tidelog.spark.cluster import values
 from tidelog.spark.cluster.buckets import FIRST, MINE, owned, owners
 from tidelog.spark.cluster.folder import Folder
 from tidelog.spark.cluster.pieces import Message, Piece, PieceFile, Statement, Words, read_pieces
-from tidelog.spark.cluster.plan import Export, Plan, facts_name
+from tidelog.spark.cluster.plan import Export, Plan, Route, facts_name
 from tidelog.storage.dictionary import Dictionary
 
 State: TypeAlias = tuple[str, int, str]
@@ -116,7 +116,7 @@ class Partition:
         self.state: State = NOWHERE
         self.came_from: State = NOWHERE
         self.restored = False
-        self.established: frozenset[tuple[str, str, int]] = frozenset()
+        self.established: frozenset[Route] = frozenset()
         self.reply: Reply | None = None
         self.epoch = ""
         self.had: frozenset[str] = frozenset()
@@ -153,7 +153,7 @@ class Partition:
         known = self.program.relations
         facts = [each for name, statements in rows.items() if name in known for each in statements]
         self.step([*self.own(), *facts], Watch(), Choice())
-        self.established = self.keys()
+        self.established = frozenset(self.plan.routes().values())
 
     def own(self) -> list[Statement]:
         """What each partition knows of itself."""
@@ -178,12 +178,6 @@ class Partition:
         for name in symbols[len(self.symbols) :]:
             values.learn(self.dictionary, self.folder.read(name))
             self.symbols.append(name)
-
-    def keys(self) -> frozenset[tuple[str, str, int]]:
-        """What tells an export of the plan from those of other plans."""
-        assert self.plan is not None
-        relations = self.plan.program.relations
-        return frozenset((each.source, each.target, len(relations[each.target].columns)) for each in self.plan.exports)
 
     # --- rounds ----------------------------------------------------------------------------------------------------
 
@@ -210,11 +204,11 @@ class Partition:
             Watch(options.get("timeout"), options.get("max_rows")),
             _choice(options),
         )
-        resent = {(each.source, each.target) for each in plan.exports if each.cycle in round.cycles}
-        settled = frozenset(key for key in self.established if key[:2] not in resent)
+        again = {route for export, route in plan.routes().items() if export.cycle in round.cycles}
+        settled = self.established - again
         file = PieceFile(f"sent-{round.token}-{round.number}-{self.number}-{secrets.token_hex(4)}")
         messages = tuple(self.messages(plan, deltas, settled, file)) if send else ()
-        self.established = self.keys()
+        self.established = frozenset(plan.routes().values())
         made, now = "", values.extent(self.dictionary, kinds)
         if send:
             file.write(self.folder)
@@ -271,12 +265,12 @@ class Partition:
         return outcome.deltas, outcome.report.nodes
 
     def messages(
-        self, plan: Plan, deltas: Mapping[str, Delta], settled: frozenset[tuple[str, str, int]], file: PieceFile
+        self, plan: Plan, deltas: Mapping[str, Delta], settled: frozenset[Route], file: PieceFile
     ) -> Iterator[Message]:
         """Write what exports say into a file, a piece for each receiver and level."""
         parts: dict[tuple[int, int], list[Statement]] = {}
-        for export in plan.exports:
-            if (export.source, export.target, len(plan.program.relations[export.target].columns)) not in settled:
+        for export, route in plan.routes().items():
+            if route not in settled:
                 changes = [(True, self.engine.views[export.source].words())]
             elif export.source in deltas:
                 delta = deltas[export.source]
@@ -331,12 +325,14 @@ class Partition:
         for words in stored.batches() if stored is not None else ():
             yield self.living(words.astype(numpy.int64), replicated)
 
-    def changes(self, name: str, copy: str, replicated: bool) -> tuple[Words, Words]:
-        """The rows of a relation, or of its asserted facts, that live here and came and went in the last epoch. Of one
-        that has moved, all rows that live here now, and all that did before."""
+    def changes(self, name: str, copy: str, replicated: bool, epoch: str) -> tuple[Words, Words]:
+        """The rows of a relation that live here and came and went in an epoch, the last or one in which nobody has told
+        this partition anything. Of one that has moved, all rows that live here now, and all that did before."""
         stored = self.engine.views.get(copy)
         if stored is None:
             raise InternalError(Problem("E0901", f"partition {self.number} has no relation {copy}"))
+        if epoch != self.epoch:
+            return stored.words(0).astype(numpy.int64), stored.words(0).astype(numpy.int64)
         if name in self.moved or copy not in self.had:
             came = stored.words().astype(numpy.int64)
             return self.living(came, replicated), self.moved.get(name, came[:0])

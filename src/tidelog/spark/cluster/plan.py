@@ -1,8 +1,9 @@
 """What every partition has to know: the program that it runs, and where it sends what its relations gain and lose.
 
 `localize` makes a `Plan` of a core program. The embedded engine of each partition runs `program`, whose relations are
-the copies that the partition holds: `name@facts` the asserted facts, `name@0` the rows that column 0 puts here, `name@all`
-all rows, `name@one` all rows, in the first partition only. `exports` feed the copies that no rule derives.
+the copies that the partition holds: `name@facts` the asserted facts, `name@home.0` what rules derive here, or what they
+derived elsewhere and column 0 puts here, `name@0` a copy by column 0, `name@all` a copy of all rows, `name@one` a copy
+of all rows in the first partition. `exports` feed the copies that no rule derives.
 """
 
 from __future__ import annotations
@@ -15,6 +16,10 @@ from tidelog.rules.core import CoreProgram
 
 Place: TypeAlias = int | Literal["all", "one"]
 """Where the rows of a relation are: where the word in a column says, everywhere, or in the first partition."""
+
+
+Route: TypeAlias = tuple[str, str, Place, Place, int]
+"""Source, target, their places, and the columns of the target."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +67,18 @@ class Plan:
     """Whether rules look into symbols or records, so that every partition needs them."""
     nodes: tuple[tuple[tuple[str, ...], str], ...]
 
-    def targets(self) -> frozenset[str]:
-        """The relations that exports feed."""
-        return frozenset(export.target for export in self.exports)
+    def routes(self) -> dict[Export, Route]:
+        """What has to be the same in another plan for an export to go on there where it is."""
+        relations = self.program.relations
+        return {
+            each: (each.source, each.target, each.origin, each.place, len(relations[each.target].columns))
+            for each in self.exports
+        }
+
+
+def home_name(relation: str, place: Place) -> str:
+    """The name of a derived relation where it is at home."""
+    return f"{relation}@home.{place}"
 
 
 def copy_name(relation: str, place: Place) -> str:

@@ -48,10 +48,10 @@ class Keeper:
         that is 0. FileNotFoundError where a later epoch has come."""
         if self.partition is None or self.partition.state != task.state:
             self.partition = Partition.at(task)
-        name, copy, replicated = task.arguments
+        name, copy, replicated, epoch = task.arguments
         if task.what == "rows":
             found = self.partition.rows(copy, replicated)
         else:
-            found = iter([self.partition.changes(name, copy, replicated)[0 if task.what == "came" else 1]])
+            found = iter([self.partition.changes(name, copy, replicated, epoch)[0 if task.what == "came" else 1]])
         for words in found:
             yield numpy.ascontiguousarray(words) if words.shape[1] else numpy.zeros((len(words), 1), numpy.int64)
