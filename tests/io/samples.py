@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 
+from tidelog.errors import CODES, DataError
 from tidelog.io import encode
 from tidelog.language.syntax import Column, RecordType, RelationType, Value
 from tidelog.relation import Relation, Rows
@@ -27,11 +30,22 @@ RECORDS = {
 }
 EDGE = relation("e", x="number", y="number")
 NAMED = relation("s", name="symbol", n="number")
+REAL = relation("f", x="float", u="unsigned")
+HOLDER = relation("h", pair="Pair", chain="List")
+FLAG = relation("flag")
 EVERY = relation("every", n="number", u="unsigned", f="float", s="symbol", pair="Pair", nested="Nested", chain="List")
 
 
 def dictionary() -> Dictionary:
     return Dictionary(RECORDS)
+
+
+def fails(action: Callable[[], object]) -> str:
+    """The message of the DataError that the action raises."""
+    with pytest.raises(DataError) as caught:
+        action()
+    assert caught.value.code in CODES
+    return str(caught.value)
 
 
 def decoded(words: Words, kind: RelationType, known: Dictionary) -> list[tuple[Value, ...]]:

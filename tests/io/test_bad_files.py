@@ -1,0 +1,243 @@
+"""Everything that files and their options can get wrong, and the message that says so."""
+
+from __future__ import annotations
+
+import gzip
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from tests.io.samples import EDGE, HOLDER, NAMED, REAL, dictionary, fails
+from tidelog.io import encode, read_facts, write_view
+from tidelog.language.syntax import RelationType, Source, Span
+
+FILES: list[tuple[RelationType, dict[str, Any], bytes | None, str]] = [
+    (
+        EDGE,
+        {},
+        None,
+        "e.facts: error[E0410]: the facts of e are not there\n  hint: it may also be called e.csv, e.tsv, e.json",
+    ),
+    (
+        EDGE,
+        {"filename": "x.csv"},
+        None,
+        "x.csv: error[E0410]: the facts of e are not there\n  hint: the folder . has folder",
+    ),
+    (
+        EDGE,
+        {"IO": "parquet"},
+        None,
+        "e.parquet: error[E0410]: the facts of e are not there\n  hint: the folder . has folder",
+    ),
+    (
+        EDGE,
+        {"IO": "json"},
+        None,
+        "e.json: error[E0410]: the facts of e are not there\n  hint: the folder . has folder",
+    ),
+    (
+        EDGE,
+        {"filename": "a.parquet"},
+        b"junk",
+        "a.parquet: error[E0411]: expected Parquet, but it cannot be read: Parquet file size is 4 bytes, smaller "
+        "than the minimum file footer (8 bytes)\n"
+        "  hint: is the file whole?",
+    ),
+    (
+        EDGE,
+        {"filename": "a.arrow"},
+        b"junk",
+        "a.arrow: error[E0411]: expected Arrow, but it cannot be read: Expected to read 1802401130 metadata bytes, "
+        "but only read 0\n"
+        "  hint: is the file whole?",
+    ),
+    (
+        EDGE,
+        {"filename": "a.json"},
+        b"[[1, 2],",
+        "a.json:1:9: error[E0411]: expected JSON, but Expecting value\n  hint: a list of lists or of objects",
+    ),
+    (
+        EDGE,
+        {"filename": "a.json"},
+        b'{"x": 1}',
+        "a.json: error[E0411]: expected a list of rows, found an object\n  hint: write [[1, 2], [3, 4]]",
+    ),
+    (
+        EDGE,
+        {"filename": "a.json"},
+        b"[[1, 2.5]]",
+        "a.json, row 1, column y: error[E0401]: expected a number, found the float 2.5\n"
+        "  hint: pass int(…) if its value is integral",
+    ),
+    (
+        EDGE,
+        {"filename": "a.json"},
+        b"[[1, 2], [1]]",
+        "a.json, row 2: error[E0405]: expected 2 values, found 1: [1]\n"
+        "  hint: e has the columns (x: number, y: number)",
+    ),
+    (
+        EDGE,
+        {"filename": "a.json"},
+        b"\xff",
+        "a.json: error[E0408]: the byte at 0 is not UTF-8\n  hint: save the file as UTF-8",
+    ),
+    (
+        EDGE,
+        {"filename": "a.json"},
+        b"[" * 100_000,
+        "a.json: error[E0411]: the JSON cannot be read: it is nested too deeply",
+    ),
+    (
+        REAL,
+        {"filename": "a.json"},
+        b"[[NaN, 1]]",
+        "a.json, row 1, column x: error[E0404]: NaN cannot be stored\n"
+        "  hint: NaN is not equal to itself, so that no set can hold it; leave such rows out or use a marker of "
+        "your own",
+    ),
+    (
+        EDGE,
+        {"filename": "a.facts"},
+        gzip.compress(b"1\t2\n")[:-6],
+        "a.facts: error[E0411]: the gzip data are broken: Compressed file ended before the end-of-stream marker was "
+        "reached\n"
+        "  hint: is the file whole?",
+    ),
+    (
+        EDGE,
+        {"filename": "a.db"},
+        b"junk" * 1000,
+        "a.db: error[E0411]: the database cannot be read: file is not a database",
+    ),
+    (
+        EDGE,
+        {"filename": "folder"},
+        None,
+        "folder: error[E0411]: the file cannot be read: Is a directory",
+    ),
+]
+
+OPTIONS: list[tuple[dict[str, Any], str]] = [
+    (
+        {"IO": "delta"},
+        "error[E0413]: unknown IO=delta\n  hint: IO is one of file, stdin, stdout, parquet, arrow, json, sqlite",
+    ),
+    (
+        {"colour": "red"},
+        "error[E0413]: unknown option colour\n"
+        "  hint: the options are IO, filename, dbname, delimiter, headers, rfc4180, compress, format",
+    ),
+    (
+        {"delimiter": ""},
+        "error[E0413]: '' cannot separate columns\n  hint: a delimiter is a TAB, a comma, or the like",
+    ),
+    (
+        {"headers": "maybe"},
+        "error[E0413]: headers=maybe is neither true nor false",
+    ),
+    (
+        {"format": "xml"},
+        "error[E0413]: unknown format=xml\n  hint: format is list or object",
+    ),
+    (
+        {"IO": "stdout"},
+        "error[E0413]: IO=stdout cannot be read\n  hint: write IO=stdin",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "options", "data", "message"), FILES)
+def test_files(
+    kind: RelationType,
+    options: dict[str, Any],
+    data: bytes | None,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("folder").mkdir()
+    if data is not None:
+        Path(options["filename"]).write_bytes(data)
+    assert fails(lambda: read_facts(options, Path(), kind, dictionary())) == message
+
+
+@pytest.mark.parametrize(("options", "message"), OPTIONS)
+def test_options(options: dict[str, Any], message: str, tmp_path: Path) -> None:
+    assert fails(lambda: read_facts(options, tmp_path, EDGE, dictionary())) == message
+
+
+def test_a_bad_option_is_shown_in_the_program() -> None:
+    source = Source("p.dl", ".input e(IO=delta)")
+    assert fails(lambda: read_facts({"IO": "delta"}, Path(), EDGE, dictionary(), Span(source, 9, 17))) == (
+        "p.dl:1:10: error[E0413]: unknown IO=delta\n"
+        "    1 | .input e(IO=delta)\n"
+        "      |          ^^^^^^^^\n"
+        "  hint: IO is one of file, stdin, stdout, parquet, arrow, json, sqlite"
+    )
+
+
+def test_a_row_of_a_table_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    pyarrow.parquet.write_table(pa.table({"x": [1, None], "y": [1, 2]}), "e.parquet")
+    assert fails(lambda: read_facts({}, Path(), EDGE, dictionary())) == (
+        "e.parquet, row 2, column x: error[E0403]: expected a number, found no value (null)\n"
+        "  hint: leave the row out, or put a marker of your own in its place"
+    )
+
+
+def test_databases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with closing(sqlite3.connect("a.db")) as connection:
+        connection.execute("CREATE TABLE e (x, z)")
+        connection.execute("CREATE TABLE s (name, n)")
+        connection.execute("INSERT INTO s VALUES ('a', 1.5)")
+        connection.execute("CREATE TABLE h (pair, chain)")
+        connection.execute("INSERT INTO h VALUES ('[1', 'nil')")
+        connection.commit()
+
+    def message(kind: RelationType) -> str:
+        return fails(lambda: read_facts({"filename": "a.db"}, Path(), kind, dictionary()))
+
+    assert message(EDGE) == (
+        "a.db, table e: error[E0406]: expected the columns x, y, found x, z\n  hint: missing: y; not declared: z"
+    )
+    assert message(NAMED) == (
+        "a.db, table s, row 1, column n: error[E0401]: expected a number, found the float 1.5\n"
+        "  hint: pass int(…) if its value is integral"
+    )
+    assert message(HOLDER) == (
+        "a.db, table h, row 1, column pair: error[E0401]: "
+        "expected , at character 3 of the record '[1', found the end\n"
+        "  hint: a record of type Pair is written like [1, nil]"
+    )
+    assert message(REAL) == "a.db, table f: error[E0410]: there is no such table\n  hint: the database has e, s, h"
+
+
+def test_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("folder").mkdir()
+    known = dictionary()
+    words = encode([(1, 2)], EDGE, known)
+
+    def message(folder: str, **options: Any) -> str:
+        return fails(lambda: write_view(options, folder, EDGE, words, known))
+
+    assert message("nowhere") == (
+        "nowhere/e.csv: error[E0412]: the file cannot be written: No such file or directory\n"
+        "  hint: the folder nowhere does not exist"
+    )
+    assert message(".", filename="folder") == "folder: error[E0412]: the file cannot be written: Is a directory"
+    assert message("nowhere", IO="sqlite") == (
+        "nowhere/e.sqlite: error[E0412]: the database cannot be written: unable to open database file"
+    )
+    assert message(".", IO="stdin") == "error[E0413]: IO=stdin cannot be written\n  hint: write IO=stdout"
+    assert [path.name for path in Path().iterdir()] == ["folder"]

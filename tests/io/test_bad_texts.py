@@ -1,0 +1,196 @@
+"""Everything that text files can get wrong, and the message that says so."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.io.samples import EDGE, FLAG, HOLDER, NAMED, REAL, dictionary, fails
+from tidelog.io.text_reader import TextFormat, read_text
+from tidelog.language.syntax import RelationType
+
+TAB = TextFormat()
+HEADERS = TextFormat(headers=True)
+QUOTED = TextFormat(",", quoted=True)
+
+TEXTS: list[tuple[RelationType, TextFormat, bytes, str]] = [
+    (
+        EDGE,
+        TAB,
+        b"1\t2\n3\n",
+        "e.facts:2:1: error[E0405]: expected 2 columns, found 1: '3'\n"
+        "  hint: the delimiter is '\\t', the columns are x, y",
+    ),
+    (
+        EDGE,
+        TAB,
+        b"1\t2\n3\t4\t5\n",
+        "e.facts:2:1: error[E0405]: expected 2 columns, found 3: '3\\t4\\t5'\n"
+        "  hint: the delimiter is '\\t', the columns are x, y",
+    ),
+    (
+        EDGE,
+        TAB,
+        b"1,2\n",
+        "e.facts:1:1: error[E0405]: expected 2 columns, found 1: '1,2'\n"
+        '  hint: is the delimiter another one? add delimiter="," to .input',
+    ),
+    (
+        EDGE,
+        TAB,
+        b"1\t2\n3\tx\n",
+        "e.facts:2:3: error[E0401]: expected a number, found 'x'\n"
+        "  hint: are the columns in the declared order, and is the delimiter the right one?",
+    ),
+    (
+        EDGE,
+        TAB,
+        b"1\t99999999999999999999\n",
+        "e.facts:1:3: error[E0402]: 99999999999999999999 does not fit a number\n"
+        "  hint: a number is at least -9223372036854775808 and at most 9223372036854775807",
+    ),
+    (
+        EDGE,
+        TAB,
+        b"1\t2\n\n\t4\n",
+        "e.facts:3:1: error[E0403]: expected a number, found an empty field\n  hint: numbers cannot be left out",
+    ),
+    (
+        EDGE,
+        TAB,
+        b"1\t1.5\n",
+        "e.facts:1:3: error[E0401]: expected a number, found '1.5'\n"
+        "  hint: are the columns in the declared order, and is the delimiter the right one?",
+    ),
+    (
+        EDGE,
+        TAB,
+        b"1\t2\r\n3\tx\r\n",
+        "e.facts:2:3: error[E0401]: expected a number, found 'x'\n"
+        "  hint: are the columns in the declared order, and is the delimiter the right one?",
+    ),
+    (
+        EDGE,
+        TAB,
+        b"\xef\xbb\xbfx\t2\n",
+        "e.facts:1:1: error[E0401]: expected a number, found 'x'\n"
+        "  hint: are the columns in the declared order, and is the delimiter the right one?",
+    ),
+    (
+        REAL,
+        TAB,
+        b"1\t-5\n",
+        "e.facts:1:3: error[E0402]: -5 does not fit an unsigned\n"
+        "  hint: an unsigned is at least 0 and at most 18446744073709551615",
+    ),
+    (
+        REAL,
+        TAB,
+        b"1\t1\nnan\t1\n",
+        "e.facts:2:1: error[E0404]: NaN cannot be stored\n"
+        "  hint: NaN is not equal to itself, so that no set can hold it; leave such rows out or use a marker of "
+        "your own",
+    ),
+    (
+        REAL,
+        TAB,
+        b"inf\t1\n1e999\t1\n",
+        "e.facts:2:1: error[E0402]: 1e999 does not fit a float\n  hint: floats have 64 bits",
+    ),
+    (
+        REAL,
+        TAB,
+        b"one\t1\n",
+        "e.facts:1:1: error[E0401]: expected a float, found 'one'\n  hint: write it like 1.5 or 2e-3",
+    ),
+    (
+        NAMED,
+        TAB,
+        b"a\t1\n\xc3\xa4\xff\t2\n",
+        "e.facts:2:2: error[E0408]: the byte 0xff does not belong here in UTF-8\n  hint: save the file as UTF-8",
+    ),
+    (
+        NAMED,
+        TAB,
+        "a\t1".encode("utf-16"),
+        "e.facts:1:1: error[E0408]: the byte 0xff does not belong here in UTF-8\n"
+        "  hint: save the file as UTF-8; it seems to be UTF-16",
+    ),
+    (
+        EDGE,
+        HEADERS,
+        b"",
+        "e.facts:1:1: error[E0411]: expected a line with the names of the columns, found nothing",
+    ),
+    (
+        EDGE,
+        HEADERS,
+        b"x\tz\n1\t2\n",
+        "e.facts:1:1: error[E0406]: expected the columns x, y, found x, z\n  hint: missing: y; not declared: z",
+    ),
+    (
+        EDGE,
+        HEADERS,
+        b"x\ty\tz\n1\t2\t3\n",
+        "e.facts:1:1: error[E0406]: expected the columns x, y, found x, y, z\n  hint: not declared: z",
+    ),
+    (
+        EDGE,
+        HEADERS,
+        b"y\tx\n1\t2\n3\ta\n",
+        "e.facts:3:3: error[E0401]: expected a number, found 'a'\n"
+        "  hint: are the columns in the declared order, and is the delimiter the right one?",
+    ),
+    (
+        NAMED,
+        QUOTED,
+        b'a,1\n"b,2\n',
+        "e.facts:2:1: error[E0411]: expected a quote that closes this field, found the end of the file\n"
+        '  hint: a quote inside of a field is written ""',
+    ),
+    (
+        NAMED,
+        QUOTED,
+        b'"a\nb",1\n"c",x\n',
+        "e.facts:3:5: error[E0401]: expected a number, found 'x'\n"
+        "  hint: are the columns in the declared order, and is the delimiter the right one?",
+    ),
+    (
+        NAMED,
+        QUOTED,
+        b'"a",1,2\n',
+        "e.facts:1:1: error[E0405]: expected 2 columns, found 3: 'a,1,2'\n"
+        "  hint: the delimiter is ',', the columns are name, n",
+    ),
+    (
+        FLAG,
+        TAB,
+        b"()\nmaybe\n",
+        "e.facts:2:1: error[E0405]: expected (), found 'maybe'\n  hint: the relation has no columns",
+    ),
+    (
+        HOLDER,
+        TAB,
+        b"[1, a]\tnil\n[x, a]\tnil\n",
+        "e.facts:2:1: error[E0401]: in the record '[x, a]': expected a number, found 'x'\n"
+        "  hint: are the columns in the declared order, and is the delimiter the right one?",
+    ),
+    (
+        HOLDER,
+        TAB,
+        b"[1, a\tnil\n",
+        "e.facts:1:1: error[E0401]: expected ] at character 6 of the record '[1, a', found the end\n"
+        "  hint: a record of type Pair is written like [1, nil]",
+    ),
+    (
+        HOLDER,
+        TAB,
+        b"(1, a)\tnil\n",
+        "e.facts:1:1: error[E0401]: expected [ or nil at character 1 of the record '(1, a)', found '(1, a)'\n"
+        "  hint: a record of type Pair is written like [1, nil]",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "form", "data", "message"), TEXTS)
+def test_text(kind: RelationType, form: TextFormat, data: bytes, message: str) -> None:
+    assert fails(lambda: read_text(data, "e.facts", form, kind, dictionary())) == message
