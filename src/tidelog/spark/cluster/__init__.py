@@ -5,3 +5,21 @@ Read it in this order: `plan` (what every partition knows), `sites` and `localiz
 `buckets` (where a word lives), `pieces` and `folder` (files), `values` (symbols between dictionaries), `manifest` (what
 is committed). `executors`, `host` and `serve` bring tasks to partitions.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tidelog.spark.cluster.session import ClusterEngine
+
+__all__ = ["ClusterEngine"]
+
+
+def __getattr__(name: str) -> Any:
+    # Partitions import this package and have no use for PySpark.
+    if name == "ClusterEngine":
+        from tidelog.spark.cluster.session import ClusterEngine
+
+        return ClusterEngine
+    raise AttributeError(name)

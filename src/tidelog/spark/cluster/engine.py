@@ -58,7 +58,7 @@ class Explanation:
     nodes: tuple[tuple[tuple[str, ...], str], ...] = ()
 
 
-class ClusterEngine:
+class PartitionedEngine:
     """Relations over `partitions` partitions whose state is in `folder`, which goes on where it was left if there is a
     manifest. `dictionary` says what words mean; the engine adds what rules make."""
 
@@ -154,7 +154,8 @@ class ClusterEngine:
 
     def asserted(self, name: str) -> Rows:
         """The asserted facts of a relation."""
-        assert self.plan is not None
+        if self.plan is None or name not in self.plan.facts:
+            return numpy.empty((0, self._arity(name)), numpy.int64)
         replicated = self.plan.facts[name] == "all"
         return self._read("rows", (name, facts_name(name), replicated, ""), self._arity(name))
 
@@ -223,7 +224,7 @@ class ClusterEngine:
 class _Changes(Mapping[str, "RowChange"]):
     """What an epoch has changed; frames are made when somebody asks."""
 
-    def __init__(self, engine: ClusterEngine, names: list[str]) -> None:
+    def __init__(self, engine: PartitionedEngine, names: list[str]) -> None:
         self._engine = engine
         self._names = names
 
@@ -243,7 +244,7 @@ class _Epoch:
     """One attempt at an epoch."""
 
     def __init__(
-        self, engine: ClusterEngine, core: CoreProgram, options: Mapping[str, Any], limits: Mapping[str, int]
+        self, engine: PartitionedEngine, core: CoreProgram, options: Mapping[str, Any], limits: Mapping[str, int]
     ) -> None:
         self.engine = engine
         self.folder = engine.folder

@@ -84,10 +84,11 @@ class SparkExecutors:
 
     def __init__(self, session: SparkSession) -> None:
         self.session = session
+        self.application = str(session.sparkContext.applicationId)
         self.jobs = 0
 
     def run(self, tasks: Sequence[Task]) -> list[Any]:
-        tasks = list(tasks)
+        tasks, application = list(tasks), self.application
 
         def perform(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             import pyarrow
@@ -98,7 +99,7 @@ class SparkExecutors:
             for batch in batches:
                 for number in batch.column(0).to_pylist():
                     try:
-                        answer = ("done", ask(tasks[number]))
+                        answer = ("done", ask(application, tasks[number]))
                     except (TidelogError, FileNotFoundError) as error:
                         answer = ("failed", error)
                     told = [pyarrow.array([number]), pyarrow.array([pickle.dumps(answer)], pyarrow.binary())]
@@ -115,7 +116,7 @@ class SparkExecutors:
     def rows(self, tasks: Sequence[Task], arity: int) -> DataFrame:
         from tidelog.spark.engines import word_columns
 
-        tasks, names = list(tasks), word_columns(arity)
+        tasks, application, names = list(tasks), self.application, word_columns(arity)
 
         def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             import numpy
@@ -125,7 +126,7 @@ class SparkExecutors:
 
             for batch in batches:
                 for number in batch.column(0).to_pylist():
-                    for frame in stream(tasks[number]):
+                    for frame in stream(application, tasks[number]):
                         words = numpy.frombuffer(frame, numpy.int64).reshape(-1, len(names))
                         columns = [pyarrow.array(numpy.ascontiguousarray(column)) for column in words.T]
                         yield pyarrow.RecordBatch.from_arrays(columns, names=names)
@@ -161,14 +162,15 @@ class SparkExecutors:
     def stop(self, folder: Folder) -> None:
         from tidelog.spark.cluster.host import stop
 
-        stop(folder.address)
+        address, application = folder.address, self.application
+        stop(application, address)
         if not str(self.session.conf.get("spark.master", "local") or "local").startswith("local"):
-            address, count = folder.address, 4 * self.session.sparkContext.defaultParallelism
+            count = 4 * self.session.sparkContext.defaultParallelism
 
             def end(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 from tidelog.spark.cluster.host import stop
 
-                stop(address)
+                stop(application, address)
                 yield from batches
 
             self.session.range(0, count, 1, count).mapInArrow(end, "id long").collect()

@@ -1,12 +1,13 @@
 """Where partitions live between rounds: a host process on each machine, and one process per partition below it.
 
 Spark gives a task to any Python worker that is idle, so that a worker cannot keep a partition in memory for the next
-round. Instead, the first task that finds no host on its machine starts one; the host forks a process for each partition
-that it is asked for, and hands connections over to it. Everything ends with the worker daemon that started it, with a
-call to `stop`, or with an hour without any call. Whatever is killed comes back from the files of the state directory.
+round. Instead, the first task that finds no host of its application on its machine starts one; the host forks a process
+for each partition that it is asked for, and hands connections over to it. The partitions of a database end when it is
+closed, and all ends with the worker daemon that started the host, or when nobody has called for an hour. Whatever is
+killed comes back from the files of the state directory.
 
-A connection carries one request, a length and a pickled Task, and its answer: frames of a length and bytes, the first a
-pickled ("done" | "rows" | "failed", value), those behind it rows, the last one empty.
+A connection begins with a pickled (folder, partition), goes on with a pickled Task and then carries the answer: frames
+of a length and bytes, the first a pickled ("done" | "rows" | "failed", value), those behind it rows, the last one empty.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import time
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from tidelog.errors import InternalError, Problem, TidelogError
 from tidelog.spark.cluster.partition import Task
@@ -34,7 +35,6 @@ _IDLE = 3600.0
 _START = 120.0
 _TRIES = 3
 _LENGTH = struct.Struct("<q")
-_STOP = -1
 _ROWS = 1 << 16
 """Rows in a frame."""
 
@@ -42,11 +42,11 @@ _ROWS = 1 << 16
 # --- the side of the task ------------------------------------------------------------------------------------------
 
 
-def ask(task: Task) -> Any:
+def ask(application: str, task: Task) -> Any:
     """The answer of the partition. Raises what it has raised; a partition that dies is started again, a few times."""
     for attempt in range(_TRIES):
         try:
-            with _connected(task.folder, task.partition) as connection:
+            with _connected(application, task) as connection:
                 return _answer(connection, task)
         except (ConnectionError, EOFError):
             if attempt == _TRIES - 1:
@@ -54,20 +54,20 @@ def ask(task: Task) -> Any:
     raise AssertionError
 
 
-def stream(task: Task) -> Iterator[bytes]:
+def stream(application: str, task: Task) -> Iterator[bytes]:
     """The rows that a task asks for, as the bytes of words, some rows at a time."""
-    with _connected(task.folder, task.partition) as connection:
+    with _connected(application, task) as connection:
         _answer(connection, task)
         while frame := _receive(connection):
             yield frame
 
 
-def stop(folder: str) -> None:
-    """End the host of a state directory on this machine, if there is one."""
+def stop(application: str, folder: str) -> None:
+    """End the partitions of a state directory on this machine, if there are any."""
     try:
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.connect(_address(folder))
-            connection.sendall(_LENGTH.pack(_STOP))
+            connection.connect(_address(application))
+            _send(connection, pickle.dumps((folder, None)))
             connection.recv(1)
     except OSError:
         return
@@ -81,27 +81,27 @@ def _answer(connection: socket.socket, task: Task) -> Any:
     return value
 
 
-def _connected(folder: str, partition: int) -> socket.socket:
+def _connected(application: str, task: Task) -> socket.socket:
     """A connection to the process of a partition, whose host is started if there is none."""
-    address, deadline = _address(folder), time.monotonic() + _START
+    address, deadline = _address(application), time.monotonic() + _START
     process: subprocess.Popen[bytes] | None = None
     while True:
         connection = socket.socket(socket.AF_UNIX)
         try:
             connection.connect(address)
-            connection.sendall(_LENGTH.pack(partition))
+            _send(connection, pickle.dumps((task.folder, task.partition)))
             return connection
         except OSError:
             connection.close()
         if process is None or process.poll() is not None:
-            process = _started(folder)
+            process = _started(application)
         if time.monotonic() > deadline:
-            raise InternalError(Problem("E0901", f"the host of the partitions in {folder} does not start"))
+            raise InternalError(Problem("E0901", f"the host of the partitions in {task.folder} does not start"))
         time.sleep(0.02)
 
 
-def _started(folder: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tidelog.spark.cluster.host", folder, str(os.getppid())]
+def _started(application: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "tidelog.spark.cluster.host", application, str(os.getppid())]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
     return subprocess.Popen(
         command,
@@ -114,9 +114,9 @@ def _started(folder: str) -> subprocess.Popen[bytes]:
     )
 
 
-def _address(folder: str) -> str:
+def _address(application: str) -> str:
     """The socket of a host: without a file where the system has that, or in the temporary directory."""
-    name = f"tidelog-{os.getuid()}-{sha256(folder.encode()).hexdigest()[:24]}"
+    name = f"tidelog-{os.getuid()}-{sha256(application.encode()).hexdigest()[:24]}"
     return f"\0{name}" if sys.platform == "linux" else str(Path(tempfile.gettempdir()) / name)
 
 
@@ -144,11 +144,15 @@ def _exactly(connection: socket.socket, length: int) -> bytes:
 # --- the host ------------------------------------------------------------------------------------------------------
 
 
-def serve(folder: str, parent: int) -> None:
-    """Be the host until it is told to stop, its parent is gone or nobody has called for long."""
+Children: TypeAlias = dict[tuple[str, int], tuple[int, socket.socket]]
+"""Folder and partition -> process and the socket that it takes connections from."""
+
+
+def serve(application: str, parent: int) -> None:
+    """Be the host until its parent is gone or nobody has called for long."""
     from tidelog.spark.cluster.warm import warm
 
-    address = _address(folder)
+    address = _address(application)
     listening = socket.socket(socket.AF_UNIX)
     try:
         if not address.startswith("\0"):
@@ -159,55 +163,48 @@ def serve(folder: str, parent: int) -> None:
     warm()
     listening.listen(64)
     watched = _watch(parent)
-    children: dict[int, tuple[int, socket.socket]] = {}
-    stopper: socket.socket | None = None
+    children: Children = {}
     try:
-        while stopper is None:
-            ready, _, _ = select.select([listening, *watched], [], [], 1.0 if not watched else _IDLE)
+        while True:
+            ready, _, _ = select.select([listening, *watched], [], [], _IDLE if watched else 1.0)
             if any(each in ready for each in watched) or (not watched and not _alive(parent)):
                 return
-            if not ready and watched:
-                return
             if listening in ready:
-                stopper = _welcome(listening, children)
+                _welcome(listening, children)
+            elif watched:
+                return
     finally:
-        for process, control in children.values():
-            control.close()
-            _end(process)
+        _end(children, list(children))
         listening.close()
         if not address.startswith("\0"):
             Path(address).unlink(missing_ok=True)
-        if stopper is not None:
-            stopper.close()  # Who said stop waits for this.
 
 
-def _welcome(listening: socket.socket, children: dict[int, tuple[int, socket.socket]]) -> socket.socket | None:
-    """Hand a new connection to the process of its partition; one that says stop comes back."""
+def _welcome(listening: socket.socket, children: Children) -> None:
+    """Hand a new connection to the process of its partition, or end those of a folder."""
     connection, _ = listening.accept()
     with connection:
         if not _is_mine(connection):
-            return None
+            return
         try:
-            (partition,) = _LENGTH.unpack(_exactly(connection, _LENGTH.size))
+            folder, partition = pickle.loads(_receive(connection))
         except (EOFError, OSError):
-            return None
-        if partition == _STOP:
-            return connection.dup()
+            return
+        if partition is None:
+            _end(children, [key for key in children if key[0] == folder])
+            return
+        key = folder, partition
         for _ in range(2):
-            if partition not in children:
-                children[partition] = _forked(listening, children)
-            process, control = children[partition]
+            if key not in children:
+                children[key] = _forked(listening, children)
             try:
-                socket.send_fds(control, [b"+"], [connection.fileno()])
-                return None
+                socket.send_fds(children[key][1], [b"+"], [connection.fileno()])
+                return
             except OSError:
-                control.close()
-                _end(process)
-                del children[partition]
-        return None
+                _end(children, [key])
 
 
-def _forked(listening: socket.socket, children: dict[int, tuple[int, socket.socket]]) -> tuple[int, socket.socket]:
+def _forked(listening: socket.socket, children: Children) -> tuple[int, socket.socket]:
     ours, theirs = socket.socketpair()
     process = os.fork()
     if process:
@@ -289,12 +286,15 @@ def _alive(process: int) -> bool:
     return True
 
 
-def _end(process: int) -> None:
-    try:
-        os.kill(process, signal.SIGKILL)
-        os.waitpid(process, 0)
-    except OSError:
-        return
+def _end(children: Children, keys: list[tuple[str, int]]) -> None:
+    for key in keys:
+        process, control = children.pop(key)
+        control.close()
+        try:
+            os.kill(process, signal.SIGKILL)
+            os.waitpid(process, 0)
+        except OSError:
+            continue
 
 
 if __name__ == "__main__":
