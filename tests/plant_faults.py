@@ -33,7 +33,7 @@ class Fault:
 CHANGES, LIVE, UPDATE = "kernels/changes.py", "kernels/live.py", "maintain/update.py"
 ENGINE, STORED, AGGREGATES = "maintain/engine.py", "storage/stored.py", "maintain/aggregates.py"
 GROUPS, REACH = "maintain/large_groups.py", "kernels/reach.py"
-CLOSURE, CLOSURES = "storage/closure.py", "maintain/closures.py"
+CLOSURE, CLOSURES, CLOSED = "storage/closure.py", "maintain/closures.py", "kernels/closed.py"
 
 FAULTS = (
     Fault("nothing", CHANGES, "", ""),
@@ -184,10 +184,31 @@ FAULTS = (
         "own.insert(self.history(self.mirrors[name]).now())",
     ),
     Fault(
-        "closures that rules join are not written",
+        "joins with a closure as it was see pairs that came",
+        CLOSED,
+        "if changed and state in (AT_START, KEPT):",
+        "if 0:",
+    ),
+    Fault(
+        "joins with a closure as it was miss pairs that went",
+        CLOSED,
+        "gone = changed and state not in (KEPT, NOW)",
+        "gone = False",
+    ),
+    Fault(
+        "a closure is not asked for pairs that went", CLOSED, "return state in (AT_START, EVER, GONE)", "return False"
+    ),
+    Fault(
+        "what is before a node is kept for another one",
+        CLOSED,
+        "if load64(asked, 0) == c:",
+        "if load64(asked, 0) >= 0:",
+    ),
+    Fault(
+        "rules that went see a closure as it is now",
         CLOSURES,
-        "self.epoch.views[name] = view.write()\n\n    def part",
-        "pass\n\n    def part",
+        'if self.kept[other][1] is view.closure), "")',
+        'if False), "")',
     ),
     Fault(
         "facts of a linear closure are edges",

@@ -121,6 +121,8 @@ class Run:
             "compressed": self.apart(closures.from_scratch, path, False),
             "read out": self.apart(closures.from_scratch, path, True),
             "edges": self.apart(closures.edges, path, 5 if self.asked.quick else 20),
+            "joined by rules": self.apart(closures.from_scratch, path, False, True),
+            "edges, joined by rules": self.apart(closures.edges, path, 5 if self.asked.quick else 20, True),
             "RS1, n = 400": self.apart(closures.rule_set, "RS1", 400, True),
         }
         for name in ("RS2", "RS3"):
@@ -129,7 +131,7 @@ class Run:
         self.found["closures"] = found
         self.judged += targets.of_closures(found)
         print(f"\n{tables.closures(found)}", flush=True)
-        for case in ("compressed", "read out", "edges"):
+        for case in ("compressed", "read out", "edges", "joined by rules", "edges, joined by rules"):
             if found[case]["pairs"] != PAIRS["CA-HepTh"]:
                 self.failures.append(f"{case}: {found[case]['pairs']} pairs")
 

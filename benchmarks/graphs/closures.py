@@ -19,23 +19,42 @@ CLOSURE = """
 .decl t(x: number, y: number)
 t(x, y) :- e+(x, y).
 """
+READERS = """
+.decl seed(x: number)
+.decl a(x: number)
+.decl b(x: number)
+.decl node(x: number)
+.decl hit(y: number)
+.decl back(x: number)
+.decl pair(x: number, y: number)
+.decl unreached(x: number)
+node(x) :- e(x, _).
+hit(y) :- seed(x), t(x, y).
+back(x) :- seed(y), t(x, y).
+pair(x, y) :- a(x), b(y), t(x, y).
+unreached(x) :- node(x), seed(y), !t(y, x).
+"""
+"""Every way to probe a closure: forward, backward, for a pair, for its absence."""
+SAMPLES = {"seed": 10, "a": 100, "b": 150}
 
 
-def from_scratch(path: str, read_out: bool) -> dict[str, Any]:
-    """The closure of a file of edges: as it is after the commit, or also with all pairs as an Arrow table."""
+def from_scratch(path: str, read_out: bool, read: bool = False) -> dict[str, Any]:
+    """The closure of a file of edges: as it is after the commit, or also with all pairs as an Arrow table; with rules
+    that `read` it."""
     warm_up()
-    db = _database(path)
+    db = _database(path, read)
     with Stopwatch() as watch:
         db.commit()
         pairs = db["t"].to_arrow().num_rows if read_out else len(db["t"])
+    _look(db)
     return {"pairs": pairs, "wall": watch.wall, "cpu": watch.cpu, "peak": peak()}
 
 
-def edges(path: str, count: int) -> dict[str, Any]:
+def edges(path: str, count: int, read: bool = False) -> dict[str, Any]:
     """Edges from all over the file, each deleted and inserted again: medians and worst of wall and CPU seconds."""
     warm_up()
     table = data.numbers(Path(path), "\t", "xy")
-    db = _database(path)
+    db = _database(path, read)
     db.commit()
     before = len(db["t"])
     seconds: dict[str, list[Stopwatch]] = {"delete": [], "insert": []}
@@ -47,6 +66,7 @@ def edges(path: str, count: int) -> dict[str, Any]:
             done.append(watch)
     if len(db["t"]) != before:
         raise BenchmarkError(f"{len(db['t'])} pairs after edges have gone and come back, {before} before")
+    _look(db)
     found: dict[str, Any] = {"pairs": before, "peak": peak()}
     for kind, done in seconds.items():
         found |= {
@@ -82,8 +102,16 @@ def rule_set(name: str, size: int, recognised: bool) -> dict[str, Any]:
     }
 
 
-def _database(path: str) -> Database:
+def _database(path: str, read: bool) -> Database:
+    table = data.numbers(Path(path), "\t", "xy")
     db = tidelog.connect()
-    db.load(CLOSURE)
-    db.insert("e", data.numbers(Path(path), "\t", "xy"))
+    db.load(CLOSURE + READERS if read else CLOSURE)
+    db.insert("e", table)
+    for name, count in SAMPLES.items() if read else ():
+        db.insert(name, table.select(["x"])[:: max(1, table.num_rows // count)])
     return db
+
+
+def _look(db: Database) -> None:
+    if db.stats()["forms"]["t"] != "compressed":
+        raise BenchmarkError("the pairs of the closure have been written")

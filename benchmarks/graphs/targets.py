@@ -66,6 +66,10 @@ def of_closures(found: Mapping[str, Mapping[str, Any]]) -> Iterator[Judged]:
         ("read out", "wall", "closure of CA-HepTh as Arrow", 6, "s"),
         ("read out", "peak", "closure of CA-HepTh as Arrow, peak", 2, "GB"),
         ("edges", "delete", "CA-HepTh: delete an edge, median", 0.2, "s"),
+        ("joined by rules", "wall", "CA-HepTh joined by rules", 1.1, "s"),
+        ("joined by rules", "peak", "CA-HepTh joined by rules, peak", 0.5, "GB"),
+        ("edges, joined by rules", "delete", "CA-HepTh joined by rules: delete an edge, median", 0.2, "s"),
+        ("edges, joined by rules", "insert", "CA-HepTh joined by rules: insert an edge, median", 0.2, "s"),
         ("RS1, n = 400", "wall", "RS1 on DS1, n = 400", 0.3, "s"),
     ):
         if case in found:

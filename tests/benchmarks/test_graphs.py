@@ -359,6 +359,8 @@ def test_closures_of_a_file(tmp_path: Path) -> None:
     assert closures.from_scratch(str(path), False)["pairs"] == 12
     assert closures.from_scratch(str(path), True)["pairs"] == 12
     assert closures.edges(str(path), 2)["pairs"] == 12
+    assert closures.from_scratch(str(path), False, True)["pairs"] == 12
+    assert closures.edges(str(path), 2, True)["pairs"] == 12
 
 
 def test_rule_sets() -> None:

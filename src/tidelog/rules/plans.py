@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Protocol
 
 from tidelog.rules.core import Atom, Comparison, Computation, Literal, Pack, Rule, Unpack, Value, Variable
@@ -190,21 +191,30 @@ def plan_full(rule: Rule, statistics: Statistics) -> Plan:
     planner = _Planner(rule, statistics)
     best: _Found | None = None
     source: int | None = None
-    # Atoms with constants are probed, not scanned, from the empty binding.
-    starts: list[tuple[float, int | None]] = [
-        (statistics.size(atom.relation), i)
-        for i in planner.atoms
-        if isinstance(atom := rule.body[i], Atom) and all(isinstance(arg, Variable) for arg in atom.args)
-    ]
-    if _useful_from_nothing(planner):
-        starts.append((1.0, None))
-    for size, i in sorted(starts, key=lambda start: start[0]):
+    for size, i in _starts(planner):
         done, bound = (frozenset[int](), frozenset[str]()) if i is None else (frozenset([i]), planner.binds[i])
         found = planner.search(planner.settle((), done, bound), size, size, best)
         if found is not None and found is not best:
             best, source = found, i
     assert best is not None, f"the rule {rule} cannot be evaluated"
     return Plan(rule, source, best[1])
+
+
+def _starts(planner: _Planner) -> list[tuple[float, int | None]]:
+    """Where a plan may begin, smallest first: rows, and the atom that has them, None for the empty binding.
+
+    Atoms with constants are probed, not scanned. All pairs of a closure are gone through only where nothing else can be
+    scanned, or nothing that is smaller.
+    """
+    statistics, body = planner.statistics, planner.rule.body
+    free = [i for i in planner.atoms if isinstance(x := body[i], Atom) and all(isinstance(v, Variable) for v in x.args)]
+    written = [i for i in free if not statistics.compressed(planner.relation(i))]
+    starts: list[tuple[float, int | None]] = [(statistics.size(planner.relation(i)), i) for i in written]
+    if _useful_from_nothing(planner):
+        starts.append((1.0, None))
+    least = min((size for size, _ in starts), default=inf)
+    closures = [(statistics.size(planner.relation(i)), i) for i in free if i not in written]
+    return sorted([*starts, *(start for start in closures if start[0] <= least)], key=lambda start: start[0])
 
 
 def _useful_from_nothing(planner: _Planner) -> bool:
