@@ -68,19 +68,28 @@ class Machine:
         self.catalog = catalog
         self.relations = relations
         self.derived = [relations[name] for name in internal]
-        registers = Registers()
-        assembler = Assembler(relations, frozenset(internal), dictionary, registers)
-        groups: dict[str, list[Code]] = {}
-        for job in jobs:
-            groups.setdefault(job.group, []).append(assembler.assemble(job.plan, job.sight))
-        self._place = registers.place
-        self._sieves = assembler.sieves
-        self._codes = groups
-        self._load(registers)
-        self._scratch_memory(groups)
+        self._registry = Registers()
+        self._assembler = Assembler(relations, frozenset(internal), dictionary, self._registry)
+        self._codes: dict[str, list[Code]] = {}
+        self._buffer = Block(BATCH * max(1, *(r.arity for r in self.derived)) * self.catalog.dtype.itemsize)
+        self._hashes = Block(8 * BATCH)
+        self._deepest = 0
+        self.add(jobs)
 
-    def _load(self, registers: Registers) -> None:
+    def add(self, jobs: Iterable[Job]) -> None:
+        """Take more jobs. When this raises, the machine is worthless."""
+        for job in jobs:
+            self._codes.setdefault(job.group, []).append(self._assembler.assemble(job.plan, job.sight))
+        self._load()
+        deepest = max((len(code.levels) for codes in self._codes.values() for code in codes), default=1)
+        if deepest > self._deepest:
+            self._deepest = deepest
+            self._scratch = Block(24 * BATCH * deepest)
+            self.levels = numpy.zeros(layout.S_LEVELS + 4 * deepest, numpy.int64)
+
+    def _load(self) -> None:
         """Lay out the code of all groups and the registers."""
+        registers = self._registry
         words: list[int] = []
         starts = {name: [] for name in self._codes}  # type: dict[str, list[int]]
         for name, codes in self._codes.items():
@@ -98,13 +107,6 @@ class Machine:
                 raise WidenError
             columns[registers.place(register)] = word
 
-    def _scratch_memory(self, groups: Mapping[str, Sequence[Code]]) -> None:
-        deepest = max((len(code.levels) for codes in groups.values() for code in codes), default=1)
-        self._scratch = Block(16 * BATCH * deepest)
-        self._buffer = Block(BATCH * max(1, *(r.arity for r in self.derived)) * self.catalog.dtype.itemsize)
-        self._hashes = Block(8 * BATCH)
-        self.levels = numpy.zeros(layout.S_LEVELS + 4 * deepest, numpy.int64)
-
     def _columns(self) -> NDArray[numpy.signedinteger[Any]]:
         """The registers as an array, one row each."""
         flat = self._registers.view(self.catalog.dtype, self._register_count * BATCH)
@@ -114,7 +116,7 @@ class Machine:
         """Let the sieves for a relation through what stands in one of its lists, OUT or IN."""
         from tidelog.kernels.live import mark
 
-        for (name, column), block in self._sieves.items():
+        for (name, column), block in self._assembler.sieves.items():
             if name == relation:
                 number = self.relations[name].number
                 mark(self.catalog.table, number, version, column, block.address, self.catalog.tag)
@@ -175,12 +177,18 @@ class Machine:
                 case layout.WIDEN:
                     raise WidenError
 
+    def call(self, kernel: Callable[..., int], group: str, *arguments: int) -> int:
+        """What a kernel returns that runs over the plans of `group` and never asks for anything."""
+        plans = self.plans.get(group, numpy.empty(0, numpy.int64))
+        memory = self._registers.address, self._scratch.address, BATCH, self.catalog.tag
+        return kernel(self.catalog.table, plans, *arguments, self.levels, *memory)
+
     def _call_out(self, code: Code) -> None:
         """Apply the Python function that a CALL level waits for to its batch."""
         level = int(self.levels[layout.S_LEVEL])
         at = layout.S_LEVELS + 4 * level
         m = int(self.levels[at + layout.S_IN])
-        kept = self._apply(code.call(level, self._place), m)
+        kept = self._apply(code.call(level, self._registry.place), m)
         self.levels[at + layout.S_CURSOR], self.levels[at + layout.S_INNER] = -2, kept
 
     def _apply(self, call: Call, m: int) -> int:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 import numpy
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ from tidelog.maintain.bootstrap import internal_atoms
 from tidelog.maintain.machine import Inputs, Job, Machine
 from tidelog.maintain.statistics import LiveStatistics
 from tidelog.rules.core import AggregateRule, Atom, HyperNode, Rule
+from tidelog.rules.edges import body_of
 from tidelog.rules.plans import needs_large_index, plan_change, plan_full, plan_scan
 from tidelog.storage.stored import StoredRelation
 
@@ -39,32 +41,43 @@ _SCANS = 30
 as much."""
 
 
+_WEIGHED = 1_000
+"""Rows that have to have changed before it pays to find out how many derivations that concerns."""
+_SAMPLE = 256
+_FEW = 500_000
+"""So many derivations are followed at once: a bootstrap has its price as well."""
+_DEARER = 2
+"""A derivation that is lost or won costs as much as so many of a bootstrap."""
+
+
 class CutOffError(Exception):
-    """The update has become dearer than evaluating the hyper-node anew."""
+    """The update is, or has become, dearer than evaluating the hyper-node anew; the text says how that was found."""
 
 
 @dataclass
 class Maintained:
     """What is kept of a hyper-node from epoch to epoch: its machine, and the sizes for which its plans were made.
 
-    Changes of the relations `scanned` need a large index, which may never be used again: their plans scan instead, as
-    often as is said here, before the index is made. There are no plans at all for those in `missing`.
+    There are plans for those lists of relations in `planned`, OUT or IN, that have been needed so far. Changes of the
+    relations `scanned` need a large index, which may never be used again: their plans scan instead, as often as is said
+    here, before the index is made; after that they are `indexed`. Insertions into those `negated` delete.
     """
 
     machine: Machine
     rules: tuple[Rule | AggregateRule, ...]
     stored: dict[str, StoredRelation]
     sizes: dict[str, int]
-    scanned: dict[str, int]
-    missing: frozenset[str]
+    negated: frozenset[str]
+    indexed: frozenset[str]
+    scanned: dict[str, int] = field(default_factory=dict)
+    planned: set[tuple[str, int]] = field(default_factory=set)
 
     def fits(self, node: HyperNode, relations: Mapping[str, StoredRelation]) -> bool:
-        """Whether the machine has plans for the rules and all changes, and runs over these relations, none of which has
-        outgrown its plans."""
+        """Whether the machine has plans for these rules only, and runs over these relations, none of which has outgrown
+        its plans."""
         if self.rules != node.rules:
             return False
-        changing = {name for name, stored in relations.items() if stored.changing}
-        if changing & self.missing or any(name in changing and left == 0 for name, left in self.scanned.items()):
+        if any(left == 0 and name in relations and relations[name].changing for name, left in self.scanned.items()):
             return False
         return all(
             relations.get(name) is stored and len(stored) <= _OUTGROWN * max(1_000, self.sizes[name])
@@ -83,46 +96,81 @@ class NodeChange:
 
 
 def prepare(
-    node: HyperNode, kept: Sequence[Rule], added: Sequence[Rule], inputs: Inputs, before: Maintained | None = None
+    node: HyperNode, kept: Sequence[Rule], change: NodeChange, inputs: Inputs, before: Maintained | None = None
 ) -> Maintained:
-    """Plan and assemble what a hyper-node needs when relations that it reads change; `before` is what it had.
+    """Plan and assemble what a hyper-node needs to follow the change of this epoch; `before` is what it has.
 
     Rules `added` in this epoch are evaluated in full besides; of their plans only those for newly born tuples of the
     node itself are wanted.
     """
     internal = frozenset(node.relations)
     statistics = LiveStatistics(inputs.relations, frozenset())
-    build = {name for name, left in before.scanned.items() if left == 0} if before is not None else set()
     jobs: list[Job] = []
-    missing: set[str] = set()
-    scanned: dict[str, int] = {}
-    for rule in kept:
+    if before is None or not before.fits(node, inputs.relations):
+        indexed = {name for name, left in before.scanned.items() if left == 0} if before is not None else set()
+        machine = Machine(inputs.catalog, inputs.dictionary, inputs.relations, node.relations, ())
+        stored = dict(inputs.relations)
+        sizes = {name: len(each) for name, each in stored.items()}
+        negated = frozenset(name for rule in kept for name, negative in body_of(rule) if negative)
+        before = Maintained(machine, node.rules, stored, sizes, negated, frozenset(indexed))
+        jobs += [
+            Job(plan, _won(rule, i, internal), "insert")
+            for rule in change.added
+            for i in internal_atoms(rule, internal)
+            for plan in plan_change(rule, i, statistics)
+        ]
+    wanted = _lists(before, internal, change, inputs) - before.planned
+    for rule in kept if wanted else ():
         for i, literal in enumerate(rule.body):
             if isinstance(literal, Atom):
-                plans = plan_change(rule, i, statistics)
                 name = literal.relation
-                dear = name not in internal and any(needs_large_index(plan, statistics) for plan in plans)
-                scan = plan_scan(rule, i, statistics) if dear and not literal.negated and name not in build else None
-                if scan is not None:
-                    scanned[name] = _SCANS
-                    jobs.append(Job(scan, _scanning(_lost(rule, i, internal), i, GONE), f"delete {name}"))
-                    jobs.append(Job(scan, _scanning(_won(rule, i, internal), i, NEW), f"insert {name}"))
-                elif dear and not inputs.relations[name].changing:
-                    missing.add(name)
-                else:
-                    jobs += [Job(plan, _lost(rule, i, internal), "delete") for plan in plans]
-                    jobs += [Job(plan, _won(rule, i, internal), "insert") for plan in plans]
-    jobs += [
-        Job(plan, _won(rule, i, internal), "insert")
-        for rule in added
-        for i in internal_atoms(rule, internal)
-        for plan in plan_change(rule, i, statistics)
-    ]
-    machine = Machine(inputs.catalog, inputs.dictionary, inputs.relations, node.relations, jobs)
-    stored = dict(inputs.relations)
-    return Maintained(
-        machine, node.rules, stored, {name: len(s) for name, s in stored.items()}, scanned, frozenset(missing)
-    )
+                lists = [version for version in (layout.OUT, layout.IN) if (name, version) in wanted]
+                jobs += _jobs(rule, i, lists, internal, statistics, before)
+    if jobs:
+        before.machine.add(jobs)
+    before.planned |= wanted
+    return before
+
+
+def _lists(
+    maintained: Maintained, internal: frozenset[str], change: NodeChange, inputs: Inputs
+) -> set[tuple[str, int]]:
+    """The lists, OUT or IN, of relations that an update has to read: those of other hyper-nodes that are not empty, and
+    those of the own ones in which something may come to stand because of them."""
+    lists = {
+        (name, version)
+        for name, stored in inputs.relations.items()
+        if name not in internal and stored.changing
+        for version in (layout.OUT, layout.IN)
+        if stored.listed(version)
+    }
+    losing = any(version == layout.OUT or name in maintained.negated for name, version in lists)
+    losing |= bool(change.dropped) or any(map(len, change.went.values()))
+    own = (layout.OUT, layout.IN) if losing else (layout.IN,)
+    return lists | {(name, version) for name in internal for version in own}
+
+
+def _jobs(
+    rule: Rule, i: int, lists: Sequence[int], internal: frozenset[str], statistics: LiveStatistics, kept: Maintained
+) -> list[Job]:
+    """The plans that start from what stands in `lists` of body atom `i`; it is noted where they scan."""
+    atom = rule.body[i]
+    if not lists or not isinstance(atom, Atom):
+        return []
+    name = atom.relation
+    plans = plan_change(rule, i, statistics)
+    dear = name not in internal and any(needs_large_index(plan, statistics) for plan in plans)
+    scan = plan_scan(rule, i, statistics) if dear and not atom.negated and name not in kept.indexed else None
+    jobs = []
+    for version in lists:
+        deleting = (version == layout.OUT) is not atom.negated
+        group, sight = ("delete", _lost(rule, i, internal)) if deleting else ("insert", _won(rule, i, internal))
+        if scan is None:
+            jobs += [Job(plan, sight, group) for plan in plans]
+        else:
+            kept.scanned.setdefault(name, _SCANS)
+            jobs.append(Job(scan, _scanning(sight, i, GONE if deleting else NEW), f"{group} {name}"))
+    return jobs
 
 
 def forget_indexes(maintained: dict[tuple[str, ...], Maintained], relations: Sequence[StoredRelation]) -> None:
@@ -138,10 +186,12 @@ def forget_indexes(maintained: dict[tuple[str, ...], Maintained], relations: Seq
 def update(node: HyperNode, change: NodeChange, inputs: Inputs, maintained: Maintained, seconds: float) -> int:
     """Update the relations of `node`, which are open, in place; returns the last round number in use.
 
-    Raises CutOffError when it takes longer than `seconds` or a count is saturated; WidenError, LimitError,
-    KeyboardInterrupt. The relations then have to be taken back.
+    Raises CutOffError when it takes longer than `seconds`, or would be dearer than a bootstrap in any case if there is
+    such a bound; WidenError, LimitError, KeyboardInterrupt. The relations then have to be taken back.
     """
     run = _Update(node, inputs, maintained, seconds)
+    if seconds < inf and not (node.recursive or change.added or change.dropped):
+        run.weigh()
     run.delete(change)
     return run.insert(change)
 
@@ -173,7 +223,21 @@ class _Update:
         self.run(self.machine, "", False, True, 0)
         for stored in self.derived.values():
             stored.bear_supported(0)
-        self.deadline = time.thread_time() + seconds
+        self.seconds, self.deadline = seconds, time.thread_time() + seconds
+
+    def weigh(self) -> None:
+        """Raise if the derivations that are lost and won tell that evaluating them all is cheaper."""
+        from tidelog.kernels.changes import weigh
+
+        changes = sum(s.listed(layout.OUT) + s.listed(layout.IN) for s in self.external if s.changing)
+        if changes < _WEIGHED:
+            return
+        machine, now = self.machine, sum(stored.derivations() for stored in self.derived.values())
+        machine.levels[:] = 0
+        machine.levels[layout.S_BUDGET] = _WORK_BEFORE_LOOK
+        lost, won = (machine.call(weigh, group, _SAMPLE, 2 * now) for group in ("delete", "insert"))
+        if lost + won > _FEW and _DEARER * (lost + won) > now - lost + won:
+            raise CutOffError(f"at once, to lose some {lost:,} and win some {won:,} derivations of {now:,}")
 
     def delete(self, change: NodeChange) -> None:
         """Charge what went to the heads, until nothing dies any more."""
@@ -237,7 +301,7 @@ class _Update:
             for name, stored in self.derived.items():
                 watch.look_at(name, len(stored) + stored.born_so_far)
         if time.thread_time() > self.deadline:
-            raise CutOffError
+            raise CutOffError(f"after {self.seconds:.3f} s")
 
 
 # --- what plans see ------------------------------------------------------------------------------------------------
