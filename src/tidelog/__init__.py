@@ -10,6 +10,8 @@
 [(1, 2), (1, 3), (2, 3)]
 """
 
+from importlib import import_module
+
 from tidelog.certificate import check_certificate
 from tidelog.database import Change, Database, Transaction, connect
 from tidelog.errors import (
@@ -42,3 +44,12 @@ __all__ = [
     "check_certificate",
     "connect",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """`tidelog.network` and `tidelog.Node` are loaded when first used."""
+    if name == "network":
+        return import_module("tidelog.network")
+    if name == "Node":
+        return import_module("tidelog.network").Node
+    raise AttributeError(f"module 'tidelog' has no attribute {name!r}")

@@ -334,6 +334,10 @@ class Builder(Transformer[Token, tuple[Statement, ...]]):
         return Attribute(str(name), str(type_), span=self._join(name, type_))
 
     @_inline
+    def located_attribute(self, _at: Token, attribute: Attribute) -> Attribute:
+        return replace(attribute, located=True)
+
+    @_inline
     def declaration(
         self, _word: Token, names: tuple[Token, ...], _open: Token, attributes: Any, _close: Token, *qualifiers: Token
     ) -> tuple[Statement, ...]:
@@ -341,6 +345,10 @@ class Builder(Transformer[Token, tuple[Statement, ...]]):
             if qualifier in ("eqrel", "choice-domain"):
                 message = f"the qualifier `{qualifier}` is not supported yet"
                 self.problems.append(Problem("E0190", message, self._at(qualifier)))
+        marked = [attribute for attribute in attributes if attribute.located]
+        if len(marked) > 1:
+            message = "a relation can have one location, but two attributes are marked with `@`"
+            self.problems.append(Problem("E0101", message, marked[1].span, hint="remove one of the marks"))
         for name in names:
             if str(name) in lexer.NO_NAMES:
                 hint = f"`{name}` is a word of the language; choose another name"

@@ -56,7 +56,7 @@ def source_text(node: Node) -> str:
         case TypeDeclaration():
             return _type(node)
         case Attribute():
-            return f"{node.name}: {node.type}"
+            return f"{'@' if node.located else ''}{node.name}: {node.type}"
         case Directive():
             options = ", ".join(f"{key}={_option(value)}" for key, value in node.options.items())
             return f".{node.name} {node.relation}" + (f"({options})" if options else "")

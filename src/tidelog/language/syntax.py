@@ -253,6 +253,7 @@ class Rule(Node):
 class Attribute(Node):
     name: str
     type: str
+    located: bool = False  # marked with @: the values say at which node a tuple lives
     span: Span | None = _span()
 
 
@@ -320,6 +321,7 @@ class RelationType:
     name: str
     columns: tuple[Column, ...]
     qualifiers: tuple[str, ...] = ()
+    location: int | None = None  # position of the column marked @
     span: Span | None = _span()
 
 

@@ -1,0 +1,153 @@
+"""The rule instances of a node: which tuples at hand derive which heads, while tuples, rules and groups come and go.
+
+An instance joins tuples that are present. Negated tuples are part of it and decide later, when a derivation is chosen,
+whether it counts; so a negated tuple that comes or goes only makes its heads worth another look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from tidelog.network.joins import Substitution, Tuples, ground, matches, value_of
+from tidelog.network.program import Fact, LocalAggregate, LocalRule, LocatedProgram, Row
+from tidelog.reference.values import NoValueError, aggregate
+
+
+class Instance(NamedTuple):
+    """A way to derive a head: the rule's key, the tuples that it needs, and those that have to be absent."""
+
+    rule: str
+    body: tuple[Fact, ...]
+    absent: tuple[Fact, ...]
+
+
+class Derivations:
+    """`touched` collects the heads whose derivations have changed; whoever looks at them empties it."""
+
+    def __init__(self, name: str, program: LocatedProgram, tuples: Tuples) -> None:
+        self._name = name
+        self._program = program
+        self._tuples = tuples
+        self._of: dict[Fact, dict[Instance, None]] = {}
+        self._uses: dict[Fact, dict[tuple[Fact, Instance], None]] = {}
+        self._groups: dict[tuple[LocalAggregate, Row], tuple[Fact, Instance] | None] = {}
+        self._stale: dict[tuple[LocalAggregate, Row], None] = {}
+        self.touched: dict[Fact, None] = {}
+        self._join(program.rules, program.aggregates)
+
+    def of(self, head: Fact) -> Iterable[Instance]:
+        """The instances that derive a tuple."""
+        return self._of.get(head, ())
+
+    def users(self, fact: Fact) -> list[Fact]:
+        """The heads of the instances in which a tuple takes part."""
+        return [head for head, _ in self._uses.get(fact, ())]
+
+    # --- changes -----------------------------------------------------------------------------------------------------
+
+    def appear(self, fact: Fact) -> None:
+        """A tuple is there now; `tuples` has it already."""
+        self.touched.update(dict.fromkeys(self.users(fact)))
+        for rule, position in self._program.readers.get(fact[0], ()):
+            self._match(rule, position, fact[1])
+        self._collect(fact)
+
+    def disappear(self, fact: Fact) -> None:
+        """A tuple is gone; `tuples` has it no more."""
+        for head, instance in list(self._uses.get(fact, ())):
+            self.touched[head] = None
+            if fact in instance.body:
+                self._drop(head, instance)
+        self._collect(fact)
+
+    def switch(self, program: LocatedProgram) -> None:
+        """Go on with another program. All heads are worth another look, because what a derivation rests on depends on
+        which relations are recursive."""
+        keep = {rule.key for rule in program.rules} | {each.key for each in program.aggregates}
+        for head, instances in list(self._of.items()):
+            for instance in list(instances):
+                if instance.rule not in keep:
+                    self._drop(head, instance)
+        self._groups = {group: derived for group, derived in self._groups.items() if group[0].key in keep}
+        self._stale = {group: None for group in self._stale if group[0].key in keep}
+        before = {rule.key for rule in self._program.rules} | {each.key for each in self._program.aggregates}
+        self._program = program
+        rules = [rule for rule in program.rules if rule.key not in before]
+        self._join(rules, [each for each in program.aggregates if each.key not in before])
+        self.touched.update(dict.fromkeys(self._of))
+
+    def settle_groups(self) -> bool:
+        """Bring aggregates up to date with their values; whether there was anything to do."""
+        stale, self._stale = self._stale, {}
+        for rule, group in stale:
+            old, new = self._groups.get((rule, group)), self._aggregated(rule, group)
+            if old == new:
+                continue
+            if old is not None:
+                self._drop(*old)
+            if new is not None:
+                self._link(*new)
+            self._groups[rule, group] = new
+            if new is None:
+                del self._groups[rule, group]
+        return bool(stale)
+
+    # --- joins -------------------------------------------------------------------------------------------------------
+
+    def _join(self, rules: Iterable[LocalRule], aggregates: Iterable[LocalAggregate]) -> None:
+        for rule in rules:
+            self._match(rule)
+        for each in aggregates:
+            for row in self._tuples.rows(each.outer):
+                self._stale[each, row] = None
+
+    def _match(self, rule: LocalRule, position: int | None = None, row: Row = ()) -> None:
+        for bound, body in matches(rule, self._tuples, position, row):
+            if self._is_here(rule, bound):
+                absent = tuple([ground(atom, bound) for atom in rule.negative])
+                self._link(ground(rule.head, bound), Instance(rule.key, body, absent))
+
+    def _is_here(self, rule: LocalRule, bound: Substitution) -> bool:
+        """Whether this node is the one where a rule is evaluated; tuples of other nodes never get here, but relations
+        that every node has for itself may be all that a rule reads."""
+        return rule.at is None or str(value_of(rule.at, bound)) == self._name
+
+    def _link(self, head: Fact, instance: Instance) -> None:
+        self._of.setdefault(head, {})[instance] = None
+        self.touched[head] = None
+        for fact in instance.body + instance.absent:
+            self._uses.setdefault(fact, {})[head, instance] = None
+
+    def _drop(self, head: Fact, instance: Instance) -> None:
+        instances = self._of.get(head, {})
+        if instance not in instances:
+            return
+        del instances[instance]
+        if not instances:
+            del self._of[head]
+        self.touched[head] = None
+        for fact in instance.body + instance.absent:
+            users = self._uses.get(fact)
+            if users is not None:
+                users.pop((head, instance), None)
+                if not users:
+                    del self._uses[fact]
+
+    # --- aggregates --------------------------------------------------------------------------------------------------
+
+    def _collect(self, fact: Fact) -> None:
+        for rule in self._program.collectors.get(fact[0], ()):
+            self._stale[rule, fact[1][: rule.groups]] = None
+
+    def _aggregated(self, rule: LocalAggregate, group: Row) -> tuple[Fact, Instance] | None:
+        """The tuple of a group, if the group is asked for and has a value."""
+        outer = (rule.outer, group)
+        if outer not in self._tuples:
+            return None
+        rows = self._tuples.find(rule.inner, tuple(range(rule.groups)), group)
+        try:
+            value = aggregate(rule.op, rule.kind, [None if rule.op == "count" else row[rule.groups] for row in rows])
+        except NoValueError:
+            return None
+        return (rule.head, (*group, value)), Instance(rule.key, (outer,), ())

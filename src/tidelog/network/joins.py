@@ -1,0 +1,214 @@
+"""Joins at one node: which literals can be evaluated when, the tuples of a node with their indexes, and the ways in
+which a rule's body holds there.
+
+Every body atom is looked up through an index over the columns that are known when its turn comes. `Matcher` plans the
+order once for each body atom that a new tuple can match first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from tidelog.network.program import Fact, LocalRule, Row
+from tidelog.reference.seminaive import step
+from tidelog.reference.values import normal
+from tidelog.rules import core
+
+Substitution = dict[str, Any]
+
+
+# --- literals --------------------------------------------------------------------------------------------------------
+
+
+def values(literal: core.Literal) -> tuple[core.Value, ...]:
+    """What a literal is about, in order."""
+    match literal:
+        case core.Atom():
+            return literal.args
+        case core.Comparison():
+            return (literal.left, literal.right)
+        case core.Computation() | core.Pack():
+            return (*literal.args, literal.target)
+        case core.Unpack():
+            return (literal.source, *literal.targets)
+
+
+def variables(literals: Iterable[core.Literal]) -> list[core.Variable]:
+    """The variables of literals, each once, in order."""
+    found = (value for literal in literals for value in values(literal) if isinstance(value, core.Variable))
+    return list(dict.fromkeys(found))
+
+
+def is_ready(literal: core.Literal, known: Iterable[str]) -> bool:
+    """Whether a literal that is no negated atom can be evaluated; an atom as soon as it shares a variable."""
+
+    def given(*wanted: core.Value) -> bool:
+        return all(isinstance(value, core.Constant) or value.name in known for value in wanted)
+
+    match literal:
+        case core.Atom():
+            return any(given(value) for value in literal.args)
+        case core.Comparison(op="="):
+            return given(literal.left) or given(literal.right)
+        case core.Comparison():
+            return given(literal.left, literal.right)
+        case core.Computation() | core.Pack():
+            return given(*literal.args)
+        case core.Unpack():
+            return given(literal.source)
+
+
+# --- tuples ----------------------------------------------------------------------------------------------------------
+
+
+class Tuples:
+    """The tuples present at a node, by relation, with an index for every set of columns that was ever asked for.
+
+    Tables are dictionaries without values: they keep the order of insertion, so that a run can be repeated exactly.
+    """
+
+    def __init__(self) -> None:
+        self._rows: dict[str, dict[Row, None]] = {}
+        self._indexes: dict[str, dict[tuple[int, ...], dict[Row, dict[Row, None]]]] = {}
+
+    def __contains__(self, fact: Fact) -> bool:
+        return fact[1] in self._rows.get(fact[0], ())
+
+    def rows(self, relation: str) -> list[Row]:
+        """All tuples of a relation."""
+        return list(self._rows.get(relation, ()))
+
+    def relations(self) -> list[str]:
+        """The names of the relations that have tuples."""
+        return [name for name, rows in self._rows.items() if rows]
+
+    def find(self, relation: str, columns: tuple[int, ...], key: Row) -> list[Row]:
+        """The tuples with the values `key` in `columns`."""
+        if not columns:
+            return self.rows(relation)
+        indexes = self._indexes.setdefault(relation, {})
+        index = indexes.get(columns)
+        if index is None:
+            index = indexes[columns] = {}
+            for row in self._rows.get(relation, ()):
+                index.setdefault(tuple([row[column] for column in columns]), {})[row] = None
+        return list(index.get(key, ()))
+
+    def add(self, fact: Fact) -> None:
+        relation, row = fact
+        self._rows.setdefault(relation, {})[row] = None
+        for columns, index in self._indexes.get(relation, {}).items():
+            index.setdefault(tuple([row[column] for column in columns]), {})[row] = None
+
+    def remove(self, fact: Fact) -> None:
+        relation, row = fact
+        del self._rows[relation][row]
+        for columns, index in self._indexes.get(relation, {}).items():
+            key = tuple([row[column] for column in columns])
+            del index[key][row]
+            if not index[key]:
+                del index[key]
+
+
+# --- bodies ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Lookup:
+    """Matches the atom at `position` through the columns of which the value is known; `bind` gives names to others, and
+    `same` are columns that repeat one of those."""
+
+    position: int
+    relation: str
+    columns: tuple[int, ...]
+    key: tuple[core.Value, ...]
+    bind: tuple[tuple[int, str], ...]
+    same: tuple[tuple[int, str], ...]
+
+
+@cache
+def _plan(rule: LocalRule, first: int | None) -> tuple[_Lookup | core.Literal, ...]:
+    """The order in which to evaluate a body: what can be computed as soon as it can be, then the atom of which most is
+    known; the atom at `first` before all."""
+    known: set[str] = set()
+    atoms = dict(enumerate(rule.positive))
+    computed = list(rule.conditions)
+    order: list[_Lookup | core.Literal] = []
+    while atoms or computed:
+        ready = next((literal for literal in computed if is_ready(literal, known)), None)
+        if ready is not None:
+            computed.remove(ready)
+            order.append(ready)
+            known |= {variable.name for variable in variables([ready])}
+            continue
+        if first is not None and first in atoms:
+            position = first
+        else:
+            position = min(atoms, key=lambda each: (-_known(atoms[each], known), each))
+        order.append(_lookup(position, atoms.pop(position), known))
+    return tuple(order)
+
+
+def _known(atom: core.Atom, known: set[str]) -> int:
+    return sum(isinstance(arg, core.Constant) or arg.name in known for arg in atom.args)
+
+
+def _lookup(position: int, atom: core.Atom, known: set[str]) -> _Lookup:
+    """How to match an atom; `known` grows by what that binds."""
+    columns, key, bind, same = [], [], [], []
+    before = set(known)
+    for column, arg in enumerate(atom.args):
+        if isinstance(arg, core.Constant) or arg.name in before:
+            columns.append(column)
+            key.append(arg)
+        elif arg.name in known:
+            same.append((column, arg.name))
+        else:
+            bind.append((column, arg.name))
+            known.add(arg.name)
+    return _Lookup(position, atom.relation, tuple(columns), tuple(key), tuple(bind), tuple(same))
+
+
+def value_of(value: core.Value, bound: Mapping[str, Any]) -> Any:
+    """What a variable or constant stands for."""
+    return normal(value.value, value.kind) if isinstance(value, core.Constant) else bound[value.name]
+
+
+def ground(atom: core.Atom, bound: Mapping[str, Any]) -> Fact:
+    """The tuple that an atom is about."""
+    return atom.relation, tuple([value_of(arg, bound) for arg in atom.args])
+
+
+def matches(
+    rule: LocalRule, tuples: Tuples, first: int | None = None, row: Row = ()
+) -> Iterator[tuple[Substitution, tuple[Fact, ...]]]:
+    """The ways in which a body holds, but for negation: the substitution, and the tuple of each positive atom in order.
+    With `first`, those in which the atom at that position is matched by `row`."""
+    plan = _plan(rule, first)
+    chosen: list[Fact] = [("", ())] * len(rule.positive)
+
+    def extend(number: int, bound: Substitution) -> Iterator[Substitution]:
+        if number == len(plan):
+            yield bound
+            return
+        goal = plan[number]
+        if not isinstance(goal, _Lookup):
+            for extended in step(goal, (), bound):
+                yield from extend(number + 1, extended)
+            return
+        key = tuple([value_of(value, bound) for value in goal.key])
+        if goal.position == first:
+            rows = [row] if key == tuple([row[column] for column in goal.columns]) else []
+        else:
+            rows = tuples.find(goal.relation, goal.columns, key)
+        for found in rows:
+            extended = {**bound, **{name: found[column] for column, name in goal.bind}}
+            if all(extended[name] == found[column] for column, name in goal.same):
+                chosen[goal.position] = (goal.relation, found)
+                yield from extend(number + 1, extended)
+
+    for bound in extend(0, {}):
+        yield bound, tuple(chosen)

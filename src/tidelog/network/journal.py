@@ -1,0 +1,144 @@
+"""The store of a node: a folder with the state at some moment, and the steps that were taken since.
+
+A node is a state machine, so that the same steps lead to the same state: the journal holds what came in, and each entry
+is on the disk before anything that follows from it is sent. An entry that was cut off by the end of the machine was
+never acted upon, and is dropped. Now and then the state is written anew and the journal begins again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from tidelog.errors import DataError, Problem, UsageError
+from tidelog.network.machine import Letter, Machine
+from tidelog.network.snapshot import dump, load
+from tidelog.network.wire import message_from_json, message_to_json
+
+_HEADER = struct.Struct(">II")
+LONGEST = 4 * 2**20
+"""Bytes of journal after which the state is written anew, unless the state itself is longer."""
+
+
+class Journal:
+    """The store in a folder, which is made if need be. One process at a time can have it."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._folder = Path(folder)
+        self._file: IO[bytes] | None = None
+        self._lock: IO[bytes] | None = None
+        self._generation = 0
+        self._length = 0
+        self._limit = LONGEST
+
+    def open(self, name: str, text: str) -> Machine | None:
+        """The node as it was when it last acted; None in a new store. Raises UsageError (E0623) where the store is in
+        use, or of another node or program, DataError (E0416) where it cannot be read."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._lock = (self._folder / "lock").open("ab")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self.close()
+            raise self._wrong("is in use by another process") from None
+        path = self._folder / "state"
+        if not path.exists():
+            return None
+        try:
+            first, state = path.read_bytes().split(b"\n", 1)
+            self._generation = int(first)
+            machine = load(state)
+        except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
+            message = f"the state cannot be read: {error or type(error).__name__}"
+            raise DataError(Problem("E0416", message, place=str(path), hint="take the store from a copy")) from None
+        if (machine.name, machine.book.text) != (name, text):
+            what = "node" if machine.name != name else "program"
+            self.close()
+            raise self._wrong(f"is that of another {what}")
+        for kind, letters in self._replayed():
+            _do(machine, kind, letters)
+        return machine
+
+    def begin(self, machine: Machine) -> None:
+        """Write the state anew and go on with an empty journal."""
+        state = dump(machine)
+        new = self._folder / "state.new"
+        with new.open("wb") as file:
+            file.write(f"{self._generation + 1}\n".encode() + state)
+            file.flush()
+            os.fsync(file.fileno())
+        before = self._path
+        self._generation += 1
+        if self._file is not None:
+            self._file.close()
+        self._file = self._path.open("wb")
+        self._length, self._limit = 0, max(LONGEST, len(state))
+        new.replace(self._folder / "state")
+        self._sync_folder()
+        before.unlink(missing_ok=True)
+
+    def append(self, machine: Machine, kind: str, letters: Sequence[Letter] = ()) -> None:
+        """Keep what a node has just done: a "step", a "resend" or an "ask"."""
+        entry = [kind, [[sender, message_to_json(message)] for sender, message in letters]]
+        data = json.dumps(entry, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+        assert self._file is not None
+        self._file.write(_HEADER.pack(len(data), zlib.crc32(data)) + data)
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._length += len(data)
+        if self._length > self._limit:
+            self.begin(machine)
+
+    def close(self) -> None:
+        """Let another process have the store."""
+        for file in (self._file, self._lock):
+            if file is not None:
+                file.close()
+        self._file = self._lock = None
+
+    @property
+    def _path(self) -> Path:
+        return self._folder / f"journal.{self._generation}"
+
+    def _replayed(self) -> Iterator[tuple[str, list[Letter]]]:
+        """The entries of the journal; the file is left open behind the last whole one."""
+        self._file = self._path.open("r+b") if self._path.exists() else self._path.open("w+b")
+        data = self._file.read()
+        end = 0
+        while end + _HEADER.size <= len(data):
+            length, check = _HEADER.unpack_from(data, end)
+            entry = data[end + _HEADER.size : end + _HEADER.size + length]
+            if len(entry) < length or zlib.crc32(entry) != check:
+                break
+            end += _HEADER.size + length
+            kind, letters = json.loads(entry.decode("utf-8", "surrogatepass"))
+            yield kind, [(sender, message_from_json(message)) for sender, message in letters]
+        self._file.seek(end)
+        self._file.truncate()
+        self._length = end
+
+    def _sync_folder(self) -> None:
+        folder = os.open(self._folder, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def _wrong(self, what: str) -> UsageError:
+        return UsageError(Problem("E0623", f"the store {what}", place=str(self._folder), hint="use another folder"))
+
+
+def _do(machine: Machine, kind: str, letters: list[Letter]) -> Any:
+    match kind:
+        case "resend":
+            return machine.resend()
+        case "ask":
+            return machine.ask()
+        case _:
+            return machine.step(letters)

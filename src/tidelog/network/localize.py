@@ -1,0 +1,291 @@
+"""`localize`: the rule localization rewrite of declarative networking.
+
+A rule whose atoms live at several nodes becomes a chain of rules each of which reads one node's tuples: what the atoms
+at one node have in common is sent, as a tuple of an auxiliary relation, to another node that they name, joined there
+with what lives there, and so on up to the node where the rule ends. So
+
+    r2: reachable(@s, d) :- link(@s, z), reachable(@z, d).
+
+becomes `#r2(@z, s) :- link(@s, z).` and `reachable(@s, d) :- #r2(@z, s), reachable(@z, d).`
+
+Who sends to whom is a tree of locations. All trees are tried, for rules have few locations; the one is taken that sends
+the fewest tuples that change often: those of the head's own recursion first, then derived ones. (Section 2.2 of
+*Maintaining Distributed Recursive Views Incrementally*.)
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from tidelog.errors import Problem, ProgramError
+from tidelog.language.syntax import CheckedProgram, Column
+from tidelog.network.joins import is_ready, variables
+from tidelog.network.locations import declared_locations, places
+from tidelog.network.program import LocalAggregate, LocalRule, LocatedProgram, Place
+from tidelog.reference.values import normal_row
+from tidelog.rules import compile_program, core
+from tidelog.rules.components import components
+from tidelog.rules.edges import body_of, head_of
+from tidelog.rules.printer import value_text
+
+MOST_LOCATIONS = 6
+
+
+def localize(checked: CheckedProgram) -> LocatedProgram:
+    """The rules of a located program, each for one node. Raises ProgramError with every rule that cannot be made
+    local (E0313, E0314, E0315), and where the marks of the program are wrong (E0310 to E0312)."""
+    declared = declared_locations(checked)
+    program = compile_program(checked)
+    rules = [rule for node in program.nodes for rule in node.rules]
+    reads: dict[str, list[str]] = {}
+    for rule in rules:
+        reads.setdefault(head_of(rule), []).extend(name for name, _ in body_of(rule))
+    group_of = {name: index for index, group in enumerate(components(reads)) for name in group}
+    shipping = _Shipping(places(program, declared), group_of, frozenset(reads))
+    local: list[LocalRule | LocalAggregate] = []
+    problems: list[Problem] = []
+    for rule in rules:
+        try:
+            local += shipping.localized(rule)
+        except _NotLocalError as error:
+            problems += [problem for problem in (error.problem,) if problem not in problems]
+    if problems:
+        raise ProgramError(*problems)
+    renamed, named = _named_by_content(local, shipping.places)
+    facts = [
+        (fact.relation, normal_row(fact.values, checked.relations[fact.relation], checked.records))
+        for fact in checked.facts
+    ]
+    return LocatedProgram(
+        named,
+        checked.records,
+        tuple(dict.fromkeys(rule for rule in renamed if isinstance(rule, LocalRule))),
+        tuple(dict.fromkeys(rule for rule in renamed if isinstance(rule, LocalAggregate))),
+        tuple(facts),
+    )
+
+
+class _NotLocalError(Exception):
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+
+# --- one rule --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Step:
+    """What a node of the tree does: it joins `body`, with what its children sent, and sends `head`."""
+
+    head: core.Atom
+    body: tuple[core.Literal, ...]
+    at: core.Value
+
+
+@dataclass
+class _Shipping:
+    """`places` grows by the relations that carry tuples from node to node."""
+
+    places: dict[str, Place]
+    group_of: Mapping[str, int]
+    derived: frozenset[str]
+
+    def localized(self, rule: core.Rule | core.AggregateRule) -> list[LocalRule | LocalAggregate]:
+        """The rules that take the place of one."""
+        if isinstance(rule, core.AggregateRule):
+            names = (rule.head, rule.op, rule.kind, rule.groups, rule.inner, rule.outer)
+            return [LocalAggregate("", *names, rule.origin)]
+        keys = list(dict.fromkeys(key for key in map(self._key, _atoms(rule)) if key is not None))
+        home = self._key(rule.head)
+        if home is None and keys:
+            raise _NotLocalError(_no_home(rule, self.places[rule.head.relation].auxiliary))
+        if len(keys) <= 1:
+            return [LocalRule("", rule.head, rule.body, keys[0] if keys else home, rule.origin)]
+        plan = min(self._plans(rule, keys), key=lambda plan: plan[0], default=None)
+        if plan is None:
+            raise _NotLocalError(_apart(rule, keys))
+        return [LocalRule("", step.head, step.body, step.at, rule.origin) for step in plan[1]]
+
+    def _key(self, atom: core.Atom) -> core.Value | None:
+        location = self.places[atom.relation].location
+        return None if location is None else atom.args[location]
+
+    def _plans(self, rule: core.Rule, keys: Sequence[core.Value]) -> Iterator[tuple[tuple[int, ...], list[_Step]]]:
+        """Every tree of locations along which the rule can be evaluated, with what it costs."""
+        indexes = range(len(keys) if len(keys) <= MOST_LOCATIONS else 0)
+        for root in indexes:
+            choices = ([root] if each == root else [other for other in indexes if other != each] for each in indexes)
+            for parents in product(*choices):
+                order = _children_first(root, parents)
+                steps = self._steps(rule, keys, order, parents) if len(order) == len(keys) else None
+                if steps is not None:
+                    yield (*self._cost(rule, steps), int(keys[root] != self._key(rule.head)), root, *parents), steps
+
+    def _steps(
+        self, rule: core.Rule, keys: Sequence[core.Value], order: Sequence[int], parents: Sequence[int]
+    ) -> list[_Step] | None:
+        """What each node of a tree does; None where something is not known in time."""
+        here = {index: [atom for atom in _atoms(rule) if self._key(atom) == keys[index]] for index in order}
+        everywhere: list[core.Literal] = [atom for atom in _atoms(rule) if self._key(atom) is None]
+        computed: list[core.Literal] = [literal for literal in rule.body if not isinstance(literal, core.Atom)]
+        sent: dict[int, list[core.Literal]] = {index: [] for index in order}
+        steps = []
+        for index in order:
+            body = [*sent.pop(index), *(atom for atom in here[index] if not atom.negated)]
+            known = {variable.name for variable in variables(body)}
+            absent: list[core.Literal] = [atom for atom in here.pop(index) if atom.negated]
+            body += _taken(everywhere, known, at_once=not here)
+            body += _taken(computed, known)
+            body += absent
+            if any(variable.name not in known for variable in variables(absent)):
+                return None
+            if not here:
+                steps.append(_Step(rule.head, tuple(body), keys[index]))
+                return None if computed else steps
+            target = keys[parents[index]]
+            if isinstance(target, core.Variable) and target.name not in known:
+                return None
+            later = [*everywhere, *computed, *(atom for atoms in here.values() for atom in atoms)]
+            later += [atom for atoms in sent.values() for atom in atoms]
+            needed = {variable.name for variable in variables([rule.head, *later])}
+            carried = [each for each in variables(body) if each.name in needed and each != target]
+            head = self._carrier(f"#{rule.origin}.{value_text(keys[index])}", target, carried)
+            steps.append(_Step(head, tuple(body), keys[index]))
+            sent[parents[index]].append(head)
+        return None
+
+    def _carrier(self, stem: str, target: core.Value, carried: Sequence[core.Variable]) -> core.Atom:
+        """The head of a rule that sends `carried` to `target`, of a relation of its own."""
+        name = f"{stem}.{len(self.places)}"
+        args = (target, *carried)
+        columns = tuple(Column(f"c{i}", arg.kind, arg.kind) for i, arg in enumerate(args))
+        self.places[name] = Place(name, columns, 0, auxiliary=True)
+        return core.Atom(name, args)
+
+    def _cost(self, rule: core.Rule, steps: Sequence[_Step]) -> tuple[int, int, int]:
+        """How many atoms are sent on: those that depend on the head, those that are derived, all."""
+        content: dict[str, list[str]] = {}
+        sent: list[str] = []
+        for step in steps[:-1]:
+            names = [
+                name
+                for atom in step.body
+                if isinstance(atom, core.Atom)
+                for name in content.get(atom.relation, [atom.relation])
+            ]
+            content[step.head.relation] = names
+            sent += names
+        own = self.group_of.get(rule.head.relation)
+        recursive = sum(self.group_of.get(name) == own for name in sent)
+        return recursive, sum(name in self.derived for name in sent), len(sent)
+
+
+def _atoms(rule: core.Rule) -> list[core.Atom]:
+    return [literal for literal in rule.body if isinstance(literal, core.Atom)]
+
+
+def _children_first(root: int, parents: Sequence[int]) -> list[int]:
+    """The members of the tree below `root`, each behind its children."""
+    order = [root]
+    for index in order:
+        order += [child for child, parent in reversed(list(enumerate(parents))) if parent == index and child != root]
+    return order[::-1]
+
+
+def _taken(waiting: list[core.Literal], known: set[str], *, at_once: bool = False) -> list[core.Literal]:
+    """Takes from `waiting` what can be evaluated with what is `known`, which grows by what that binds."""
+    taken: list[core.Literal] = []
+    while True:
+        ready = next((literal for literal in waiting if at_once or is_ready(literal, known)), None)
+        if ready is None:
+            return taken
+        waiting.remove(ready)
+        taken.append(ready)
+        known |= {variable.name for variable in variables([ready])}
+
+
+# --- what is wrong ---------------------------------------------------------------------------------------------------
+
+
+def _apart(rule: core.Rule, keys: Sequence[core.Value]) -> Problem:
+    """No node of one location of a rule knows where another one is."""
+    shown = " and ".join(f"`{value_text(key)}`" for key in keys[:2])
+    if len(keys) > MOST_LOCATIONS:
+        message = f"rule `{rule.origin}` reads tuples at {len(keys)} locations, among them {shown}"
+        return Problem("E0313", message, rule.span, hint=f"split it: {MOST_LOCATIONS} locations are the most")
+    message = f"rule `{rule.origin}` reads tuples at {shown}, and no tuple leads from one to the other"
+    hint = "let an atom at one location name the other: `link(@s, z), reachable(@z, d)`"
+    return Problem("E0313", message, rule.span, hint=hint)
+
+
+def _no_home(rule: core.Rule, auxiliary: bool) -> Problem:
+    """Tuples come from nodes and have no node to go to."""
+    if auxiliary:
+        message = f"rule `{rule.origin}` looks at tuples of several nodes at once, and nothing says at which one"
+        hint = "share the location with the rest of the rule: `c = count : { link(s, _) }` where `s` is a location"
+        return Problem("E0314", message, rule.span, hint=hint)
+    message = f"rule `{rule.origin}` derives `{rule.head.relation}`, which has no location, from tuples that have one"
+    return Problem("E0315", message, rule.span, hint=f"mark where a tuple of `{rule.head.relation}` lives with `@`")
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+
+def _named_by_content(
+    rules: Sequence[LocalRule | LocalAggregate], relations: Mapping[str, Place]
+) -> tuple[list[LocalRule | LocalAggregate], dict[str, Place]]:
+    """The rules with keys, and with auxiliary relations named by the rules that derive them, directly or not."""
+    deriving: dict[str, list[LocalRule | LocalAggregate]] = {}
+    for rule in rules:
+        deriving.setdefault(_head(rule), []).append(rule)
+    reads = {
+        name: [each for rule in own for each in _read(rule) if relations[each].auxiliary]
+        for name, own in deriving.items()
+        if relations[name].auxiliary
+    }
+    names = {name: name for name, place in relations.items() if not place.auxiliary}
+    for group in components(reads):  # each behind what it reads
+        placeholder = {name: f"#{index}" for index, name in enumerate(sorted(group))}
+        texts = sorted(
+            f"{placeholder[name]} {relations[name].location} {_renamed(rule, {**names, **placeholder})!r}"
+            for name in group
+            for rule in deriving.get(name, ())
+        )
+        for name in group:
+            names[name] = f"{_stem(name)}.{_digest(f'{placeholder[name]} {texts}')}"
+    renamed = [_renamed(rule, names) for rule in rules]
+    keyed = [replace(rule, key=f"{rule.origin}.{_digest(repr(rule))}") for rule in renamed]
+    return keyed, {names[name]: replace(place, name=names[name]) for name, place in relations.items() if name in names}
+
+
+def _stem(name: str) -> str:
+    """What a name says to a reader: the kind of auxiliary relation and the rule."""
+    return name.rsplit(".", 1)[0]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _head(rule: LocalRule | LocalAggregate) -> str:
+    return rule.head.relation if isinstance(rule, LocalRule) else rule.head
+
+
+def _read(rule: LocalRule | LocalAggregate) -> Iterable[str]:
+    if isinstance(rule, LocalAggregate):
+        return (rule.inner, rule.outer)
+    return [literal.relation for literal in rule.body if isinstance(literal, core.Atom)]
+
+
+def _renamed(rule: LocalRule | LocalAggregate, names: Mapping[str, str]) -> LocalRule | LocalAggregate:
+    """The rule with other names of relations, and without what does not belong to its meaning."""
+    if isinstance(rule, LocalAggregate):
+        return replace(rule, head=names[rule.head], inner=names[rule.inner], outer=names[rule.outer])
+    body = tuple(
+        replace(literal, relation=names[literal.relation]) if isinstance(literal, core.Atom) else literal
+        for literal in rule.body
+    )
+    return replace(rule, head=replace(rule.head, relation=names[rule.head.relation]), body=body)

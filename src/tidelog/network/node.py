@@ -1,0 +1,217 @@
+"""`Node`: one node of a located program, with its transport and, if wanted, a store that survives its machine.
+
+The node does nothing by itself: `turn` takes what has come and sends what follows, `run` does that for a while.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from types import TracebackType
+from typing import Any
+
+from tidelog.errors import Problem, UsageError
+from tidelog.network.journal import Journal
+from tidelog.network.machine import Letter, Machine, Options
+from tidelog.network.messages import Base, Message
+from tidelog.network.rulebook import program_text
+from tidelog.network.transport import Transport
+from tidelog.network.values import declared, facts_of
+from tidelog.network.wire import RefusedError, decode, packets
+
+PATIENCE = 0.25
+"""Seconds without an acknowledgement after which an offer is sent again; doubled while nothing is heard."""
+
+LONGEST_PATIENCE = 5.0
+
+
+class Node:
+    """A node called `name` of the located `program` (text, or a path). Raises ProgramError where that is wrong. A
+    `Machine` in place of the program is one that the caller has made.
+
+    `peers` are nodes to know of from the beginning; others get known by what they say and by what there is to say to
+    them. With `known_only`, packets of nodes that are not among `peers` are refused. `store` is a folder that keeps the
+    state; if it has one already, the node goes on from there. Without `batch` every message is a packet of its own.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        program: str | os.PathLike[str] | Machine,
+        transport: Transport,
+        *,
+        peers: Iterable[str] = (),
+        known_only: bool = False,
+        store: str | os.PathLike[str] | None = None,
+        sticky: bool = False,
+        roots: bool = False,
+        batch: bool = True,
+    ) -> None:
+        self.name = name
+        self._journal = Journal(store) if store is not None else None
+        made = program if isinstance(program, Machine) else None
+        text = program.book.text if isinstance(program, Machine) else program_text(program)
+        stored = self._journal.open(name, text) if self._journal is not None else None
+        self.machine = stored or made or Machine(name, text, Options(sticky, roots))
+        self.transport = transport
+        self.messages: Counter[str] = Counter()
+        self.bytes = 0
+        self._batch = batch
+        self._known = frozenset(peers) if known_only else None
+        self._waited = 0.0
+        self._patience = PATIENCE
+        for peer in peers:
+            if peer != name:
+                self.machine.meet(peer)
+        if self._journal is not None and stored is None:
+            self._journal.begin(self.machine)
+
+    # --- changes -----------------------------------------------------------------------------------------------------
+
+    def insert(self, relation: str, rows: Iterable[Any]) -> None:
+        """Assert facts that live here. Raises UsageError or DataError, and then changes nothing."""
+        self._base(relation, rows, True)
+
+    def delete(self, relation: str, rows: Iterable[Any]) -> None:
+        """Retract facts that live here."""
+        self._base(relation, rows, False)
+
+    def add_rules(self, text: str) -> None:
+        """Add rules, which may bring declarations, at all nodes. Raises ProgramError and UsageError."""
+        self.tell(self.machine.book.additions(text, self.name))
+
+    def remove_rule(self, name: str) -> None:
+        """Remove a rule at all nodes. UsageError (E0608) if there is none of this name."""
+        self.tell([self.machine.book.removal(name, self.name)])
+
+    def tell(self, messages: Iterable[Message]) -> None:
+        """Give the node messages of its own user."""
+        self._step([(self.name, message) for message in messages])
+
+    def _base(self, relation: str, rows: Iterable[Any], present: bool) -> None:
+        facts = facts_of(relation, rows, self.machine.book.program)
+        for fact in facts:
+            owner = self.machine.owner(fact)
+            if owner != self.name:
+                message = f"{relation}{fact[1]!r} lives at node {owner}, not at {self.name}"
+                raise UsageError(Problem("E0622", message, hint="insert and delete a fact at the node where it lives"))
+        self.tell(Base(fact, present) for fact in facts)
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, relation: str) -> set[tuple[Any, ...]]:
+        """The tuples of a relation that live here, as far as is known by now."""
+        return set(self.machine.view(declared(relation, self.machine.book.program)))
+
+    @property
+    def quiet(self) -> bool:
+        """Whether everything that this node has to say was heard."""
+        return self.machine.quiet
+
+    @property
+    def rejected(self) -> Counter[str]:
+        """How many packets and messages were refused, by reason."""
+        return self.machine.rejected
+
+    # --- work --------------------------------------------------------------------------------------------------------
+
+    def turn(self, timeout: float = 0.0) -> bool:
+        """Take what has come, after waiting at most `timeout` seconds for something, and send what follows. Whether
+        anything came."""
+        received = self.transport.receive(timeout)
+        letters: list[Letter] = []
+        for proven, data in received:
+            try:
+                packet = decode(data, receiver=self.name, fingerprint=self.machine.book.fingerprint)
+                if proven is not None and proven != packet.sender:
+                    raise RefusedError("forged sender")
+                if packet.sender == self.name or (self._known is not None and packet.sender not in self._known):
+                    raise RefusedError("unknown node")
+            except RefusedError as refused:
+                self.machine.rejected[refused.args[0]] += 1
+                continue
+            letters += [(packet.sender, message) for message in packet.messages]
+        if letters:
+            self._patience = PATIENCE
+            self._step(letters)
+        return bool(received)
+
+    def resend(self) -> None:
+        """Say again what is not acknowledged."""
+        letters = self.machine.resend()
+        if letters:
+            self._keep("resend")
+            self._send(letters)
+
+    def introduce(self, name: str) -> None:
+        """Tell a node that has just come which rules have changed."""
+        self._send(self.machine.brief(name))
+
+    def ask(self) -> None:
+        """Ask all nodes whether they are quiet."""
+        letters = self.machine.ask()
+        self._keep("ask")
+        self._send(letters)
+
+    def run(self, seconds: float | None = None, until: Callable[[], bool] | None = None) -> bool:
+        """Take turns for so long (None: for ever), or until something is so; whether it was."""
+        end = None if seconds is None else time.monotonic() + seconds
+        while until is None or not until():
+            now = time.monotonic()
+            if end is not None and now >= end:
+                return False
+            if not self.turn(min(0.05, self._patience)):
+                self._waited += max(0.0, time.monotonic() - now)
+            if self._waited >= self._patience:
+                self._waited = 0.0
+                self._patience = min(LONGEST_PATIENCE, 2 * self._patience)
+                self.resend()
+        return True
+
+    def network_quiet(self, seconds: float = 10.0) -> bool:
+        """Ask until the whole network is found quiet, for at most so long; whether it was. Nobody else has to wait."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            self.ask()
+            if not self.run(left, lambda: self.machine.survey.complete):
+                return False
+            if self.machine.network_quiet:
+                return True
+            self.run(min(left, 0.01))
+        return False
+
+    def close(self) -> None:
+        """Close the transport and the store. The state is kept in the store."""
+        self.transport.close()
+        if self._journal is not None:
+            self._journal.close()
+
+    def __enter__(self) -> Node:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _step(self, letters: list[Letter]) -> None:
+        """A step of the machine, kept safe before anything of it is sent."""
+        replies = self.machine.step(letters)
+        self._keep("step", letters)
+        self._send(replies)
+
+    def _keep(self, kind: str, letters: Sequence[Letter] = ()) -> None:
+        if self._journal is not None:
+            self._journal.append(self.machine, kind, letters)
+
+    def _send(self, letters: Iterable[Letter]) -> None:
+        parcels: dict[tuple[str, int], list[Message]] = {}
+        for number, (receiver, message) in enumerate(letters):
+            parcels.setdefault((receiver, 0 if self._batch else number), []).append(message)
+            self.messages[type(message).__name__] += 1
+        for (receiver, _), messages in parcels.items():
+            for data in packets(self.name, receiver, self.machine.book.fingerprint, messages):
+                self.bytes += len(data)
+                self.transport.send(receiver, data)

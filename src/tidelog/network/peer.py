@@ -1,0 +1,101 @@
+"""The conversation with one other node: it may lose, repeat and reorder, and still both sides end up agreed.
+
+Each offer is the whole state of one tuple, so that only the newest one counts. There is at most one unacknowledged
+offer per tuple: a later state waits for the acknowledgement, and then only the newest is sent. The receiver remembers
+the number of the last offer of each tuple - as a tombstone where that withdrew it - until the sender says that
+everything below some number is acknowledged and can never come again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tidelog.network.messages import Change, Offer, Support
+from tidelog.network.program import Fact
+
+
+@dataclass(frozen=True)
+class Said:
+    """What was last said about a tuple."""
+
+    height: int
+    support: Support
+
+
+@dataclass
+class Peer:
+    """`said`, `out` and `held` are about what we say: the state last sent of each tuple, the offers that wait for an
+    acknowledgement, by number in `numbers`, and tuples about which there is something newer to say after that. `floor`
+    and `graves` are about what we hear."""
+
+    count: int = 0
+    said: dict[Fact, Said] = field(default_factory=dict)
+    out: dict[Fact, Offer] = field(default_factory=dict)
+    numbers: dict[int, Fact] = field(default_factory=dict)
+    held: dict[Fact, None] = field(default_factory=dict)
+    withdrawn: bool = False
+    floor: int = 0
+    graves: dict[Fact, int] = field(default_factory=dict)
+    changes: dict[str, Change] = field(default_factory=dict)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether the other node has acknowledged everything that there is to say."""
+        return not (self.out or self.held or self.changes)
+
+    # --- what we say -------------------------------------------------------------------------------------------------
+
+    @property
+    def low(self) -> int:
+        """The smallest number that is not acknowledged; the next one if there is none."""
+        return next(iter(self.numbers), self.count + 1)
+
+    def say(self, fact: Fact, said: Said | None, dead: Support = frozenset()) -> Offer:
+        """The offer that tells the other node the state of a tuple."""
+        self.count += 1
+        self.numbers[self.count] = fact
+        if said is None:
+            del self.said[fact]
+            self.withdrawn = True
+            offer = Offer(self.count, self.low, fact, None, dead=dead)
+        else:
+            self.said[fact] = said
+            offer = Offer(self.count, self.low, fact, said.height, said.support, dead)
+        self.out[fact] = offer
+        return offer
+
+    def acknowledged(self, seq: int) -> Fact | None:
+        """The tuple of an offer that has arrived, if there is something newer to say about it."""
+        fact = self.numbers.pop(seq, None)
+        if fact is None:
+            return None
+        del self.out[fact]
+        return fact if self.held.pop(fact, 0) is None else None
+
+    def overdue(self) -> list[Fact]:
+        """Give up the offers about which there is something newer to say; the tuples that they are about."""
+        facts = list(self.held)
+        for fact in facts:
+            del self.numbers[self.out.pop(fact).seq]
+        self.held.clear()
+        return facts
+
+    def again(self) -> list[Offer]:
+        """The offers that wait for an acknowledgement."""
+        return [Offer(o.seq, self.low, o.fact, o.height, o.support, o.dead) for o in self.out.values()]
+
+    # --- what we hear ------------------------------------------------------------------------------------------------
+
+    def raise_floor(self, low: int) -> None:
+        """Nothing below `low` comes any more that we have not had: tombstones below are forgotten."""
+        if low > self.floor:
+            self.floor = low
+            self.graves = {fact: seq for fact, seq in self.graves.items() if seq >= low}
+
+    def is_news(self, offer: Offer, known: int) -> bool:
+        """Whether an offer is newer than the one numbered `known` (0: none) and than what was withdrawn."""
+        return offer.seq >= self.floor and offer.seq > max(known, self.graves.get(offer.fact, 0))
+
+    def bury(self, offer: Offer) -> None:
+        """Remember that an offer withdrew its tuple."""
+        self.graves[offer.fact] = offer.seq

@@ -1,0 +1,140 @@
+"""A located program: rules that each node can run alone, and where the tuples of every relation live.
+
+`LocatedProgram` is what `localize` makes of a checked program and what a node runs. Auxiliary relations are named by
+what they mean: nodes that run other versions of a program while rules travel never confuse their tuples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from tidelog.language.syntax import Column, RecordType
+from tidelog.rules import core
+from tidelog.rules.components import components
+from tidelog.rules.printer import value_text
+
+Row: TypeAlias = tuple[Any, ...]
+Fact: TypeAlias = tuple[str, Row]
+"""A tuple of a relation, with the relation's name."""
+
+LOCATABLE = ("symbol", "number", "unsigned")
+"""The kinds whose values can name nodes: a node is known by the text of the value."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a relation lives: `location` is the position of the column that names the node, None if every node has the
+    relation for itself."""
+
+    name: str
+    columns: tuple[Column, ...]
+    location: int | None
+    auxiliary: bool = False
+
+
+@dataclass(frozen=True)
+class LocalRule:
+    """`head :- body` at the node `at` (None: at every node). All relations of the body live there, so that no other
+    node is asked; the head may live elsewhere. `key` is the same for equal rules and for no others."""
+
+    key: str
+    head: core.Atom
+    body: tuple[core.Literal, ...]
+    at: core.Value | None
+    origin: str = field(compare=False, repr=False)
+
+    @cached_property
+    def positive(self) -> tuple[core.Atom, ...]:
+        """The atoms that have to be present."""
+        return tuple(each for each in self.body if isinstance(each, core.Atom) and not each.negated)
+
+    @cached_property
+    def negative(self) -> tuple[core.Atom, ...]:
+        """The atoms that have to be absent."""
+        return tuple(each for each in self.body if isinstance(each, core.Atom) and each.negated)
+
+    @cached_property
+    def conditions(self) -> tuple[core.Literal, ...]:
+        """Comparisons and everything computed."""
+        return tuple(each for each in self.body if not isinstance(each, core.Atom))
+
+
+@dataclass(frozen=True)
+class LocalAggregate:
+    """An aggregate whose groups live where their values are collected, see `core.AggregateRule`."""
+
+    key: str
+    head: str
+    op: str
+    kind: str
+    groups: int
+    inner: str
+    outer: str
+    origin: str = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class LocatedProgram:
+    """`places` by relation; `facts` that the text states."""
+
+    places: Mapping[str, Place]
+    records: Mapping[str, RecordType]
+    rules: tuple[LocalRule, ...]
+    aggregates: tuple[LocalAggregate, ...]
+    facts: tuple[Fact, ...] = ()
+
+    def owner(self, fact: Fact) -> str | None:
+        """The node where a tuple lives; None if that is not said, because every node has the relation for itself."""
+        place = self.places.get(fact[0])
+        return None if place is None or place.location is None else str(fact[1][place.location])
+
+    @cached_property
+    def component(self) -> Mapping[str, int]:
+        """For each derived relation the number of its strongly connected component; relations that do not depend on
+        themselves have none."""
+        reads: dict[str, dict[str, None]] = {}
+        for rule in self.rules:
+            reads.setdefault(rule.head.relation, {}).update(dict.fromkeys(atom.relation for atom in rule.positive))
+        for each in self.aggregates:
+            reads.setdefault(each.head, {}).update({each.inner: None, each.outer: None})
+        number = {}
+        for index, group in enumerate(components(reads)):
+            if len(group) > 1 or group[0] in reads.get(group[0], {}):
+                number.update(dict.fromkeys(group, index))
+        return number
+
+    @cached_property
+    def readers(self) -> Mapping[str, tuple[tuple[LocalRule, int], ...]]:
+        """For each relation the rules that need it, each with the position among its positive atoms."""
+        found: dict[str, list[tuple[LocalRule, int]]] = {}
+        for rule in self.rules:
+            for position, atom in enumerate(rule.positive):
+                found.setdefault(atom.relation, []).append((rule, position))
+        return {name: tuple(each) for name, each in found.items()}
+
+    @cached_property
+    def collectors(self) -> Mapping[str, tuple[LocalAggregate, ...]]:
+        """For each relation the aggregates that read it."""
+        found: dict[str, list[LocalAggregate]] = {}
+        for each in self.aggregates:
+            for name in dict.fromkeys((each.inner, each.outer)):
+                found.setdefault(name, []).append(each)
+        return {name: tuple(each) for name, each in found.items()}
+
+    def __str__(self) -> str:
+        """The rules, each with the mark `@` in front of locations."""
+        lines = [f"{self._atom(rule.head)}{self._body(rule)}." for rule in self.rules]
+        lines += [f"{each.head}: {each.op} of {each.inner} for each tuple of {each.outer}." for each in self.aggregates]
+        return "\n".join(lines)
+
+    def _body(self, rule: LocalRule) -> str:
+        parts = [self._atom(each) if isinstance(each, core.Atom) else str(each) for each in rule.body]
+        return f" :- {', '.join(parts)}" if parts else ""
+
+    def _atom(self, atom: core.Atom) -> str:
+        location = self.places[atom.relation].location
+        shown = [f"{'@' if index == location else ''}{value_text(arg)}" for index, arg in enumerate(atom.args)]
+        return f"{'!' if atom.negated else ''}{atom.relation}({', '.join(shown)})"

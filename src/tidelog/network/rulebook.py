@@ -1,0 +1,183 @@
+"""The program of a node while rules travel: the text that all nodes began with, and the changes heard of since.
+
+Two nodes that have heard of the same changes run the same program, in whatever order they heard. A change that makes
+the program wrong - two that were made at the same time at different nodes may not go together - is set aside by all
+nodes alike: changes count in the order of their versions, and the later one gives way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+
+from tidelog.errors import Problem, ProgramError, UsageError
+from tidelog.language import check, read
+from tidelog.language.check import name_rules
+from tidelog.language.reading import file_text
+from tidelog.language.syntax import Declaration, Program, Rule
+from tidelog.network.localize import localize
+from tidelog.network.messages import Change
+from tidelog.network.program import LocatedProgram
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """A program with changes, and the errors of the changes that were set aside, by the name of the rule."""
+
+    program: LocatedProgram
+    rules: tuple[str, ...]
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+
+class Rulebook:
+    """The base program and the newest change of each rule. Raises ProgramError where the base program is wrong."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.changes: dict[str, Change] = {}
+        self.fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
+        self._assembled = _assemble(text, ())
+
+    @property
+    def program(self) -> LocatedProgram:
+        """What nodes that have heard of these changes run."""
+        return self._assembled.program
+
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """Changes that were set aside: for each rule what is wrong with it."""
+        return MappingProxyType(dict(self._assembled.refused))
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The names of the rules in force."""
+        return self._assembled.rules
+
+    def is_news(self, change: Change) -> bool:
+        """Whether a change is newer than what is known of its rule."""
+        known = self.changes.get(change.name)
+        return known is None or (change.version, change.author) > (known.version, known.author)
+
+    def take(self, change: Change) -> None:
+        """Let a change count."""
+        self.changes[change.name] = change
+        self.renew()
+
+    def renew(self) -> None:
+        """Let all `changes` count."""
+        self._assembled = _assemble(self.text, _ordered(self.changes))
+
+    # --- new changes -------------------------------------------------------------------------------------------------
+
+    def additions(self, text: str, author: str) -> tuple[Change, ...]:
+        """The changes that add the rules of a text, which may bring declarations. Raises ProgramError where the program
+        with them would be wrong, UsageError (E0620) where the text states facts."""
+        program = read(f"{text}\n", name="<text>")
+        if any(not rule.body for rule in program.rules):
+            message = "rules that are added to a network have bodies"
+            raise UsageError(Problem("E0620", message, hint="insert facts, as facts of the node where they live"))
+        taken = {*self.rules, *self.changes, *(rule.name for rule in program.rules if rule.name is not None)}
+        declarations = "\n".join(map(str, (*program.types, *program.declarations)))
+        changes = []
+        for rule in program.rules:
+            name = rule.name or _free(taken)
+            taken.add(name)
+            if name in self.rules:
+                message = f"there is a rule `{name}` already"
+                raise ProgramError(Problem("E0221", message, rule.span, hint="remove it first, or name this one anew"))
+            source = f"{declarations}\n{replace(rule, name=name)}"
+            changes.append(Change(name, self._next(), author, source))
+        self._check(changes)
+        return tuple(changes)
+
+    def removal(self, name: str, author: str) -> Change:
+        """The change that removes a rule. UsageError (E0608) if there is none of this name."""
+        if name not in self.rules:
+            hint = f"there are {', '.join(self.rules)}" if self.rules else "there are no rules"
+            raise UsageError(Problem("E0608", f"there is no rule {name}", hint=hint))
+        return Change(name, self._next(), author, None)
+
+    def _next(self) -> int:
+        return 1 + max((change.version for change in self.changes.values()), default=0)
+
+    def _check(self, changes: list[Change]) -> None:
+        together = {**self.changes, **{change.name: change for change in changes}}
+        _compiled(self.text, _ordered(together))
+
+
+def _ordered(changes: Mapping[str, Change]) -> tuple[Change, ...]:
+    return tuple(sorted(changes.values(), key=lambda change: (change.version, change.author, change.name)))
+
+
+def _free(taken: set[str]) -> str:
+    return next(name for name in (f"r{number}" for number in range(1, len(taken) + 2)) if name not in taken)
+
+
+def program_text(program: str | os.PathLike[str]) -> str:
+    """The text of a program that is given as text or, path-like or in one line that ends in ".dl", as a path."""
+    if isinstance(program, str) and not (program.endswith(".dl") and "\n" not in program):
+        return program
+    return file_text(Path(program), str(program))
+
+
+# --- assembling ------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=512)
+def _assemble(text: str, changes: tuple[Change, ...]) -> Assembled:
+    """The program with all changes that go together."""
+    try:
+        return _compiled(text, changes)
+    except ProgramError:
+        if not changes:
+            raise
+    kept: list[Change] = []
+    refused = {}
+    for change in changes:
+        try:
+            _compiled(text, (*kept, change))
+            kept.append(change)
+        except ProgramError as error:
+            refused[change.name] = str(error)
+    return replace(_compiled(text, tuple(kept)), refused=refused)
+
+
+@lru_cache(maxsize=512)
+def _compiled(text: str, changes: tuple[Change, ...]) -> Assembled:
+    base = _base(text)
+    rules: dict[str | None, Rule] = {rule.name: rule for rule in base.rules if rule.name is not None}
+    facts = [rule for rule in base.rules if rule.name is None]
+    declarations: list[Declaration] = list(base.declarations)
+    types = list(base.types)
+    for change in changes:
+        rules.pop(change.name, None)
+        if change.text is None:
+            continue
+        added = _read_change(change.name, change.text)
+        rules[change.name] = replace(added.rules[0], name=change.name)
+        declarations += [each for each in added.declarations if each not in declarations]
+        types += [each for each in added.types if each not in types]
+    program = Program(tuple(types), tuple(declarations), base.directives, (*facts, *rules.values()))
+    names = tuple(name for name in rules if name is not None)
+    return Assembled(localize(check(program)), names)
+
+
+def _read_change(name: str, text: str) -> Program:
+    """The one rule of a change, with its declarations. A text from another node cannot include files of this one."""
+    problem = Problem("E0111", "a rule that travels is one rule without preprocessor lines", place=f"rule {name}")
+    if any(line.lstrip().startswith("#") for line in text.splitlines()):
+        raise ProgramError(problem)
+    program = read(f"{text}\n", name=f"rule {name}")
+    if len(program.rules) != 1:
+        raise ProgramError(problem)
+    return program
+
+
+@lru_cache(maxsize=64)
+def _base(text: str) -> Program:
+    return name_rules([read(f"{text}\n", name="<text>")])[0]

@@ -1,0 +1,170 @@
+"""`Simulation`: a whole network of nodes in one process, with every misfortune that a network can have.
+
+For trying protocols out and for testing them: everything that happens depends on the seed alone, so that a run that
+went wrong can be repeated to the byte. Nodes come into being when a tuple names them.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterable
+from typing import Any
+
+from tidelog.network.machine import Machine, Options
+from tidelog.network.messages import Base, Change
+from tidelog.network.node import Node
+from tidelog.network.rulebook import Rulebook, program_text
+from tidelog.network.snapshot import dump, load
+from tidelog.network.transport import SimulatedNetwork
+from tidelog.network.values import declared, facts_of
+
+RETRIES = 0.01
+"""How often, per packet, some node says again what is not acknowledged while others are still busy."""
+
+RESTARTS = 0.01
+"""How often, per packet, some node stops and starts again from its store."""
+
+
+class Simulation:
+    """A network of nodes that run `program` (text or a path). Raises ProgramError where the program is wrong.
+
+    `loss` and `duplicates` are the probabilities that a packet is lost or comes again, `schedule` says in which order
+    packets come (see `SimulatedNetwork`), with `restarts` nodes stop and start again from time to time.
+    """
+
+    def __init__(
+        self,
+        program: str | os.PathLike[str],
+        seed: int = 0,
+        *,
+        loss: float = 0.0,
+        duplicates: float = 0.0,
+        restarts: bool = False,
+        schedule: str = "random",
+        sticky: bool = False,
+        roots: bool = False,
+        machine: type[Machine] = Machine,
+    ) -> None:
+        self.book = Rulebook(program_text(program))
+        self.network = SimulatedNetwork(seed, loss=loss, duplicates=duplicates, schedule=schedule)
+        self.nodes: dict[str, Node] = {}
+        self._random = random.Random(f"simulation {seed}")
+        self._restarts = restarts
+        self._options = Options(sticky, roots)
+        self._machine = machine
+        for owner in map(self.book.program.owner, self.book.program.facts):
+            if owner is not None:
+                self.node(owner)
+
+    # --- changes -----------------------------------------------------------------------------------------------------
+
+    def insert(self, relation: str, rows: Iterable[Any]) -> None:
+        """Assert facts, each at the node where it lives."""
+        self._base(relation, rows, True)
+
+    def delete(self, relation: str, rows: Iterable[Any]) -> None:
+        """Retract facts."""
+        self._base(relation, rows, False)
+
+    def add_rules(self, text: str) -> None:
+        """Add rules at some node, from which they spread. Raises ProgramError, and then adds nothing."""
+        self._change(*self.book.additions(text, "simulation"))
+
+    def remove_rule(self, name: str) -> None:
+        """Remove a rule at some node, from which that spreads. UsageError (E0608) if there is none of this name."""
+        self._change(self.book.removal(name, "simulation"))
+
+    def cut(self, *parts: Iterable[str]) -> None:
+        """Cut the network: nothing gets from one part to another, nor to nodes in none, until `heal`."""
+        self.network.cut(*parts)
+
+    def heal(self) -> None:
+        """End a cut."""
+        self.network.heal()
+
+    def restart(self, name: str) -> None:
+        """Stop a node and start it again with the state that it has kept; what was on its way to it may be lost."""
+        node = self.node(name)
+        node.machine = load(dump(node.machine), self._machine)
+
+    # --- running -----------------------------------------------------------------------------------------------------
+
+    def run(self, steps: int | None = None) -> None:
+        """Let so many packets arrive or be lost, or (None) all until nothing is left to do. While the network is cut,
+        that is until nothing is left to do but for what cannot get through."""
+        left = steps
+        while left is None or left > 0:
+            if self.network.empty:
+                for node in list(self.nodes.values()):
+                    node.resend()
+                if self.network.empty:
+                    return
+            self._deliver()
+            left = None if left is None else left - 1
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing is on its way and nothing left to do."""
+        return self.network.empty and all(node.quiet for node in self.nodes.values())
+
+    def _deliver(self) -> None:
+        name = self.network.deliver()
+        if name is not None:
+            self.node(name).turn()
+        if self.network.loss and self._random.random() < RETRIES:
+            self._some().resend()
+        if self._restarts and self._random.random() < RESTARTS:
+            self.restart(self._some().name)
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, relation: str) -> set[tuple[Any, ...]]:
+        """The tuples of a relation at all nodes together, as far as they know by now."""
+        declared(relation, self.book.program)
+        return {row for node in self.nodes.values() for row in node.machine.view(relation)}
+
+    @property
+    def messages(self) -> int:
+        """How many packets were sent, one message in each; those lost and those sent again count."""
+        return self.network.packets
+
+    @property
+    def bytes(self) -> int:
+        """How long the packets were together."""
+        return self.network.bytes
+
+    @property
+    def trace(self) -> str:
+        """A digest of every packet that arrived, in order."""
+        return self.network.trace.hexdigest()
+
+    def node(self, name: str) -> Node:
+        """The node of this name, which comes into being if need be."""
+        if name not in self.nodes:
+            machine = self._machine(name, self.book.text, self._options)
+            new = Node(name, machine, self.network.transport(name), batch=False)
+            others = list(self.nodes.values())
+            for node in others:
+                node.machine.meet(name)
+                new.machine.meet(node.name)
+            self.nodes[name] = new
+            if others and self.book.changes:
+                self._random.choice(others).introduce(name)
+            elif self.book.changes:
+                new.tell(self.book.changes.values())
+        return self.nodes[name]
+
+    def _some(self) -> Node:
+        return self._random.choice(list(self.nodes.values()))
+
+    def _base(self, relation: str, rows: Iterable[Any], present: bool) -> None:
+        program = self.book.program
+        for fact in facts_of(relation, rows, program):
+            self.node(str(program.owner(fact))).tell([Base(fact, present)])
+
+    def _change(self, *changes: Change) -> None:
+        for change in changes:
+            self.book.take(change)
+        if self.nodes:
+            self._some().tell(changes)

@@ -1,0 +1,112 @@
+"""The state of a node as bytes, and back: everything that it has to remember when its machine stops and starts again.
+
+Only what was heard and said is written; what follows from it is built anew. The text is JSON, like the packets.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from tidelog.network.machine import Given, Machine, Options
+from tidelog.network.messages import Change, Offer
+from tidelog.network.peer import Peer, Said
+from tidelog.network.program import Fact
+from tidelog.network.wire import fact_from_json, support_to_json
+
+FORMAT = 1
+
+
+def dump(machine: Machine) -> bytes:
+    """The state of a node between two steps."""
+    state = {
+        "format": FORMAT,
+        "name": machine.name,
+        "program": machine.book.text,
+        "options": asdict(machine.options),
+        "changes": [_change(change) for change in machine.book.changes.values()],
+        "offers": [
+            [fact, sender, given.height, support_to_json(given.support), given.seq]
+            for fact, offers in machine.offers.items()
+            for sender, given in offers.items()
+        ],
+        "chosen": [[fact, chosen.source] for fact, chosen in machine.chosen.items()],
+        "last": [[head, instance] for head, instance in machine.last.items()],
+        "locations": machine.locations,
+        "births": list(machine.births.items()),
+        "dead": support_to_json(machine.dead),
+        "activity": machine.activity,
+        "asked": machine.survey.number,
+        "rejected": machine.rejected,
+        "peers": {name: _peer(peer) for name, peer in machine.peers.items()},
+    }
+    return json.dumps(state, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def load(data: bytes, kind: type[Machine] = Machine) -> Machine:
+    """The node whose state that is. Raises ValueError, TypeError or KeyError where it is none."""
+    state = json.loads(data.decode("utf-8", "surrogatepass"))
+    if state["format"] != FORMAT:
+        raise ValueError(f"format {state['format']}")
+    machine = kind(state["name"], state["program"], Options(**state["options"]), blank=True)
+    for change in state["changes"]:
+        machine.book.changes[change[0]] = Change(*change)
+    machine.book.renew()
+    machine.locations = state["locations"]
+    for fact, sender, height, support, seq in state["offers"]:
+        given = Given(height, frozenset(map(fact_from_json, support)), seq)
+        machine.offers.setdefault(fact_from_json(fact), {})[sender] = given
+    machine.births = {fact_from_json(fact): number for fact, number in state["births"]}
+    machine.dead = set(map(fact_from_json, state["dead"]))
+    machine.activity = state["activity"]
+    machine.survey.number = state["asked"]
+    machine.rejected.update(state["rejected"])
+    machine.peers = {name: _read_peer(parts) for name, parts in state["peers"].items()}
+    machine.restore(
+        {fact_from_json(fact): source for fact, source in state["chosen"]},
+        {
+            fact_from_json(head): (rule, tuple(map(fact_from_json, body)), tuple(map(fact_from_json, absent)))
+            for head, (rule, body, absent) in state["last"]
+        },
+    )
+    return machine
+
+
+def _change(change: Change) -> list[Any]:
+    return [change.name, change.version, change.author, change.text]
+
+
+def _peer(peer: Peer) -> dict[str, Any]:
+    return {
+        "count": peer.count,
+        "said": [[fact, said.height, support_to_json(said.support)] for fact, said in peer.said.items()],
+        "out": [
+            [o.seq, o.low, o.fact, o.height, support_to_json(o.support), support_to_json(o.dead)]
+            for o in peer.out.values()
+        ],
+        "held": list(peer.held),
+        "withdrawn": peer.withdrawn,
+        "floor": peer.floor,
+        "graves": list(peer.graves.items()),
+        "changes": [_change(change) for change in peer.changes.values()],
+    }
+
+
+def _read_peer(parts: dict[str, Any]) -> Peer:
+    out: dict[Fact, Offer] = {}
+    for seq, low, fact, height, support, dead in sorted(parts["out"], key=lambda each: int(each[0])):
+        fact = fact_from_json(fact)
+        members = frozenset(map(fact_from_json, support)), frozenset(map(fact_from_json, dead))
+        out[fact] = Offer(seq, low, fact, height, *members)
+    return Peer(
+        count=parts["count"],
+        said={fact_from_json(f): Said(height, frozenset(map(fact_from_json, s))) for f, height, s in parts["said"]},
+        out=out,
+        numbers={offer.seq: fact for fact, offer in out.items()},
+        held={fact_from_json(fact): None for fact in parts["held"]},
+        withdrawn=parts["withdrawn"],
+        floor=parts["floor"],
+        graves={fact_from_json(fact): seq for fact, seq in parts["graves"]},
+        changes={change[0]: Change(*change) for change in parts["changes"]},
+    )

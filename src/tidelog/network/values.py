@@ -1,0 +1,81 @@
+"""Values as they come from elsewhere: whether a tuple fits its relation, and rows as the user writes them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tidelog.errors import DataError, Problem, UsageError
+from tidelog.language.syntax import Kind, RecordType
+from tidelog.network.program import Fact, LocatedProgram
+from tidelog.reference.values import LARGEST, LARGEST_UNSIGNED, SMALLEST
+
+
+def fits(fact: Fact, program: LocatedProgram) -> str | None:
+    """What is wrong with a tuple from elsewhere, None if nothing. A relation that is not known here may come with a
+    rule that is still on its way."""
+    place = program.places.get(fact[0])
+    if place is None:
+        return None
+    if len(fact[1]) != len(place.columns):
+        return "wrong type"
+    pairs = zip(fact[1], place.columns, strict=True)
+    return None if all(has_kind(value, column.kind, program.records) for value, column in pairs) else "wrong type"
+
+
+def has_kind(value: Any, kind: Kind, records: Mapping[str, RecordType]) -> bool:
+    """Whether a value is stored as one of this kind."""
+    match kind:
+        case "number":
+            return type(value) is int and SMALLEST <= value <= LARGEST
+        case "unsigned":
+            return type(value) is int and 0 <= value <= LARGEST_UNSIGNED
+        case "float":
+            return type(value) is float and not math.isnan(value)
+        case "symbol":
+            return type(value) is str
+        case _:
+            fields = records[kind].fields
+            return value is None or (
+                type(value) is tuple
+                and len(value) == len(fields)
+                and all(has_kind(part, field.kind, records) for part, field in zip(value, fields, strict=True))
+            )
+
+
+def facts_of(relation: str, rows: Iterable[Any], program: LocatedProgram) -> list[Fact]:
+    """Facts from a user. Raises UsageError where there is no such relation (E0601) or it is every node's own (E0621),
+    DataError (E0401) where a row does not fit."""
+    place = program.places[declared(relation, program)]
+    if place.location is None:
+        message = f"{relation} has no location: every node has it for itself"
+        raise UsageError(Problem("E0621", message, hint="state its facts in the program"))
+    facts = []
+    for number, row in enumerate(rows, 1):
+        fact = (relation, tuple(_stored(v, c.kind) for v, c in zip(row, place.columns, strict=False)))
+        if len(row) != len(place.columns) or fits(fact, program) is not None:
+            shape = ", ".join(f"{column.name}: {column.kind}" for column in place.columns)
+            message = f"row {number} does not fit {relation}({shape}): {row!r}"
+            raise DataError(
+                Problem("E0401", message, place=relation, hint="give one value of the kind for each column")
+            )
+        facts.append(fact)
+    return facts
+
+
+def declared(relation: str, program: LocatedProgram) -> str:
+    """The name of a relation of a program. UsageError (E0601) if there is none of this name."""
+    place = program.places.get(relation)
+    if place is None or place.auxiliary:
+        known = [name for name, each in program.places.items() if not each.auxiliary]
+        hint = f"the program declares {', '.join(known)}"
+        raise UsageError(Problem("E0601", f"there is no relation {relation}", hint=hint))
+    return relation
+
+
+def _stored(value: Any, kind: Kind) -> Any:
+    """A value as it is stored: ints are floats in a float column, and no zero is negative."""
+    if kind == "float" and type(value) in (int, float):
+        return float(value) + 0.0
+    return tuple(value) if type(value) is list else value
