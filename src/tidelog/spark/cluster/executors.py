@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pickle
 import secrets
+import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -87,6 +88,18 @@ class SparkExecutors:
         self.application = str(session.sparkContext.applicationId)
         self.jobs = 0
 
+    def mapped(self, frame: DataFrame, function: Any, schema: str) -> DataFrame:
+        """`mapInArrow`, by workers that run this interpreter where they are on this machine: Spark takes the `python3`
+        of the PATH unless somebody has said otherwise before the session started."""
+        context: Any = self.session.sparkContext
+        before = context.pythonExec
+        if str(context.master).startswith("local"):
+            context.pythonExec = sys.executable
+        try:
+            return frame.mapInArrow(function, schema)
+        finally:
+            context.pythonExec = before
+
     def run(self, tasks: Sequence[Task]) -> list[Any]:
         tasks, application = list(tasks), self.application
 
@@ -106,7 +119,8 @@ class SparkExecutors:
                     yield pyarrow.RecordBatch.from_arrays(told, names=["number", "answer"])
 
         self.jobs += 1
-        frame = self.session.range(0, len(tasks), 1, len(tasks)).mapInArrow(perform, "number long, answer binary")
+        numbers = self.session.range(0, len(tasks), 1, len(tasks))
+        frame = self.mapped(numbers, perform, "number long, answer binary")
         answers = {row["number"]: pickle.loads(row["answer"]) for row in frame.collect()}
         for kind, answer in answers.values():
             if kind == "failed":
@@ -132,7 +146,7 @@ class SparkExecutors:
                         yield pyarrow.RecordBatch.from_arrays(columns, names=names)
 
         schema = ", ".join(f"{name} long" for name in names)
-        return self.session.range(0, len(tasks), 1, len(tasks)).mapInArrow(read, schema)
+        return self.mapped(self.session.range(0, len(tasks), 1, len(tasks)), read, schema)
 
     def scatter(self, folder: Folder, name: str, rows: DataFrame, statement: tuple[str, bool], to: int) -> list[Any]:
         address = folder.address
@@ -156,7 +170,7 @@ class SparkExecutors:
             yield pyarrow.RecordBatch.from_arrays([told], names=["pieces"])
 
         self.jobs += 1
-        frame = rows.mapInArrow(write, "pieces binary")
+        frame = self.mapped(rows, write, "pieces binary")
         return [pair for row in frame.collect() for pair in pickle.loads(row["pieces"])]
 
     def stop(self, folder: Folder) -> None:
@@ -173,4 +187,4 @@ class SparkExecutors:
                 stop(application, address)
                 yield from batches
 
-            self.session.range(0, count, 1, count).mapInArrow(end, "id long").collect()
+            self.mapped(self.session.range(0, count, 1, count), end, "id long").collect()
