@@ -36,6 +36,8 @@ def scripts_from(first: int, count: int = CHUNK) -> list[Script]:
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """No update is worth while: almost all are cut off and taken back."""
     monkeypatch.setattr("tidelog.maintain.engine._ALWAYS_WORTH", 0.0)
+    monkeypatch.setattr("tidelog.maintain.update._WEIGHED", 0)
+    monkeypatch.setattr("tidelog.maintain.update._FEW", 0)
 
 
 # --- every epoch -----------------------------------------------------------------------------------------------------
@@ -93,6 +95,8 @@ def test_in_checked_memory() -> None:
 import sys
 sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from tests.scripts import run, script_for
+from tidelog.maintain import update
+update._WEIGHED = update._FEW = 0
 for seed in range({FIRST_SEED + 500_000}, {FIRST_SEED + 500_000} + 20):
     for strategy in ("update", "auto"):
         problem = run(script_for(seed), strategy)
@@ -226,6 +230,8 @@ def test_an_epoch_stopped_anywhere_leaves_no_trace(
     monkeypatch.setattr("tidelog.maintain.update._WORK_BEFORE_LOOK", 20)
     if strategy == "auto":
         monkeypatch.setattr("tidelog.maintain.engine._ALWAYS_WORTH", 0.0)
+    monkeypatch.setattr("tidelog.maintain.update._WEIGHED", 0)
+    monkeypatch.setattr("tidelog.maintain.update._FEW", 0)
     stops = 0
     for script in scripts_from(FIRST_SEED + 1_100_000, 8):
         follower = Follower(script, strategy, switch=1e-6)

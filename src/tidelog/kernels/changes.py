@@ -18,8 +18,8 @@ from tidelog.kernels.layout import (
     I_DONE,
     I_RELATION,
     JOURNALLED,
+    LOOK,
     MOST_COUNTED,
-    MOST_SUPPORTED,
     N_INSIDE,
     N_OBJECT,
     N_PHASE,
@@ -53,6 +53,7 @@ from tidelog.kernels.layout import (
     R_SUPPORT,
     R_USED,
     S_ROUND,
+    S_SKIP,
     S_WORK,
 )
 from tidelog.kernels.sets import find_slot, full, prefetch_row
@@ -74,17 +75,23 @@ from tidelog.kernels.words import (
 
 @kernel
 def note(D, relation, r):
-    """Journal count, birth and support of a row that was there when the epoch began."""
+    """Journal count, birth and support of a row that was there when the epoch began, unless that has been done. A row
+    without support that dies is journalled again when it is born again, which does no harm."""
     if r < D[relation, R_START]:
         at, support = 4 * D[relation, R_JOURNAL_N], 0
         journal, births, supports = D[relation, R_JOURNAL], D[relation, R_BIRTH], D[relation, R_SUPPORT]
+        count = load32(D[relation, R_COUNT], r)
         if supports != 0:
             support = load32(supports, r)
             if support & JOURNALLED:
                 return
             store32(supports, r, support | JOURNALLED)
+        elif count > 0:
+            if count & JOURNALLED:
+                return
+            store32(D[relation, R_COUNT], r, count | JOURNALLED)
         store64(journal, at, r)
-        store64(journal, at + 1, load32(D[relation, R_COUNT], r))
+        store64(journal, at + 1, count)
         store64(journal, at + 2, load32(births, r) if births != 0 else 0)
         store64(journal, at + 3, support)
         D[relation, R_JOURNAL_N] += 1
@@ -93,13 +100,14 @@ def note(D, relation, r):
 @kernel
 def lose(D, relation, r, counted, current):
     """Take one derivation from a row; one that is alive and `counted` it, and has no other, dies in the next round."""
-    supports, count = D[relation, R_SUPPORT], load32(D[relation, R_COUNT], r)
     note(D, relation, r)
+    supports, count = D[relation, R_SUPPORT], load32(D[relation, R_COUNT], r)
     if supports != 0:
         store32(supports, r, load32(supports, r) - 1)
-    if counted and count > 1:
-        store32(D[relation, R_COUNT], r, count - 1)
-    elif counted and count == 1:
+    if counted and count > 0:
+        if (count & MOST_COUNTED) > 1:
+            store32(D[relation, R_COUNT], r, count - 1)
+            return
         store32(D[relation, R_COUNT], r, -(current + 1))
         store64(D[relation, R_OUT], D[relation, R_OUT_N], r)
         D[relation, R_OUT_N] += 1
@@ -111,7 +119,7 @@ def support(D, relation, r):
     supports = D[relation, R_SUPPORT]
     if supports != 0:
         known = load32(supports, r)
-        if (known & MOST_SUPPORTED) < MOST_SUPPORTED:
+        if (known & MOST_COUNTED) < MOST_COUNTED:
             store32(supports, r, known + 1)
 
 
@@ -133,8 +141,7 @@ def gain(D, relation, buffer, i, h, birth, current, w):
     births = D[relation, R_BIRTH]
     if s >= 0:
         r = (load64(D[relation, R_SLOTS], s) & LOW) - 1
-        count = load32(D[relation, R_COUNT], r)
-        if count <= 0:
+        if load32(D[relation, R_COUNT], r) <= 0:
             bear(D, relation, r, 1, current)
             support(D, relation, r)
             return
@@ -142,7 +149,8 @@ def gain(D, relation, buffer, i, h, birth, current, w):
         if counted or D[relation, R_SUPPORT] != 0:
             note(D, relation, r)
             support(D, relation, r)
-        if counted and count < MOST_COUNTED:
+        count = load32(D[relation, R_COUNT], r)
+        if counted and (count & MOST_COUNTED) < MOST_COUNTED:
             store32(D[relation, R_COUNT], r, count + 1)
         return
     slots, mask, k, r = D[relation, R_SLOTS], D[relation, R_MASK], D[relation, R_ARITY], D[relation, R_N]
@@ -263,6 +271,25 @@ def run_changes(D, plans, relations, indexes, node, st, inserting, once, registe
 
 
 @kernel
+def weigh(D, plans, sample, most, st, registers, scratch, size, w):
+    """About how many derivations `plans` are going to find, told from some `sample` rows of each source; it stops at
+    `most`, and at functions in Python."""
+    total = 0
+    for p in range(len(plans)):
+        low, high = bounds(D[load64(plans[p], P_SOURCE)], load64(plans[p], P_VERSION))
+        if low < high:
+            begin(D, plans[p], st)
+            st[S_SKIP] = (high - low - 1) // sample
+            status, n = LOOK, 0
+            while total < most and (n > 0 or status == LOOK):
+                st[S_WORK] = 0
+                status, n = step(D, plans[p], st, registers, scratch, size, w)
+                total += n * (1 + st[S_SKIP])
+    st[S_SKIP] = 0
+    return total
+
+
+@kernel
 def assert_rows(D, relation, buffer, start, m, current, w):
     """Credit rows `start` to `m` of `buffer`, facts that were not asserted, with one derivation each; returns where it
     stopped because memory has to grow first."""
@@ -294,7 +321,7 @@ def bear_supported(D, relation, current):
         if i + 16 < D[relation, R_OUT_N]:
             prefetch(supports + 4 * load64(dead, i + 16))
         r = load64(dead, i)
-        left = load32(supports, r) & MOST_SUPPORTED
+        left = load32(supports, r) & MOST_COUNTED
         if left > 0:
             bear(D, relation, r, left, current)
 
@@ -302,11 +329,13 @@ def bear_supported(D, relation, current):
 @kernel
 def forget_journal(D, relation):
     """Let nothing count as journalled any more."""
-    supports, journal = D[relation, R_SUPPORT], D[relation, R_JOURNAL]
-    if supports != 0:
-        for e in range(D[relation, R_JOURNAL_N]):
-            r = load64(journal, 4 * e)
-            store32(supports, r, load32(supports, r) & MOST_SUPPORTED)
+    supports, counts, journal = D[relation, R_SUPPORT], D[relation, R_COUNT], D[relation, R_JOURNAL]
+    for e in range(D[relation, R_JOURNAL_N]):
+        r = load64(journal, 4 * e)
+        if supports != 0:
+            store32(supports, r, load32(supports, r) & MOST_COUNTED)
+        elif load32(counts, r) > 0:
+            store32(counts, r, load32(counts, r) & MOST_COUNTED)
     D[relation, R_JOURNAL_N] = 0
 
 

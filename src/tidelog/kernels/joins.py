@@ -142,7 +142,7 @@ def step(D, plan, st, registers, scratch, size, w):
         if st[S_WORK] > st[S_BUDGET]:
             st[S_LEVEL] = depth
             return LOOK, 0
-        level, at, room = plan + 8 * load64(plan, P_LEVEL + depth), S_LEVELS + 4 * depth, scratch + 16 * size * depth
+        level, at, room = plan + 8 * load64(plan, P_LEVEL + depth), S_LEVELS + 4 * depth, scratch + 24 * size * depth
         kind, n = load64(level, L_KIND), 0
         if kind == SCAN:
             n = scan(D, level, st, registers, room, size, w)
@@ -156,7 +156,7 @@ def step(D, plan, st, registers, scratch, size, w):
             if kind == PROBE:
                 n = expand(D, level, st, at, registers, room, room + 8 * size, size, w)
             else:
-                n = expand_live(D, level, st, at, registers, room, room + 8 * size, size, w)
+                n = expand_live(D, level, st, at, registers, room, room + 8 * size, room + 16 * size, size, w)
         elif kind == PROBE_CLOSED:
             if st[at + S_CURSOR] < 0:
                 look_nodes_up(D, level, st[at + S_IN], registers, room, size, w)

@@ -40,11 +40,10 @@ R_IN_HIGH = 33
 R_JOURNAL = 34  # address of quadruples: row, count before, birth before, support before
 R_JOURNAL_N = 35
 R_CLOSURE = 36  # of a closure, whose rows are only what this epoch has changed: address of the fields below
-MOST_COUNTED = 2147483647
-"""A count that reaches this stays there: it then means "at least"."""
 JOURNALLED = 1 << 30
-"""Set in the support of a row that is in the journal."""
-MOST_SUPPORTED = JOURNALLED - 1
+"""Set in the support of a row that is in the journal; without supports, in the count of a live one."""
+MOST_COUNTED = JOURNALLED - 1
+"""A count or a support that reaches this stays there: it then means "at least"."""
 DEAD = -2147483648
 """The count of a row that died in an earlier epoch; one that died in this epoch has minus its round of death."""
 
@@ -113,6 +112,7 @@ S_LEVEL = 0
 S_WORK = 1  # bindings made since the last look at the clock
 S_BUDGET = 2  # how many of them may be made
 S_ROUND = 3  # the round of death or birth
+S_SKIP = 4  # entries of a list that level 0 leaves out behind each that it takes
 S_LEVELS = 8
 S_IN, S_CURSOR, S_INNER, S_NEXT = 0, 1, 2, 3
 

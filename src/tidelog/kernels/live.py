@@ -10,12 +10,12 @@ of the values that the changed rows have in a column.
 """
 # mypy: disable-error-code="no-untyped-def"
 
+from tidelog.kernels.indexes import entries_below
 from tidelog.kernels.layout import (
     AFTER,
     AT_START,
     BEFORE,
     CHECK_LIVE,
-    DEAD,
     EVER,
     GONE,
     I_ARENA,
@@ -32,6 +32,7 @@ from tidelog.kernels.layout import (
     L_OBJECT,
     L_VERSION,
     NEW,
+    NOW,
     OUT,
     P_VERSION,
     R_ARITY,
@@ -40,6 +41,7 @@ from tidelog.kernels.layout import (
     R_IN,
     R_IN_N,
     R_MASK,
+    R_N,
     R_OUT,
     R_OUT_N,
     R_ROWS,
@@ -50,6 +52,7 @@ from tidelog.kernels.layout import (
     S_INNER,
     S_LEVELS,
     S_ROUND,
+    S_SKIP,
     S_WORK,
     SIEVE,
     UP_TO,
@@ -59,31 +62,46 @@ from tidelog.kernels.registers import hash_registers, register, spread_value
 from tidelog.kernels.sets import prefetch_row
 from tidelog.kernels.words import LOW, kernel, load, load32, load64, prefetch, store, store64, wrap
 
+_LIVE = 0x7FFFFFFE
+"""The largest live count less one; counts are compared like that, unsigned: live rows, the dead ones of former epochs,
+those of this epoch from the last death to the first."""
+
 
 @kernel
-def visible(D, relation, r, state, current):
-    """Whether row `r` is there in `state`; `current` is the round of death or birth under way."""
-    counts = D[relation, R_COUNT]
-    count = load32(counts, r) if counts != 0 else 1
-    if state == EVER:
-        return count != DEAD
-    if state == AT_START:
-        return r < D[relation, R_START] and count != DEAD
-    if state == KEPT:
-        return r < D[relation, R_START] and count > 0
-    if state == GONE:
-        return r < D[relation, R_START] and count <= 0 and count != DEAD
+def window(D, relation, state, current):
+    """(first row, end, least count, greatest, end of the births) of what is there in `state`; counts as in `_LIVE`,
+    `current` is the round of death or birth under way."""
+    first, end, least, most, births = 0, D[relation, R_N], 0, _LIVE, 1 << 40
+    if state in (AT_START, KEPT, GONE):
+        end = D[relation, R_START]
     if state == NEW:
-        return r >= D[relation, R_START] and count > 0
+        first = D[relation, R_START]
+    if state in (EVER, AT_START):
+        most = LOW
+    if state == GONE:
+        least, most = _LIVE + 2, LOW
     if state == AFTER:
-        return count > 0 or (count != DEAD and -count > current)
+        most = LOW - 1 - current
     if state == WITH:
-        return count > 0 or (count != DEAD and -count >= current)
+        most = LOW - current
     if state == UP_TO:
-        return count > 0 and load32(D[relation, R_BIRTH], r) < current
+        births = current
     if state == BEFORE:
-        return count > 0 and load32(D[relation, R_BIRTH], r) < current - 1
-    return count > 0
+        births = current - 1
+    return first, end, least, most, births
+
+
+@kernel
+def visible(D, relation, r, seen):
+    """Whether row `r` is in the window `seen`."""
+    first, end, least, most, births = seen
+    if r < first or r >= end:
+        return False
+    counts = D[relation, R_COUNT]
+    count = (load32(counts, r) - 1) & LOW if counts != 0 else 0
+    if count < least or count > most or count == _LIVE + 1:
+        return False
+    return births == 1 << 40 or load32(D[relation, R_BIRTH], r) < births
 
 
 @kernel
@@ -121,12 +139,13 @@ def sift(D, level, st, numbers, size, w):
     column, sieve = load64(level, behind), load64(level, behind + 1)
     rows, k = D[relation, R_ROWS], D[relation, R_ARITY]
     place, m = st[S_LEVELS + S_CURSOR], 0
+    seen = window(D, relation, state, st[S_ROUND])
     high = min(st[S_LEVELS + S_IN], place + 64 * size)
     while place < high and m < size:
         bit = hole(load(rows, place * k + column, w))
         if (load64(sieve, bit >> 5) >> (bit & 31)) & 1:
             store64(numbers, m, place)
-            m += visible(D, relation, place, state, st[S_ROUND])
+            m += visible(D, relation, place, seen)
         place += 1
     st[S_WORK] += (place - st[S_LEVELS + S_CURSOR]) >> 5
     st[S_LEVELS + S_CURSOR] = place
@@ -138,6 +157,7 @@ def next_rows(D, plan, level, st, numbers, size):
     """Write the numbers of the next rows of a list, or of the relation, that the level sees; returns how many."""
     relation, state, version = load64(level, L_OBJECT), load64(level, L_VERSION), load64(plan, P_VERSION)
     place, high, m = st[S_LEVELS + S_CURSOR], st[S_LEVELS + S_IN], 0
+    seen = window(D, relation, state, st[S_ROUND])
     while place < high and m < size:
         r = place
         if version == OUT:
@@ -145,8 +165,8 @@ def next_rows(D, plan, level, st, numbers, size):
         elif version == IN:
             r = load64(D[relation, R_IN], place)
         store64(numbers, m, r)
-        m += visible(D, relation, r, state, st[S_ROUND])
-        place += 1
+        m += visible(D, relation, r, seen)
+        place += 1 + st[S_SKIP]
     st[S_LEVELS + S_CURSOR] = place
     return m
 
@@ -172,45 +192,86 @@ def scan_live(D, plan, level, st, registers, numbers, size, w):
 
 
 @kernel
-def expand_live(D, level, st, at, registers, offsets, lengths, size, w):
+def choose_entries(D, index, offset, start, length, room, seen, own, chosen, w):
+    """Write to `chosen` where those of the entries `start` to `length` of a segment stand that are in the window
+    `seen`, at most `room` of them; (how many, number of the next entry). Births are read when it is the level's `own`.
+    """
+    relation = D[index, I_RELATION]
+    arena, stride = D[index, I_ARENA], 1 + D[index, I_PAYLOADS]
+    counts, births = D[relation, R_COUNT], D[relation, R_BIRTH]
+    n, e = 0, start
+    while e < length and n < room:
+        entry = offset + e * stride
+        r = load(arena, entry, w)
+        e += 1
+        if e + 8 < length:
+            ahead = load(arena, entry + 8 * stride, w)
+            if ahead >= 0:
+                prefetch(counts + 4 * ahead)
+                if own:
+                    prefetch(births + 4 * ahead)
+        store64(chosen, n, entry)
+        n += r >= 0 and visible(D, relation, r, seen)
+    return n, e
+
+
+@kernel
+def all_entries(D, index, offset, start, length, room, end, chosen, w):
+    """The same where all entries are alive and those of the rows below `end` are wanted."""
+    arena, stride = D[index, I_ARENA], 1 + D[index, I_PAYLOADS]
+    wanted = length
+    if load(arena, offset + (length - 1) * stride, w) >= end:
+        wanted = entries_below(arena, offset, length, stride, end, w)
+    n = min(wanted - start, room)
+    for x in range(n):
+        store64(chosen, x, offset + (start + x) * stride)
+    return n, start + n if start + n < wanted else length
+
+
+@kernel
+def expand_live(D, level, st, at, registers, offsets, lengths, chosen, size, w):
     """Multiply bindings by those entries of their segments that the level sees.
 
     It may return with no binding before the input is used up, so that long segments of dead rows do not keep it long.
     """
     index, state = load64(level, L_OBJECT), load64(level, L_VERSION)
     relation = D[index, I_RELATION]
-    arena, stride, k = D[index, I_ARENA], 1 + D[index, I_PAYLOADS], D[relation, R_ARITY]
-    rows, stored, own = D[relation, R_ROWS], D[index, I_PAYLOADS] > 0, load64(level, L_EXTRA) == 1
+    arena, k, rows = D[index, I_ARENA], D[relation, R_ARITY], D[relation, R_ROWS]
+    stored, own = D[index, I_PAYLOADS] > 0, load64(level, L_EXTRA) == 1
     keys, columns, live = load64(level, L_KEYS), load64(level, L_COLUMNS), load64(level, L_LIVE)
     before, births = 0, 0
     if own:
         before, births = birth_registers(level, registers, size, w)
+    seen = window(D, relation, state, st[S_ROUND])
+    # Rows that died in former epochs have no entries; where none has died in this one, counts tell nothing.
+    every = state in (EVER, AT_START) or (state in (NOW, KEPT, AFTER, WITH) and D[relation, R_OUT_N] == 0)
     i, e, m, n = st[at + S_CURSOR], st[at + S_INNER], st[at + S_IN], 0
     steps = 0
     while i < m and n < size and steps < 64 * size:
-        length, offset, first = load64(lengths, i) & 0xFFFFFFFFFF, load64(offsets, i), n
-        while e < length and n < size:
-            entry = offset + e * stride
-            r = load(arena, entry, w)
-            e += 1
-            steps += 1
-            if e + 8 < length:
-                ahead = load(arena, entry + 8 * stride, w)
-                if ahead >= 0:
-                    prefetch(D[relation, R_COUNT] + 4 * ahead)
-                    if own:
-                        prefetch(D[relation, R_BIRTH] + 4 * ahead)
-            if r < 0 or not visible(D, relation, r, state, st[S_ROUND]):
-                continue
-            for c in range(columns):
-                column = load64(level, L_LISTS + keys + 2 * c)
-                target = register(registers, level, keys + 2 * c + 1, size, w)
-                store(target, n, load(arena, entry + 1 + column, w) if stored else load(rows, r * k + column, w), w)
-            if own:
-                store(births, n, max(load(before, i, w), load32(D[relation, R_BIRTH], r)), w)
-            n += 1
-        if n > first:
-            spread_value(level, keys + 2 * columns, live, i, first, n - first, registers, size, w)
+        length, offset, first = load64(lengths, i) & 0xFFFFFFFFFF, load64(offsets, i), e
+        if every and length == load64(lengths, i) and length > 0:
+            t, e = all_entries(D, index, offset, e, length, size - n, seen[1], chosen, w)
+        else:
+            t, e = choose_entries(D, index, offset, e, length, size - n, seen, own, chosen, w)
+        steps += e - first
+        for c in range(columns):
+            column = load64(level, L_LISTS + keys + 2 * c)
+            target = register(registers, level, keys + 2 * c + 1, size, w)
+            for x in range(t):
+                entry = load64(chosen, x)
+                if stored:
+                    value = load(arena, entry + 1 + column, w)
+                else:
+                    value = load(rows, load(arena, entry, w) * k + column, w)
+                store(target, n + x, value, w)
+        if own:
+            oldest = load(before, i, w)
+            for x in range(t):
+                birth = load32(D[relation, R_BIRTH], load(arena, load64(chosen, x), w))
+                store(births, n + x, max(oldest, birth), w)
+        if t > 0:
+            spread_value(level, keys + 2 * columns, live, i, n, t, registers, size, w)
+        n += t
         if e >= length:
             i += 1
             e = 0
@@ -254,9 +315,10 @@ def member_live(D, level, st, m, registers, hashes, chosen, size, w):
             prefetch(D[relation, R_SLOTS] + ((load64(hashes, i) >> 32) & D[relation, R_MASK]) * 8)
         for i in range(m):
             prefetch_row(D, relation, load64(hashes, i), w)
+    seen = window(D, relation, state, st[S_ROUND])
     for i in range(m):
         r = find_row(D, relation, level, i, load64(hashes, i), registers, size, w)
-        found = r >= 0 and visible(D, relation, r, state, st[S_ROUND])
+        found = r >= 0 and visible(D, relation, r, seen)
         if own and found:
             store(births, i, max(load(before, i, w), load32(D[relation, R_BIRTH], r)), w)
         store64(chosen, n, i)

@@ -11,7 +11,6 @@ import numpy
 from tidelog.kernels.layout import (
     DEAD,
     MOST_COUNTED,
-    MOST_SUPPORTED,
     R_ARITY,
     R_BIRTH,
     R_CAPACITY,
@@ -136,7 +135,7 @@ def insert_batch(D, relation, buffer, m, since, hashes, w):
                             store32(counts, r, c + 1)
                     if supports != 0:
                         c = load32(supports, r)
-                        if c < MOST_SUPPORTED:
+                        if c < MOST_COUNTED:
                             store32(supports, r, c + 1)
                     break
             s = (s + 1) & mask

@@ -9,6 +9,7 @@ paper; births and counts as in docs/theory.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy
 
@@ -21,6 +22,8 @@ from tidelog.rules.core import AggregateRule, Atom, HyperNode, Rule
 from tidelog.rules.plans import Plan, plan_deltas, plan_full
 from tidelog.storage.memory import Block
 
+_MUCH = 16
+"""One in so many rows is much."""
 _WORK_BEFORE_LOOK = 10_000_000
 _OUTGROWN = 8
 _FIRST_PLANS_LAST = 2_000
@@ -35,6 +38,7 @@ def bootstrap(node: HyperNode, inputs: Inputs) -> int:
         inputs.relations[name].born = [(0, inputs.round + 1)]
         if node.recursive and inputs.relations[name].counted:
             inputs.relations[name].keep_supports()
+    inputs = _without_dead_rows(node, inputs)
     internal = frozenset(node.relations)
     first: list[Rule] = []
     recursive: list[Rule] = []
@@ -62,6 +66,16 @@ def internal_atoms(rule: Rule, internal: frozenset[str]) -> list[int]:
         for i, literal in enumerate(rule.body)
         if isinstance(literal, Atom) and not literal.negated and literal.relation in internal
     ]
+
+
+def _without_dead_rows(node: HyperNode, inputs: Inputs) -> Inputs:
+    """The same inputs, with copies of the live rows in the place of relations of which much has died in this epoch: to
+    look over so many entries of dead rows takes longer, and they may come back."""
+    relations = dict(inputs.relations)
+    for name, stored in inputs.relations.items():
+        if name not in node.relations and stored.dying and stored.listed(layout.OUT) * _MUCH > stored.rows:
+            relations[name] = stored.copy_to(inputs.catalog)
+    return replace(inputs, relations=relations)
 
 
 def _aggregate(rule: AggregateRule, inputs: Inputs) -> None:

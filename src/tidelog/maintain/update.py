@@ -235,7 +235,7 @@ class _Update:
         machine, now = self.machine, sum(stored.derivations() for stored in self.derived.values())
         machine.levels[:] = 0
         machine.levels[layout.S_BUDGET] = _WORK_BEFORE_LOOK
-        lost, won = (machine.call(weigh, group, _SAMPLE, 2 * now) for group in ("delete", "insert"))
+        lost, won = (machine.call(weigh, group, _SAMPLE, 2 * max(now, _FEW)) for group in ("delete", "insert"))
         if lost + won > _FEW and _DEARER * (lost + won) > now - lost + won:
             raise CutOffError(f"at once, to lose some {lost:,} and win some {won:,} derivations of {now:,}")
 

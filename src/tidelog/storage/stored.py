@@ -321,8 +321,8 @@ class StoredRelation:
     def supports(self) -> NDArray[numpy.int32]:
         """A copy of the numbers of all derivations of each row, 0 where it is dead; it is in the midst of an epoch."""
         if self._supports is not None:
-            return self._supports.view(numpy.int32, self.rows) & layout.MOST_SUPPORTED
-        return numpy.clip(self.counts(), 0, layout.MOST_SUPPORTED)
+            return self._supports.view(numpy.int32, self.rows) & MOST_COUNTED
+        return numpy.clip(self.counts(), 0, MOST_COUNTED)
 
     @property
     def keeps_supports(self) -> bool:
@@ -393,11 +393,16 @@ class StoredRelation:
         """Whether derivations are counted, without which nothing can be taken away."""
         return self._counts is not None
 
+    def derivations(self) -> int:
+        """The number of derivations that count for live rows."""
+        counts = self._count_view()
+        return int((counts & MOST_COUNTED).sum(where=counts > 0))
+
     def look_for_saturation(self) -> None:
         """Note whether a count has reached the most that can be counted, so that it cannot be taken from."""
         self.saturated = any(
-            block is not None and self.rows and block.view(numpy.int32, self.rows).max() == most
-            for block, most in ((self._counts, MOST_COUNTED), (self._supports, layout.MOST_SUPPORTED))
+            block is not None and self.rows and block.view(numpy.int32, self.rows).max() == MOST_COUNTED
+            for block in (self._counts, self._supports)
         )
 
     def settle_change(self) -> tuple[Words, Words]:
