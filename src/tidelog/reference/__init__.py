@@ -8,6 +8,7 @@
     elastic        core program + changes of facts: Bootstrap and Update of the paper on elastic incrementalization
     dred           core program + changes of facts: delete and re-derive
     zodiacedge     core program + changes of facts and of rules: Algorithms 1 to 4 of the ZodiacEdge paper
+    psn            core rules + updates in any order: pipelined semi-naive evaluation of distributed views
     regular        Regular Datalog programs (regular_programs) + changes of edges: the engine of that paper
 
 `naive` reads syntax trees and knows nothing of the rewrites in `rules/`, so that it can judge them; `seminaive` reads
