@@ -17,7 +17,7 @@ from tests.scripts import Script, change_in
 from tests.suite import difference
 from tidelog.database import net_changes
 from tidelog.relation import Relation, Rows
-from tidelog.spark.cluster.engine import ClusterEngine
+from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.cluster.executors import Executors, LocalExecutors
 from tidelog.spark.cluster.folder import Folder
 from tidelog.spark.cluster.localize import Limits
@@ -42,7 +42,7 @@ class Cluster:
         executors: Executors | None = None,
     ) -> None:
         self.front = Front()
-        self.engine = ClusterEngine(
+        self.engine = PartitionedEngine(
             self.front.dictionary,
             executors or LocalExecutors(),
             Folder(str(folder or tempfile.mkdtemp(prefix="tidelog-test-"))),

@@ -1,0 +1,194 @@
+"""Partitions that are lost, tasks that run twice or fail, drivers that stop: the answer is right, or nothing happened."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tidelog
+from tests.scripts import script_for
+from tests.spark.cluster.harness import NOTHING_EVERYWHERE, Cluster, followed
+from tests.suite import FIRST_SEED
+from tidelog.errors import LimitError
+from tidelog.spark.cluster.executors import LocalExecutors
+from tidelog.spark.cluster.localize import Limits
+from tidelog.spark.cluster.partition import Task
+from tidelog.spark.cluster.serve import Keeper
+
+PROGRAM = """
+.decl e(x: number, y: number)
+.decl t(x: number, y: number)
+.decl name(x: number, s: symbol)
+.decl joined(x: number, s: symbol)
+.decl degree(x: number, n: number)
+t1: t(x, y) :- e(x, y).
+t2: t(x, z) :- t(x, y), t(y, z).
+degree(x, n) :- e(x, _), n = count : { t(x, _) }.
+joined(x, cat(s, r)) :- t(x, y), name(x, s), name(y, r).
+"""
+EDGES = [(1, 2), (2, 3), (3, 1), (4, 5), (5, 6)]
+NAMES = [(i, f"n{i}") for i in range(7)]
+
+
+class Forgetful(LocalExecutors):
+    """Loses partitions now and then, and does tasks twice."""
+
+    def __init__(self, seed: int, often: float = 0.3) -> None:
+        super().__init__()
+        self.random = random.Random(seed)
+        self.often = often
+
+    def run(self, tasks: Sequence[Task]) -> list[Any]:
+        for key in list(self.keepers):
+            if self.random.random() < self.often:
+                del self.keepers[key]
+        if self.random.random() < self.often:
+            super().run(tasks)
+        return super().run(tasks)
+
+
+class Failing(LocalExecutors):
+    """Fails in the middle of a round, once, when `rounds` have been done."""
+
+    def __init__(self, rounds: int, error: BaseException) -> None:
+        super().__init__()
+        self.rounds = rounds
+        self.error = error
+
+    def run(self, tasks: Sequence[Task]) -> list[Any]:
+        self.rounds -= 1
+        if self.rounds == -1:
+            super().run(tasks[: len(tasks) // 2])
+            raise self.error
+        return super().run(tasks)
+
+
+@pytest.mark.parametrize("way", [(3, NOTHING_EVERYWHERE), (2, Limits())], ids=str)
+def test_partitions_that_are_lost_and_tasks_that_run_twice(way: tuple[int, Limits]) -> None:
+    for seed in range(FIRST_SEED + 700, FIRST_SEED + 706):
+        problem = followed(script_for(seed), *way, executors=Forgetful(seed))
+        assert not problem, f"{problem}\n{script_for(seed)}"
+
+
+def filled(db: Cluster | tidelog.Database) -> None:
+    db.load(PROGRAM)
+    db.insert("e", EDGES)
+    db.insert("name", NAMES)
+    db.commit()
+
+
+def embedded(*edges: tuple[int, int], without: tuple[int, int] | None = None) -> dict[str, set[Any]]:
+    db = tidelog.connect()
+    filled(db)
+    db.insert("e", edges)
+    db.delete("e", [without] if without else [])
+    db.commit()
+    return {name: set(db[name]) for name in db.relations}
+
+
+@pytest.mark.parametrize("rounds", range(6))
+@pytest.mark.parametrize("change", ["insert", "delete", "rule"])
+def test_an_epoch_that_fails_has_not_happened(rounds: int, change: str) -> None:
+    executors = Failing(1_000, ConnectionError("the network is gone"))
+    with Cluster(3, NOTHING_EVERYWHERE, executors=executors) as db:
+        filled(db)
+        files = set(db.engine.folder.names())
+        executors.rounds = rounds
+        for attempt in range(2):
+            if change == "insert":
+                db.insert("e", [(3, 4)])
+            elif change == "delete":
+                db.delete("e", [(3, 1)])
+            else:
+                db.rules.add("t(x, y) :- t(y, x).")
+            if attempt == 0 and executors.rounds >= 0:
+                try:
+                    db.commit()
+                except ConnectionError:
+                    assert db.views() == embedded()
+                    assert {name for name in set(db.engine.folder.names()) - files if not name.startswith("symbols")} == set()
+                    continue
+                break  # It had fewer rounds.
+            db.commit()
+        if change == "insert":
+            assert db.views() == embedded((3, 4))
+        elif change == "delete":
+            assert db.views() == embedded(without=(3, 1))
+        else:
+            assert (2, 1) in db["t"] and (6, 4) in db["t"]
+
+
+def test_a_driver_that_stops_in_the_middle(tmp_path: Path) -> None:
+    """Another driver goes on from the last epoch that was committed, and finds nothing left of the one that was not."""
+    executors = Failing(1_000, KeyboardInterrupt())
+    first = Cluster(3, NOTHING_EVERYWHERE, tmp_path / "state", executors)
+    filled(first)
+    executors.rounds = 2
+    first.insert("e", [(6, 7)])
+    first.engine.clean = lambda: None  # type: ignore[method-assign]  # nobody cleans up behind a driver that is killed
+    with pytest.raises(KeyboardInterrupt):
+        first.commit()
+    left = set((tmp_path / "state").iterdir())
+
+    second = Cluster(3, NOTHING_EVERYWHERE, tmp_path / "state", LocalExecutors())
+    assert set((tmp_path / "state").iterdir()) < left
+    second.load(PROGRAM)
+    words = second.engine.relation("t")
+    assert second.decoded("t", words) == embedded()["t"]
+    second.front.settle(second.front.draft)
+    second.insert("e", [(3, 4)])
+    second.commit()
+    assert second.views() == embedded((3, 4))
+
+
+def test_a_limit_leaves_everything_as_it_was() -> None:
+    with Cluster(3, NOTHING_EVERYWHERE) as db:
+        filled(db)
+        db.options = {"max_rows": 10}
+        db.insert("e", [(6, 4), (6, 1), (2, 5)])
+        with pytest.raises(LimitError, match="E0502"):
+            db.commit()
+        assert db.views() == embedded()
+        db.options = {}
+        db.insert("e", [(3, 4)])
+        db.commit()
+        assert db.views() == embedded((3, 4))
+
+
+def test_a_reader_of_an_earlier_epoch_is_told_so() -> None:
+    """And does not disturb the partitions."""
+    with Cluster(2, Limits()) as db:
+        filled(db)
+        (task, _) = db.engine.tasks("rows", ("t", db.engine.plan.views["t"], True, "")) if db.engine.plan else ()
+        db.insert("e", [(3, 4)])
+        db.commit()
+        keeper = Keeper()
+        with pytest.raises(FileNotFoundError):
+            list(keeper.read(task))
+        assert keeper.partition is None
+        assert db.views() == embedded((3, 4))
+
+
+def test_files_do_not_pile_up() -> None:
+    with Cluster(3, NOTHING_EVERYWHERE) as db:
+        filled(db)
+        most = 0
+        for number in range(120):
+            db.insert("e", [(number % 7, number % 5)])
+            db.delete("e", [(number % 6, number % 4)])
+            db.commit()
+            most = max(most, len(db.engine.folder.names()))
+        reference = tidelog.connect()
+        reference.load(PROGRAM)
+        reference.insert("name", NAMES)
+        reference.insert("e", db["e"])
+        reference.commit()
+        assert db.views() == {name: set(reference[name]) for name in reference.relations}
+        assert most < 400
+        assert len(db.engine.folder.names()) < 400
+        folder = Path(db.engine.folder.address)
+    assert not folder.exists()
