@@ -100,7 +100,7 @@ FAULTS = (
     ),
     Fault("removed rules keep what they derived", UPDATE, "if change.dropped:", "if not change:"),
     Fault("retracted facts keep their derivation", UPDATE, "self.derived[name].retract(words)", "pass"),
-    Fault("tuples of a new birth die too late", LIVE, "-count >= current)", "-count > current)"),
+    Fault("tuples of a new birth die too late", LIVE, "most = LOW - current", "most = LOW - 1 - current"),
     Fault(
         "a negated atom dies by deletions",
         UPDATE,
