@@ -1,12 +1,12 @@
 """An atom with a path becomes atoms of plain relations, some of them auxiliary, with rules of these shapes.
 
-    <a/^b>(x, y)    a(x, #node1), b(y, #node1)                        in the rule itself
-    <a/b>(x, y), <c/d>(y, z)    ab(x, y), cd(y, z)                   where a rule has several sequences
+    <a/^b>(x, y)    a(x, #node1), b(y, #node1)                        in the rule itself, for its only sequence
+    <a/^b>(x, y)    c(x, y)                                           for each of several sequences
     a+              c(x, y) :- a(x, y).      c(x, z) :- c(x, y), a(y, z).
     a*              c(x, y) :- a(x, y).      c(x, z) :- c(x, y), a(y, z).     c(x, x) :- #nodes.t(x).
     a?              c(x, y) :- a(x, y).      c(x, x) :- #nodes.t(x).
     a|^b            c(x, y) :- a(x, y).      c(x, y) :- b(y, x).
-    a/b             c(x, y) :- a(x, m1), b(m1, y).                     where one of the above needs it
+    a/b             c(x, y) :- a(x, m1), b(m1, y).                     where one of the others needs it
 
 The auxiliary relation of a path is called `#path.` and its normal form, so that equal parts of paths are one relation
 in the whole program and keep their rows when rules come and go. A sequence in a rule derives a tuple once for each way
