@@ -158,3 +158,33 @@ def test_long_rows_of_neighbours_take_several_batches() -> None:
     db.commit()
     assert {x for (x,) in db["w"]} == {*many, 9000, 9001, *range(10_000, 11_001)}
     assert set(db["p"]) == {(x, 9001) for x in before - {9001}} | {(x, 12_000) for x in range(11_001, 12_000)}
+
+
+def test_what_shows_a_path_is_counted_once_by_the_limit_of_rows() -> None:
+    """Its pairs are those of the closure, which are derived once: 3 pairs, and 2 of a reader."""
+    rules = ".decl v(x: number, y: number)\nv(x, y) :- e+(x, y).\nw(y) :- v(1, y)."
+    for limit, good in ((5, True), (4, False)):
+        db = tidelog.connect()
+        db.load(CLOSURE.split("base:")[0] + rules)
+        db.options(max_rows=limit)
+        db.insert("e", [(1, 2), (2, 3)])
+        if good:
+            assert len(db.commit()["v"].inserted) == 3
+            continue
+        with pytest.raises(tidelog.LimitError) as stopped:
+            db.commit()
+        assert stopped.value.code == "E0502"
+
+
+def test_limits_stop_a_join_with_a_closure_in_its_midst() -> None:
+    """10^9 ways to join a closure of 10^6 pairs with itself."""
+    db = tidelog.connect()
+    db.load(CLOSURE)
+    db.insert("e", [(x, x + 1) for x in range(1000)] + [(1000, 0)])
+    db.commit()
+    db.options(timeout=0.2)
+    with pytest.raises(tidelog.LimitError) as stopped, db.transaction() as transaction:
+        transaction.rules.add("long: w(x) :- t(x, y), t(y, z), t(z, x), x + y + z < 0.")
+    assert stopped.value.code == "E0501"
+    assert len(db["t"]) == 1001**2
+    assert not len(db["w"])

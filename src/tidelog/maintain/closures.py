@@ -205,9 +205,10 @@ class Closures:
             epoch.deltas[name] = epoch.deltas[source]
         return not known
 
-    def show(self, relations: Mapping[str, StoredRelation]) -> None:
-        """Let an update see what this epoch has changed in the closures among the relations that it reads."""
-        for name, view in relations.items():
+    def show(self, relations: Mapping[str, StoredRelation], rules: Sequence[Rule]) -> None:
+        """Let an update see what this epoch has changed in the closures among `relations` that these rules read."""
+        for name in dict.fromkeys(name for rule in rules for name, _ in body_of(rule)):
+            view = relations[name]
             if isinstance(view, ClosedRelation) and not view.changing:
                 changed = name
                 if self.epoch.views.get(name) is not view:  # Only dropped rules read it; its graph may live on.

@@ -416,7 +416,6 @@ class _Epoch:
             large = self.large.setdefault(node.rules[0].head, LargeGroups())
             update_aggregate(node.rules[0], inputs, large, everything=bool(added))
             return 1, ""
-        self.closures.show(inputs.relations)
         self.merge(node, old)
         inputs = replace(inputs, round=self.round)
         if node.recursive or any(other.recursive for other in old):
@@ -427,6 +426,7 @@ class _Epoch:
             self.open(stored)
         new, gone = _plain(added), _plain(dropped)
         kept = [rule for rule in _plain(node.rules) if rule not in set(new)]
+        self.closures.show(inputs.relations, [*kept, *gone])
         key = node.relations
         came = {name: self.facts[name][0] for name in node.relations if name in self.facts}
         went = {name: self.facts[name][1] for name in node.relations if name in self.facts}
