@@ -1,4 +1,4 @@
-"""Partitions that are lost, tasks that run twice or fail, drivers that stop: the answer is right, or nothing happened."""
+"""Partitions that are lost, tasks that run twice or fail, drivers that stop: it is right, or has not happened."""
 
 from __future__ import annotations
 
@@ -110,7 +110,9 @@ def test_an_epoch_that_fails_has_not_happened(rounds: int, change: str) -> None:
                     db.commit()
                 except ConnectionError:
                     assert db.views() == embedded()
-                    assert {name for name in set(db.engine.folder.names()) - files if not name.startswith("symbols")} == set()
+                    assert {
+                        name for name in set(db.engine.folder.names()) - files if not name.startswith("symbols")
+                    } == set()
                     continue
                 break  # It had fewer rounds.
             db.commit()
@@ -119,7 +121,7 @@ def test_an_epoch_that_fails_has_not_happened(rounds: int, change: str) -> None:
         elif change == "delete":
             assert db.views() == embedded(without=(3, 1))
         else:
-            assert (2, 1) in db["t"] and (6, 4) in db["t"]
+            assert {(2, 1), (6, 4)} <= db["t"]
 
 
 def test_a_driver_that_stops_in_the_middle(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +36,7 @@ class Folder:
         try:
             system, path = FileSystem.from_uri(self.address)
         except ValueError:
-            import fsspec
-
-            handler, path = fsspec.core.url_to_fs(self.address)
+            handler, path = import_module("fsspec").core.url_to_fs(self.address)
             system = PyFileSystem(FSSpecHandler(handler))
         return system, path
 

@@ -7,7 +7,7 @@ closed, and all ends with the worker daemon that started the host, or when nobod
 killed comes back from the files of the state directory.
 
 A connection begins with a pickled (folder, partition), goes on with a pickled Task and then carries the answer: frames
-of a length and bytes, the first a pickled ("done" | "rows" | "failed", value), those behind it rows, the last one empty.
+of a length and bytes, the first a pickled ("done" | "rows" | "failed", value), those behind it rows, the last empty.
 """
 
 from __future__ import annotations
@@ -166,7 +166,8 @@ def serve(application: str, parent: int) -> None:
     children: Children = {}
     try:
         while True:
-            ready, _, _ = select.select([listening, *watched], [], [], _IDLE if watched else 1.0)
+            handles: list[Any] = [listening, *watched]
+            ready, _, _ = select.select(handles, [], [], _IDLE if watched else 1.0)
             if any(each in ready for each in watched) or (not watched and not _alive(parent)):
                 return
             if listening in ready:

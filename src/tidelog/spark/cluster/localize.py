@@ -199,7 +199,7 @@ class _Localizer:
         home = self.homes[name]
         own = facts_name(name) if name not in self.derived else home_name(name, home)
         self.declare(own, self.core.relations[name])
-        if place == home or home == "all":
+        if home in (place, "all"):
             return own
         copy = copy_name(name, place)
         self.declare(copy, self.core.relations[name])
@@ -222,7 +222,7 @@ class _Localizer:
     def everywhere(self, rules: list[Rule]) -> None:
         """Rules that every partition evaluates over all rows."""
         for rule in rules:
-            copies = tuple("all" if isinstance(literal, Atom) else None for literal in rule.body)
+            copies: tuple[Place | None, ...] = tuple("all" if isinstance(each, Atom) else None for each in rule.body)
             self.emit(Located(rule, "all", copies, False, 0.0))
         self.facts_of(tuple(dict.fromkeys(map(head_of, rules))))
 
@@ -253,9 +253,9 @@ class _Localizer:
             self.declare(target, info)
             if arrived not in self.relations:
                 self.declare(arrived, info, signed=True)
-                args = tuple(Variable(f"#{i}", column.kind) for i, column in enumerate(info.columns))
+                columns = tuple(Variable(f"#{i}", column.kind) for i, column in enumerate(info.columns))
                 sender = Variable("#sender", "number")
-                self.rules.append(Rule(arrived, "", Atom(own, args), (Atom(arrived, (*args, sender)),)))
+                self.rules.append(Rule(arrived, "", Atom(own, columns), (Atom(arrived, (*columns, sender)),)))
             self.exports[Export(target, arrived, 0, home, signed=True)] = None
         args = tuple(self.word(arg) for arg in head.args)
         self.rules.append(replace(rule, head=Atom(target, args), body=tuple(body)))

@@ -23,8 +23,8 @@ Log: TypeAlias = dict[int, tuple[Logged, ...]]
 
 @dataclass(frozen=True)
 class Manifest:
-    """One committed epoch, whose files have the `token` in their names. `plan` is the file of the plan, `facts` are the places of the facts that there have been,
-    `sizes` the rows of relations in each partition, `changed` those that came and went in the epoch; `extra` is what the
+    """One committed epoch, whose files have the `token` in their names. `plan` is the file of the plan, `facts` are the
+    places of the facts that there have been, `sizes` the rows of relations in each partition; `extra` is what the
     caller wants to find again."""
 
     partitions: int

@@ -32,14 +32,14 @@ from tidelog.spark.cluster.plan import Export, Plan, Route, facts_name
 from tidelog.storage.dictionary import Dictionary
 
 State: TypeAlias = tuple[str, int, str]
-"""The round that a partition has done last, and who did it: two that do the same round may number symbols differently."""
+"""The round that a partition has done last, and who did it: two that do the same round may number symbols apart."""
 NOWHERE: State = ("", 0, "")
 
 
 @dataclass(frozen=True)
 class Round:
-    """What all partitions are told of a round, as a file. They `forget` what they have been sent for these relations and
-    send what the exports of `cycles` say anew; `pieces` are for one partition each, `shared` ones for all."""
+    """What all partitions are told of a round, as a file. They `forget` what they have been sent for these relations
+    and send what the exports of `cycles` say anew; `pieces` are for one partition each, `shared` ones for all."""
 
     token: str
     number: int
@@ -85,9 +85,9 @@ class Task:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a partition has done in a round: the `state` that it is in now, `messages` that wait to be released, `shrunk`
-    cycles whose inputs lost something, the sizes of the user's relations, how many rows of each copy have come and gone
-    in the epoch so far, the hyper-nodes' reports, and a file of new symbols and records, if any."""
+    """What a partition has done in a round: the `state` that it is in now, `messages` that wait to be released, the
+    cycles that have `shrunk` because their inputs lost something, the sizes of the user's relations, how many rows of
+    each have come and gone in the epoch so far, the hyper-nodes' reports, and a file of new symbols and records."""
 
     partition: int
     state: State
@@ -397,7 +397,8 @@ class Partition:
             return words
         if not words.shape[1]:
             return words if self.number == 0 else words[:0]
-        return words[owners(words[:, 0], self.partitions) == self.number]
+        here: Words = words[owners(words[:, 0], self.partitions) == self.number]
+        return here
 
 
 def _choice(options: Mapping[str, Any]) -> Choice:

@@ -25,14 +25,14 @@ def merged(
     done: dict[str, tuple[int, str]] = {}
     seconds: dict[str, float] = {}
     for reply, reset in replies:
-        for node in reply.nodes:
-            for copy in node.relations:
+        for each in reply.nodes:
+            for copy in each.relations:
                 name = copy.partition("@")[0]
-                strength, reason = _STRONGER.index(node.strategy), node.reason
-                if reset and node.strategy != "skip":
+                strength, reason = _STRONGER.index(each.strategy), each.reason
+                if reset and each.strategy != "skip":
                     strength, reason = 3, "something it read has gone, and its recursion crosses partitions"
                 done[name] = max(done.get(name, (0, "")), (strength, reason))
-                seconds[name] = seconds.get(name, 0.0) + node.seconds / len(node.relations)
+                seconds[name] = seconds.get(name, 0.0) + each.seconds / len(each.relations)
     found = []
     for node in nodes:
         strength, reason = max((done.get(name, (0, "")) for name in node.relations), default=(0, ""))

@@ -1,4 +1,4 @@
-"""What a partition does for a task, wherever it runs: in a process of its own (`host`) or in the driver (`executors`)."""
+"""What a partition does for a task, wherever it runs: in a process of its own (`host`) or in the driver."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Keeper:
         return self.partition
 
     def perform(self, task: Task) -> Any:
-        """Do a task that has an answer: a round, or writing down what is kept. A round done already is not done twice."""
+        """Do a task that has an answer: a round, or writing down what is kept. No round is done twice."""
         if task.what == "round":
             kept = self.partition
             round = None

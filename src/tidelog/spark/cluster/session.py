@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -36,6 +35,3 @@ class ClusterEngine(PartitionedEngine):
         folder = Folder(state or tempfile.mkdtemp(prefix="tidelog-cluster-"))
         count = partitions or min(session.sparkContext.defaultParallelism, BUCKETS)
         super().__init__(dictionary, SparkExecutors(session), folder, count, limits, temporary=state is None)
-
-    def stats(self) -> dict[str, Any]:
-        return {**super().stats(), "jobs": self.executors.jobs}

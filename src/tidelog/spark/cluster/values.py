@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy
 
@@ -27,7 +28,7 @@ def extent(dictionary: Dictionary, kinds: Iterable[str]) -> dict[str, int]:
 
 def told(dictionary: Dictionary, known: Mapping[str, int], now: Mapping[str, int]) -> bytes:
     """What a dictionary, which has the extent `now`, has beyond the extent `known`."""
-    new = {}
+    new: dict[str, Any] = {}
     for kind, count in now.items():
         start = known.get(kind, 0)
         if kind == SYMBOLS:
