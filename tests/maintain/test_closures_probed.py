@@ -165,7 +165,7 @@ def test_what_shows_a_path_is_counted_once_by_the_limit_of_rows() -> None:
     rules = ".decl v(x: number, y: number)\nv(x, y) :- e+(x, y).\nw(y) :- v(1, y)."
     for limit, good in ((5, True), (4, False)):
         db = tidelog.connect()
-        db.load(CLOSURE.split("base:")[0] + rules)
+        db.load(CLOSURE.split("base:", maxsplit=1)[0] + rules)
         db.options(max_rows=limit)
         db.insert("e", [(1, 2), (2, 3)])
         if good:
@@ -188,3 +188,34 @@ def test_limits_stop_a_join_with_a_closure_in_its_midst() -> None:
     assert stopped.value.code == "E0501"
     assert len(db["t"]) == 1001**2
     assert not len(db["w"])
+
+
+def test_wide_words_come_while_rules_read() -> None:
+    db = opened("w(y) :- s(x), t(x, y).\np(x, y) :- s(x), n(y), !t(x, y).")
+    wide = 10**12
+    db.insert("e", [(4, wide), (wide, 7)])
+    change = db.commit()
+    assert set(change["w"].inserted) == {(wide,), (7,)}
+    assert set(change["p"].deleted) == {(1, 7), (4, 7)}
+    db.delete("e", [(3, 4)])
+    change = db.commit()
+    assert set(change["p"].inserted) == {(1, 4), (1, 7)}
+    assert set(change["w"].deleted) == {(4,)}
+    assert db.stats()["forms"]["t"] == "compressed"
+    db.check()
+
+
+def test_the_report_says_where_pairs_are_written() -> None:
+    """A relation that showed a path gets a fact, and a closure loses its rules while it is read."""
+    db = opened(".decl v(x: number, y: number)\nshows: v(x, y) :- e+(x, y).\nreads: w(x) :- t(x, x).")
+    db.insert("v", [(7, 7)])
+    reasons = {name: node.reason for node in db.commit().report.nodes for name in node.relations}
+    assert reasons["v"] == "its asserted facts changed; the pairs of its closure were written"
+    assert db.stats()["forms"] | {"t": "compressed", "v": "written"} == db.stats()["forms"]
+    with db.transaction() as transaction:
+        transaction.rules.remove("base")
+        transaction.rules.remove("step")
+    assert transaction.change is not None
+    reasons = {name: node.reason for node in transaction.change.report.nodes for name in node.relations}
+    assert reasons["t"] == "its last rule is gone; the pairs of its closure were written"
+    assert set(db["w"]) == set()

@@ -6,6 +6,7 @@ The branch is taken where what was lost is less than a 32nd of a reach set (`loo
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 import numpy
 import pytest
@@ -73,7 +74,7 @@ def test_random_layers(seed: int) -> None:
     """Layers of nodes with a few circles, the last one wide: edges to it go and come one by one."""
     rng = random.Random(seed)
     layers = [list(range(100 * i, 100 * i + size)) for i, size in enumerate((3, 4, 4, 90))]
-    edges = {(x, y) for above, below in zip(layers, layers[1:], strict=False) for x in above for y in below}
+    edges = {(x, y) for above, below in pairwise(layers) for x in above for y in below}
     edges = {edge for edge in sorted(edges) if rng.random() < 0.6} | {(1, 0), (0, 1)}
     closure = Closure()
     closure.build([words(sorted(edges))])

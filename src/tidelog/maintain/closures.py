@@ -55,6 +55,8 @@ class Closures:
         """Closures that have been changed in place."""
         self.folded: set[str] = set()
         """Relations that aggregates fold, which read rows."""
+        self.written: set[str] = set()
+        """Relations for which the pairs of a closure had to be written."""
 
     # --- who is kept as what -----------------------------------------------------------------------------------------
 
@@ -233,6 +235,10 @@ class Closures:
             self.forget(name)
         return anew
 
+    def told(self, relations: Sequence[str], reason: str) -> str:
+        """The reason for what happened to these relations, and that pairs had to be written for them."""
+        return reason if self.written.isdisjoint(relations) else f"{reason}; the pairs of its closure were written"
+
     def forget(self, name: str) -> None:
         """Let a relation be no closure and no mirror."""
         self.kept.pop(name, None)
@@ -241,6 +247,8 @@ class Closures:
     def own(self, name: str) -> StoredRelation:
         """Give a relation rows of its own, as the epoch found them."""
         view = self.epoch.views[name]
+        if isinstance(view, ClosedRelation) and len(view):
+            self.written.add(name)
         if name in self.mirrors:
             own = StoredRelation(self.epoch.engine.catalog, view.arity)
             own.insert(self.history(self.mirrors[name]).before())

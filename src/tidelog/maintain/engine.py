@@ -242,7 +242,8 @@ class _Epoch:
                 self.drop(name)
             if gone:
                 impact = sum(len(self.deltas.get(name, ())) for name in gone)
-                reports.append(NodeReport(shown(gone), names_of(node), "drop", "its last rule is gone", 0.0, impact))
+                reason = self.closures.told(gone, "its last rule is gone")
+                reports.append(NodeReport(shown(gone), names_of(node), "drop", reason, 0.0, impact))
         return reports
 
     def drop(self, name: str) -> None:
@@ -343,6 +344,7 @@ class _Epoch:
         else:
             self.kept.append(node)
             impact = sum(self.note(name, self.views[name]) for name in node.relations)
+            reason = self.closures.told(node.relations, reason)
         self.watch.derived += impact if strategy == "update" else sum(len(self.views[name]) for name in node.relations)
         return NodeReport(shown(node.relations), names, strategy, reason, time.perf_counter() - started, impact, rounds)
 
