@@ -165,11 +165,12 @@ def test_a_reader_of_an_earlier_epoch_is_told_so() -> None:
     """And does not disturb the partitions."""
     with Cluster(2, Limits()) as db:
         filled(db)
-        (task, _) = db.engine.tasks("rows", ("t", db.engine.plan.views["t"], True, "")) if db.engine.plan else ()
+        assert db.engine.plan is not None
+        task = db.engine.tasks("rows", ("t", db.engine.plan.views["t"], True, ""))[0]
         db.insert("e", [(3, 4)])
         db.commit()
         keeper = Keeper()
-        with pytest.raises(FileNotFoundError):
+        with pytest.raises(FileNotFoundError, match="another commit"):
             list(keeper.read(task))
         assert keeper.partition is None
         assert db.views() == embedded((3, 4))

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _LONG_LOG = 40
 _HEAVY_LOG = 1 << 26
+_OUTGROWN = 4
+"""Facts stay everywhere until they are so many times as many as are put everywhere."""
 
 
 @dataclass
@@ -71,6 +73,7 @@ class Attempt:
         self.reports: list[tuple[Reply, bool]] = []
         self.explanation = Explanation()
         self.past = ""
+        self.narrowed: list[str] = []
         self.plan: Plan
         self.plan_name = ""
 
@@ -87,7 +90,9 @@ class Attempt:
             forget = tuple(sorted({target for _, target, *_ in gone}))
             self.dirty = _weakened(before, self.plan, forget)
         if changed or pieces or shared:
-            self.round(Round(self.token, 1, self.plan_name, forget, (), pieces, shared), changed or bool(shared))
+            narrow = tuple(map(facts_name, self.narrowed))
+            first = Round(self.token, 1, self.plan_name, forget, (), narrow, pieces, shared)
+            self.round(first, changed or bool(shared))
         while True:
             levels = [level for level, waiting in self.pending.items() if waiting]
             levels += [self.plan.cycles[number].level for number in self.dirty]
@@ -118,7 +123,7 @@ class Attempt:
         written = self.engine.executors.run(self.engine.tasks("keep", (f"kept-{self.token}",)))
         shared = [each for each, _ in written if each is not None]
         return {
-            number: (Logged((), (*shared, *([own] if own is not None else []))),)
+            number: (Logged((), (), (*shared, *([own] if own is not None else []))),)
             for number, (_, own) in enumerate(written)
         }
 
@@ -144,6 +149,9 @@ class Attempt:
             if count and name not in self.places:
                 small = count <= self.engine.limits.replicate or not self.core.relations[name].columns
                 self.places[name] = "all" if small else 0
+            elif count and self.outgrown(name, count):
+                self.places[name] = 0
+                self.narrowed.append(name)
         own: dict[int, list[Piece]] = {}
         shared: list[Piece] = []
         for name, _, pieces in found:
@@ -156,6 +164,14 @@ class Attempt:
             name: sum(p.rows for n, a, each in found if n == name and a for _, p in each) for name in facts
         }
         return own, shared
+
+    def outgrown(self, name: str, count: int) -> bool:
+        """Whether facts that are everywhere become too many for that by `count` more."""
+        plan = self.engine.plan
+        if plan is None or plan.views.get(name) != facts_name(name) or not self.core.relations[name].columns:
+            return False
+        known = size_of(plan, self.sizes, name)
+        return plan.homes[name] == "all" and known + count > _OUTGROWN * self.engine.limits.replicate
 
     def make_plan(self) -> bool:
         """Plan the program, unless nothing has changed that a plan depends on; whether it is another one."""
@@ -189,7 +205,7 @@ class Attempt:
             else:
                 pieces.setdefault(message.target, []).append(message.piece)
         number = len(self.rounds) + 1
-        self.round(Round(self.token, number, self.plan_name, (), (), pieces, shared), bool(shared))
+        self.round(Round(self.token, number, self.plan_name, (), (), (), pieces, shared), bool(shared))
 
     def reset(self, level: int) -> None:
         """A round in which recursions that cross partitions begin anew, from what they read."""

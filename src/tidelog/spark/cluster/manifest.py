@@ -59,8 +59,8 @@ def continued(log: Mapping[int, tuple[Logged, ...]], rounds: Iterable[Round]) ->
     for round in rounds:
         for number, entries in longer.items():
             pieces = (*round.shared, *round.pieces.get(number, ()))
-            if pieces or round.forget:
-                entries.append(Logged(round.forget, pieces))
+            if pieces or round.forget or round.narrow:
+                entries.append(Logged(round.forget, round.narrow, pieces))
     return {number: tuple(entries) for number, entries in longer.items()}
 
 

@@ -39,13 +39,15 @@ NOWHERE: State = ("", 0, "")
 @dataclass(frozen=True)
 class Round:
     """What all partitions are told of a round, as a file. They `forget` what they have been sent for these relations
-    and send what the exports of `cycles` say anew; `pieces` are for one partition each, `shared` ones for all."""
+    and send what the exports of `cycles` say anew; `pieces` are for one partition each, `shared` ones for all. Of facts
+    that have been everywhere and have become too many for that they keep those that live with them (`narrow`)."""
 
     token: str
     number: int
     plan: str
     forget: tuple[str, ...] = ()
     cycles: tuple[int, ...] = ()
+    narrow: tuple[str, ...] = ()
     pieces: Mapping[int, Sequence[Any]] = field(default_factory=dict)
     shared: Sequence[Any] = ()
     symbols: Sequence[str] = ()
@@ -59,9 +61,10 @@ class Round:
 
 @dataclass(frozen=True)
 class Logged:
-    """What came to a partition in the past, in order: pieces, and relations to forget before them."""
+    """What came to a partition in the past, in order: pieces, and relations to forget or narrow before them."""
 
     forget: tuple[str, ...]
+    narrow: tuple[str, ...]
     pieces: tuple[Any, ...]
 
 
@@ -124,6 +127,8 @@ class Partition:
         self.deltas: dict[str, list[tuple[Words, Words]]] = {}
         self.moved: dict[str, Words] = {}
         """For relations that have got another home in this epoch, the rows that lived here before."""
+        self.narrowed: frozenset[str] = frozenset()
+        """The facts of which only those that live here have been kept in this epoch."""
 
     @classmethod
     def at(cls, task: Task) -> Partition:
@@ -146,6 +151,8 @@ class Partition:
         for entry in log:
             for name in entry.forget:
                 rows.pop(name, None)
+            for name in entry.narrow:
+                rows[name] = [(name, asserts, self.living(words, True)) for _, asserts, words in rows.get(name, ())]
             for statement in read_pieces(self.folder, entry.pieces):
                 rows.setdefault(statement[0], []).append(statement)
         self.go_to(plan)
@@ -186,7 +193,7 @@ class Partition:
         started = time.perf_counter()
         if self.epoch != round.token:
             self.epoch = round.token
-            self.deltas, self.moved = {}, {}
+            self.deltas, self.moved, self.narrowed = {}, {}, frozenset()
             self.had = frozenset(name for name, rows in self.engine.views.items() if len(rows))
         before = self.plan
         self.go_to(round.plan)
@@ -240,6 +247,10 @@ class Partition:
         forgotten = [
             (name, False, asserted[name].words().astype(numpy.int64)) for name in round.forget if name in asserted
         ]
+        self.narrowed |= frozenset(round.narrow)
+        for name in round.narrow:
+            words = asserted[name].words().astype(numpy.int64)
+            forgotten.append((name, False, words[owners(words[:, 0], self.partitions) != self.number]))
         told = read_pieces(self.folder, [*round.shared, *round.pieces.get(self.number, ())])
         return [each for each in [*forgotten, *told] if each[0] in relations]
 
@@ -337,7 +348,7 @@ class Partition:
             came = stored.words().astype(numpy.int64)
             return self.living(came, replicated), self.moved.get(name, came[:0])
         came, went = self.balance(copy)
-        return self.living(came, replicated), self.living(went, replicated)
+        return self.living(came, replicated), self.living(went, replicated or copy in self.narrowed)
 
     def balance(self, copy: str) -> tuple[Words, Words]:
         """The rows of a relation that came and went on balance in the changes of the epoch, each of which is exact."""
@@ -365,7 +376,8 @@ class Partition:
             if name in self.moved or copy not in self.had:
                 came, went = len(self.engine.views[copy]), len(self.moved.get(name, ()))
             elif copy in self.deltas:
-                came, went = map(len, self.balance(copy))
+                rows = self.balance(copy)
+                came, went = len(rows[0]), len(self.living(rows[1], copy in self.narrowed))
             else:
                 continue
             if came or went:

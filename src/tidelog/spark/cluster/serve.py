@@ -47,7 +47,11 @@ class Keeper:
         """Do a task that asks for rows: of a relation, or those that it gained or lost. Rows without columns have one
         that is 0. FileNotFoundError where a later epoch has come."""
         if self.partition is None or self.partition.state != task.state:
-            self.partition = Partition.at(task)
+            try:
+                self.partition = Partition.at(task)
+            except FileNotFoundError:
+                said = "there has been another commit since this frame was asked for; ask the database for it again"
+                raise FileNotFoundError(said) from None
         name, copy, replicated, epoch = task.arguments
         if task.what == "rows":
             found = self.partition.rows(copy, replicated)
