@@ -39,6 +39,7 @@ from tidelog.rules.core import (
 from tidelog.rules.edges import AnyRule, body_of, head_of
 from tidelog.rules.graph import hyper_nodes
 from tidelog.spark.cluster.buckets import FIRST, MINE, mine
+from tidelog.spark.cluster.parts import parted
 from tidelog.spark.cluster.plan import Cycle, Export, Place, Plan, copy_name, facts_name, home_name
 from tidelog.spark.cluster.sites import Located, located, looks_into_values, makes_values
 from tidelog.storage.dictionary import Dictionary
@@ -88,6 +89,8 @@ class _Localizer:
         before: Plan | None,
     ) -> None:
         self.core = core
+        self.infos = dict(core.relations)
+        """The relations of the program and those that `parts` adds."""
         self.facts = {name: facts.get(name, "all") for name in core.relations}
         self.derived = {name for node in core.nodes for name in node.relations}
         self.homes: dict[str, Place] = {name: place for name, place in self.facts.items() if name not in self.derived}
@@ -96,6 +99,7 @@ class _Localizer:
         self.dictionary = dictionary
         self.before = before
         self.sizes = sizes
+        self.wide = limits.replicate + 1
         self.unknown = _GROWTH * (1 + sum(sizes.get(name, 0) for name in self.homes))
         aggregates = [rule for node in core.nodes for rule in node.rules if isinstance(rule, AggregateRule)]
         self.grouped = {name: rule.groups for rule in aggregates for name in (rule.inner, rule.outer)}
@@ -137,7 +141,7 @@ class _Localizer:
         if any(map(makes_values, rules)) and node.recursive:
             way, alone = "gathered", True
         else:
-            broken = self.choose(node, rules)
+            node, rules, broken = self.chosen(node, rules)
             if broken:
                 way = "gathered" if needed <= self.limits.gather else "exchanged"
                 alone = way == "gathered"
@@ -147,6 +151,38 @@ class _Localizer:
         for rule in rules:
             self.emit(located(rule, self.homes, self.size, self.partitions, alone))
         self.facts_of(node.relations)
+
+    def chosen(self, node: HyperNode, rules: list[Rule]) -> tuple[HyperNode, list[Rule], int]:
+        """Choose homes, and take rules apart that would have a large relation copied everywhere; the hyper-node with
+        what that adds, its rules, and how many of them do not stay within a partition."""
+        while True:
+            broken = self.choose(node, rules)
+            found = next(filter(None, (self.taken_apart(rule) for rule in rules)), None)
+            if found is None:
+                return node, rules, broken
+            whole, (info, join, rest) = found
+            self.infos[info.name] = info
+            self.derived.add(info.name)
+            rules = [rest if rule is whole else rule for rule in rules]
+            if any(name in node.relations for name, _ in body_of(join)):
+                rules.append(join)
+                node = replace(node, relations=(*node.relations, info.name))
+            else:
+                self.place(HyperNode((info.name,), (join,), False))
+
+    def taken_apart(self, rule: Rule) -> tuple[Rule, tuple[RelationInfo, Rule, Rule]] | None:
+        """A rule with its two halves, if it has to be taken apart."""
+        at = located(rule, self.homes, self.size, self.partitions)
+        wide = any(
+            place == "all" and self.homes[literal.relation] != "all" and self.size(literal.relation) > self.wide
+            for literal, place in zip(rule.body, at.copies, strict=True)
+            if isinstance(literal, Atom)
+        )
+        name = f"#join.{rule.name}"
+        while name in self.infos:
+            name += "'"
+        halves = parted(rule, name) if wide else None
+        return (rule, halves) if halves is not None else None
 
     def choose(self, node: HyperNode, rules: list[Rule]) -> int:
         """Choose the cheapest homes; returns the number of recursive rules that do not stay within a partition."""
@@ -174,7 +210,7 @@ class _Localizer:
         return 2 * self.size(name) if had != homes[name] else 0.0
 
     def candidates(self, name: str) -> list[Place]:
-        arity = len(self.core.relations[name].columns)
+        arity = len(self.infos[name].columns)
         if name in self.grouped:
             arity = min(arity, 1 if self.grouped[name] else 0)
         return list(range(arity)) or ["one"]
@@ -198,11 +234,11 @@ class _Localizer:
         """The copy of a relation at a place, with the export that feeds it if it is no home."""
         home = self.homes[name]
         own = facts_name(name) if name not in self.derived else home_name(name, home)
-        self.declare(own, self.core.relations[name])
+        self.declare(own, self.infos[name])
         if home in (place, "all"):
             return own
         copy = copy_name(name, place)
-        self.declare(copy, self.core.relations[name])
+        self.declare(copy, self.infos[name])
         self.exports[Export(own, copy, home, place)] = None
         return copy
 
@@ -213,9 +249,9 @@ class _Localizer:
     def facts_of(self, relations: tuple[str, ...]) -> None:
         """Facts that are asserted for derived relations go to where these live."""
         for name in relations:
-            if not self.core.relations[name].auxiliary:
+            if not self.infos[name].auxiliary:
                 facts = facts_name(name)
-                self.declare(facts, self.core.relations[name])
+                self.declare(facts, self.infos[name])
                 home = self.homes[name]
                 self.exports[Export(facts, self.copy(name, home), self.facts[name], home)] = None
 
@@ -246,7 +282,7 @@ class _Localizer:
         elif at.site != "one" and not anchored:
             body += mine(at.site)
         own = self.copy(head.relation, home)
-        info = self.core.relations[head.relation]
+        info = self.infos[head.relation]
         target = own
         if at.exchanged:
             target, arrived = f"{head.relation}@out", f"{head.relation}@in"
@@ -286,7 +322,7 @@ class _Localizer:
         """The plan, once all hyper-nodes are placed."""
         views = {name: self.copy(name, home) for name, home in self.homes.items()}
         for name in self.core.relations:
-            self.declare(facts_name(name), self.core.relations[name])
+            self.declare(facts_name(name), self.infos[name])
         exports, cycles = self.levels()
         return Plan(
             self.program(self.rules),

@@ -1,0 +1,66 @@
+"""Rules that need two partitionings: the join of two atoms becomes an intermediate relation, sent on by another column.
+
+A rule such as h(a, d) :- p(a, b), q(b, c), r(c, d) has no site that all its atoms share. It becomes
+#join(a, c) :- p(a, b), q(b, c), at the site of b, and h(a, d) :- #join(a, c), r(c, d), at that of c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
+
+from tidelog.language.syntax import Column
+from tidelog.rules.core import (
+    Atom,
+    Comparison,
+    Computation,
+    Literal,
+    Pack,
+    RelationInfo,
+    Rule,
+    Unpack,
+    Value,
+    Variable,
+)
+
+
+def parted(rule: Rule, name: str) -> tuple[RelationInfo, Rule, Rule] | None:
+    """A rule in two: an auxiliary relation `name`, its rule, and the rule that is left; None where no two atoms share a
+    variable, or nothing but these is there. Of several pairs, the one that leaves the fewest columns."""
+    atoms = [literal for literal in rule.body if isinstance(literal, Atom)]
+    positive = [atom for atom in atoms if not atom.negated]
+    if len(atoms) < 3:
+        return None
+    pairs = [pair for pair in combinations(positive, 2) if set(_variables(pair[0])) & set(_variables(pair[1]))]
+    if not pairs:
+        return None
+    first, second = min(pairs, key=lambda pair: len(_needed(rule, pair)))
+    columns = _needed(rule, (first, second))
+    info = RelationInfo(name, tuple(Column(each.name, each.kind, each.kind) for each in columns), True)
+    join = Atom(name, columns)
+    rest = [literal for literal in rule.body if literal is not first and literal is not second]
+    return info, Rule(name, rule.origin, join, (first, second), rule.span), replace(rule, body=(join, *rest))
+
+
+def _needed(rule: Rule, pair: tuple[Atom, Atom]) -> tuple[Variable, ...]:
+    """The variables of two atoms of a body that the rest of the rule uses."""
+    used = set(_variables(rule.head))
+    for literal in rule.body:
+        if literal is not pair[0] and literal is not pair[1]:
+            used |= set(_variables(literal))
+    return tuple(dict.fromkeys(each for atom in pair for each in _variables(atom) if each in used))
+
+
+def _variables(literal: Literal) -> Iterator[Variable]:
+    values: tuple[Value, ...]
+    match literal:
+        case Atom(args=args):
+            values = args
+        case Comparison(left=left, right=right):
+            values = left, right
+        case Computation(target=target, args=args) | Pack(target=target, args=args):
+            values = target, *args
+        case Unpack(source=source, targets=targets):
+            values = source, *targets
+    return (value for value in values if isinstance(value, Variable))
