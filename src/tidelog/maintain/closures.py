@@ -8,7 +8,7 @@ only shows the closure of a path under another name shares its graph.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from weakref import proxy
@@ -206,6 +206,12 @@ class Closures:
         elif source in epoch.deltas:
             epoch.deltas[name] = epoch.deltas[source]
         return not known
+
+    def changes(self, relations: Iterable[str]) -> int:
+        """The number of pairs that this epoch has changed in the closures among these relations."""
+        deltas = self.epoch.deltas
+        changed = [name for name in relations if name in deltas and isinstance(self.epoch.views[name], ClosedRelation)]
+        return sum(len(deltas[name]) for name in changed)
 
     def show(self, relations: Mapping[str, StoredRelation], rules: Sequence[Rule]) -> None:
         """Let an update see what this epoch has changed in the closures among `relations` that these rules read."""

@@ -41,6 +41,8 @@ _RECLAIM = 4_096
 """Dead rows of a relation below this number are not worth reclaiming."""
 _ALWAYS_WORTH = 0.1
 """Seconds that an update may take whatever the last bootstrap took."""
+_SHOWING = 2e-7
+"""Seconds per pair that an update takes at least to see what has changed in a closure."""
 _DIFFERING = 2e-7
 """Seconds per tuple that telling what has changed adds to the next bootstrap, as long as there has been none."""
 
@@ -395,6 +397,9 @@ class _Epoch:
         inputs += sum(len(self.asserted[name]) for name in node.relations)
         if change > max(100, inputs // 2):
             return "bootstrap", f"{change:,} of {inputs:,} input tuples changed"
+        pairs = 0 if node.closure else self.closures.changes(reads)
+        if pairs * _SHOWING > self.budget(node):
+            return "bootstrap", f"{pairs:,} pairs of closures changed"
         return "update", ""
 
     def try_update(
