@@ -47,9 +47,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """`tidelog.network` and `tidelog.Node` are loaded when first used."""
-    if name == "network":
-        return import_module("tidelog.network")
+    """`tidelog.network`, `tidelog.Node` and `tidelog.rdf` are loaded when first used."""
+    if name in ("network", "rdf"):
+        return import_module(f"tidelog.{name}")
     if name == "Node":
         return import_module("tidelog.network").Node
     raise AttributeError(f"module 'tidelog' has no attribute {name!r}")

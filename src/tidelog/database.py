@@ -31,6 +31,7 @@ from tidelog.rules import Compiler
 from tidelog.rules.core import CoreProgram
 from tidelog.ruleset import RuleSet, without
 from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.stored import StoredRelation
 
 Words = NDArray[numpy.int64]
 
@@ -159,6 +160,11 @@ class Database:
         """`load` for text only, whatever it looks like."""
         self._open()
         self._extend(read(f"{text}\n", name="<text>"))  # with a line break it is no path
+
+    def add_parsed(self, program: Program) -> None:
+        """`load` for a program that has been read, or made, already."""
+        self._open()
+        self._extend(program)
 
     def remove_rule(self, name: str) -> None:
         """Remove a rule from the next `commit` on, see `RuleSet.remove`."""
@@ -314,6 +320,11 @@ class Database:
             with guarded(watch):
                 words = along(pattern.program, self._checked, self._engine, watch)
         return Relation(pattern.relation, Rows(columns, self._dictionary, pattern.select(words, self._dictionary)))
+
+    def stored(self, name: str, *, asserted: bool = False) -> StoredRelation | None:
+        """The rows of a relation as the engine keeps them, or of its asserted facts, to be read only; None for a relation
+        that no epoch has seen yet."""
+        return (self._engine.asserted if asserted else self._engine.views).get(name)
 
     @property
     def program(self) -> CheckedProgram:

@@ -1,0 +1,26 @@
+"""RDF: triples in and out, RDFS and OWL 2 RL kept up with data and ontology. See docs/how-to/rdf.md.
+
+    reader      text, files, graphs -> columns of terms          terms, datatypes: what a term is
+    data        columns -> relations of a database, and back     names: which relation is which property or class
+    tables      the rules, as W3C writes them
+    schema      what follows from the ontology alone             matching, lists: patterns over it
+    specialise  tables + schema -> rules about relations         rules: which of them there are at the moment
+    guards      rules for what the data say of the ontology
+    prefixes    rule text with `foaf:knows(x, y)`
+    store       all of it together                               change, output: what it tells
+
+>>> import tidelog.rdf
+>>> store = tidelog.rdf.connect(rules="rdfs")
+>>> store.insert('''@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+... :Dog rdfs:subClassOf :Animal . :rex a :Dog .''')
+>>> change = store.commit()
+>>> store.contains("http://example.org/rex", tidelog.rdf.TYPE, "http://example.org/Animal")
+True
+"""
+
+from tidelog.rdf.change import StoreChange
+from tidelog.rdf.connect import connect
+from tidelog.rdf.store import Store
+from tidelog.rdf.terms import TYPE, literal, term
+
+__all__ = ["TYPE", "Store", "StoreChange", "connect", "literal", "term"]

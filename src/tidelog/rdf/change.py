@@ -1,0 +1,83 @@
+"""What a commit of a store did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy
+
+from tidelog.database import Change
+from tidelog.maintain.report import Report
+from tidelog.rdf.data import COLUMNS, Triples, Words
+from tidelog.relation import Relation, Rows
+
+
+class StoreChange:
+    """The net change of the triples, asserted and inferred ones together, and how it came about."""
+
+    def __init__(self, changes: Sequence[Change], triples: Triples, added: list[str], removed: list[str]) -> None:
+        self._changes = changes
+        self._triples = triples
+        self.rules_added = tuple(added)
+        """Names of the rules that the ontology asked for."""
+        self.rules_removed = tuple(removed)
+        """Names of the rules that it no longer asks for."""
+
+    @property
+    def reports(self) -> tuple[Report, ...]:
+        """The report of each epoch: one, unless the data spoke of the schema."""
+        return tuple(change.report for change in self._changes)
+
+    @property
+    def bootstraps(self) -> int:
+        """The number of hyper-nodes that were evaluated from scratch."""
+        return sum(report.bootstraps for report in self.reports)
+
+    @property
+    def inserted(self) -> Relation:
+        """The triples that came."""
+        return self._relation("inserted", self._net[0])
+
+    @property
+    def deleted(self) -> Relation:
+        """The triples that went."""
+        return self._relation("deleted", self._net[1])
+
+    @cached_property
+    def _net(self) -> tuple[Words, Words]:
+        came, went = self._of(0)
+        for i in range(1, len(self._changes)):
+            more, less = self._of(i)
+            came, went = (
+                _union(_without(came, less), _without(more, went)),
+                _union(_without(went, more), _without(less, came)),
+            )
+        return came, went
+
+    def _of(self, i: int) -> tuple[Words, Words]:
+        change = self._changes[i]
+        none = numpy.empty((0, 3), numpy.int64)
+        came = [self._triples.of_relation(name, change[name].inserted.words()) for name in change]
+        went = [self._triples.of_relation(name, change[name].deleted.words()) for name in change]
+        return numpy.concatenate([none, *came]), numpy.concatenate([none, *went])
+
+    def _relation(self, name: str, words: Words) -> Relation:
+        return Relation(name, Rows(COLUMNS, self._triples.dictionary, words))
+
+    def __repr__(self) -> str:
+        seconds = sum(report.seconds for report in self.reports)
+        rules = f"rules +{len(self.rules_added)} -{len(self.rules_removed)}"
+        return f"<StoreChange: triples +{len(self._net[0])} -{len(self._net[1])}; {rules}; {seconds:.3f} s>"
+
+
+def _union(one: Words, other: Words) -> Words:
+    return numpy.concatenate([one, other])
+
+
+def _without(one: Words, other: Words) -> Words:
+    """The rows of one that the other does not have."""
+    if not len(one) or not len(other):
+        return one
+    there = set(map(tuple, other.tolist()))
+    return one[[tuple(row) not in there for row in one.tolist()]]

@@ -1,0 +1,205 @@
+"""The triples of a store as relations of its database: cut apart on the way in, put together on the way out.
+
+Everything here is a column of words. Triples are int64 of shape (n, 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy
+from numpy.typing import NDArray
+
+from tidelog.database import Database
+from tidelog.language.syntax import Column
+from tidelog.rdf.names import REST, TRIPLE, Names
+from tidelog.rdf.tables import MEMBER, Triple
+from tidelog.rdf.terms import TYPE
+from tidelog.relation import Relation, Rows
+
+if TYPE_CHECKING:
+    from tidelog.rdf.reader import Columns
+    from tidelog.storage.dictionary import Dictionary
+    from tidelog.storage.stored import StoredRelation
+
+Words = NDArray[numpy.int64]
+
+COLUMNS = tuple(Column(name, "symbol", "symbol") for name in ("subject", "predicate", "object"))
+_INTERNAL = frozenset([MEMBER, REST])
+_QUOTE = '"'
+
+
+class Triples:
+    """Reads and changes the relations of properties and classes of a database."""
+
+    def __init__(self, database: Database, names: Names) -> None:
+        self._database = database
+        self._names = names
+        self._literals = numpy.empty(0, bool)
+
+    # --- in ------------------------------------------------------------------------------------------------------
+
+    def encoded(self, columns: Columns) -> Words:
+        """The words of triples that have been read."""
+        words = numpy.empty((len(columns), 3), numpy.int64)
+        for i, column in enumerate((columns.subjects, columns.predicates, columns.objects)):
+            words[:, i] = self._database.dictionary.encode_column(column, "symbol")
+        return words
+
+    def split(self, words: Words) -> Iterator[tuple[str, str, Words]]:
+        """Triples by property, with `?o` for the object, and those of rdf:type by class; rows as in the relation."""
+        for predicate, rows in _groups(words, 1):
+            iri = self._text(predicate)
+            if iri != TYPE:
+                yield iri, "?o", numpy.ascontiguousarray(rows[:, [0, 2]])
+                continue
+            for class_, members in _groups(rows, 2):
+                yield TYPE, self._text(class_), numpy.ascontiguousarray(members[:, [0]])
+
+    def decoded(self, named: Triple, rows: Words) -> Iterator[Triple]:
+        """The triples of rows of a relation."""
+        texts = [self._database.dictionary.strings(column) for column in rows.T]
+        if named.predicate == TYPE:
+            return (Triple(subject, TYPE, named.object) for subject in texts[0])
+        return (Triple(subject, named.predicate, value) for subject, value in zip(*texts, strict=True))
+
+    def put(self, facts: Iterable[tuple[str, bool, Words]]) -> None:
+        """Assert or retract rows of relations with the next commit of the database."""
+        for name, asserts, rows in facts:
+            if asserts:
+                self._database.insert_words(name, rows)
+            else:
+                columns = self._database.program.relations[name].columns
+                self._database.delete(name, Relation(name, Rows(columns, self._database.dictionary, rows)))
+
+    def learn(self) -> bool:
+        """Give relations to classes and properties that only rules have spoken of; whether there are any."""
+        before = len(self._names.properties) + len(self._names.classes)
+        rest = self._stored(self._names.property(REST), False)
+        if rest is not None and len(rest):
+            for word in numpy.unique(rest.words()[:, 1]):
+                self._names.class_(self._text(int(word)))
+        triples = self._stored(TRIPLE, False)
+        if triples is not None and len(triples):
+            for predicate, value, _ in self.split(triples.words().astype(numpy.int64)):
+                self._names.relation(Triple("?s", predicate, value))
+        return len(self._names.properties) + len(self._names.classes) > before
+
+    @property
+    def dictionary(self) -> Dictionary:
+        """What the words of the triples mean."""
+        return self._database.dictionary
+
+    # --- out -----------------------------------------------------------------------------------------------------
+
+    def holds(self, subject: str, predicate: str, value: str) -> bool:
+        """Whether a triple is there."""
+        name = self._names.classes.get(value) if predicate == TYPE else self._names.properties.get(predicate)
+        row = (subject,) if predicate == TYPE else (subject, value)
+        stored = self._stored(name, False) if name is not None else None
+        words = [self._database.dictionary.find(text, "symbol") for text in row]
+        return stored is not None and None not in words and not subject.startswith(_QUOTE) and stored.has(words)  # type: ignore[arg-type]
+
+    def matching(self, subject: str | None, predicate: str | None, value: str | None, *, asserted: bool) -> Words:
+        """The triples with these terms."""
+        find = self._database.dictionary.find
+        wanted = {i: find(text, "symbol") for i, text in enumerate((subject, value)) if text is not None}
+        if None in wanted.values():
+            return numpy.empty((0, 3), numpy.int64)
+        words: dict[int, int] = {i: word for i, word in wanted.items() if word is not None}
+        parts = [
+            self._whole(words_of(stored, words, arity), which)
+            for which, name, arity in self._relations(predicate, value)
+            if (stored := self._stored(name, asserted)) is not None
+        ]
+        return self._valid(parts)
+
+    def inferred(self) -> Words:
+        """The triples that were not asserted."""
+        parts = []
+        for which, name, _ in self._relations(None, None):
+            view, facts = self._stored(name, False), self._stored(name, True)
+            if view is not None and view is not facts:
+                rows = view.words().astype(numpy.int64)
+                parts.append(self._whole(rows[facts.find(rows) < 0] if facts is not None else rows, which))
+        return self._valid(parts)
+
+    def of_relation(self, name: str, rows: Words) -> Words:
+        """Rows of a relation as triples; none of a relation that is neither of a property nor of a class."""
+        for which, other, _ in self._relations(None, None):
+            if other == name:
+                return self._valid([self._whole(rows.astype(numpy.int64), which)])
+        return numpy.empty((0, 3), numpy.int64)
+
+    def count(self, name: str) -> int:
+        """The number of rows of a relation."""
+        stored = self._stored(name, False)
+        return len(stored) if stored is not None else 0
+
+    def total(self) -> int:
+        """The number of triples, those included that have a literal for a subject."""
+        return sum(self.count(name) for _, name, _ in self._relations(None, None))
+
+    def _relations(self, predicate: str | None, value: str | None) -> Iterator[tuple[tuple[str, str], str, int]]:
+        """The relations where triples with these terms are: predicate and class of each, its name and arity."""
+        if predicate != TYPE:
+            for iri, name in self._names.properties.items():
+                if iri not in _INTERNAL and predicate in (None, iri):
+                    yield (iri, ""), name, 2
+        if predicate in (None, TYPE):
+            for iri, name in self._names.classes.items():
+                if value in (None, iri):
+                    yield (TYPE, iri), name, 1
+
+    def _stored(self, name: str, asserted: bool) -> StoredRelation | None:
+        return self._database.stored(name, asserted=asserted)
+
+    def _whole(self, rows: Words, which: tuple[str, str]) -> Words:
+        """Rows of a relation as triples."""
+        encode = self._database.dictionary.encode
+        words = numpy.empty((len(rows), 3), numpy.int64)
+        words[:, 0] = rows[:, 0]
+        words[:, 1] = encode(which[0], "symbol")
+        words[:, 2] = encode(which[1], "symbol") if which[1] else rows[:, -1]
+        return words
+
+    def _valid(self, parts: list[Words]) -> Words:
+        """Triples together, but for those whose subject is a literal, which RDF does not have."""
+        words = numpy.concatenate([numpy.empty((0, 3), numpy.int64), *parts])
+        valid: Words = words[~self._are_literals()[words[:, 0]]]
+        return valid
+
+    def _are_literals(self) -> NDArray[numpy.bool_]:
+        """For each symbol whether it is a literal."""
+        import pyarrow.compute as pc
+
+        dictionary, known = self._database.dictionary, len(self._literals)
+        if known < len(dictionary):
+            texts = dictionary.decode_column(numpy.arange(known, len(dictionary)), "symbol")
+            more = numpy.asarray(pc.starts_with(texts, _QUOTE))
+            self._literals = numpy.concatenate([self._literals, more])
+        return self._literals
+
+    def _text(self, word: int) -> str:
+        return str(self._database.dictionary.decode(word, "symbol"))
+
+
+def words_of(stored: StoredRelation, wanted: dict[int, int], arity: int) -> Words:
+    """The rows of a relation of pairs that have these words in these columns; of single terms, column 0 counts."""
+    constants = {i: word for i, word in wanted.items() if i < arity}
+    rows = stored.near(constants).astype(numpy.int64)
+    for i, word in constants.items():
+        rows = rows[rows[:, i] == word]
+    return rows
+
+
+def _groups(words: Words, column: int) -> Iterator[tuple[int, Words]]:
+    """The rows with each word of a column."""
+    if not len(words):
+        return
+    ordered = words[numpy.argsort(words[:, column], kind="stable")]
+    keys = ordered[:, column]
+    starts = numpy.concatenate([[0], numpy.flatnonzero(keys[1:] != keys[:-1]) + 1, [len(keys)]])
+    for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        yield int(keys[start]), ordered[start:end]

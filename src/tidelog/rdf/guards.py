@@ -1,0 +1,76 @@
+"""What the data say of the schema: rules that hold as long as these facts follow.
+
+The schema of `Schema` is what follows from schema triples alone. Data can add to it: a rule derives a subclass, a
+member of a class of one's own turns out to be a transitive property, two classes are the same. The instances that
+rest on such facts keep them in their bodies.
+"""
+
+from __future__ import annotations
+
+import numpy
+
+from tidelog.database import Database
+from tidelog.rdf.matching import Facts, Pair
+from tidelog.rdf.names import Names
+from tidelog.rdf.schema import added
+from tidelog.rdf.specialise import Instance, instances
+from tidelog.rdf.tables import TableRule
+from tidelog.rdf.terms import SAME_AS, TYPE
+
+
+def guards(table: tuple[TableRule, ...], database: Database, names: Names, known: Facts) -> tuple[Instance, ...]:
+    """The instances that rest on facts of the views of a database beside the `known` ones."""
+    same = _same(database, names)
+    if not same and not _more(database, names, known):
+        return ()
+    facts = _facts(database, names, known).changed({SAME_AS: same})
+    new = set(added(facts, known))
+    if not new:
+        return ()
+    return tuple(dict.fromkeys(each for each in instances(table, facts, guarded=True) if not new.isdisjoint(each.body)))
+
+
+def _more(database: Database, names: Names, known: Facts) -> bool:
+    """Whether a view has more of a schema than is known."""
+    sizes: dict[str, int] = {}
+    for _, kind in known.pairs.get(TYPE, ()):
+        sizes[kind] = sizes.get(kind, 0) + 1
+    properties = ((names.properties.get(iri), len(pairs)) for iri, pairs in known.pairs.items() if iri != TYPE)
+    classes = ((names.classes.get(iri), sizes.get(iri, 0)) for iri in known.classes)
+    return any(_size(database, name) > size for name, size in (*properties, *classes))
+
+
+def _size(database: Database, name: str | None) -> int:
+    stored = database.stored(name) if name is not None else None
+    return len(stored) if stored is not None else 0
+
+
+def _facts(database: Database, names: Names, known: Facts) -> Facts:
+    """What the views have of a schema."""
+    pairs: dict[str, list[Pair]] = {}
+    for iri in known.pairs:
+        name = names.properties.get(iri)
+        if iri != TYPE and _size(database, name):
+            pairs[iri] = list(database[str(name)])  # type: ignore[arg-type]
+    pairs[TYPE] = [
+        (str(row[0]), iri)
+        for iri in known.classes
+        if _size(database, names.classes.get(iri))
+        for row in database[names.classes[iri]]
+    ]
+    return Facts(pairs, known.classes)
+
+
+def _same(database: Database, names: Names) -> list[Pair]:
+    """The properties and classes that are the same as something else."""
+    name = names.property(SAME_AS)
+    if not _size(database, name):
+        return []
+    stored = database.stored(name)
+    assert stored is not None
+    texts = {*names.properties, *names.classes, TYPE}
+    words = [word for text in texts if (word := database.dictionary.find(text, "symbol")) is not None]
+    rows = stored.words()
+    rows = rows[numpy.isin(rows[:, 0], words)]
+    left, right = (database.dictionary.strings(column) for column in rows.T)
+    return [pair for pair in zip(left, right, strict=True) if pair[0] != pair[1]]

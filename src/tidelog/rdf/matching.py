@@ -1,0 +1,68 @@
+"""Schema facts, few enough to be matched in Python, and the matches of patterns among them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from tidelog.rdf.tables import Triple
+from tidelog.rdf.terms import XSD
+
+Binding = dict[str, str]
+Pair = tuple[str, str]
+
+_COUNT = re.compile(rf'"\+?0*([01])"\^\^<{re.escape(XSD)}\w+>')
+
+
+class Facts:
+    """Pairs of properties; of rdf:type those of `classes`. Indexed when first needed."""
+
+    def __init__(self, pairs: Mapping[str, Iterable[Pair]], classes: frozenset[str]) -> None:
+        self.classes = classes
+        self.pairs = {predicate: list(dict.fromkeys(rows)) for predicate, rows in pairs.items()}
+        self._indexes: dict[tuple[str, int], dict[str, list[Pair]]] = {}
+
+    def changed(self, pairs: Mapping[str, Iterable[Pair]]) -> Facts:
+        """The facts with other pairs for some of the properties."""
+        return Facts({**self.pairs, **pairs}, self.classes)
+
+    def matching(self, pattern: Triple) -> Iterable[Pair]:
+        """The pairs among which are all that match a pattern whose predicate is no variable."""
+        key = pattern.predicate
+        for position, term in enumerate((pattern.subject, pattern.object)):
+            if not term.startswith("?") and term not in ("0", "1"):
+                index = self._indexes.get((key, position))
+                if index is None:
+                    index = self._indexes[key, position] = {}
+                    for pair in self.pairs.get(key, ()):
+                        index.setdefault(pair[position], []).append(pair)
+                return index.get(term, ())
+        return self.pairs.get(key, ())
+
+
+def substituted(triple: Triple, binding: Binding) -> Triple:
+    """A pattern with the variables of a binding replaced."""
+    return Triple(*(binding.get(term, term) for term in triple.terms))
+
+
+def matches(patterns: Sequence[Triple], facts: Facts, binding: Binding) -> Iterator[tuple[Binding, tuple[Triple, ...]]]:
+    """The bindings that make facts of all patterns, each with these facts."""
+    if not patterns:
+        yield binding, ()
+        return
+    pattern = substituted(patterns[0], binding)
+    for subject, value in facts.matching(pattern):
+        more = dict(binding)
+        if _fits(pattern.subject, subject, more) and _fits(pattern.object, value, more):
+            for found, used in matches(patterns[1:], facts, more):
+                yield found, (Triple(subject, pattern.predicate, value), *used)
+
+
+def _fits(pattern: str, term: str, binding: Binding) -> bool:
+    """Whether a term matches; binds the variable if it is one."""
+    if pattern.startswith("?"):
+        return binding.setdefault(pattern, term) == term
+    if pattern in ("0", "1"):
+        number = _COUNT.fullmatch(term)
+        return number is not None and number[1] == pattern
+    return pattern == term

@@ -1,0 +1,83 @@
+"""Relations for RDF: a property is a binary relation, a class a unary one.
+
+The triple `s p o` is the tuple (s, o) of the property p, and `s rdf:type c` the tuple (s) of the class c. Relations are
+called after the last part of the IRI: `pːknows`, `aːPerson`, with a number where several end the same. The colon is a
+letter (U+02D0), so that these are names of the language that nobody types by chance; rule text has `foaf:knows(x, y)`,
+see `prefixes`. What rules derive as a type of something, whatever it is, is in the relation of REST until the class has
+a relation of its own.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tidelog.errors import Problem, UsageError
+from tidelog.language.syntax import Attribute, Declaration
+from tidelog.rdf.tables import FALSE, Triple
+from tidelog.rdf.terms import TYPE
+
+COLON = "ː"
+INCONSISTENCY = f"inconsistency{COLON}"
+TRIPLE = "triple"
+"""The relation of all triples, for programs that ask for it."""
+REST = "tidelog:type"
+"""The property of types that need not be classes; internal."""
+_LONGEST = 40
+
+
+class Names:
+    """The relations of properties and classes, by their IRIs; new ones when they are asked for."""
+
+    def __init__(self) -> None:
+        self.properties: dict[str, str] = {}
+        self.classes: dict[str, str] = {}
+        self._taken: set[str] = set()
+
+    def property(self, iri: str) -> str:
+        """The relation of a property."""
+        found = self.properties.get(iri)
+        if found is None:
+            found = self.properties[iri] = self._new("p", iri)
+        return found
+
+    def class_(self, iri: str) -> str:
+        """The relation of a class."""
+        found = self.classes.get(iri)
+        if found is None:
+            found = self.classes[iri] = self._new("a", iri)
+        return found
+
+    def relation(self, triple: Triple) -> tuple[str, tuple[str, ...]]:
+        """The relation of a pattern and its arguments. The predicate is no variable."""
+        if triple.predicate == FALSE:
+            return INCONSISTENCY, triple.terms[0:1] + triple.terms[2:]
+        if triple.predicate == TYPE:
+            if not triple.object.startswith("?"):
+                return self.class_(triple.object), (triple.subject,)
+            return self.property(REST), (triple.subject, triple.object)
+        return self.property(triple.predicate), (triple.subject, triple.object)
+
+    def declarations(self, known: frozenset[str]) -> list[Declaration]:
+        """Declarations of all relations but those known already."""
+        columns = dict.fromkeys(self.properties.values(), "so") | dict.fromkeys(self.classes.values(), "s")
+        return [declaration(name, names) for name, names in columns.items() if name not in known]
+
+    def _new(self, sort: str, iri: str) -> str:
+        local = re.sub(r"\W", "_", re.split(r"[#/:]", iri.rstrip("#/:"))[-1])[:_LONGEST]
+        name, number = f"{sort}{COLON}{local}", 1
+        while name in self._taken:
+            number += 1
+            name = f"{sort}{COLON}{local}{COLON}{number}"
+        self._taken.add(name)
+        return name
+
+
+def declaration(name: str, columns: str) -> Declaration:
+    """The declaration of a relation of symbols with columns of one letter each."""
+    return Declaration(name, tuple(Attribute(column, "symbol") for column in columns))
+
+
+def unknown_prefix(prefix: str, known: list[str]) -> UsageError:
+    """The error about a prefix that nobody has declared."""
+    hint = f"write @prefix {prefix}: <…> . in the program; known are {', '.join(sorted(known))}"
+    return UsageError(Problem("E0661", f"there is no prefix {prefix}:", hint=hint))

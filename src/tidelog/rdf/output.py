@@ -1,0 +1,125 @@
+"""Triples to text, files and rdflib graphs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tidelog.errors import DataError, Problem, SetupError, UsageError
+from tidelog.rdf.reader import FORMATS, INFERRED, load
+from tidelog.relation import Relation
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import rdflib
+
+_WRITTEN = ("TURTLE", "N_TRIPLES", "N_QUADS")
+
+
+def text(asserted: Relation, inferred: Relation | None, format: str, prefixes: Mapping[str, str]) -> bytes:
+    """Triples in one of the formats turtle, ntriples and nquads; in the last, `inferred` ones have a graph of their
+    own. UsageError (E0660) for another format."""
+    form = FORMATS.get(format)
+    if form not in _WRITTEN:
+        hint = "triples are written as turtle, ntriples or nquads"
+        raise UsageError(Problem("E0660", f"there is no format {format!r} to write", hint=hint))
+    graph = f" <{INFERRED}>" if form == "N_QUADS" else ""
+    lines = _lines(asserted, "") + (_lines(inferred, graph) if inferred is not None else b"")
+    if form != "TURTLE":
+        return lines
+    oxigraph = load()
+    triples = oxigraph.parse(lines, oxigraph.RdfFormat.N_TRIPLES)
+    usable = {name: iri for name, iri in prefixes.items() if iri}
+    written: bytes = oxigraph.serialize((t.triple for t in triples), format=oxigraph.RdfFormat.TURTLE, prefixes=usable)
+    return written
+
+
+def write(
+    path: str | os.PathLike[str],
+    format: str | None,
+    asserted: Relation,
+    inferred: Relation | None,
+    prefixes: Mapping[str, str],
+) -> None:
+    """Write `text` to a file, in the format of its ending when none is said. DataError (E0412)."""
+    data = text(asserted, inferred, format or Path(path).suffix[1:], prefixes)
+    try:
+        Path(path).write_bytes(data)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(Problem("E0412", f"the file cannot be written: {reason}", place=str(path))) from None
+
+
+def _lines(triples: Relation, graph: str) -> bytes:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    table = triples.to_arrow().combine_chunks()
+    if not table.num_rows:
+        return b""
+    columns = [_terms(column) for column in table.columns]
+    end, blank, nothing = (pa.scalar(text, pa.large_string()) for text in (f"{graph} .\n", " ", ""))
+    ends = pc.binary_join_element_wise(columns[2], end, nothing)
+    lines = pc.binary_join_element_wise(*columns[:2], ends, blank)
+    lines = lines.combine_chunks() if isinstance(lines, pa.ChunkedArray) else lines
+    offsets, data = lines.buffers()[1:]
+    return bytes(data)[: int.from_bytes(bytes(offsets[8 * len(lines) : 8 * len(lines) + 8]), "little")]
+
+
+def _terms(column: pa.ChunkedArray) -> pa.Array:
+    """Symbols as N-Triples has them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    symbols = column.combine_chunks().cast(pa.large_string())
+    symbols = symbols.chunk(0) if isinstance(symbols, pa.ChunkedArray) else symbols
+    other = pc.or_(pc.starts_with(symbols, '"'), pc.starts_with(symbols, "_:"))
+    left, right, nothing = (pa.scalar(text, pa.large_string()) for text in ("<", ">", ""))
+    return pc.if_else(other, symbols, pc.binary_join_element_wise(left, symbols, right, nothing))
+
+
+def to_rdflib(triples: Relation, prefixes: Mapping[str, str]) -> rdflib.Graph:
+    """An rdflib graph. SetupError (E0790) where rdflib is not installed."""
+    try:
+        import rdflib
+    except ImportError:
+        message = "this needs rdflib, which is not installed"
+        raise SetupError(Problem("E0790", message, hint="pip install 'tidelog[rdf]'")) from None
+    graph = rdflib.Graph()
+    for prefix, iri in prefixes.items():
+        graph.bind(prefix, iri)
+    known: dict[str, Any] = {}
+    for triple in triples:
+        terms = []
+        for symbol in triple:
+            found = known.get(str(symbol))
+            if found is None:
+                found = known[str(symbol)] = _node(rdflib, str(symbol))
+            terms.append(found)
+        graph.add(tuple(terms))
+    return graph
+
+
+def _node(rdflib: Any, symbol: str) -> Any:
+    """A term of rdflib."""
+    if symbol.startswith("_:"):
+        return rdflib.BNode(symbol[2:])
+    if not symbol.startswith('"'):
+        return rdflib.URIRef(symbol)
+    end = symbol.rindex('"')
+    kind = symbol[end + 1 :]
+    lexical = value_of(symbol[: end + 1])
+    if kind.startswith("@"):
+        return rdflib.Literal(lexical, lang=kind[1:])
+    return rdflib.Literal(lexical, datatype=rdflib.URIRef(kind[3:-1]) if kind else None, normalize=False)
+
+
+def value_of(quoted: str) -> str:
+    """The characters of a literal without language and datatype."""
+    if "\\" not in quoted:
+        return quoted[1:-1]
+    oxigraph = load()
+    (quad,) = oxigraph.parse(f"<x:s> <x:p> {quoted} .".encode(), oxigraph.RdfFormat.N_TRIPLES)
+    return str(quad.object.value)

@@ -1,0 +1,92 @@
+"""The rules that a store needs at the moment, given its schema, its properties and classes, and what its data say of
+the schema; under names that stay as long as the rule does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tidelog.language.syntax import Atom, CheckedProgram, Constant, Rule, Variable
+from tidelog.rdf.matching import Facts
+from tidelog.rdf.names import REST, TRIPLE, Names
+from tidelog.rdf.prefixes import derives, reads
+from tidelog.rdf.specialise import Instance, expanded, instances, is_generic, named, relevant
+from tidelog.rdf.tables import MEMBER, TableRule, Triple
+from tidelog.rdf.terms import SAME_AS, TYPE
+
+_INTERNAL = frozenset([MEMBER, REST])
+
+
+class Instances:
+    """The rules of the moment. `current` maps what a rule is made of to the rule as the database has it."""
+
+    def __init__(self, table: Iterable[TableRule], names: Names) -> None:
+        self.current: dict[object, Rule] = {}
+        self._table = tuple(table)
+        self._names = names
+        self._generic = [rule for rule in self._table if is_generic(rule)]
+        self._made_for: object = None
+        self._base: tuple[Facts | None, list[Instance]] = (None, [])
+        self._program: CheckedProgram | None = None
+        self._views = False, False
+        self._count = 0
+
+    def changes(
+        self, facts: Facts, guards: Iterable[Instance], same: bool, program: CheckedProgram
+    ) -> tuple[list[str], list[Rule]]:
+        """The names of the rules to remove, and the rules to add: for the `facts` of a schema as instances need them,
+        with `guards`, and those of equality only if something may be the `same` as something else. `program` is what
+        the user has loaded; rules here stay as they are when nothing of this has changed."""
+        guards = tuple(guards)
+        if self._base[0] is not facts:
+            self._base = facts, list(instances(self._table, facts))
+        if program is not self._program:
+            own = {rule.name for rule in self.current.values()}
+            theirs = [rule for rule in program.rules if rule.name not in own]
+            self._program, self._views = program, (reads(theirs, TRIPLE), derives(theirs, TRIPLE))
+        views = self._views
+        found = [*self._base[1], *guards]
+        same = same or any(each.head.predicate == SAME_AS for each in found)
+        properties, classes = named(found)
+        known = {*properties, *self._names.properties}, {*classes, *self._names.classes}
+        made_for = facts, guards, same, views, len(known[0]), len(known[1])
+        if made_for == self._made_for:
+            return [], []
+        wanted: dict[object, None] = dict.fromkeys(
+            relevant(expanded(relevant(found, same), *map(frozenset, known)), same)
+        )
+        if any(each.head.predicate == TYPE and each.head.object.startswith("?") for each in found):
+            for name in sorted(known[1]):
+                wanted[Instance("type", Triple("?x", TYPE, name), (Triple("?x", REST, name),), ())] = None
+        wanted.update(dict.fromkeys(self._of_triples(views, *known)))
+        removed = [key for key in self.current if key not in wanted]
+        names = [str(self.current.pop(key).name) for key in removed]
+        more = {key: self._rule(key) for key in wanted if key not in self.current}
+        self.current.update(more)
+        self._made_for = made_for
+        return names, list(more.values())
+
+    def restore(self, current: dict[object, Rule]) -> None:
+        """Go back to earlier rules."""
+        self.current = current
+        self._made_for = None
+
+    def _rule(self, key: object) -> Rule:
+        self._count += 1
+        if isinstance(key, Instance):
+            return key.rule(f"{key.table.replace('-', '_')}_{self._count}", self._names)
+        assert isinstance(key, tuple)
+        inward, predicate, value = key
+        relation, terms = self._names.relation(Triple("?x", predicate, value))
+        args = tuple(Variable(term[1:]) if term.startswith("?") else Constant(term, "symbol") for term in terms)
+        third = Variable("y") if value == "?y" else Constant(value, "symbol")
+        triple = Atom(TRIPLE, (Variable("x"), Constant(predicate, "symbol"), third))
+        head, body = (Atom(relation, args), triple) if inward else (triple, Atom(relation, args))
+        return Rule(f"triple_{self._count}", (head,), (body,))
+
+    def _of_triples(self, views: tuple[bool, bool], properties: set[str], classes: set[str]) -> Iterator[object]:
+        """Rules from relations to the relation of all triples, and back, where a program reads it, and derives it."""
+        pairs = [(name, "?y") for name in sorted(properties - _INTERNAL - {TYPE})]
+        pairs += [(TYPE, name) for name in sorted(classes)]
+        for wanted, inward in zip((any(views), views[1]), (False, True), strict=True):
+            if wanted:
+                yield from ((inward, *pair) for pair in pairs)

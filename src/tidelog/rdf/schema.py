@@ -1,0 +1,111 @@
+"""The schema alone: asserted triples about classes and properties, and what follows from them without the data.
+
+It is a small database of its own with the generic rules of a table, kept up like any other, so that the instances of
+the other rules can be known before the data are looked at. `reduced` leaves out what instances need not know twice:
+of the hierarchies the steps, not their closures, and of domains and ranges those asserted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tidelog.database import Database
+from tidelog.language.syntax import Program
+from tidelog.rdf.matching import Facts, Pair, matches, substituted
+from tidelog.rdf.names import Names
+from tidelog.rdf.specialise import generic, is_generic, is_schema
+from tidelog.rdf.tables import FALSE, MEMBER, TableRule, Triple
+from tidelog.rdf.terms import OWL, RDFS, TYPE
+
+_SUB_CLASS, _SUB_PROPERTY = f"{RDFS}subClassOf", f"{RDFS}subPropertyOf"
+_ASSERTED = (f"{OWL}equivalentClass", f"{OWL}equivalentProperty", f"{RDFS}domain", f"{RDFS}range")
+_TRANSITIVE = frozenset(["scm-sco", "scm-spo", "rdfs5", "rdfs11"])
+_THING, _NOTHING, _CLASS = f"{OWL}Thing", f"{OWL}Nothing", f"{OWL}Class"
+
+
+class Schema:
+    """The schema of a store with the rules of `table`. `triples` are those asserted, as of the last `change`."""
+
+    def __init__(self, table: Iterable[TableRule]) -> None:
+        self.triples: dict[Triple, None] = {}
+        table = tuple(table)
+        atoms = [triple for rule in table for triple in (*rule.body, rule.head) if is_schema(triple)]
+        self.classes = frozenset(triple.object for triple in atoms if triple.predicate == TYPE)
+        lists = {f"{OWL}{name}" for name in ("intersectionOf", "propertyChainAxiom", "hasKey")}
+        named = {triple.predicate for triple in atoms} - {TYPE, FALSE}
+        self.properties = frozenset(named | (lists if any(rule.name == "list-1" for rule in table) else set()))
+        self._rules = [rule for rule in table if is_generic(rule) and _about_schema(rule)]
+        self._names = Names()
+        self._database = Database()
+        rules = [generic(rule).rule(rule.name.replace("-", "_"), self._names) for rule in self._rules]
+        for name in (*sorted(self.properties), MEMBER):
+            self._names.property(name)
+        for name in sorted(self.classes):
+            self._names.class_(name)
+        self._database.add_parsed(
+            Program(declarations=tuple(self._names.declarations(frozenset())), rules=tuple(rules))
+        )
+        self._database.commit()
+
+    def has(self, triple: Triple) -> bool:
+        """Whether a triple would be one of the schema."""
+        return triple.object in self.classes if triple.predicate == TYPE else triple.predicate in self.properties
+
+    def change(self, triples: dict[Triple, None]) -> None:
+        """Go to other asserted triples."""
+        for verb, one, other in (("insert", triples, self.triples), ("delete", self.triples, triples)):
+            rows: dict[str, list[tuple[str, ...]]] = {}
+            for triple in one:
+                if triple not in other:
+                    relation, row = self._names.relation(triple)
+                    rows.setdefault(relation, []).append(row)
+            for relation, data in rows.items():
+                getattr(self._database, verb)(relation, data)
+        self._database.commit()
+        self.triples = triples
+
+    def facts(self) -> Facts:
+        """All that follows."""
+        pairs: dict[str, list[Pair]] = {
+            iri: [(str(one), str(other)) for one, other in self._database[name]]
+            for iri, name in self._names.properties.items()
+        }
+        pairs[TYPE] = [(str(row[0]), iri) for iri in self.classes for row in self._database[self._names.class_(iri)]]
+        return Facts(pairs, self.classes)
+
+    def reduced(self, facts: Facts) -> Facts:
+        """What instances need to know, of all that follows."""
+        asserted: dict[str, list[Pair]] = {name: [] for name in (*_ASSERTED, _SUB_CLASS, _SUB_PROPERTY)}
+        for triple in self.triples:
+            if triple.predicate in asserted:
+                asserted[triple.predicate].append((triple.subject, triple.object))
+        told = facts.changed({name: asserted[name] for name in _ASSERTED})
+        return told.changed(
+            {name: self._steps(name, facts, told, asserted[name]) for name in (_SUB_CLASS, _SUB_PROPERTY)}
+        )
+
+    def _steps(self, predicate: str, facts: Facts, told: Facts, asserted: list[Pair]) -> list[Pair]:
+        """Pairs whose closure is the hierarchy of classes or properties: those asserted, and those that rules other
+        than that of the closure derive; each class below nothing else is below owl:Thing."""
+        found = dict.fromkeys(asserted)
+        for rule in self._rules:
+            if rule.head.predicate == predicate and rule.name not in _TRANSITIVE:
+                for binding, _ in matches(rule.body, told, {}):
+                    head = substituted(rule.head, binding)
+                    found[head.subject, head.object] = None
+        steps = [(low, high) for low, high in found if low not in (high, _NOTHING)]
+        declared = {name for name, kind in facts.pairs[TYPE] if kind == _CLASS}
+        closure = set(facts.pairs.get(predicate, ()))
+        below = {low for low, high in steps if high in declared and high != _THING and (high, low) not in closure}
+        return [step for step in steps if step[1] != _THING or step in asserted or step[0] not in below]
+
+
+def _about_schema(rule: TableRule) -> bool:
+    return all(is_schema(triple) or triple.predicate == MEMBER for triple in (*rule.body, rule.head))
+
+
+def added(facts: Facts, known: Facts) -> Iterator[Triple]:
+    """The facts that are not known."""
+    for predicate, pairs in facts.pairs.items():
+        there = set(known.pairs.get(predicate, ()))
+        yield from (Triple(subject, predicate, value) for subject, value in pairs if (subject, value) not in there)

@@ -1,0 +1,305 @@
+"""`Store`: RDF in, RDF out, and what follows kept up in between.
+
+Triples wait, encoded, until `commit`. Then they are cut into relations (`split`), what they say about the schema goes
+to `Schema`, the rules that the schema now asks for are compared with those that are there, and facts and rules change
+in one epoch. Where the data turn out to speak of the schema themselves (a subclass that a rule derives, two
+properties that are the same), further rules, which keep these facts in their bodies, follow in epochs of their own
+until there are none. A commit that fails is taken back as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from tidelog.database import Change, Database
+from tidelog.language.syntax import Declaration, Program, Rule
+from tidelog.rdf import output, prefixes, reader
+from tidelog.rdf.change import StoreChange
+from tidelog.rdf.data import COLUMNS, Triples, Words
+from tidelog.rdf.guards import guards
+from tidelog.rdf.names import INCONSISTENCY, REST, TRIPLE, Names, declaration
+from tidelog.rdf.rules import Instances
+from tidelog.rdf.schema import Schema
+from tidelog.rdf.specialise import Instance, generic, is_generic
+from tidelog.rdf.tables import TableRule, Triple
+from tidelog.rdf.terms import PREFIXES, SAME_AS, term
+from tidelog.relation import Relation, Rows
+
+if TYPE_CHECKING:
+    import os
+
+    import rdflib
+
+Facts = list[tuple[str, bool, Words]]
+"""Relations, whether to assert or to retract, and rows."""
+
+
+class Store:
+    """Triples, rules and what follows; made by `connect`. Not for use by several threads at once."""
+
+    def __init__(self, table: Iterable[TableRule], programs: Iterable[str | os.PathLike[str]]) -> None:
+        self.prefixes = dict(PREFIXES)
+        """Prefixes for rule text and for Turtle; those that programs declare are added."""
+        table = tuple(table)
+        self._table = table
+        self._schema = Schema(table)
+        self._known = self._schema.facts()
+        self._needed = self._schema.reduced(self._known)
+        self._names = Names()
+        self._names.property(REST)
+        self._database = Database()
+        self._triples = Triples(self._database, self._names)
+        self._instances = Instances(table, self._names)
+        self._guards: tuple[Instance, ...] = ()
+        self._limits: dict[str, Any] = {"timeout": None, "max_rows": None}
+        self._labels = reader.Labels()
+        self._pending: list[tuple[bool, Words]] = []
+        fixed = tuple(
+            generic(rule).rule(rule.name.replace("-", "_"), self._names) for rule in table if is_generic(rule)
+        )
+        found = declaration(INCONSISTENCY, "rabc")
+        self._database.add_parsed(Program(declarations=(found, *self._undeclared()), rules=fixed))
+        for program in programs:
+            self.load(program)
+        self.commit()
+
+    # --- changes -------------------------------------------------------------------------------------------------
+
+    def load(self, program: str | os.PathLike[str]) -> None:
+        """Add rules: a path (as in `Database.load`) or text, with `@prefix` lines, `foaf:knows(x, y)` for a property,
+        `foaf:Person(x)` for a class, `ex:alice` for an individual, and `triple(s, p, o)` for everything. They take
+        effect with the next `commit`. Raises ProgramError, UsageError (E0661, no such prefix), and then changes
+        nothing."""
+        parsed, known = prefixes.read(program, self.prefixes, self._names)
+        declared = {*self._database.relations, *(each.name for each in parsed.declarations)}
+        asked = prefixes.reads(parsed.rules, TRIPLE) or prefixes.derives(parsed.rules, TRIPLE)
+        more = [declaration(TRIPLE, "spo")] if asked and TRIPLE not in declared else []
+        declarations = (*self._undeclared(), *more, *parsed.declarations)
+        self._database.add_parsed(Program(parsed.types, declarations, parsed.directives, parsed.rules))
+        self.prefixes = known
+
+    def remove_rule(self, name: str) -> None:
+        """Remove a rule of a program from the next `commit` on. UsageError (E0608) if there is none of this name."""
+        self._database.rules.remove(name)
+
+    def insert(self, data: Any, format: str | None = None, *, base: str | None = None) -> None:
+        """Assert triples, to take effect with the next `commit`: a text, a path (anything path-like, or one line that
+        ends like `.ttl` or `.nt`), an rdflib graph, or an iterable of triples of terms.
+
+        `format` is turtle, ntriples, nquads, trig or rdfxml; of paths it is the ending, of texts turtle, when not said.
+        The graphs of quads are merged. Raises DataError with the place (E0460 to E0465, E0410, E0411), UsageError
+        (E0660), SetupError (E0790), and then changes nothing.
+        """
+        self._pending.append((True, self._triples.encoded(reader.read(data, format, base, self._labels))))
+
+    def delete(self, data: Any, format: str | None = None, *, base: str | None = None) -> None:
+        """Retract triples like `insert`; those not asserted change nothing. A text must not have blank nodes
+        (E0463)."""
+        self._pending.append((False, self._triples.encoded(reader.read(data, format, base, None))))
+
+    def rollback(self) -> None:
+        """Drop all pending changes."""
+        self._pending = []
+        self._database.rollback()
+
+    def options(self, **options: Any) -> None:
+        """Set limits and strategies, see `Database.options`."""
+        self._database.options(**options)
+        self._limits |= {name: value for name, value in options.items() if name in self._limits}
+
+    def commit(self) -> StoreChange:
+        """Make all pending changes, and everything that follows from them, and return what that did.
+
+        Raises LimitError or KeyboardInterrupt; the pending changes are then dropped and nothing else has changed.
+        """
+        pending, self._pending = self._pending, []
+        earlier = _Earlier(self)
+        added: list[str] = []
+        removed: list[str] = []
+        try:
+            facts = list(self._facts(pending))
+            earlier.undo = [*self._inverse(facts)]
+            while True:
+                names, rules = self._epoch(facts)
+                added += [str(rule.name) for rule in rules]
+                removed += names
+                earlier.changes.append(self._database.commit())
+                facts, found = [], guards(self._table, self._database, self._names, self._known)
+                if not self._learn(found) and not self._triples.learn():
+                    break
+        except BaseException:
+            self._database.rollback()
+            earlier.restore()
+            raise
+        return StoreChange(earlier.changes, self._triples, added, removed)
+
+    def _facts(self, pending: list[tuple[bool, Words]]) -> Iterator[tuple[str, bool, Words]]:
+        """The pending triples relation by relation; the schema goes along."""
+        schema = dict(self._schema.triples)
+        for asserts, words in pending:
+            for predicate, value, rows in self._triples.split(words):
+                named = Triple("?s", predicate, value)
+                if self._schema.has(named):
+                    for triple in self._triples.decoded(named, rows):
+                        schema[triple] = None
+                        if not asserts:
+                            del schema[triple]
+                yield self._names.relation(named)[0], asserts, rows
+        if schema.keys() != self._schema.triples.keys():
+            self._use(schema)
+
+    def _use(self, schema: dict[Triple, None]) -> None:
+        """Go to other asserted triples of the schema."""
+        self._schema.change(schema)
+        self._known = self._schema.facts()
+        self._needed = self._schema.reduced(self._known)
+
+    def _inverse(self, facts: Facts) -> Iterator[tuple[str, bool, Words]]:
+        """What takes changes of facts back."""
+        for name, asserts, rows in facts:
+            stored = self._database.stored(name, asserted=True)
+            there = stored.find(rows) >= 0 if stored is not None else numpy.zeros(len(rows), bool)
+            yield name, not asserts, rows[there != asserts]
+
+    def _epoch(self, facts: Facts) -> tuple[list[str], list[Rule]]:
+        """Put changed facts, and the rules to remove and to add, into the database; returns these rules."""
+        database = self._database
+        same = self._names.property(SAME_AS)
+        related = self._triples.count(same) > 0 or any(name == same for name, _, _ in facts)
+        user = any(head.relation == same for rule in self._user_rules() for head in rule.heads)
+        gone, new = self._instances.changes(self._needed, self._guards, related or user, database.program)
+        for name in gone:
+            database.rules.remove(name)
+        self._declare(new)
+        self._triples.put(facts)
+        return gone, new
+
+    def _user_rules(self) -> list[Rule]:
+        own = {rule.name for rule in self._instances.current.values()}
+        generic_names = {rule.name.replace("-", "_") for rule in self._table}
+        return [rule for rule in self._database.program.rules if rule.name not in own | generic_names]
+
+    def _learn(self, found: tuple[Instance, ...]) -> bool:
+        """Whether the data ask for other rules than the ones there are."""
+        changed = set(found) != set(self._guards)
+        self._guards = found
+        return changed
+
+    def _undeclared(self) -> list[Declaration]:
+        return self._names.declarations(frozenset(self._database.relations))
+
+    def _declare(self, rules: Iterable[Rule] = ()) -> None:
+        """Give new properties and classes their relations in the database, and add rules."""
+        program = Program(declarations=tuple(self._undeclared()), rules=tuple(rules))
+        if program.declarations or program.rules:
+            self._database.add_parsed(program)
+
+    # --- reading -------------------------------------------------------------------------------------------------
+
+    def contains(self, subject: Any, predicate: Any, object: Any) -> bool:
+        """Whether a triple was asserted or follows. Terms are what `tidelog.rdf.term` takes."""
+        return self._triples.holds(term(subject), term(predicate), term(object))
+
+    def __contains__(self, triple: object) -> bool:
+        return isinstance(triple, (tuple, list)) and len(triple) == 3 and self.contains(*triple)
+
+    def triples(
+        self, subject: Any = None, predicate: Any = None, object: Any = None, *, inferred: bool = True
+    ) -> Relation:
+        """The triples with these terms, any where None; without the `inferred` ones, only those asserted."""
+        terms = [None if part is None else term(part) for part in (subject, predicate, object)]
+        return self._relation("triples", self._triples.matching(*terms, asserted=not inferred))
+
+    def inferred(self) -> Relation:
+        """The triples that follow and were not asserted."""
+        return self._relation("inferred", self._triples.inferred())
+
+    def inconsistencies(self) -> Relation:
+        """What cannot be: the rule that says so, and the up to three terms that clash; empty texts behind them."""
+        return self._database[INCONSISTENCY]
+
+    def query(self, text: str) -> Relation:
+        """The tuples that match an atom, as in `Database.query`, with prefixes as in rules."""
+        atom = prefixes.query(text, self.prefixes, self._names)
+        self._declare()
+        return self._database.query(atom)
+
+    def __getitem__(self, name: str) -> Relation:
+        """A relation that a program declares. UsageError (E0601) if there is none of this name."""
+        return self._database[name]
+
+    def __len__(self) -> int:
+        """The number of triples, inferred ones included."""
+        return len(self.triples())
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return iter(self.triples())
+
+    def to_rdflib(self, *, inferred: bool = True) -> rdflib.Graph:
+        """An rdflib graph of the triples. SetupError (E0790) where rdflib is not installed."""
+        return output.to_rdflib(self.triples(inferred=inferred), self.prefixes)
+
+    def to_text(self, format: str = "turtle", *, inferred: bool = True) -> str:
+        """The triples as turtle, ntriples or nquads; in quads, the inferred ones are the graph
+        `urn:tidelog:inferred`."""
+        more = self.inferred() if inferred else None
+        return output.text(self.triples(inferred=False), more, format, self.prefixes).decode()
+
+    def write(self, path: str | os.PathLike[str], format: str | None = None, *, inferred: bool = True) -> None:
+        """Write what `to_text` gives to a file, in the format of its ending. Raises DataError (E0412)."""
+        more = self.inferred() if inferred else None
+        output.write(path, format, self.triples(inferred=False), more, self.prefixes)
+
+    @property
+    def database(self) -> Database:
+        """The database underneath, to look at: reports, explanations, certificates. Its relations of properties and
+        classes belong to the store, which must be told of all changes."""
+        return self._database
+
+    def check(self) -> None:
+        """Check what follows independently of the engine, see `Database.check`."""
+        self._database.check()
+
+    def _relation(self, name: str, words: Words) -> Relation:
+        return Relation(name, Rows(COLUMNS, self._database.dictionary, words))
+
+    def __repr__(self) -> str:
+        return f"<Store: {self._triples.total():,} triples, {len(self._instances.current)} rules>"
+
+
+class _Earlier:
+    """A store as it was before a commit, to go back to: `undo` takes back the facts, once one of `changes` has been
+    made."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.schema = store._schema.triples
+        self.current = dict(store._instances.current)
+        self.guards = store._guards
+        self.rules = {rule.name: rule for rule in store._database.committed.rules}
+        self.undo: Facts = []
+        self.changes: list[Change] = []
+
+    def restore(self) -> None:
+        """Take everything back."""
+        store, database = self.store, self.store._database
+        if store._schema.triples is not self.schema:
+            store._use(self.schema)
+        store._guards = self.guards
+        store._instances.restore(self.current)
+        if not self.changes:
+            return
+        now = {rule.name: rule for rule in database.committed.rules}
+        for name in now.keys() - self.rules.keys():
+            database.rules.remove(str(name))
+        lost = tuple(rule for name, rule in self.rules.items() if name not in now)
+        database.add_parsed(Program(rules=lost))
+        store._triples.put(self.undo)
+        database.options(timeout=None, max_rows=None)
+        try:
+            database.commit()
+        finally:
+            database.options(**store._limits)

@@ -1,0 +1,104 @@
+"""RDF terms as symbols: an IRI is its text, a blank node begins with `_:`, a literal with a quotation mark and is in
+the form of canonical N-Triples. So no two sorts of terms can be confused, and every literal comes out as it went in,
+with its datatype and spelling.
+
+Texts of RDF have been read by pyoxigraph before they come here; `term` also takes the terms of pyoxigraph and rdflib,
+and Python's numbers, dates and truth values.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from tidelog.errors import DataError, Problem
+
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+OWL = "http://www.w3.org/2002/07/owl#"
+XSD = "http://www.w3.org/2001/XMLSchema#"
+PREFIXES = {"rdf": RDF, "rdfs": RDFS, "owl": OWL, "xsd": XSD}
+TYPE = f"{RDF}type"
+SAME_AS = f"{OWL}sameAs"
+
+_ESCAPES = str.maketrans(
+    {
+        **{chr(code): f"\\u{code:04X}" for code in (*range(32), 127)},
+        "\t": r"\t",
+        "\b": r"\b",
+        "\n": r"\n",
+        "\r": r"\r",
+        "\f": r"\f",
+        '"': r"\"",
+        "\\": r"\\",
+    }
+)
+_UNESCAPED = re.compile(r'"[^"\\\x00-\x1f\x7f]*"')
+_DATATYPES = ((bool, "boolean"), (int, "integer"), (float, "double"), (Decimal, "decimal"))
+_DATES = ((datetime, "dateTime"), (date, "date"))
+
+
+def literal(value: object, datatype: str | None = None, language: str | None = None) -> str:
+    """The text of a literal: of a string (with a language, or a datatype by its IRI), a number, a truth value or a
+    date, which have the datatypes of XML Schema that Turtle and rdflib give them.
+
+    >>> literal("chat", language="fr"), literal(5)
+    ('"chat"@fr', '"5"^^<http://www.w3.org/2001/XMLSchema#integer>')
+    """
+    lexical = str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, float):
+        lexical = {"inf": "INF", "-inf": "-INF", "nan": "NaN"}.get(lexical, lexical)
+    for kind, name in _DATES:
+        if datatype is None and isinstance(value, kind):
+            lexical, datatype = value.isoformat(), XSD + name
+    for python_type, name in _DATATYPES:
+        if datatype is None and isinstance(value, python_type):
+            datatype = XSD + name
+    quoted = f'"{lexical.translate(_ESCAPES)}"'
+    if language:
+        return f"{quoted}@{language.lower()}"
+    return quoted if datatype in (None, f"{XSD}string") else f"{quoted}^^<{datatype}>"
+
+
+def term(value: Any) -> str:
+    """The symbol of a term: of the text of an IRI (with or without angle brackets), of a blank node (`_:…`), of a
+    literal in N-Triples; of terms of rdflib and pyoxigraph; of numbers, truth values and dates. DataError (E0465) for
+    others.
+    """
+    module = type(value).__module__.partition(".")[0]
+    if module == "rdflib" and hasattr(value, "n3"):
+        return _from_rdflib(value)
+    if module == "pyoxigraph":
+        return term(str(value))
+    if isinstance(value, (bool, int, float, Decimal, date)):
+        return literal(value)
+    if not isinstance(value, str) or not value:
+        message = f"expected a term, found {value!r}"
+        hint = "a term is the text of an IRI, `_:name`, or a literal as tidelog.rdf.literal makes it"
+        raise DataError(Problem("E0465", message, hint=hint))
+    if value.startswith("<") and value.endswith(">"):
+        return value[1:-1]
+    if value.startswith('"') and not _UNESCAPED.fullmatch(value):
+        return _canonical(value)
+    return value
+
+
+def _from_rdflib(value: Any) -> str:
+    kind = type(value).__name__
+    if kind == "Literal":
+        return literal(str(value), str(value.datatype) if value.datatype else None, value.language)
+    return f"_:{value}" if kind == "BNode" else str(value)
+
+
+def _canonical(text: str) -> str:
+    """A literal as pyoxigraph writes it."""
+    from tidelog.rdf.reader import literals
+
+    return literals([text])[0]
+
+
+def ntriples(symbol: str) -> str:
+    """A term as N-Triples has it."""
+    return symbol if symbol.startswith(('"', "_:")) else f"<{symbol}>"

@@ -1,0 +1,245 @@
+"""RDF in: formats, terms, blank nodes, and everything that can be wrong with a text."""
+
+from __future__ import annotations
+
+import random
+from decimal import Decimal
+from pathlib import Path
+
+import pyoxigraph
+import pytest
+import rdflib
+
+from tidelog import DataError, TidelogError, UsageError
+from tidelog.rdf import Store, connect, literal, term
+from tidelog.rdf.terms import XSD
+
+LITERALS = [
+    '"5"^^<http://www.w3.org/2001/XMLSchema#integer>',
+    '"+05"^^<http://www.w3.org/2001/XMLSchema#integer>',
+    '"1.50"^^<http://www.w3.org/2001/XMLSchema#decimal>',
+    '"1e3"^^<http://www.w3.org/2001/XMLSchema#double>',
+    '"true"^^<http://www.w3.org/2001/XMLSchema#boolean>',
+    '"2020-02-29T12:00:00.5+02:00"^^<http://www.w3.org/2001/XMLSchema#dateTime>',
+    '"chat"@fr',
+    '"chat"@fr-be',
+    '"plain"',
+    '""',
+    r'"a \"quoted\" \\ word, a\nline and a\ttab"',
+    '"été 😀"',
+    '"anything"^^<http://example.org/mine>',
+]
+
+
+def store_of(text: str, format: str = "turtle") -> Store:
+    store = connect()
+    store.insert(text, format=format)
+    store.commit()
+    return store
+
+
+def objects(store: Store) -> set[object]:
+    return {row[2] for row in store.triples()}
+
+
+def problem(text: str, **options: str) -> tuple[str, str | None]:
+    store = connect()
+    with pytest.raises(TidelogError) as caught:
+        store.insert(text, **options)
+    store.commit()
+    assert len(store) == 0
+    found = caught.value.problems[0]
+    assert found.hint
+    return found.code, found.place
+
+
+@pytest.mark.parametrize("format", ["turtle", "ntriples", "nquads"])
+def test_literals_come_out_as_they_went_in(format: str) -> None:
+    lines = "".join(f"<http://a/s> <http://a/p> {text} .\n" for text in LITERALS)
+    store = store_of(lines, format)
+    assert objects(store) == set(LITERALS)
+    assert sorted(store_of(store.to_text(format), format)) == sorted(store)
+    assert sorted(store.to_text("ntriples").splitlines()) == sorted(lines.splitlines())
+
+
+def test_strings_of_xml_schema_are_plain_literals_and_languages_are_lower_case() -> None:
+    text = f'<http://a/s> <http://a/p> "x"^^<{XSD}string>, "x"@EN-gb .'
+    assert objects(store_of(text)) == {'"x"', '"x"@en-gb'}
+    lines = f'<http://a/s> <http://a/p> "x"^^<{XSD}string> .\n<http://a/s> <http://a/p> "x"@EN-gb .\n'
+    assert objects(store_of(lines, "ntriples")) == {'"x"', '"x"@en-gb'}
+
+
+def test_any_string_is_the_literal_that_pyoxigraph_makes_of_it() -> None:
+    rng = random.Random(3)
+    for _ in range(300):
+        text = "".join(chr(rng.choice([rng.randrange(128), rng.randrange(0x800), 0x1F600])) for _ in range(6))
+        assert literal(text) == str(pyoxigraph.Literal(text))
+        assert term(rdflib.Literal(text)) == literal(text)
+        store = connect()
+        store.insert([("http://a/s", "http://a/p", literal(text))])
+        store.commit()
+        assert next(iter(store.to_rdflib()))[2] == rdflib.Literal(text)
+
+
+def test_plain_lines_are_read_as_pyoxigraph_reads_them() -> None:
+    rng = random.Random(5)
+    pieces = [
+        "<http://a/s>",
+        "<http://a/p#x>",
+        "_:b",
+        '"x"',
+        '"x"@en',
+        '"\\u0041"',
+        " ",
+        "  ",
+        ".",
+        "\n",
+        "#c",
+        "<x>",
+        "<a:b c>",
+    ]
+    pieces += [
+        "<http://a:80/>",
+        "<http://a/%20>",
+        "<http://a/é>",
+        '"a\\qb"',
+        "_:b.c",
+        "\t",
+        '"a\tb"',
+        "<a:b>",
+        '"x"@en-',
+    ]
+    for _ in range(3000):
+        line = " ".join([rng.choice(pieces), "<http://a/p>", rng.choice(pieces), "."]) + rng.choice(["\n", "", "\r\n"])
+        try:
+            expected = [str(quad) for quad in pyoxigraph.parse(line.encode(), pyoxigraph.RdfFormat.N_TRIPLES)]
+        except SyntaxError:
+            assert problem(line, format="nt")[0] in ("E0460", "E0461"), line
+            continue
+        if "_:" not in line:
+            assert store_of(line, "nt").to_text("nt").splitlines() == [f"{text} ." for text in expected], line
+        else:
+            assert len(store_of(line, "nt")) == len(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "code", "place"),
+    [
+        ("<http://a/s> <http://a/p>\n  <http://a/o", {}, "E0460", "<text>:2:3"),
+        ("<http://a/s> <http://a/p> 1 .\n<http://a/s> <http://a/p .\n", {"format": "nt"}, "E0460", "<text>:1:27"),
+        ('"s" <http://a/p> 1 .', {}, "E0460", "<text>:1:1"),
+        ("ex:s <http://a/p> 1 .", {}, "E0460", "<text>:1:1"),
+        ("<s> <p> <o> .", {}, "E0461", "<text>:1:1"),
+        ("<s> <http://a/p> 1 .", {"format": "nt"}, "E0461", "<text>:1:1"),
+        ("<s> <p> <o> .", {"base": "nowhere"}, "E0461", None),
+        (f'\n\n<http://a/s> <http://a/p> 1, "x"^^<{XSD}integer> .', {}, "E0462", "<text>:3:30"),
+        (f'<http://a/s> <http://a/p> "2020-13-01"^^<{XSD}date> .', {"format": "nt"}, "E0462", "<text>:1:27"),
+        (f'<http://a/s> <http://a/p> "-1"^^<{XSD}nonNegativeInteger> .', {}, "E0462", "<text>:1:27"),
+        (f'<http://a/s> <http://a/p> "128"^^<{XSD}byte> .', {}, "E0462", "<text>:1:27"),
+        ("<http://a/s> <http://a/p> <<( <http://a/s> <http://a/p> 1 )>> .", {}, "E0464", "<text>"),
+        ('<http://a/s> <http://a/p> "x"@en--ltr .', {}, "E0464", "<text>"),
+        ("<http://a/s> <http://a/p> 1 .", {"format": "word"}, "E0660", None),
+        ("nowhere.ttl", {}, "E0410", "nowhere.ttl"),
+        ("<http://a/\ud800> <http://a/p> 1 .", {}, "E0460", "<text>:1:11"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(text: str, options: dict[str, str], code: str, place: str | None) -> None:
+    found, where = problem(text, **options)
+    assert found == code
+    assert place is None or where == place
+
+
+def test_bytes_that_are_no_text_are_refused() -> None:
+    for format in ("nt", "turtle"):
+        with pytest.raises(DataError) as caught:
+            connect().insert(b'<http://a/s> <http://a/p> "\xff" .\n', format=format)
+        assert caught.value.code == "E0460"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [5, [("http://a/s", "http://a/p")], [(None, "http://a/p", "http://a/o")], [("http://a/s", "http://a/p", '"x')]],
+)
+def test_other_things_are_refused(data: object) -> None:
+    with pytest.raises(DataError):
+        connect().insert(data)
+
+
+def test_blank_nodes_of_two_texts_are_different_nodes() -> None:
+    store = connect()
+    for _ in range(2):
+        store.insert("_:a <http://a/knows> _:b . _:b <http://a/knows> [] .")
+    store.insert("_:a <http://a/knows> _:b .\n", format="nt")
+    store.commit()
+    assert len(store) == 5
+    assert len({name for row in store for name in (row[0], row[2])}) == 8
+
+
+def test_blank_nodes_are_deleted_as_triples_or_graphs_and_not_as_text() -> None:
+    store = connect()
+    store.insert("_:a <http://a/p> 1, 2, 3 .")
+    store.commit()
+    with pytest.raises(DataError) as caught:
+        store.delete("\n_:a <http://a/p> 1 .")
+    assert (caught.value.code, caught.value.problems[0].place) == ("E0463", "<text>:2:1")
+    store.delete(store.triples(object=1))
+    store.commit()
+    assert len(store) == 2
+    store.delete(store.to_rdflib())
+    store.commit()
+    assert len(store) == 0
+
+
+def test_graphs_of_rdflib_go_in_and_out() -> None:
+    graph = rdflib.Graph()
+    graph.parse(data='@prefix : <http://a/> . :s :p [ :q "1"^^:mine, "é\\n"@fr, 01, 1.50 ] , ( 1 2 ) .')
+    store = connect()
+    store.insert(graph)
+    store.commit()
+    assert set(store.to_rdflib()) == set(graph)
+    store.insert(graph)
+    assert len(store.commit().inserted) == 0
+
+
+def test_files_are_read_and_written_by_their_endings(tmp_path: Path) -> None:
+    store = store_of("<http://a/s> <http://a/p> 1, <http://a/o> .")
+    for ending in ("ttl", "nt", "nq"):
+        path = tmp_path / f"graph.{ending}"
+        store.write(path)
+        for given in (path, str(path)):
+            other = connect()
+            other.insert(given)
+            other.commit()
+            assert sorted(other) == sorted(store)
+    with pytest.raises(DataError) as caught:
+        store.write(tmp_path / "none" / "graph.ttl")
+    assert caught.value.code == "E0412"
+    with pytest.raises(UsageError):
+        store.write(tmp_path / "graph.doc")
+
+
+def test_other_formats_and_bases() -> None:
+    xml = (
+        '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:a="http://a/">'
+        '<rdf:Description rdf:about="http://a/s"><a:p rdf:resource="http://a/o"/></rdf:Description></rdf:RDF>'
+    )
+    expected = [("http://a/s", "http://a/p", "http://a/o")]
+    assert list(store_of(xml, "xml")) == expected
+    store = connect()
+    store.insert("<s> <p> <o> .", base="http://a/")
+    store.insert("<http://a/s> <http://a/p> <http://a/o> <http://a/graph> .", format="nquads")
+    store.commit()
+    assert list(store) == expected
+
+
+def test_terms_of_python() -> None:
+    assert literal(Decimal("1.50")) == f'"1.50"^^<{XSD}decimal>'
+    assert literal(True) == f'"true"^^<{XSD}boolean>'
+    assert literal(float("inf")) == f'"INF"^^<{XSD}double>'
+    assert literal("x", datatype=f"{XSD}string") == literal("x") == '"x"'
+    assert term("<http://a/s>") == term(rdflib.URIRef("http://a/s")) == term(pyoxigraph.NamedNode("http://a/s"))
+    assert term(r'"é"') == '"é"'
+    store = store_of("<http://a/s> <http://a/p> 5, true .")
+    assert ("http://a/s", "http://a/p", 5) in store
+    assert ("http://a/s", "http://a/p", True) in store
+    assert ("http://a/s", "http://a/p", 6) not in store
