@@ -205,12 +205,6 @@ FAULTS = (
         "if load64(asked, 0) >= 0:",
     ),
     Fault(
-        "rules that went see a closure as it is now",
-        CLOSURES,
-        'if self.kept[other][1] is view.closure), "")',
-        'if False), "")',
-    ),
-    Fault(
         "facts of a linear closure are edges",
         CLOSURES,
         "and not (node.closure.linear and len(self.epoch.asserted[node.relations[0]]))",

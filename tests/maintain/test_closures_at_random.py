@@ -6,8 +6,12 @@ accepts them, and no closure has been written down. Every other script runs with
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -82,3 +86,18 @@ def follow(script: Script, strategy: str) -> None:
 def test_joins_of_closures(first: int, strategy: str) -> None:
     for seed in range(first, first + 20):
         follow(script_for(seed), strategy)
+
+
+def test_joins_of_closures_without_compilation() -> None:
+    """Every access to memory is checked."""
+    program = f"""
+import sys
+from dataclasses import replace
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+from tests.maintain.test_closures_at_random import follow, script_for
+for seed in range({FIRST_SEED}, {FIRST_SEED} + 30, 2):
+    script = script_for(seed)
+    follow(replace(script, epochs=script.epochs[:3]), "update")
+"""
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    subprocess.run([sys.executable, "-W", "error", "-c", program], env=environment, check=True)

@@ -127,18 +127,19 @@ def test_what_only_a_dropped_rule_read_is_seen_as_it_was() -> None:
 
 
 def test_a_path_is_shown_and_dropped_with_its_reader() -> None:
+    """What is left of `w` is evaluated after the path has changed; the dropped rule has to see that as it was."""
     db = opened(
-        ".decl v(x: number, y: number)\nshows: v(x, y) :- e+(x, y).\nreads: w(x) :- v(x, 4).\nstays: w(x) :- s(x)."
+        ".decl v(x: number, y: number)\nshows: v(x, y) :- e+(x, y).\nreads: w(x) :- v(x, 4)."
+        "other: p(x, y) :- e+(x, y), s(x).\nstays: w(x) :- s(x), p(x, 2)."
     )
     assert db.stats()["forms"]["v"] == "compressed"
+    assert {x for (x,) in db["w"]} == {1, 2, 3, 5}
     with db.transaction() as tx:
         tx.rules.remove("shows")
         tx.rules.remove("reads")
-        tx.rules.add("other: p(x, y) :- e+(x, y), s(x).")
         tx.delete("e", [(2, 3)])
-    assert {x for (x,) in db["w"]} == {1, 4}
     assert set(db["p"]) == {(1, 2)}
-    assert {x: count for (x,), (_, count) in db.births("w").items()} == {1: 1, 4: 1}
+    assert {x: count for (x,), (_, count) in db.births("w").items()} == {1: 1}
     db.check()
 
 
