@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tidelog.errors import Problem, UsageError
 from tidelog.rdf.store import Store
@@ -16,7 +16,7 @@ Rules: TypeAlias = str | os.PathLike[str]
 def connect(rules: Rules | Sequence[Rules] | None = None) -> Store:
     """A new, empty store in memory with `rules`: "owl-rl", "rdfs", a program (text or a path, see `Store.load`),
     several of these, or none. Raises UsageError (E0662) for an unknown name, ProgramError."""
-    given = [] if rules is None else [rules] if isinstance(rules, (str, os.PathLike)) else list(rules)
+    given: list[Any] = [] if rules is None else list(rules) if isinstance(rules, (list, tuple)) else [rules]
     sets = [each for each in given if isinstance(each, str) and each in RULE_SETS]
     programs = [each for each in given if each not in sets]
     for each in programs:

@@ -1,0 +1,144 @@
+"""Rules of users over RDF: prefixes in their text, properties and classes as relations, all triples as one relation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tidelog import ProgramError, UsageError
+from tidelog.rdf import TYPE, Store, connect
+
+EXAMPLE = "http://example.org/"
+FRIENDS = """
+@prefix ex: <http://example.org/> .
+@prefix foaf: <http://xmlns.com/foaf/0.1/> .
+.decl reached(x: symbol)
+friends: ex:friend(x, y) :- foaf:knows(x, y), foaf:knows(y, x), x != y.   // ex:this is no name, nor "ex:that"
+popular: ex:Popular(y) :- n = count : { foaf:knows(_, y) }, foaf:knows(_, y), n > 1.
+reached: reached(x) :- foaf:knows+(ex:ann, x).
+"""
+DATA = """
+@prefix : <http://example.org/> . @prefix foaf: <http://xmlns.com/foaf/0.1/> .
+:ann foaf:knows :bob . :bob foaf:knows :ann, :cid . :cid foaf:knows :bob . :dan a foaf:Person .
+"""
+
+
+def names(store: Store, predicate: str, inferred: bool = True) -> set[tuple[str, str]]:
+    rows = store.triples(None, predicate, None, inferred=inferred)
+    return {(str(s).removeprefix(EXAMPLE), str(o).removeprefix(EXAMPLE)) for s, _, o in rows}
+
+
+def test_a_program_reads_and_derives_triples() -> None:
+    store = connect(rules=FRIENDS)
+    store.insert(DATA)
+    store.commit()
+    pairs = {("ann", "bob"), ("bob", "ann"), ("bob", "cid"), ("cid", "bob")}
+    assert names(store, EXAMPLE + "friend") == pairs
+    assert names(store, EXAMPLE + "friend", inferred=False) == set()
+    assert names(store, TYPE) == {("bob", "Popular"), ("dan", "http://xmlns.com/foaf/0.1/Person")}
+    assert {str(x).removeprefix(EXAMPLE) for (x,) in store["reached"]} == {"ann", "bob", "cid"}
+    assert len(store.inferred()) == 5
+
+
+def test_queries_have_prefixes() -> None:
+    store = connect(rules=FRIENDS)
+    store.insert(DATA)
+    store.commit()
+    assert set(store.query("ex:friend(x, ex:ann)")) == {(EXAMPLE + "bob", EXAMPLE + "ann")}
+    assert set(store.query("foaf:Person(x)")) == {(EXAMPLE + "dan",)}
+    assert len(store.query("<foaf:knows/foaf:knows>(ex:ann, x)")) == 2
+    assert len(store.query("ex:unheard_of(x, y)")) == 0
+    with pytest.raises(ProgramError):
+        store.query("ex:friend(x")
+
+
+def test_rules_come_and_go_with_the_data() -> None:
+    store = connect(rules=("rdfs", FRIENDS))
+    store.insert(DATA + ":friend <http://www.w3.org/2000/01/rdf-schema#subPropertyOf> :near .")
+    store.commit()
+    assert names(store, EXAMPLE + "near") == names(store, EXAMPLE + "friend")
+    assert len(names(store, EXAMPLE + "near")) == 4
+    store.remove_rule("friends")
+    change = store.commit()
+    assert names(store, EXAMPLE + "near") == set()
+    assert len(change.deleted) == 8
+    store.load("back: ex:friend(x, y) :- foaf:knows(x, y).")
+    store.commit()
+    assert len(names(store, EXAMPLE + "near")) == 4
+
+
+def test_a_program_that_derives_axioms() -> None:
+    store = connect(rules=("owl-rl", "@prefix : <http://example.org/> .\n rdfs:subClassOf(x, :Thing) :- :Kind(x)."))
+    store.insert("@prefix : <http://example.org/> . :Dog a :Kind . :rex a :Dog .")
+    change = store.commit()
+    assert store.contains(EXAMPLE + "rex", TYPE, EXAMPLE + "Thing")
+    assert len(change.reports) == 2
+    store.delete("@prefix : <http://example.org/> . :Dog a :Kind .")
+    store.commit()
+    assert not store.contains(EXAMPLE + "rex", TYPE, EXAMPLE + "Thing")
+
+
+def test_all_triples_as_one_relation() -> None:
+    store = connect(
+        rules="""
+        @prefix : <http://example.org/> .
+        .decl subject(x: symbol)
+        subject(x) :- triple(x, _, _).
+        triple(y, p, x) :- :symmetric(p, _), triple(x, p, y).
+        """
+    )
+    store.insert("@prefix : <http://example.org/> . :p :symmetric :yes . :a :p :b . :a a :C .")
+    store.commit()
+    assert store.contains(EXAMPLE + "b", EXAMPLE + "p", EXAMPLE + "a")
+    assert {str(x).removeprefix(EXAMPLE) for (x,) in store["subject"]} == {"p", "a", "b"}
+    store.insert("@prefix : <http://example.org/> . :q :symmetric :yes . :c :q :d .")
+    store.commit()
+    assert store.contains(EXAMPLE + "d", EXAMPLE + "q", EXAMPLE + "c")
+    store.delete("@prefix : <http://example.org/> . :q :symmetric :yes .")
+    store.commit()
+    assert not store.contains(EXAMPLE + "d", EXAMPLE + "q", EXAMPLE + "c")
+    assert {str(x).removeprefix(EXAMPLE) for (x,) in store["subject"]} == {"p", "a", "b", "c"}
+
+
+def test_triples_of_properties_that_only_rules_name() -> None:
+    store = connect(rules="@prefix : <http://example.org/> .\n triple(x, p, y) :- :says(x, p), :of(x, y).")
+    store.insert("@prefix : <http://example.org/> . :a :says :new ; :of :b .")
+    store.commit()
+    assert store.contains(EXAMPLE + "a", EXAMPLE + "new", EXAMPLE + "b")
+    assert len(store) == 3
+
+
+def test_programs_are_files_as_well(tmp_path: Path) -> None:
+    path = tmp_path / "friends.dl"
+    path.write_text(FRIENDS)
+    store = connect(rules=path)
+    store.insert(DATA)
+    store.commit()
+    assert len(names(store, EXAMPLE + "friend")) == 4
+
+
+def test_mistakes_show_the_text_as_it_was_written() -> None:
+    store = connect()
+    text = "@prefix ex: <http://example.org/> .\n.decl r(x: symbol)\nr(x) :- ex:knows(y, ex:bob).\n"
+    with pytest.raises(ProgramError) as caught:
+        store.load(text)
+    assert caught.value.code == "E0215"
+    assert "<text>:3:1" in str(caught.value) or "<text>:3:3" in str(caught.value)
+    assert "r(x) :- ex:knows(y, ex:bob)." in str(caught.value)
+    with pytest.raises(ProgramError) as caught:
+        store.load("@prefix ex: <http://example.org/> .\nex:a(x) :- ex:b(x,).")
+    assert "ex:a(x) :- ex:b(x,)." in str(caught.value)
+    with pytest.raises(UsageError) as missing:
+        store.load(".decl r(x: symbol)\nr(x) :- foaf:knows(x, _).")
+    assert missing.value.code == "E0661"
+    store.insert(DATA)
+    store.commit()
+    assert len(store) == 5
+
+
+@pytest.mark.parametrize("rules", ["owl", "RDFS", 5, ["rdfs", None], ""])
+def test_unknown_rules_are_refused(rules: object) -> None:
+    with pytest.raises(UsageError) as caught:
+        connect(rules=rules)  # type: ignore[arg-type]
+    assert caught.value.code == "E0662"
