@@ -41,7 +41,7 @@ from tidelog.rules.graph import hyper_nodes
 from tidelog.spark.cluster.buckets import FIRST, MINE, mine
 from tidelog.spark.cluster.parts import parted
 from tidelog.spark.cluster.plan import Cycle, Export, Place, Plan, copy_name, facts_name, home_name
-from tidelog.spark.cluster.sites import Located, located, looks_into_values, makes_values
+from tidelog.spark.cluster.sites import Located, crosses, located, looks_into_values, makes_values
 from tidelog.storage.dictionary import Dictionary
 
 _CHOICES = 512
@@ -149,7 +149,7 @@ class _Localizer:
             self.homes |= dict.fromkeys(node.relations, "one")
         self.ways.append((node.relations, way))
         for rule in rules:
-            self.emit(located(rule, self.homes, self.size, self.partitions, alone))
+            self.emit(located(rule, self.homes, self.size, self.partitions, node.relations, alone))
         self.facts_of(node.relations)
 
     def chosen(self, node: HyperNode, rules: list[Rule]) -> tuple[HyperNode, list[Rule], int]:
@@ -157,7 +157,7 @@ class _Localizer:
         what that adds, its rules, and how many of them do not stay within a partition."""
         while True:
             broken = self.choose(node, rules)
-            found = next(filter(None, (self.taken_apart(rule) for rule in rules)), None)
+            found = next(filter(None, (self.taken_apart(rule, node.relations) for rule in rules)), None)
             if found is None:
                 return node, rules, broken
             whole, (info, join, rest) = found
@@ -170,9 +170,9 @@ class _Localizer:
             else:
                 self.place(HyperNode((info.name,), (join,), False))
 
-    def taken_apart(self, rule: Rule) -> tuple[Rule, tuple[RelationInfo, Rule, Rule]] | None:
+    def taken_apart(self, rule: Rule, within: tuple[str, ...]) -> tuple[Rule, tuple[RelationInfo, Rule, Rule]] | None:
         """A rule with its two halves, if it has to be taken apart."""
-        at = located(rule, self.homes, self.size, self.partitions)
+        at = located(rule, self.homes, self.size, self.partitions, within)
         wide = any(
             place == "all" and self.homes[literal.relation] != "all" and self.size(literal.relation) > self.wide
             for literal, place in zip(rule.body, at.copies, strict=True)
@@ -192,8 +192,8 @@ class _Localizer:
         best: tuple[tuple[int, float], dict[str, Place]] | None = None
         for places in product(*candidates):
             homes = self.homes | dict(zip(node.relations, places, strict=True))
-            found = [located(rule, homes, self.size, self.partitions) for rule in rules]
-            broken = sum(_leaves(each, homes, node.relations) for each in found)
+            found = [located(rule, homes, self.size, self.partitions, node.relations) for rule in rules]
+            broken = sum(crosses(each, homes, node.relations) for each in found)
             kept = sum(
                 self.before is not None and self.before.homes.get(name) == homes[name] for name in node.relations
             )
@@ -378,14 +378,6 @@ class _Localizer:
                         reads[name] = reads.get(name, False) or negated
             cycles.append(Cycle(2 * depth[group], group, reads, frozenset(rules)))
         return tuple(found), tuple(cycles)
-
-
-def _leaves(at: Located, homes: Mapping[str, Place], relations: tuple[str, ...]) -> bool:
-    """Whether a recursive rule needs what other partitions derive, or derives what they need."""
-    pairs = zip(at.rule.body, at.copies, strict=True)
-    own = [(literal.relation, place) for literal, place in pairs if isinstance(literal, Atom)]
-    own = [(name, place) for name, place in own if name in relations]
-    return bool(own) and (at.exchanged or any(homes[name] != place for name, place in own))
 
 
 def _needs_dictionary(rule: AnyRule) -> bool:

@@ -7,7 +7,7 @@ atom reads a copy of all rows. As in the paper on declarative networking (rule l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -16,6 +16,8 @@ from tidelog.spark.cluster.plan import Place
 
 Site: TypeAlias = Variable | Literal["all", "one"]
 
+_CROSSING = 5e6
+"""Rows that could be sent in the time of the rounds of a recursion that crosses partitions."""
 _NEW_VALUES = frozenset(("cat", "substr", "to_string"))
 _LOOKING = frozenset(("strlen", "substr", "ord", "cat", "to_string"))
 
@@ -33,11 +35,29 @@ class Located:
 
 
 def located(
-    rule: Rule, homes: Mapping[str, Place], size: Callable[[str], float], partitions: int, alone: bool = False
+    rule: Rule,
+    homes: Mapping[str, Place],
+    size: Callable[[str], float],
+    partitions: int,
+    within: Collection[str] = (),
+    alone: bool = False,
 ) -> Located:
-    """The cheapest site of a rule when relations have these homes; in the first partition if it has to be `alone`."""
+    """The cheapest site of a rule of a hyper-node of the relations `within` when relations have these homes; the first
+    partition if it has to be `alone`. A recursion that crosses partitions pays for its rounds."""
     sites: list[Site] = ["one"] if alone or makes_values(rule) else [*variables(rule), "all", "one"]
-    return min((_at(rule, site, homes, size, partitions) for site in sites), key=lambda each: each.price)
+
+    def price(at: Located) -> float:
+        return at.price + _CROSSING * crosses(at, homes, within)
+
+    return min((_at(rule, site, homes, size, partitions) for site in sites), key=price)
+
+
+def crosses(at: Located, homes: Mapping[str, Place], within: Collection[str]) -> bool:
+    """Whether a rule of a hyper-node needs what other partitions derive in it, or derives what they need."""
+    pairs = zip(at.rule.body, at.copies, strict=True)
+    own = [(literal.relation, place) for literal, place in pairs if isinstance(literal, Atom)]
+    own = [(name, place) for name, place in own if name in within]
+    return bool(own) and (at.exchanged or any(homes[name] != place for name, place in own))
 
 
 def _at(rule: Rule, site: Site, homes: Mapping[str, Place], size: Callable[[str], float], partitions: int) -> Located:

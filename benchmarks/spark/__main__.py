@@ -1,0 +1,120 @@
+"""`python -m benchmarks.spark`: measure, print tables, write JSON and a plot. Exit code 1 where a size is wrong.
+
+The graphs are published ones where TIDELOG_DATA names their folder, and one made by `scaling.edges` besides.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks import data, findings, galen
+from benchmarks.evaluate import CLOSURE, NON_LINEAR
+from benchmarks.findings import Judged, promises
+from benchmarks.spark import cluster, scaling, seminaive
+from tidelog.spark import session as spark_session
+from tidelog.spark.cluster.localize import Limits
+
+PARTS = ("closures", "yardsticks", "galen", "scaling")
+_YARDSTICK_SECONDS = 60.0
+_MOST_FOR_UPDATE = 5.0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what is asked for."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.spark", description=__doc__)
+    parser.add_argument("--only", action="append", choices=PARTS, help="one of the parts")
+    parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
+    parser.add_argument("--out", type=Path, default=Path("out/spark"), help="default: %(default)s")
+    asked = parser.parse_args(arguments)
+    parts = asked.only or [part for part in PARTS if part != "galen" or not asked.quick]
+    asked.out.mkdir(parents=True, exist_ok=True)
+    found: dict[str, Any] = {}
+    judged: list[Judged] = []
+    spark = spark_session(threads=2)
+    try:
+        if {"closures", "yardsticks", "galen"} & set(parts):
+            print(f"start of workers and partitions: {cluster.warm(spark):.1f} s\n\n{cluster.HEAD}")
+        if "closures" in parts:
+            found["closures"] = [_bootstrap(spark, *each, judged) for each in _closures(asked.quick)]
+        if "galen" in parts and (folder := data.folder()) is not None:
+            facts = {name: _words(table) for name, table in galen.tables(folder).items()}
+            found["galen"] = _bootstrap(spark, "GALEN", galen.PROGRAM, facts, "q", None, judged)
+        if "yardsticks" in parts:
+            found["yardsticks"] = _yardsticks(spark)
+    finally:
+        spark.stop()
+    if "scaling" in parts:
+        points, given = scaling.points(600 if asked.quick else 1_500), scaling.Assumptions()
+        print(f"\n{scaling.table(points, given)}")
+        scaling.plot(points, asked.out / "scaling.svg")
+        found["scaling"] = scaling.as_json(points, given)
+    print(f"\n{promises(judged)}")
+    findings.write(asked.out / "spark.json", {**found, "promises": [one.as_json() for one in judged]})
+    return 0
+
+
+def _bootstrap(
+    spark: Any,
+    name: str,
+    text: str,
+    facts: Mapping[str, NDArray[np.int64]],
+    view: str,
+    limits: Limits | None,
+    judged: list[Judged],
+) -> dict[str, Any]:
+    one = cluster.bootstrap(spark, name, text, facts, view, limits)
+    print(cluster.row(one), flush=True)
+    judged.append(Judged(f"{name}: time by the embedded engine's, without rounds", one.ratio, 3.0, "x"))
+    judged.append(Judged(f"{name}: an update of ten facts", max(one.updates), _MOST_FOR_UPDATE, "s"))
+    return asdict(one)
+
+
+def _closures(quick: bool) -> list[tuple[str, str, Mapping[str, NDArray[np.int64]], str, Limits | None]]:
+    """Name, program, facts, view and limits of each case."""
+    split, exchanged = Limits(closures=0), Limits(closures=0, gather=0)
+    chosen: list[tuple[str, str, Mapping[str, NDArray[np.int64]], str, Limits | None]] = []
+    folder = data.folder()
+    for name in ("TG.cedge", "CA-HepTh") if folder is not None else ():
+        facts = {"e": _words(data.numbers(Path(f"{folder}/graphs/{name}.txt.gz"), "\t", "xy"))}
+        chosen.append((name, CLOSURE, facts, "t", None))
+        if name == "TG.cedge":
+            chosen.append((f"{name}, split", CLOSURE, facts, "t", split))
+            chosen.append((f"{name}, non-linear", NON_LINEAR, facts, "t", exchanged))
+        elif not quick:
+            chosen.append((f"{name}, split", CLOSURE, facts, "t", split))
+    made = {"e": scaling.edges(5_000)}
+    return [*chosen, ("made", CLOSURE, made, "t", None), ("made, split", CLOSURE, made, "t", split)]
+
+
+def _yardsticks(spark: Any) -> dict[str, dict[str, Any]]:
+    """What Spark itself does with the smaller graphs."""
+    folder = data.folder()
+    graphs = {"made": scaling.edges(600)}
+    for name in ("OL.cedge", "TG.cedge") if folder is not None else ():
+        graphs[name] = _words(data.numbers(Path(f"{folder}/graphs/{name}.txt.gz"), "\t", "xy"))
+    found: dict[str, dict[str, Any]] = {}
+    for name, words in graphs.items():
+        frame = spark.createDataFrame(words.tolist(), "x long, y long")
+        for what, one in (
+            ("DataFrames", seminaive.dataframes(frame, _YARDSTICK_SECONDS)),
+            ("recursive query", seminaive.recursive_query(spark, frame, _YARDSTICK_SECONDS)),
+        ):
+            print(f"{name}, {what}: {one}", flush=True)
+            found[f"{name}, {what}"] = asdict(one)
+    return found
+
+
+def _words(table: Any) -> NDArray[np.int64]:
+    return np.column_stack([column.to_numpy() for column in table.columns]).astype(np.int64)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

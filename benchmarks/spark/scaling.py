@@ -1,0 +1,158 @@
+"""How much partitions say to each other, and what that predicts for many machines.
+
+Programs run over 1 to 64 partitions in this process, so that rounds, rows and bytes between partitions are exact and
+times are those of one thread. What that predicts for other machines is in `predicted`, with its assumptions.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidelog.spark.cluster.engine import PartitionedEngine
+from tidelog.spark.cluster.executors import LocalExecutors
+from tidelog.spark.cluster.folder import Folder
+from tidelog.spark.cluster.localize import Limits
+from tidelog.spark.embedded import Front
+from tidelog.spark.engines import RowChange
+
+Words = NDArray[np.int64]
+PARTITIONS = (1, 2, 4, 8, 16, 64)
+APART = Limits(replicate=0, closures=0, gather=0)
+"""Nothing is everywhere or gathered unless rules need it: the most that can be said."""
+
+PROGRAMS: Mapping[str, str] = {
+    "linear, edges everywhere": """
+        .decl e(x: number, y: number)
+        .decl t(x: number, y: number)
+        t(x, y) :- e(x, y).
+        t(x, z) :- t(x, y), e(y, z).
+    """,
+    "non-linear, exchanged": """
+        .decl e(x: number, y: number)
+        .decl t(x: number, y: number)
+        t(x, y) :- e(x, y).
+        t(x, z) :- t(x, y), t(y, z).
+    """,
+    "two joins, then counted": """
+        .decl e(x: number, y: number)
+        .decl p(x: number, y: number)
+        .decl t(x: number, y: number)
+        .decl n(y: number, c: number)
+        p(x, z) :- e(x, y), e(y, z).
+        t(x, w) :- p(x, y), p(y, w).
+        n(y, c) :- t(_, y), c = count : { t(_, y) }.
+    """,
+}
+
+
+@dataclass(frozen=True)
+class Point:
+    """One program over a number of partitions: rows of its view t, and what went between partitions for these."""
+
+    program: str
+    partitions: int
+    tuples: int
+    rounds: int
+    rows: int
+    bytes: int
+    seconds: float
+
+    @property
+    def bytes_per_tuple(self) -> float:
+        return self.bytes / max(1, self.tuples)
+
+
+def edges(nodes: int, seed: int = 1) -> Words:
+    """A random forest with a few more edges: deep enough for many rounds, and its closure stays small."""
+    rng = random.Random(seed)
+    found = {(rng.randrange(max(0, i - 40), i), i) for i in range(1, nodes)}
+    found |= {(rng.randrange(nodes), rng.randrange(nodes)) for _ in range(nodes // 50)}
+    return np.array(sorted(found), np.int64)
+
+
+def point(program: str, partitions: int, facts: Words) -> Point:
+    """Measure one program over a number of partitions."""
+    front = Front()
+    front.add_program(PROGRAMS[program])
+    folder = Folder(tempfile.mkdtemp(prefix="tidelog-scaling-"))
+    engine = PartitionedEngine(front.dictionary, LocalExecutors(), folder, partitions, APART)
+    try:
+        started = time.perf_counter()
+        engine.epoch(front.draft, {"e": RowChange(facts, facts[:0])}, {})
+        seconds = time.perf_counter() - started
+        last = engine.explanation
+        return Point(program, partitions, engine.size("t"), last.rounds, last.rows, last.bytes, seconds)
+    finally:
+        engine.close()
+
+
+def points(nodes: int = 1_500, partitions: Sequence[int] = PARTITIONS) -> list[Point]:
+    """All programs over all numbers of partitions."""
+    facts = edges(nodes)
+    return [point(program, number, facts) for program in PROGRAMS for number in partitions]
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """Of a cluster: executors, result tuples, tuples per second and executor in the kernels, bytes per second and
+    executor over the network and to storage, seconds per round, and how much larger the largest partition is."""
+
+    executors: int = 100
+    tuples: float = 1e10
+    kernels: float = 2e6
+    network: float = 3e8
+    per_round: float = 1.0
+    skew: float = 1.5
+
+
+def predicted(last: Point, given: Assumptions) -> dict[str, float]:
+    """What a program over many partitions takes, by its figures over the most partitions measured: bytes per tuple and
+    rounds stay as they are there, work and messages are spread over the executors but for the skew."""
+    compute = given.skew * given.tuples / given.executors / given.kernels
+    transfer = given.skew * 2 * last.bytes_per_tuple * given.tuples / given.executors / given.network
+    rounds = last.rounds * given.per_round
+    return {"compute": compute, "transfer": transfer, "rounds": rounds, "total": compute + transfer + rounds}
+
+
+def table(found: Sequence[Point], given: Assumptions) -> str:
+    """The figures, and the prediction for each program."""
+    lines = [f"{'program':28}{'partitions':>11}{'rounds':>8}{'tuples':>11}{'rows sent':>12}{'bytes/tuple':>13}"]
+    lines += [
+        f"{each.program:28}{each.partitions:>11}{each.rounds:>8}{each.tuples:>11,}{each.rows:>12,}"
+        f"{each.bytes_per_tuple:>13.1f}"
+        for each in found
+    ]
+    lines.append(f"\npredicted for {given.executors} executors and {given.tuples:.0e} tuples, by {given}:")
+    for program in PROGRAMS:
+        last = max((each for each in found if each.program == program), key=lambda each: each.partitions)
+        parts = ", ".join(f"{name} {seconds:,.0f} s" for name, seconds in predicted(last, given).items())
+        lines.append(f"{program:28}{parts}")
+    return "\n".join(lines)
+
+
+def plot(found: Sequence[Point], path: Path) -> None:
+    """Bytes per tuple against partitions, as SVG."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.subplots()
+    for program in PROGRAMS:
+        own = [each for each in found if each.program == program]
+        axes.plot([each.partitions for each in own], [each.bytes_per_tuple for each in own], marker="o", label=program)
+    axes.set(xscale="log", xlabel="partitions", ylabel="bytes between partitions per tuple")
+    axes.legend()
+    figure.savefig(path, format="svg", metadata={"Date": None})
+
+
+def as_json(found: Sequence[Point], given: Assumptions) -> dict[str, Any]:
+    """For the JSON document."""
+    return {"points": [asdict(each) for each in found], "assumptions": asdict(given)}
