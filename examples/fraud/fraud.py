@@ -1,19 +1,24 @@
-"""CSV files with bad lines through a Spark pipeline: views as Spark DataFrames, bad rows in a quarantine."""
+"""CSV files with bad lines through a Spark pipeline: views as Spark DataFrames, bad rows in a quarantine.
+
+`pipeline.toml` beside this file describes the same for `tidelog pipeline run`, with tables as sinks.
+"""
 
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from tidelog.spark import Pipeline, session
+from tidelog.spark import Pipeline, Source, session
 
 HERE = Path(__file__).parent
+HEADER = {"header": True}
 
 
 def main(spark: SparkSession) -> None:
-    with Pipeline(spark, HERE / "fraud.dl") as pipeline:
-        pipeline.read_csv("account", HERE / "data/accounts.csv", header=True)
-        pipeline.read_csv("transfer", HERE / "data/transfers.csv", header=True)
-        result = pipeline.run()
+    sources = [
+        Source("account", HERE / "data/accounts.csv", options=HEADER),
+        Source("transfer", HERE / "data/transfers.csv", options=HEADER),
+    ]
+    with Pipeline(HERE / "fraud.dl", sources).run(spark) as result:
         for name, count in result.counts.items():
             print(f"{name}: {count.read} read = {count.accepted} accepted + {count.quarantined} quarantined")
         for row in result.quarantine.orderBy("reason").collect():

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy
 from numpy.typing import NDArray
@@ -33,11 +33,31 @@ from tidelog.ruleset import RuleSet, without
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.stored import StoredRelation
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tidelog.spark.database import SparkDatabase
+
 Words = NDArray[numpy.int64]
 
 
-def connect() -> Database:
-    """A new, empty database in memory."""
+@overload
+def connect() -> Database: ...
+
+
+@overload
+def connect(*, spark: SparkSession, state: str | os.PathLike[str] | None = None) -> SparkDatabase: ...
+
+
+def connect(
+    *, spark: SparkSession | None = None, state: str | os.PathLike[str] | None = None
+) -> Database | SparkDatabase:
+    """A new, empty database in memory. With a `spark` session, one over its data frames, see docs/how-to/spark.md; its
+    facts and program outlive the process in the folder `state`, if there is one."""
+    if spark is not None:
+        from tidelog.spark.database import SparkDatabase
+
+        return SparkDatabase(spark, state)
     return Database()
 
 
@@ -392,12 +412,15 @@ class Database:
     def check(self) -> None:
         """Check the views as of the last committed epoch, independently of the engine: see docs/how-to/certificates.md.
 
-        Raises CertificateRejected where they are not what follows from the facts and rules; LimitError (E0503).
+        Raises CertificateRejected where they are not what follows from the facts and rules; LimitError where memory
+        does not suffice (E0503) or after the seconds of the option `timeout` (E0501).
         """
         from tidelog.certificate import certificate_of, check
 
         self._open()
-        check(certificate_of(self._engine))
+        watch = Watch(self._options["timeout"])
+        with guarded(watch):
+            check(certificate_of(self._engine), watch)
 
     def save_certificate(self, folder: str | os.PathLike[str]) -> None:
         """Write the last committed epoch with its facts, program and births to a new folder, as a certificate that

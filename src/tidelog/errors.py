@@ -148,6 +148,9 @@ CODES: dict[str, str] = {
     "E0702": "there is no Java runtime that Spark can use",
     "E0703": "Spark does not start",
     "E0704": "Spark's workers run another Python",
+    "E0705": "the Spark session has been stopped",
+    "E0706": "a session of Spark Connect",
+    "E0707": "the session has no Delta",
     # E08xx certificates
     "E0801": "a fact is not in the view",
     "E0802": "the view is not closed",

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+
+from tidelog.cli import main
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -66,3 +70,34 @@ def test_fraud_runs_through_spark(spark: SparkSession, capsys: pytest.CaptureFix
         "Basil AG: 1 account(s) on a round trip, 9120.00 euros received",
         "Cedar SA: 1 account(s) on a round trip, 8700.50 euros received",
     ]
+
+
+def test_the_pipeline_of_the_readme_works_on_the_difference(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "fraud"
+    shutil.copytree(EXAMPLES / "fraud", folder, ignore=shutil.ignore_patterns("out"))
+    command = ["pipeline", "run", str(folder / "pipeline.toml")]
+    assert main(command) == 0
+    shown = capsys.readouterr().out
+    assert "transfer    11         7           0            4" in shown
+    assert shown.endswith("\nepoch 1 on the embedded engine, 97 derived tuples changed\n")
+    transfers = folder / "data/transfers.csv"
+    transfers.write_text(transfers.read_text().replace("2,B1,C1,8700.50\n", ""))
+    assert main([*command, "--json"]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert (summary["epoch"], summary["engine"]) == (2, "embedded")
+    assert summary["counts"]["transfer"] == {"read": 10, "accepted": 6, "quarantined": 4, "duplicates": 0}
+    assert summary["written"][str(folder / "out/suspect")] == 0
+    changes = spark.read.parquet(str(folder / "out/round_trip_changes"))
+    assert changes.where("epoch = 1 and op = 'insert'").count() == 4
+    assert changes.where("epoch = 2 and op = 'delete'").count() == 4
+    assert spark.read.parquet(str(folder / "out/quarantine")).count() == 8
+
+
+def test_a_pipeline_that_cannot_run_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pipeline", "run", str(tmp_path / "none.toml")]) == 2
+    assert "none.toml: error[E0650]: cannot use this file: No such file or directory" in capsys.readouterr().err
+    (tmp_path / "p.toml").write_text('program = "none.dl"\n')
+    assert main(["pipeline", "run", str(tmp_path / "p.toml")]) == 1
+    assert "error[E0110]" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""From frames to views, and what a pipeline leaves behind: nothing."""
+"""From sources to views, and what a pipeline leaves behind: nothing."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import tidelog
-from tidelog.errors import DataError, LimitError, ProgramError, UsageError
-from tidelog.spark import Counts, Pipeline
+from tidelog.errors import DataError, ProgramError, TidelogError, UsageError
+from tidelog.spark import Counts, Pipeline, Sink, Source
 
 PROGRAM = """
 .decl edge(x: symbol, y: symbol)
@@ -29,6 +29,7 @@ r4: total(x, n, w) :- edge(x, _), n = count : { reach(x, _) }, w = sum v : { rea
 """
 EDGES = [("a", "b"), ("b", "a"), ("b", "c"), ("c", "ü"), ("a", "b")]
 WEIGHTS = [("a", 1.5), ("b", 2.0), ("ü", -4.0)]
+SMALL = ".decl e(x: number, y: symbol)\n.decl n(k: number)\nc: n(k) :- k = count : { e(_, _) }."
 
 
 def kept(spark: SparkSession) -> tuple[object, ...]:
@@ -42,143 +43,193 @@ def kept(spark: SparkSession) -> tuple[object, ...]:
     )
 
 
-def test_views_are_those_of_the_embedded_engine_and_nothing_is_left(spark: SparkSession, tmp_path: Path) -> None:
+def rows(frame: DataFrame) -> set[tuple[object, ...]]:
+    return {tuple(row) for row in frame.collect()}
+
+
+def test_views_are_those_of_the_embedded_engine_and_nothing_is_left(spark: SparkSession) -> None:
     before = kept(spark)
     edges = spark.createDataFrame([*EDGES, ("d", None)], "x string, y string")
     weights = spark.createDataFrame(WEIGHTS, "x string, w double")
     stages = []
-    with Pipeline(spark, PROGRAM, progress=lambda stage, seconds: stages.append(stage)) as pipeline:
-        pipeline.read("edge", edges)
-        pipeline.read("weight", weights)
-        result = pipeline.run()
-        assert {tuple(row) for row in pipeline.database.query('reach("a", Y)')} == {("a", y) for y in "abcü"}
+    sources = [Source("edge", frame=edges), Source("weight", frame=weights)]
+    with Pipeline(PROGRAM, sources).run(spark, progress=lambda stage, seconds: stages.append(stage)) as result:
+        assert rows(result.database.query('reach("a", Y)')) == {("a", y) for y in "abcü"}
         assert result.quarantine.count() == 1
-    assert stages == list(result.seconds) == ["check", "dictionary", "facts", "engine"]
-    assert result.counts == {
-        "edge": Counts(read=6, accepted=5, quarantined=1, duplicates=1),
-        "weight": Counts(read=3, accepted=3),
-    }
-    assert list(result) == ["total", "reach"]
-    assert {tuple(row) for row in result["total"].collect()} == {
-        ("start", 4, -0.5),
-        ("a", 4, -0.5),
-        ("b", 4, -0.5),
-        ("c", 1, -4.0),
-    }
-
-    db = tidelog.connect()
-    db.load(PROGRAM)
-    db.insert("edge", EDGES)
-    db.insert("weight", WEIGHTS)
-    db.commit()
-    for name in result:
-        assert {tuple(row) for row in result[name].collect()} == set(db[name])
-
-    result.write(tmp_path / "views")
-    assert {tuple(row) for row in spark.read.parquet(str(tmp_path / "views/reach")).collect()} == set(db["reach"])
-    with pytest.raises(DataError) as there_already:
-        result.write(tmp_path / "views")
-    assert there_already.value.code == "E0483"
-    assert "overwrite=True" in str(there_already.value)
-    result.write(tmp_path / "views", overwrite=True)
-    assert spark.read.parquet(str(tmp_path / "views/total")).count() == 4
+        assert stages == list(result.seconds) == ["check", "facts", "engine", "sinks"]
+        assert result.counts == {
+            "edge": Counts(read=6, accepted=5, quarantined=1, duplicates=1),
+            "weight": Counts(read=3, accepted=3),
+        }
+        assert list(result) == ["total", "reach"]
+        assert result.change.report.engine == "embedded"
+        assert rows(result["total"]) == {("start", 4, -0.5), ("a", 4, -0.5), ("b", 4, -0.5), ("c", 1, -4.0)}
+        here = tidelog.connect()
+        here.load(PROGRAM)
+        here.insert("edge", EDGES)
+        here.insert("weight", WEIGHTS)
+        here.commit()
+        for name in result:
+            assert rows(result[name]) == set(here[name])
     assert kept(spark) == before
 
 
-def test_later_runs_add_to_the_views_and_the_dictionary_only_grows(spark: SparkSession) -> None:
-    with Pipeline(spark, PROGRAM) as pipeline:
-        dictionary = pipeline.database.dictionary
-        pipeline.read("edge", spark.createDataFrame(EDGES[:2], "x string, y string"))
-        first = pipeline.run()
-        ids = {text: dictionary.find(text, "symbol") for text in ("start", "a", "b")}
-        assert sorted(ids.values()) == [0, 1, 2]
-        pipeline.database.insert("edge", [("here", "there")])
-        pipeline.read("edge", spark.createDataFrame([("b", "new"), ("a", "b"), ("there", "a")], "x string, y string"))
-        second = pipeline.run()
-        assert {text: dictionary.find(text, "symbol") for text in ids} == ids
-        assert sorted(dictionary.decode(i, "symbol") for i in range(len(dictionary))) == sorted(
-            ["start", "a", "b", "new", "here", "there"]
-        )
-        assert set(second.change["edge"].inserted) == {("b", "new"), ("there", "a"), ("here", "there")}
-        assert ("here", "new") in pipeline.database["reach"]
-    # A result is what the views were when its run ended.
-    assert {tuple(row) for row in first["reach"].collect()} == {
-        ("start", "a"), ("start", "b"), ("a", "a"), ("a", "b"), ("b", "a"), ("b", "b")
-    }  # fmt: skip
+def test_further_runs_on_a_database_work_on_the_difference(spark: SparkSession) -> None:
+    first = spark.createDataFrame([(1, "a"), (2, "b")], "x int, y string")
+    second = spark.createDataFrame([(2, "b"), (3, "c"), (3, "c")], "x int, y string")
+    with tidelog.connect(spark=spark) as db:
+        Pipeline(SMALL, [Source("e", frame=first)]).run(spark, db)
+        result = Pipeline(SMALL, [Source("e", frame=second)]).run(spark, db)
+        assert rows(result.change["e"].inserted) == {(3, "c")}
+        assert rows(result.change["e"].deleted) == {(1, "a")}
+        assert result.counts["e"] == Counts(read=3, accepted=3, duplicates=1)
+        more = Pipeline(SMALL, [Source("e", frame=first, mode="append")]).run(spark, db)
+        assert rows(more.change["n"].inserted) == {(3,)}
+        assert db.stats()["epochs"] == 3
 
 
-def test_symbols_are_numbered_without_gaps_across_partitions(spark: SparkSession) -> None:
-    names = spark.range(3000).select(F.concat(F.lit("n"), F.col("id") % 1000).alias("x")).repartition(5)
-    with Pipeline(spark, ".decl name(x: symbol)") as pipeline:
-        pipeline.read("name", names)
-        result = pipeline.run()
-        assert result.counts["name"] == Counts(read=3000, accepted=3000, duplicates=2000)
-        ids = pipeline.database["name"].words()[:, 0]
-        assert sorted(ids) == list(range(1000))
-        assert set(pipeline.database["name"]) == {(f"n{i}",) for i in range(1000)}
+def test_a_feed_of_changes_is_followed(spark: SparkSession) -> None:
+    feed = spark.createDataFrame(
+        [
+            (1, "a", "I", 1),
+            (2, "b", "I", 2),
+            (1, "a", "D", 3),
+            (3, "c", "I", 4),
+            (3, "c", "D", 5),
+            (3, "c", "I", 6),
+            (4, "d", "?", 7),
+            (5, "e", None, 8),
+            (6, None, "I", 9),
+        ],
+        "x int, y string, op string, at int",
+    )
+    keys = {"mode": "cdc", "op": "op", "insert": ["I"], "delete": ["D"]}
+    for order in (None, "at"):
+        with Pipeline(SMALL, [Source("e", frame=feed, order=order, **keys)]).run(spark) as result:
+            assert rows(result.database["e"]) == {(2, "b"), (3, "c")}
+            assert result.counts["e"].read == 9
+            assert result.counts["e"].quarantined == 3
+            reasons = sorted(row.reason for row in result.quarantine.collect())
+            assert reasons == ["op: null", "op: unknown operation", "y: null"]
 
 
-def test_rows_that_differ_each_time_are_counted_once(spark: SparkSession) -> None:
+def test_a_state_folder_keeps_facts_and_program_from_run_to_run(spark: SparkSession, tmp_path: Path) -> None:
+    def run(program: str, frame: DataFrame) -> set[tuple[object, ...]]:
+        sinks = [Sink("n", tmp_path / "n", mode="epochs"), Sink("e", tmp_path / "e", what="changes")]
+        with Pipeline(program, [Source("e", frame=frame)], sinks, state=tmp_path / "state").run(spark) as result:
+            return rows(result.database["n"])
+
+    frame = spark.createDataFrame([(1, "a"), (2, "b")], "x int, y string")
+    assert run(SMALL + ' e(7, "text").', frame) == {(3,)}
+    assert run(SMALL + ' e(7, "text").', frame.where("x = 1")) == {(2,)}
+    # Another program: the fact of the old text goes, a rule is replaced, a relation is new.
+    other = (
+        SMALL.replace("count : { e(_, _) }", "sum x : { e(x, _) }")
+        + ' e(40, "new").\n.decl m(x: number)\nm(x) :- e(x, _).'
+    )
+    assert run(other, frame) == {(43,)}
+    assert rows(spark.read.parquet(str(tmp_path / "n/epoch=3"))) == {(43,)}
+    assert (tmp_path / "n/manifest.json").read_text() == '{"version": 1, "epochs": [3]}\n'
+    changes = spark.read.parquet(str(tmp_path / "e")).select("epoch", "op", "x", "y")
+    assert rows(changes) == {
+        (1, "insert", 1, "a"),
+        (1, "insert", 2, "b"),
+        (1, "insert", 7, "text"),
+        (2, "delete", 2, "b"),
+        (3, "insert", 2, "b"),
+        (3, "insert", 40, "new"),
+        (3, "delete", 7, "text"),
+    }
+    with pytest.raises(UsageError) as caught:
+        run(SMALL.replace("y: symbol", "y: number"), frame)
+    assert caught.value.code == "E0486"
+
+
+def test_rows_that_differ_each_time_are_counted_once(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.range(2000).select(F.when(F.rand() < 0.5, F.col("id")).alias("x"))
-    with Pipeline(spark, ".decl n(x: number)") as pipeline:
-        pipeline.read("n", frame)
-        result = pipeline.run()
+    pipeline = Pipeline(".decl n(x: number)", [Source("n", frame=frame)], quarantine=tmp_path / "bad")
+    with pipeline.run(spark) as result:
         count = result.counts["n"]
         assert count.read == 2000 == count.accepted + count.quarantined
-        assert len(pipeline.database["n"]) == count.accepted
+        assert result.database["n"].count() == count.accepted
         assert result.quarantine.count() == count.quarantined
+        assert result.written == {str(tmp_path / "bad"): count.quarantined}
 
 
 def test_a_relation_without_columns_is_true_when_a_row_is_there(spark: SparkSession) -> None:
-    with Pipeline(spark, ".decl go()\n.decl stop()\n.decl went()\nwent() :- go(), !stop().\n.output went") as pipeline:
-        pipeline.read("go", spark.range(3))
-        pipeline.read("stop", spark.range(0))
-        result = pipeline.run()
+    program = ".decl go()\n.decl stop()\n.decl went()\nwent() :- go(), !stop().\n.output went"
+    sources = [Source("go", frame=spark.range(3)), Source("stop", frame=spark.range(0))]
+    with Pipeline(program, sources).run(spark) as result:
         assert result.counts == {"go": Counts(read=3, accepted=3, duplicates=2), "stop": Counts()}
         assert result["went"].count() == 1
 
 
-def test_more_facts_than_the_limit_change_nothing(spark: SparkSession) -> None:
+def test_a_source_that_fails_changes_nothing_and_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
     before = kept(spark)
-    with Pipeline(spark, PROGRAM, embedded_limit=4) as pipeline:
-        pipeline.read("edge", spark.createDataFrame(EDGES, "x string, y string"))
-        with pytest.raises(LimitError) as caught:
-            pipeline.run()
-        assert caught.value.code == "E0502"
-        assert "cluster engine is not part of this version" in str(caught.value)
-        assert set(pipeline.database["edge"]) == {("start", "a")}
-        pipeline.embedded_limit = 5
-        assert pipeline.run().counts["edge"].accepted == 5
+    torn = F.raise_error(F.lit("the tape is torn")).cast("string")
+    frame = spark.range(3).select(torn.alias("x"), F.lit("y").alias("y"))
+    (tmp_path / "damaged.parquet").write_bytes(b"PAR1 and then nonsense PAR1")
+    damaged = Source("edge", tmp_path / "damaged.parquet", format="parquet")
+    with tidelog.connect(spark=spark) as db:
+        db.load(PROGRAM)
+        db.commit()
+        for source, said in ((Source("edge", frame=frame), "the tape is torn"), (damaged, "damaged.parquet")):
+            with pytest.raises(DataError) as caught:
+                Pipeline(PROGRAM, [source]).run(spark, db)
+            assert caught.value.code == "E0482"
+            assert said in str(caught.value)
+            assert len(str(caught.value).splitlines()) == 1
+        assert rows(db["reach"]) == {("start", "a")}
     assert kept(spark) == before
 
 
-def test_a_source_that_fails_changes_nothing_and_leaves_nothing(spark: SparkSession) -> None:
-    before = kept(spark)
-    frame = spark.range(3).select(
-        F.raise_error(F.lit("the tape is torn")).cast("string").alias("x"), F.lit("y").alias("y")
-    )
-    with Pipeline(spark, PROGRAM) as pipeline:
-        pipeline.read("edge", frame)
-        with pytest.raises(DataError) as caught:
-            pipeline.run()
-        assert caught.value.code == "E0482"
-        assert "the tape is torn" in str(caught.value)
-        assert len(str(caught.value).splitlines()) == 1
-        assert set(pipeline.database["reach"]) == {("start", "a")}
-    assert kept(spark) == before
+def test_sinks_that_cannot_be_written_leave_the_state_as_it_was(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.createDataFrame([(1, "a")], "x int, y string")
+    (tmp_path / "file").write_text("no folder")
+    bad = Pipeline(SMALL, [Source("e", frame=frame)], [Sink("n", tmp_path / "file/n")], state=tmp_path / "state")
+    with pytest.raises(DataError) as caught:
+        bad.run(spark)
+    assert caught.value.code == "E0483"
+    with tidelog.connect(spark=spark, state=tmp_path / "state") as db:
+        assert db.relations == ()
+    good = Pipeline(SMALL, [Source("e", frame=frame)], [Sink("n", tmp_path / "n", mode="error")])
+    good.run(spark).close()
+    with pytest.raises(DataError, match="overwrite") as exists:
+        good.run(spark)
+    assert exists.value.code == "E0483"
 
 
-def test_wrong_calls_are_told(spark: SparkSession) -> None:
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda frame: Source("e"), "nothing to read for e"),
+        (lambda frame: Source("e", "a.csv", table="t"), "path and table exclude each other"),
+        (lambda frame: Source("e", frame=frame, mode="all"), "no source mode 'all'"),
+        (lambda frame: Source("e", frame=frame, mode="cdc"), "mode 'cdc' and 'op' go together"),
+        (lambda frame: Source("e", frame=frame, insert=["I"]), "'insert' without 'op'"),
+        (lambda frame: Source("e", frame=frame, mode="cdc", op="op", insert=[]), "'insert' is a text or several"),
+        (lambda frame: Sink("e", "here", what="all"), "a sink is of 'view' or 'changes'"),
+        (lambda frame: Sink("e", "here", mode="append"), "no sink mode 'append'"),
+        (lambda frame: Pipeline(SMALL, sinks=[Sink("f", "here")]).run(frame.sparkSession), "no relation 'f'"),
+        (lambda frame: Pipeline(SMALL, sinks=[Sink("n", "here", format="delta")]).run(frame.sparkSession), "no Delta"),
+        (
+            lambda frame: Pipeline(SMALL, [Source("e", frame=frame), Source("e", frame=frame, mode="append")]).run(
+                frame.sparkSession
+            ),
+            "e has a snapshot, which is all of it, and another source",
+        ),
+    ],
+)
+def test_descriptions_that_make_no_sense_are_refused(spark: SparkSession, make: object, said: str) -> None:
+    frame = spark.createDataFrame([(1, "a")], "x int, y string")
+    with pytest.raises(TidelogError, match=said):
+        make(frame)  # type: ignore[operator]
+
+
+def test_wrong_programs_and_names_are_told(spark: SparkSession) -> None:
     with pytest.raises(ProgramError):
-        Pipeline(spark, ".decl e(x: nothing)")
-    pipeline = Pipeline(spark, PROGRAM)
-    result = pipeline.run()
-    with pytest.raises(UsageError) as unknown:
+        Pipeline(".decl e(x: nothing)").run(spark)
+    with Pipeline(PROGRAM).run(spark) as result, pytest.raises(UsageError) as unknown:
         result["edges"]
     assert unknown.value.code == "E0601"
     assert "views are: total, reach" in str(unknown.value)
-    pipeline.close()
-    pipeline.close()
-    with pytest.raises(UsageError) as closed:
-        pipeline.run()
-    assert closed.value.code == "E0602"

@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from tidelog.errors import DataError, UsageError
-from tidelog.spark import Pipeline, Result
+from tidelog.errors import DataError, TidelogError
+from tidelog.spark import Pipeline, Result, Source
 
 KINDS = """
 .decl n(x: number)
@@ -28,8 +28,12 @@ def bad_rows(result: Result) -> list[tuple[str, str, Any]]:
     return sorted(((row.relation, row.reason, next(iter(json.loads(row.row).values()))) for row in rows), key=repr)
 
 
-def values(pipeline: Pipeline, relation: str) -> list[Any]:
-    return sorted(value for (value,) in pipeline.database[relation])
+def values(result: Result, relation: str) -> list[Any]:
+    return sorted(value for (value,) in facts(result, relation))
+
+
+def facts(result: Result, relation: str) -> list[tuple[Any, ...]]:
+    return list(result.database.front[relation])
 
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
@@ -37,20 +41,16 @@ def test_text_that_does_not_read_as_the_declared_type_is_quarantined(spark: Spar
     session = spark.newSession()
     session.conf.set("spark.sql.ansi.enabled", ansi)
     texts = ["7", " 8 ", "+9", "-5", "1.5", "x", "", None, "nan", "9223372036854775808", MANY_DIGITS]
-    with Pipeline(session, KINDS) as pipeline:
-        for relation in "nufs":
-            frame = session.createDataFrame([(text,) for text in texts], "x string")
-            pipeline.read(relation, frame)
-        pipeline.read(
-            "f", session.createDataFrame([("1e3",), ("-0.0",), (".5",), ("-inf",), ("1e999",), ("1d",)], "x string")
-        )
-        result = pipeline.run()
-        assert values(pipeline, "n") == [-5, 7, 8, 9]
-        assert values(pipeline, "u") == [7, 8, 9, 9223372036854775808]
-        assert values(pipeline, "f") == [
+    sources = [Source(name, frame=session.createDataFrame([(text,) for text in texts], "x string")) for name in "nufs"]
+    floats = [("1e3",), ("-0.0",), (".5",), ("-inf",), ("1e999",), ("1d",)]
+    sources.append(Source("f", frame=session.createDataFrame(floats, "x string")))
+    with Pipeline(KINDS, sources).run(session) as result:
+        assert values(result, "n") == [-5, 7, 8, 9]
+        assert values(result, "u") == [7, 8, 9, 9223372036854775808]
+        assert values(result, "f") == [
             float("-inf"), -5.0, 0.0, 0.5, 1.5, 7.0, 8.0, 9.0, 1000.0, 9223372036854775808.0, float(MANY_DIGITS)
         ]  # fmt: skip
-        assert values(pipeline, "s") == sorted(text for text in texts if text is not None)
+        assert values(result, "s") == sorted(text for text in texts if text is not None)
         assert bad_rows(result) == [
             ("f", "x: NaN", "nan"),
             ("f", "x: not a number", ""),
@@ -81,15 +81,14 @@ def test_text_that_does_not_read_as_the_declared_type_is_quarantined(spark: Spar
 def test_numbers_of_other_types_have_to_be_whole_and_in_range(spark: SparkSession) -> None:
     doubles = [1.0, 2.5, float("nan"), 9.3e18, 1e30, float("-inf"), -3.0, -0.0]
     decimals = [Decimal("4.00"), Decimal("4.50"), Decimal("-6.00"), Decimal("99999999999999999999.00")]
-    with Pipeline(spark, KINDS) as pipeline:
-        for relation in "nu":
-            pipeline.read(relation, spark.createDataFrame([(value,) for value in doubles], "x double"))
-            pipeline.read(relation, spark.createDataFrame([(value,) for value in decimals], "x decimal(30,2)"))
-            pipeline.read(relation, spark.createDataFrame([(-7,), (7,)], "x tinyint"))
-        pipeline.read("u", spark.createDataFrame([(Decimal(2**64 - 1),), (Decimal(2**64),)], "x decimal(20,0)"))
-        result = pipeline.run()
-        assert values(pipeline, "n") == [-7, -6, -3, 0, 1, 4, 7]
-        assert values(pipeline, "u") == [0, 1, 4, 7, int(9.3e18), 2**64 - 1]
+    frames = [("u", spark.createDataFrame([(Decimal(2**64 - 1),), (Decimal(2**64),)], "x decimal(20,0)"))]
+    for relation in "nu":
+        frames.append((relation, spark.createDataFrame([(value,) for value in doubles], "x double")))
+        frames.append((relation, spark.createDataFrame([(value,) for value in decimals], "x decimal(30,2)")))
+        frames.append((relation, spark.createDataFrame([(-7,), (7,)], "x tinyint")))
+    with Pipeline(KINDS, [Source(relation, frame=frame) for relation, frame in frames]).run(spark) as result:
+        assert values(result, "n") == [-7, -6, -3, 0, 1, 4, 7]
+        assert values(result, "u") == [0, 1, 4, 7, int(9.3e18), 2**64 - 1]
         found = [(relation, reason.removeprefix("x: ")) for relation, reason, _ in bad_rows(result)]
         assert sorted(found) == [
             ("n", "NaN"),
@@ -115,10 +114,8 @@ def test_numbers_of_other_types_have_to_be_whole_and_in_range(spark: SparkSessio
 def test_csv_lines_go_to_the_quarantine_with_their_file(spark: SparkSession, tmp_path: Path) -> None:
     file = tmp_path / "edges.csv"
     file.write_bytes(b'a,1\n"b,c",2\nd\ne,3,4\n\xff\xfe,5\nf,\n,6\n')
-    with Pipeline(spark, ".decl e(x: symbol, n: number)") as pipeline:
-        pipeline.read_csv("e", file)
-        result = pipeline.run()
-        assert sorted(pipeline.database["e"]) == [("", 6), ("a", 1), ("b,c", 2)]
+    with Pipeline(".decl e(x: symbol, n: number)", [Source("e", file)]).run(spark) as result:
+        assert sorted(facts(result, "e")) == [("", 6), ("a", 1), ("b,c", 2)]
         assert result.counts["e"].read == 7
         assert result.counts["e"].quarantined == 4
         rows = sorted((row.reason, row.row) for row in result.quarantine.collect())
@@ -132,17 +129,33 @@ def test_csv_lines_go_to_the_quarantine_with_their_file(spark: SparkSession, tmp
 
 
 def test_csv_with_a_header_goes_by_name(spark: SparkSession, tmp_path: Path) -> None:
+    program = ".decl e(x: symbol, n: number)"
     (tmp_path / "e.tsv").write_text("n\textra\tx\n1\tz\ta\n2\tz\n")
-    with Pipeline(spark, ".decl e(x: symbol, n: number)") as pipeline:
-        pipeline.read_csv("e", tmp_path / "e.tsv", delimiter="\t", header=True)
-        result = pipeline.run()
-        assert sorted(pipeline.database["e"]) == [("a", 1)]
+    source = Source("e", tmp_path / "e.tsv", options={"header": True, "sep": "\t"})
+    with Pipeline(program, [source]).run(spark) as result:
+        assert facts(result, "e") == [("a", 1)]
         assert [row.reason for row in result.quarantine.collect()] == ["not 3 columns"]
-        (tmp_path / "f.csv").write_text("a,n\nx,1\n")
-        with pytest.raises(DataError) as caught:
-            pipeline.read_csv("e", tmp_path / "f.csv", header=True)
-        assert caught.value.code == "E0480"
-        assert "no column 'x' for e.x; found a, n" in str(caught.value)
+    (tmp_path / "f.csv").write_text("a,n\nx,1\n")
+    with pytest.raises(DataError) as caught:
+        Pipeline(program, [Source("e", tmp_path / "f.csv", options={"header": True})]).run(spark)
+    assert caught.value.code == "E0480"
+    assert "no column 'x' for e.x; found a, n" in str(caught.value)
+
+
+def test_files_in_another_encoding_are_read_as_said(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "old.csv").write_bytes("müll,1\n".encode("latin-1"))
+    source = Source("e", tmp_path / "old.csv", options={"encoding": "ISO-8859-1"})
+    with Pipeline(".decl e(x: symbol, n: number)", [source]).run(spark) as result:
+        assert facts(result, "e") == [("müll", 1)]
+
+
+def test_json_lines_that_are_none_go_to_the_quarantine(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "e.json").write_text('{"x": "a", "n": 1}\n{"x": "b", "n":\n{"x": "c"}\n')
+    source = Source("e", tmp_path / "e.json", format="json", expressions={"n": "n + 1"})
+    with Pipeline(".decl e(x: symbol, n: number)", [source]).run(spark) as result:
+        assert facts(result, "e") == [("a", 2)]
+        rows = sorted((row.reason, row.row) for row in result.quarantine.collect())
+        assert rows == [("n: null", '{"n":null,"x":"c"}'), ("not JSON", '{"line":"{\\"x\\": \\"b\\", \\"n\\":"}')]
 
 
 def test_records_are_structs_and_nil_is_null(spark: SparkSession) -> None:
@@ -158,58 +171,62 @@ def test_records_are_structs_and_nil_is_null(spark: SparkSession) -> None:
     """
     place, towns = "p struct<number: int, town: string>", "struct<first: string, others: {}>"
     short, long = towns.format("void"), towns.format(towns.format("void"))
-    with Pipeline(spark, program) as pipeline:
-        rows = [((3, "Oslo"),), (None,), ((-1, "Rome"),), ((4, None),), ((3, "Oslo"),)]
-        pipeline.read("at", spark.createDataFrame(rows, place))
-        pipeline.read("tour", spark.createDataFrame([(("Oslo", ("Rome", None)),), (("Rome", None),)], f"t {long}"))
-        pipeline.read("tour", spark.createDataFrame([(("Bern", None),), ((None, None),)], f"t {short}"))
-        result = pipeline.run()
-        assert set(pipeline.database["at"]) == {(("Oslo", 3),), (None,)}
-        assert set(pipeline.database["tour"]) == {(("Oslo", ("Rome", None)),), (("Rome", None),), (("Bern", None),)}
+    rows = [((3, "Oslo"),), (None,), ((-1, "Rome"),), ((4, None),), ((3, "Oslo"),)]
+    frames = [
+        ("at", spark.createDataFrame(rows, place)),
+        ("tour", spark.createDataFrame([(("Oslo", ("Rome", None)),), (("Rome", None),)], f"t {long}")),
+        ("tour", spark.createDataFrame([(("Bern", None),), ((None, None),)], f"t {short}")),
+    ]
+    with Pipeline(program, [Source(name, frame=frame) for name, frame in frames]).run(spark) as result:
+        assert set(facts(result, "at")) == {(("Oslo", 3),), (None,)}
+        assert set(facts(result, "tour")) == {(("Oslo", ("Rome", None)),), (("Rome", None),), (("Bern", None),)}
         assert sorted(row.reason for row in result.quarantine.collect()) == [
             "p.number: negative",
             "p.town: null",
             "t.first: null",
         ]
         assert result.counts["at"].duplicates == 1
-    assert result["copy"].schema.simpleString() == "struct<p:struct<town:string,number:decimal(20,0)>>"
-    assert {tuple(row) for row in result["copy"].collect()} == {(("Oslo", Decimal(3)),), (None,)}
-    assert {row.t for row in result["tour"].collect()} == {"[Oslo, [Rome, nil]]", "[Rome, nil]", "[Bern, nil]"}
+        copy, tour = result["copy"], result["tour"]
+    # These hold what they show.
+    assert copy.schema.simpleString() == "struct<p:struct<town:string,number:decimal(20,0)>>"
+    assert {tuple(row) for row in copy.collect()} == {(("Oslo", Decimal(3)),), (None,)}
+    assert {row.t for row in tour.collect()} == {"[Oslo, [Rome, nil]]", "[Rome, nil]", "[Bern, nil]"}
 
 
 def test_columns_map_to_names_and_expressions_and_callers_may_reject_rows(spark: SparkSession) -> None:
     frame = spark.createDataFrame(
         [("a", 1, None), ("b", 2, "too old"), ("c", None, "too old")], "`from.name` string, n int, wrong string"
     )
-    with Pipeline(spark, ".decl e(x: symbol, n: number)") as pipeline:
-        pipeline.read("e", frame, columns={"x": "from.name", "n": F.col("n") * 10}, rejected="wrong")
-        result = pipeline.run()
-        assert set(pipeline.database["e"]) == {("a", 10)}
+    source = Source("e", frame=frame, columns={"x": "from.name", "n": F.col("n") * 10}, rejected="wrong")
+    with Pipeline(".decl e(x: symbol, n: number)", [source]).run(spark) as result:
+        assert set(facts(result, "e")) == {("a", 10)}
         assert sorted(row.reason for row in result.quarantine.collect()) == ["too old", "too old; n: null"]
 
 
-def test_frames_that_do_not_fit_are_refused_at_once(spark: SparkSession) -> None:
+@pytest.mark.parametrize(
+    ("source", "code", "said"),
+    [
+        (lambda frame: Source("e", frame=frame.select("x")), "E0480", "no column 'y' for e.y"),
+        (lambda frame: Source("e", frame=frame, columns={"z": "x"}), "E0485", "its columns are: x, y"),
+        (lambda frame: Source("e", frame=frame, rejected="why"), "E0480", "no column 'why'; found x, y"),
+        (lambda frame: Source("d", frame=frame), "E0601", "declared are: e"),
+        (lambda frame: Source("e", "/nowhere/at/all.csv", options={"header": True}), "E0482", "PATH_NOT_FOUND"),
+        (lambda frame: Source("e", table="nobody"), "E0482", "nobody"),
+        (lambda frame: Source("e", frame=frame.sparkSession.readStream.format("rate").load()), "E0484", "a stream"),
+        (lambda frame: Source("e", frame=frame, mode="cdc", op="what"), "E0480", "no column 'what'"),
+    ],
+)
+def test_sources_that_do_not_fit_are_refused_at_once(spark: SparkSession, source: Any, code: str, said: str) -> None:
+    frame = spark.createDataFrame([(1, "a")], "x int, y string")
+    with pytest.raises(TidelogError) as caught:
+        Pipeline(".decl e(x: number, y: symbol)", [source(frame)]).run(spark)
+    assert caught.value.code == code
+    assert said in str(caught.value)
+
+
+def test_everything_that_is_wrong_is_told_at_once(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(True, 1)], "x boolean, y int")
-    with Pipeline(spark, ".decl e(x: number, y: symbol)") as pipeline:
-        with pytest.raises(DataError) as wrong_types:
-            pipeline.read("e", frame)
-        assert [problem.code for problem in wrong_types.value.problems] == ["E0481", "E0481"]
-        assert "x: error[E0481]: a number is expected" in str(wrong_types.value)
-        assert "found the type boolean" in str(wrong_types.value)
-        with pytest.raises(DataError) as missing:
-            pipeline.read("e", frame.select("x"))
-        assert missing.value.code == "E0480"
-        with pytest.raises(UsageError) as unknown:
-            pipeline.read("e", frame, columns={"z": "x"})
-        assert unknown.value.code == "E0485"
-        with pytest.raises(UsageError) as undeclared:
-            pipeline.read("d", frame)
-        assert undeclared.value.code == "E0601"
-        with pytest.raises(DataError) as nowhere:
-            pipeline.read_csv("e", "/nowhere/at/all.csv", header=True)
-        assert nowhere.value.code == "E0482"
-        stream = spark.readStream.format("rate").load()
-        with pytest.raises(UsageError) as streaming:
-            pipeline.read("e", stream)
-        assert streaming.value.code == "E0484"
-        assert pipeline.run().counts == {}
+    with pytest.raises(DataError) as caught:
+        Pipeline(".decl e(x: number, y: symbol)", [Source("e", frame=frame), Source("e", table="nobody")]).run(spark)
+    assert [problem.code for problem in caught.value.problems] == ["E0481", "E0481", "E0482"]
+    assert 'hint: cast it: column.cast("int")' in str(caught.value)

@@ -8,14 +8,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pyspark import StorageLevel
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from tidelog.demo.drawing import draw_cycles
 from tidelog.demo.facts import COLUMNS, extract, frame_of, library
 from tidelog.demo.report import Summary, as_page, as_text, summarize
+from tidelog.language import read
 from tidelog.rules import compile_program
 from tidelog.rules.picture import draw
-from tidelog.spark import Pipeline, Result, check_workers, session
+from tidelog.spark import Pipeline, Sink, Source, check_workers, session
 
 PROGRAM = Path(__file__).with_name("program.dl")
 THREADS = 2
@@ -69,15 +70,10 @@ def _ask(
     try:
         facts.count()
         stage(f"read {len(files)} files")
-        with Pipeline(spark, PROGRAM, progress=finished) as pipeline:
-            for relation in COLUMNS:
-                pipeline.read(relation, frame_of(facts, relation), rejected="problem")
-            result = pipeline.run()
+        with _pipeline(facts, folder).run(spark, progress=finished) as result:
             start = time.perf_counter()
-            _write(result, folder)
-            stage("write views")
-            tables = {name: relation.to_arrow() for name, relation in result.relations.items()}
-            draw(compile_program(pipeline.database.program), folder / "rules.svg")
+            tables = {name: result.database.front[name].to_arrow() for name in result}
+            draw(compile_program(result.database.front.program), folder / "rules.svg")
             draw_cycles(tables["cycle_import"], folder / "cycles.svg")
             stage("draw")
             summary = summarize(result.counts, tables, stages)
@@ -87,6 +83,9 @@ def _ask(
         facts.unpersist()
 
 
-def _write(result: Result, folder: Path) -> None:
-    result.write(folder / "views", overwrite=True)
-    result.quarantine.write.mode("overwrite").parquet(str(folder.absolute() / "quarantine"))
+def _pipeline(facts: DataFrame, folder: Path) -> Pipeline:
+    """Every relation that `facts` has, the program, and its outputs as tables."""
+    sources = [Source(relation, frame=frame_of(facts, relation), rejected="problem") for relation in COLUMNS]
+    outputs = [directive.relation for directive in read(PROGRAM).directives if directive.name == "output"]
+    sinks = [Sink(name, folder / "views" / name) for name in dict.fromkeys(outputs)]
+    return Pipeline(PROGRAM, sources, sinks, quarantine=folder / "quarantine")

@@ -1,21 +1,42 @@
-"""The data pipeline on Spark: tables of a Spark session in, views as tables out (design: `spark.md`, first part).
+"""tidelog over a Spark session (design: `spark.md`): `tidelog.connect(spark=session)`, pipelines and streams.
 
 A row goes through the modules in this order:
 
-    machine    PySpark, Java and the workers' Python; a local session for those who have none
-    checks     which values of a Spark column fit a declared kind, as Spark expressions
-    sources    a frame mapped to a declared relation: rows that fit, as leaf columns; the others with their reasons
-    encode     the dictionary of symbols, built in Spark, and facts as words
-    driver     words from Spark into the embedded engine
-    views      relations as Spark DataFrames and as Parquet folders
-    pipeline   the object that a user holds
+    machine      PySpark, Java and the workers' Python; a local session for those who have none
+    checks       which values of a Spark column fit a declared kind, as Spark expressions
+    sources      a frame mapped to a declared relation: rows that fit, as leaf columns; the others with their reasons
+    driver       leaf columns to words on the driver; `encode` and `translation` do it in Spark, for the cluster engine
+    engines      what the database asks of an engine; `embedded` is the one on the driver, `cluster/` the other
+    database     the object that a user holds; `change` is what a commit returns, `state` what outlives the process
+    streams      micro-batches as epochs
+    description  sources, sinks and pipelines as a user describes them, also in TOML (`toml_file`, `mapping`)
+    pipeline     a run of a pipeline; `sinks` and `views` are where it ends
 
-Nothing here runs Python on Spark's workers. Importing this package loads PySpark; importing tidelog does not.
+Importing this package loads PySpark; importing tidelog does not.
 """
 
 from tidelog.spark.machine import check_workers, session
-from tidelog.spark.pipeline import Pipeline
+
+# isort: split
+# The above says what is missing, if something is, before anything else needs it.
+from tidelog.spark.change import SparkChange, SparkRelationChange, SparkReport
+from tidelog.spark.database import SparkDatabase
+from tidelog.spark.description import Pipeline, Sink, Source
 from tidelog.spark.sources import Counts
+from tidelog.spark.transaction import SparkTransaction
 from tidelog.spark.views import Result
 
-__all__ = ["Counts", "Pipeline", "Result", "check_workers", "session"]
+__all__ = [
+    "Counts",
+    "Pipeline",
+    "Result",
+    "Sink",
+    "Source",
+    "SparkChange",
+    "SparkDatabase",
+    "SparkRelationChange",
+    "SparkReport",
+    "SparkTransaction",
+    "check_workers",
+    "session",
+]

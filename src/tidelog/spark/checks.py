@@ -57,17 +57,45 @@ class WrongType(Exception):
 
 
 def leaves(
-    name: str, place: str, column: Expression, given: T.DataType, kind: Kind, records: Mapping[str, RecordType]
+    name: str,
+    place: str,
+    column: Expression,
+    given: T.DataType,
+    kind: Kind,
+    records: Mapping[str, RecordType],
+    exact: bool = False,
 ) -> list[Leaf]:
     """The leaf columns `name`, `name_0`, … of `column`, which is of the Spark type `given` and should be `kind`.
 
-    `place` is how reasons call it. Raises WrongType when the types do not go together.
+    `place` is how reasons call it. With `exact`, nothing is converted: the type has to be one whose values are all, but
+    for null, NaN and range, values of the kind. Raises WrongType when the types do not go together.
     """
     if kind in PRIMITIVES:
+        if exact and not _is_exact(given, kind):
+            raise WrongType(_wrong_type(place, given, kind, _EXACT[kind]))
         value, reason = _primitive(column, given, kind, place)
         reason = F.when(column.isNull(), F.lit("null")).otherwise(reason)
         return [Leaf(name, kind, value, F.when(reason.isNotNull(), F.concat(F.lit(f"{place}: "), reason)))]
-    return _record(name, place, column, given, records[kind], records)
+    return _record(name, place, column, given, records[kind], records, exact)
+
+
+_EXACT: Mapping[Kind, str] = {
+    "number": "an integer",
+    "unsigned": "an integer, or a decimal(20,0)",
+    "float": "a float or a double",
+    "symbol": "a string",
+}
+
+
+def _is_exact(given: T.DataType, kind: Kind) -> bool:
+    match kind:
+        case "symbol":
+            return isinstance(given, _TEXTS)
+        case "float":
+            return isinstance(given, (*_FRACTIONS, T.NullType))
+        case "unsigned" if isinstance(given, T.DecimalType):
+            return given.scale == 0 and given.precision <= 20
+    return isinstance(given, (*_INTEGERS, T.NullType))
 
 
 def _record(
@@ -77,6 +105,7 @@ def _record(
     given: T.DataType,
     record: RecordType,
     records: Mapping[str, RecordType],
+    exact: bool,
 ) -> list[Leaf]:
     no_reason = F.lit(None).cast("string")
     if isinstance(given, T.NullType):
@@ -90,7 +119,7 @@ def _record(
     found = [Leaf(name, record.name, there, no_reason)]
     for i, field in enumerate(record.fields):
         part, part_type = column.getField(field.name), given[field.name].dataType
-        for leaf in leaves(f"{name}_{i}", f"{place}.{field.name}", part, part_type, field.kind, records):
+        for leaf in leaves(f"{name}_{i}", f"{place}.{field.name}", part, part_type, field.kind, records, exact):
             # Below nil there is nothing, which is no fault.
             found.append(Leaf(leaf.name, leaf.kind, F.when(there, leaf.value), F.when(there, leaf.reason)))
     return found
@@ -105,8 +134,31 @@ def _wrong_type(place: str, given: T.DataType, kind: Kind, expected: str) -> Pro
         "E0481",
         f"a {kind} is expected, which is {expected} in Spark; found the type {given.simpleString()}",
         place=place,
-        hint="convert the column before, for instance with .cast(…)",
+        hint=_cast_hint(given, kind),
     )
+
+
+def _cast_hint(given: T.DataType, kind: Kind) -> str:
+    """How to get from one type to the other in Spark."""
+    match given, kind:
+        case (T.DecimalType(), "number" | "unsigned"):
+            return 'cents instead of euros: (column * 100).cast("long"); or declare the column as float'
+        case (T.DecimalType(), "float"):
+            return 'cast it: column.cast("double"), which rounds to 15 digits'
+        case (T.DateType(), "number"):
+            return "days since 1970: F.unix_date(column); or declare the column as symbol and cast it to string"
+        case (T.TimestampType() | T.TimestampNTZType(), "number"):
+            return 'microseconds since 1970: F.unix_micros(column.cast("timestamp"))'
+        case (T.BooleanType(), "number" | "unsigned"):
+            return 'cast it: column.cast("int")'
+        case (T.BinaryType(), "symbol"):
+            return "as text: F.base64(column), or F.hex(column)"
+        case (T.ArrayType() | T.MapType(), _):
+            return "one fact per entry: F.explode(column)"
+        case (T.StructType(), _) if kind in PRIMITIVES:
+            return 'pick a field: column["name"], or declare a record type'
+    target = {"number": "long", "unsigned": "decimal(20,0)", "float": "double", "symbol": "string"}.get(kind)
+    return f'cast it: column.cast("{target}")' if target else "build it with F.struct(…)"
 
 
 def _primitive(column: Expression, given: T.DataType, kind: Kind, place: str) -> tuple[Expression, Expression]:

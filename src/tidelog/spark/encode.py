@@ -1,4 +1,4 @@
-"""The dictionary of symbols, built in Spark, and facts as words.
+"""The dictionary of symbols, built in Spark, for facts that are not to come to the driver.
 
 `SymbolTable` mirrors the engine's dictionary as a Spark frame (symbol, id). New symbols are found and numbered by
 Spark: ids are dense, continue where the dictionary ends, and known symbols keep theirs. The number of a new symbol is
@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tidelog.errors import InternalError, Problem
-from tidelog.spark.sources import CheckedSource, empty_frame
+from tidelog.spark.sources import Facts, empty_frame
 from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
@@ -48,17 +48,13 @@ class SymbolTable:
             return empty_frame(self._session, "symbol string", "id long")
         return reduce(DataFrame.unionAll, self._parts)
 
-    def grow(self, sources: Sequence[CheckedSource]) -> int:
-        """Gives an id to every symbol of the sources' good rows, in the engine's dictionary too; how many are new."""
-        self._follow()
-        columns = []
-        for source in sources:
-            names = [leaf.name for leaf in source.leaves if leaf.kind == "symbol"]
-            if names:
-                columns.append(source.accepted.select(F.explode(F.array(*names)).alias("symbol")))
-        if not columns:
-            return 0
-        symbols = reduce(DataFrame.unionAll, columns).where(F.col("symbol").isNotNull()).distinct()
+    def grow(self, facts: Facts) -> None:
+        """Gives an id to every symbol of the facts, in the engine's dictionary too."""
+        self.follow()
+        names = [leaf.name for leaf in facts.leaves if leaf.kind == "symbol"]
+        if not names:
+            return
+        symbols = facts.frame.select(F.explode(F.array(*names)).alias("symbol")).distinct()
         if self._parts:
             symbols = symbols.join(self._joinable(), "symbol", "left_anti")
         partitions = int(self._session.conf.get("spark.sql.shuffle.partitions") or 1)
@@ -68,16 +64,23 @@ class SymbolTable:
         numbered = self._number(placed, partitions)
         new = numbered.toArrow().sort_by("id")
         self._add(numbered, new)
-        return int(new.num_rows)
 
     def encode(self, facts: DataFrame, symbol_columns: Sequence[str]) -> DataFrame:
-        """`facts` with symbols replaced by their ids; nulls stay null."""
-        for name in symbol_columns:
-            ids = self._joinable().select(F.col("symbol").alias("_symbol"), F.col("id").alias("_id"))
-            others = [column for column in facts.columns if column != name]
-            joined = facts.join(ids, facts[name] == ids["_symbol"], "left")
-            facts = joined.select(*others, F.col("_id").alias(name))
-        return facts
+        """`facts` with symbols replaced by their ids."""
+        return self._replace(facts, symbol_columns, "symbol", "id")
+
+    def decode(self, rows: DataFrame, symbol_columns: Sequence[str]) -> DataFrame:
+        """`rows` with ids replaced by their symbols."""
+        self.follow()
+        return self._replace(rows, symbol_columns, "id", "symbol")
+
+    def _replace(self, rows: DataFrame, names: Sequence[str], given: str, wanted: str) -> DataFrame:
+        columns = rows.columns
+        for name in names:
+            pairs = self._joinable().select(F.col(given).alias("_given"), F.col(wanted).alias("_wanted"))
+            joined = rows.join(pairs, rows[name] == pairs["_given"])
+            rows = joined.select(*[F.col("_wanted").alias(name) if c == name else F.col(c) for c in columns])
+        return rows
 
     def close(self) -> None:
         """Lets go of what is kept in Spark."""
@@ -90,7 +93,7 @@ class SymbolTable:
     def _joinable(self) -> DataFrame:
         return F.broadcast(self.frame) if self._covered <= FEW_SYMBOLS else self.frame
 
-    def _follow(self) -> None:
+    def follow(self) -> None:
         """Catches up with symbols that came into the engine by other ways: constants, functors, direct inserts."""
         import numpy as np
         import pyarrow as pa

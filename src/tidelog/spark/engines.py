@@ -13,12 +13,14 @@ What a word means is for `storage.dictionary.Dictionary` to say, of which a data
 its engines. An engine that has to compute with symbols or records asks that object: it can be pickled, so that
 `sparkContext.broadcast(dictionary)` takes it to the executors, where it serves for reading (`decode`, `strings`,
 `unpack`); symbols and records that are new come into it on the driver only (`ids_of`, `pack`), never in a task.
+
+The cluster's is `tidelog.spark.cluster.ClusterEngine(session, dictionary)`; `Engine.close` leaves nothing of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 from pyspark.sql import DataFrame
@@ -51,10 +53,12 @@ class RowChange:
 @dataclass(frozen=True)
 class Epoch:
     """What an epoch did: the exact net change of each relation of the program that changed (auxiliary ones, whose names
-    begin with "#", are of no interest), each row once, and the report."""
+    begin with "#", are of no interest), each row once, the report, and what else the engine has to say about it, such
+    as rounds and bytes shuffled."""
 
     changes: Mapping[str, RowChange]
     report: Report
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Engine(Protocol):

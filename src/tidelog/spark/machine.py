@@ -12,12 +12,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from tidelog.errors import Problem, SetupError
+from tidelog.errors import Problem, SetupError, UsageError
 
 try:
     import pyspark
@@ -44,8 +44,9 @@ _LOCAL_CONF = {
 }
 
 
-def session(threads: int = 2, *, brief: bool = False) -> SparkSession:
-    """A local Spark session with `threads` worker threads, no UI and quiet logs; `.stop()` is the caller's.
+def session(threads: int = 2, *, brief: bool = False, conf: Mapping[str, str] | None = None) -> SparkSession:
+    """A local Spark session with `threads` worker threads, no UI, quiet logs and the configuration `conf`; `.stop()` is
+    the caller's.
 
     `brief` suits work of a minute or two: Java then compiles quickly rather than well, which halves the time of many
     small jobs and makes large ones slower. The workers run this interpreter. A session that is already active is
@@ -58,10 +59,10 @@ def session(threads: int = 2, *, brief: bool = False) -> SparkSession:
     # PySpark reads the worker's interpreter from the environment once, when the session starts.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = SparkSession.builder.master(f"local[{threads}]").appName("tidelog")
-    conf = {**_LOCAL_CONF, "spark.sql.shuffle.partitions": str(threads)}
+    settings = {**_LOCAL_CONF, "spark.sql.shuffle.partitions": str(threads)}
     if brief:
-        conf["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1"
-    for key, value in conf.items():
+        settings["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1"
+    for key, value in {**settings, **(conf or {})}.items():
         builder = builder.config(key, value)
     with _errors_kept() as log:
         try:
@@ -124,6 +125,25 @@ def java_lacks(home: Path) -> str | None:
     if answer.returncode:
         return f"lacks the module {module}" if module in answer.stdout + answer.stderr else "does not run"
     return None
+
+
+def check_session(spark: object) -> None:
+    """SetupError when this is no session that can be used: one that has been stopped (E0705) or one of Spark Connect
+    (E0706); UsageError (E0689) when it is no session at all."""
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        hint = "make a classic one: SparkSession.builder.master(…).getOrCreate()"
+        raise SetupError(Problem("E0706", "tidelog needs the driver, which Spark Connect keeps elsewhere", hint=hint))
+    if not isinstance(spark, SparkSession):
+        message = f"a Spark session is expected, found {type(spark).__name__}"
+        raise UsageError(Problem("E0689", message, hint="tidelog.spark.session() starts a local one"))
+    java = spark.sparkContext._jsc
+    try:
+        alive = java is not None and not java.sc().isStopped()
+    except Exception:  # the process of Java is gone, which shows in many ways
+        alive = False
+    if not alive:
+        hint = "make a session and connect again; what a state folder keeps is there"
+        raise SetupError(Problem("E0705", "the Spark session has been stopped", hint=hint))
 
 
 def check_workers(spark: SparkSession) -> None:

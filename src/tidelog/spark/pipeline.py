@@ -1,223 +1,298 @@
-"""The pipeline: sources -> facts that fit -> dictionary -> embedded engine on the driver -> views."""
+"""A run of a pipeline: sources -> rows that fit -> one epoch -> views, changes and bad rows as tables.
+
+The sinks are written before a state folder has the epoch, under names made of its number: a run that is killed in
+between leaves nothing but folders that the next run writes anew.
+"""
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
-from types import TracebackType
 
 import numpy as np
-from pyspark.errors import PySparkException
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from tidelog.database import Database, connect
-from tidelog.errors import DataError, LimitError, Problem, UsageError
-from tidelog.relation import Relation, Rows
-from tidelog.spark.driver import collect_facts, words_of
-from tidelog.spark.encode import SymbolTable
+from tidelog.errors import Problem, TidelogError, UsageError
+from tidelog.io import encode
+from tidelog.language import check, read
+from tidelog.language.check import name_rules
+from tidelog.language.syntax import Fact, Program
+from tidelog.spark.change import SparkChange
+from tidelog.spark.database import SparkDatabase
+from tidelog.spark.description import Pipeline, Source
+from tidelog.spark.driver import collect_words, distinct
+from tidelog.spark.mapping import operation_of
+from tidelog.spark.sinks import check_formats, write_bad_rows, write_changes, write_view
 from tidelog.spark.sources import (
     QUARANTINE_COLUMNS,
     CheckedSource,
     Counts,
-    Source,
+    Mapped,
+    Pending,
     check_sources,
+    csv_frame,
     empty_frame,
-    first_line,
-    map_csv,
+    json_frame,
+    located,
     map_frame,
+    reading,
+    relation_type,
 )
+from tidelog.spark.state import text_of
 from tidelog.spark.views import Result
-from tidelog.storage.dictionary import Words
 
-EMBEDDED_LIMIT = 50_000_000
-FEW_FACTS = 1_000_000  # relations up to this size come to the driver together, in one Spark job
+MOST_BAD_ROWS = 100_000
+"""Bad rows that a result holds where no folder does; they are counted all the same."""
 
 
-class Pipeline:
-    """A program fed by Spark. The session is the caller's; its configuration, its temporary views and its cached
-    frames stay as they are, and `close` (or the end of a `with` block) lets go of everything that the pipeline keeps.
+def run(
+    pipeline: Pipeline, session: SparkSession, database: SparkDatabase | None, progress: Callable[[str, float], None]
+) -> Result:
+    """See `Pipeline.run`."""
+    opened = database is None
+    db = SparkDatabase(session, pipeline.state) if database is None else database
+    try:
+        return _Run(pipeline, db, progress).go(opened)
+    except BaseException:
+        db.rollback()
+        if opened:
+            db.close()
+        raise
 
-    `program` is text or a path, as for `Database.load`. `embedded_limit` is the most facts that one run may bring to
-    the driver. `progress` is called with the name of each stage and its seconds. `database` is the engine: queries,
-    options and further transactions work on it as ever.
-    """
 
-    def __init__(
-        self,
-        session: SparkSession,
-        program: str | os.PathLike[str],
-        *,
-        embedded_limit: int = EMBEDDED_LIMIT,
-        progress: Callable[[str, float], None] | None = None,
-    ) -> None:
-        self.session = session
-        self.embedded_limit = embedded_limit
-        self.database: Database = connect()
-        self.database.load(program)
-        # An epoch of its own, so that a run that fails later does not take the program with it.
-        self.database.commit()
-        self._progress = progress
-        self._pending: list[Source] = []
-        self._kept: list[DataFrame] = []
-        self._symbols = SymbolTable(session, self.database.dictionary)
-        self._closed = False
+class _Run:
+    def __init__(self, pipeline: Pipeline, database: SparkDatabase, progress: Callable[[str, float], None]) -> None:
+        self.pipeline = pipeline
+        self.db = database
+        self.session = database.session
+        self.progress = progress
+        self.seconds: dict[str, float] = {}
+        self.counts: dict[str, Counts] = {}
+        self.written: dict[str, int] = {}
+        self.said: tuple[Fact, ...] = ()
 
-    def read(
-        self,
-        relation: str,
-        frame: DataFrame,
-        *,
-        columns: Mapping[str, str | Expression] | None = None,
-        rejected: str | None = None,
-    ) -> None:
-        """Adds the rows of a DataFrame to what the next `run` reads; a relation may have many.
-
-        Columns go by name; `columns` maps declared names to other names or to expressions, and further columns of the
-        frame are ignored. `rejected` names a column that holds a reason in rows that the caller already knows to be
-        bad and null in all others. Whether the columns fit is checked now, whether the rows do when `run` is called.
-        """
-        self._check_open()
-        self._pending.append(map_frame(self.database.program, relation, frame, columns, rejected))
-
-    def read_csv(
-        self, relation: str, path: str | os.PathLike[str], *, delimiter: str = ",", header: bool = False
-    ) -> None:
-        """Adds CSV files (a path, folder or pattern that Spark can read) to what the next `run` reads: columns by
-        position, or by name with a `header`. Lines with another number of columns go to the quarantine."""
-        self._check_open()
-        self._pending.append(map_csv(self.database.program, self.session, relation, path, delimiter, header))
-
-    def run(self) -> Result:
-        """Brings everything read since the last run into the engine, in one transaction, and returns the views.
-
-        After an error nothing has changed, and what was read is still waiting. LimitError (E0502) when there are more
-        facts than `embedded_limit`, DataError (E0482) when Spark cannot read a source.
-        """
-        self._check_open()
-        seconds: dict[str, float] = {}
-        checked: list[CheckedSource] = []
+    def go(self, opened: bool) -> Result:
+        pipeline, db = self.pipeline, self.db
+        limit = {} if pipeline.embedded_limit is None else {"embedded_limit": pipeline.embedded_limit}
+        db.options(engine=pipeline.engine, **limit)
+        check_formats(self.session, [*(each.format for each in pipeline.sources), *(s.format for s in pipeline.sinks)])
+        notes = {"pipeline": {"facts": self.load()}}
+        for sink in pipeline.sinks:
+            relation_type(db.front.program, sink.relation)
+        with self.stage("check"):
+            sources = self.sources()
+            with reading("the sources"):
+                checked = check_sources(sources) if sources else []
         try:
-            with self._stage("check", seconds):
-                checked = check_sources(self._pending) if self._pending else []
-                self._check_size(checked)
-            with self._stage("dictionary", seconds):
-                self._symbols.grow(checked)
-            with self._stage("facts", seconds):
-                facts = self._facts(checked)
-            with self._stage("engine", seconds):
-                for relation, words in facts.items():
-                    self.database.insert_words(relation, words)
-                change = self.database.commit()
-        except BaseException as error:
+            with self.stage("facts"), reading("the sources"):
+                db.pend(self.changes(checked))
+            start = time.perf_counter()
+
+            def deliver(change: SparkChange) -> None:
+                self.finish("engine", start)
+                with self.stage("sinks"):
+                    self.deliver(change, checked)
+
+            change = db.commit_and(notes, deliver)
+            quarantine = self.quarantine(checked, change)
+        finally:
             for source in checked:
-                source.frame.unpersist()
-            if isinstance(error, PySparkException) or type(error).__module__.startswith("py4j"):
-                problem = Problem("E0482", f"Spark cannot read the sources: {first_line(error)}")
-                raise DataError(problem) from error
-            raise
-        self._pending.clear()
+                source.release()
         return Result(
-            self.session,
-            {name: self._snapshot(name) for name in self._outputs()},
-            _counts(checked, facts),
-            self._quarantine(checked),
-            change,
-            seconds,
-        )
-
-    def close(self) -> None:
-        """Lets go of everything kept in Spark and of the engine. Results stay usable, except that the quarantine is
-        read from its sources again."""
-        if not self._closed:
-            self._closed = True
-            self._pending.clear()
-            self._symbols.close()
-            for frame in self._kept:
-                frame.unpersist()
-            self._kept.clear()
-            self.database.close()
-
-    def __enter__(self) -> Pipeline:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+            self.views(), self.counts, quarantine, change, self.written, self.seconds, db, opened
+        )  # fmt: skip
 
     @contextmanager
-    def _stage(self, name: str, seconds: dict[str, float]) -> Iterator[None]:
+    def stage(self, name: str) -> Iterator[None]:
         start = time.perf_counter()
         yield
-        seconds[name] = time.perf_counter() - start
-        if self._progress is not None:
-            self._progress(name, seconds[name])
+        self.finish(name, start)
 
-    def _check_open(self) -> None:
-        if self._closed:
-            raise UsageError(Problem("E0602", "the pipeline is closed", hint="make a new Pipeline"))
+    def finish(self, name: str, start: float) -> None:
+        self.seconds[name] = time.perf_counter() - start
+        self.progress(name, self.seconds[name])
 
-    def _check_size(self, checked: Sequence[CheckedSource]) -> None:
-        accepted = sum(source.read - source.quarantined for source in checked)
-        if accepted > self.embedded_limit:
-            raise LimitError(
-                Problem(
-                    "E0502",
-                    f"{accepted} facts are more than the embedded limit of {self.embedded_limit}, and the cluster "
-                    "engine is not part of this version",
-                    hint="set embedded_limit higher if the driver has the memory (about 50 bytes per fact and index)",
-                )
-            )
+    # --- program -------------------------------------------------------------------------------------------------
 
-    def _facts(self, checked: Sequence[CheckedSource]) -> dict[str, Words]:
-        """The distinct facts of each relation that was read, as words of the engine's dictionary."""
-        relations = self.database.program.relations
-        names = list(dict.fromkeys(source.relation for source in checked))
-        sizes = {name: sum(s.read - s.quarantined for s in checked if s.relation == name) for name in names}
-        small = [name for name in names if sizes[name] <= FEW_FACTS]
-        groups = [small] if small else []
-        groups += [[name] for name in names if sizes[name] > FEW_FACTS]
-        facts: dict[str, Words] = {}
-        for group in groups:
-            tables = collect_facts([source for source in checked if source.relation in group], self._symbols)
-            for name, table in tables.items():
-                facts[name] = words_of(table, relations[name].columns, self.database.dictionary)
-        return {name: facts[name] for name in names}
+    def load(self) -> str:
+        """Have the database go to the program; its facts as text, to be told apart in a later run."""
+        db, given = self.db, read(self.pipeline.program)
+        self.said = check(given).facts
+        facts = "".join(f"{rule}\n" for rule in given.rules if not rule.body)
+        if not db.relations:
+            db.load(self.pipeline.program)
+            return facts
+        db.rollback()
+        before = db.notes.get("pipeline", {}).get("facts", facts)
+        if text_of(check_named(given)) != text_of(db.front.unchanged.programs):
+            self.change_program(given)
+        self.change_facts(before, facts)
+        return facts
 
-    def _snapshot(self, name: str) -> Relation:
-        """A relation as it is now; those of the database follow later epochs and end with it."""
-        now = self.database[name]
-        return Relation(name, Rows(now.columns, now.dictionary, np.array(now.words())))
+    def change_program(self, given: Program) -> None:
+        """Replace the rules by those of another program; what it declares differently is refused."""
+        db = self.db
+        wanted, present = check(given), db.front.program
+        for name, relation in wanted.relations.items():
+            if name in present.relations and present.relations[name].columns != relation.columns:
+                hint = "give the relation another name, or begin with an empty state folder"
+                message = f"the program declares {name} differently than the facts that are kept"
+                raise UsageError(Problem("E0486", message, place=name, hint=hint))
+        known_types = {each.name for program in db.front.unchanged.programs for each in program.types}
+        rules = {rule.name: rule for rule in check_named(given)[0].rules if rule.body}
+        for name in list(db.rules):
+            if name not in rules or db.rules[name] != str(rules[name]):
+                db.rules.remove(name)
+            else:
+                del rules[name]
+        parts = [
+            *(each for each in given.types if each.name not in known_types),
+            *(each for each in given.declarations if each.name not in present.relations),
+            *rules.values(),
+        ]
+        db.rules.add("".join(f"{part}\n" for part in parts))
 
-    def _outputs(self) -> list[str]:
+    def change_facts(self, before: str, after: str) -> None:
+        """Bring the facts of the program text from those of the last run to those of this one."""
+        db = self.db
+        for text, change in ((before, db.delete), (after, db.insert)):
+            if before != after and text:
+                known = [Program(types=p.types, declarations=p.declarations) for p in db.front.unchanged.programs]
+                for fact in check(*known, read(text + "\n", name="<facts>")).facts:
+                    change(fact.relation, [fact.values])
+
+    # --- sources -------------------------------------------------------------------------------------------------
+
+    def sources(self) -> list[Mapped]:
+        """All sources mapped, or everything that is wrong with them."""
+        found, problems = [], []
+        for source in self.pipeline.sources:
+            try:
+                found.append(self.mapped(source))
+            except TidelogError as error:
+                problems.append(error)
+        if problems:
+            raise type(problems[0])(*[problem for error in problems for problem in error.problems])
+        modes: dict[str, set[str]] = {}
+        for source in self.pipeline.sources:
+            modes.setdefault(source.relation, set()).add("snapshot" if source.mode == "snapshot" else "changes")
+        for relation, mixed in modes.items():
+            if len(mixed) > 1:
+                message = f"{relation} has a snapshot, which is all of it, and another source that changes it"
+                raise UsageError(Problem("E0686", message, hint='mode = "append" adds without deleting'))
+        return found
+
+    def mapped(self, source: Source) -> Mapped:
+        program = self.db.front.program
+        declared = relation_type(program, source.relation)
+        columns: dict[str, str | Expression] = dict(source.columns)
+        columns |= {name: F.expr(text) for name, text in source.expressions.items()}
+        frame, torn = self.frame(source, [column.name for column in declared.columns])
+        operation = operation_of(source.changes)
+        with reading(source.relation):
+            return map_frame(program, source.relation, frame, columns, source.rejected, operation, torn)
+
+    def frame(self, source: Source, names: Sequence[str]) -> tuple[DataFrame, str | None]:
+        """The rows of a source, and the reason of those that cannot be taken apart."""
+        if source.frame is not None:
+            return source.frame, None
+        if source.path is not None and source.format == "csv":
+            further = [name for name in (source.op, source.order, source.rejected) if name is not None]
+            return csv_frame(self.session, source.path, [*further, *names], source.options)
+        if source.path is not None and source.format == "json":
+            return json_frame(self.session, source.path, source.options)
+        place = source.table or source.path or source.format
+        with reading(str(place)):
+            if source.table is not None:
+                return self.session.table(source.table), None
+            reader = self.session.read.format(source.format).options(**source.options)
+            path = None if source.path is None else located(self.session, source.path)
+            return reader.load(path), None
+
+    # --- facts ---------------------------------------------------------------------------------------------------
+
+    def changes(self, checked: Sequence[CheckedSource]) -> list[Pending]:
+        """What all sources together change, and the counts of their rows."""
+        incoming = sum(source.read - source.quarantined for source in checked)
+        embedded = self.db.is_embedded_with(incoming)
+        found: list[Pending] = []
+        for name in dict.fromkeys(source.relation for source in checked):
+            own = [source for source in checked if source.relation == name]
+            pending = [change for source in own for change in source.pending()]
+            mode = next(source.mode for source in self.pipeline.sources if source.relation == name)
+            given = sum(source.read - source.quarantined for source in own)
+            duplicates = 0
+            if embedded:
+                pending, duplicates = self.collected(pending, given)
+            if mode == "snapshot":
+                pending = self.difference(name, pending)
+            read_, bad = sum(source.read for source in own), sum(source.quarantined for source in own)
+            self.counts[name] = Counts(read_, given, bad, duplicates)
+            found += pending
+        return found
+
+    def collected(self, pending: Sequence[Pending], given: int) -> tuple[list[Pending], int]:
+        """The same with words on the driver, and how many of the `given` rows say what another row says as well."""
+        dictionary, relations = self.db.front.dictionary, self.db.front.program.relations
+        found = []
+        for asserts in dict.fromkeys(change.asserts for change in pending):
+            own = [change for change in pending if change.asserts == asserts]
+            columns = relations[own[0].relation].columns
+            words = [collect_words(each.facts, columns, dictionary) for each in own]  # type: ignore[arg-type]
+            rows = distinct(np.concatenate(words))
+            found.append(Pending(own[0].relation, asserts, rows, len(rows)))
+        return found, max(0, given - sum(change.count for change in found))
+
+    def difference(self, name: str, pending: list[Pending]) -> list[Pending]:
+        """A snapshot as the difference to what is asserted now."""
+        facts = [fact.values for fact in self.said if fact.relation == name]
+        declared = self.db.front.program.relations[name]
+        said = encode(facts, declared, self.db.front.dictionary)
+        return self.db.difference(name, [*pending, Pending(name, True, said, len(said))] if facts else pending)
+
+    # --- sinks ---------------------------------------------------------------------------------------------------
+
+    def views(self) -> tuple[str, ...]:
         """The relations that the program names with `.output`, or all derived ones."""
-        program = self.database.program
+        program = self.db.front.program
         named = [directive.relation for directive in program.directives if directive.name == "output"]
         derived = {head.relation for rule in program.rules for head in rule.heads}
-        return list(dict.fromkeys(named)) or [name for name in program.relations if name in derived]
+        return tuple(dict.fromkeys(named)) or tuple(name for name in program.relations if name in derived)
 
-    def _quarantine(self, checked: Sequence[CheckedSource]) -> DataFrame:
-        """The bad rows of this run; frames without any are let go."""
-        bad = []
-        for source in checked:
-            if source.quarantined:
-                bad.append(source.bad)
-                self._kept.append(source.frame)
-            else:
-                source.frame.unpersist()
+    def deliver(self, change: SparkChange, checked: Sequence[CheckedSource]) -> None:
+        """Write the sinks."""
+        for sink in self.pipeline.sinks:
+            with reading(f"{sink.relation}"):
+                if sink.what == "view":
+                    path = write_view(self.session, sink, self.db[sink.relation], change.epoch)
+                    self.written[path] = self.db.size(sink.relation)
+                else:
+                    relation = change[sink.relation]
+                    path = write_changes(self.session, sink, relation, change.epoch)
+                    self.written[path] = relation.inserted.count() + relation.deleted.count()
+        bad = [source for source in checked if source.quarantined]
+        if self.pipeline.quarantine is not None and bad:
+            rows = reduce(DataFrame.unionAll, [source.bad for source in bad])
+            path = write_bad_rows(self.session, rows, self.pipeline.quarantine, change.epoch)
+            self.written[path] = sum(source.quarantined for source in bad)
+
+    def quarantine(self, checked: Sequence[CheckedSource], change: SparkChange) -> DataFrame:
+        """The bad rows of this run, from where they were written or in memory."""
+        none = empty_frame(self.session, *QUARANTINE_COLUMNS)
+        bad = [source for source in checked if source.quarantined]
         if not bad:
-            return empty_frame(self.session, *QUARANTINE_COLUMNS)
-        return reduce(DataFrame.unionAll, bad)
+            return none
+        if self.pipeline.quarantine is not None:
+            folder = located(self.session, self.pipeline.quarantine).rstrip("/")
+            return self.session.read.parquet(f"{folder}/epoch={change.epoch}")
+        rows = reduce(DataFrame.unionAll, [source.bad for source in bad])
+        return self.session.createDataFrame(rows.limit(MOST_BAD_ROWS).toArrow())
 
 
-def _counts(checked: Sequence[CheckedSource], facts: Mapping[str, Words]) -> dict[str, Counts]:
-    counts = {}
-    for relation, words in facts.items():
-        sources = [source for source in checked if source.relation == relation]
-        read, bad = sum(source.read for source in sources), sum(source.quarantined for source in sources)
-        counts[relation] = Counts(read=read, accepted=read - bad, quarantined=bad, duplicates=read - bad - len(words))
-    return counts
+def check_named(given: Program) -> tuple[Program, ...]:
+    """The program with names for all rules."""
+    return name_rules((given,))

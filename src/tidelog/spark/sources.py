@@ -1,8 +1,8 @@
 """Frames and files mapped to declared relations: rows that fit, and the others with their reasons.
 
-`map_frame` and `map_csv` make a `Source`; `check_sources` evaluates all of them in one job and counts. The counts come
-from the very rows that go on, which are kept until the run ends, so that read = accepted + quarantined holds even when
-a frame gives other rows the second time it is asked.
+`map_frame` and `map_exactly` make a `Mapped`; `check_sources` evaluates all of them in one job and counts. The counts
+come from the very rows that go on, which are kept until the run ends, so that read = accepted + quarantined holds even
+when a frame gives other rows the second time it is asked.
 """
 
 from __future__ import annotations
@@ -19,14 +19,17 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
-from tidelog.errors import DataError, Problem, UsageError
+from tidelog.errors import DataError, Problem, SetupError, UsageError
+from tidelog.io.columns import match_columns
 from tidelog.language.syntax import CheckedProgram, RelationType
 from tidelog.spark.checks import Leaf, WrongType, leaves
+from tidelog.storage.dictionary import Words
 
 REASON, ROW, FILE = "reason", "row", "source"
 QUARANTINE_COLUMNS = ("relation string", f"{REASON} string", f"{ROW} string", f"{FILE} string")
-_LINE = "_line"  # the CSV reader puts a line that it cannot split into the declared columns here
+TORN = "_line"  # readers put a line that they cannot take apart here
 _REPLACEMENT = "\ufffd"  # what the CSV reader makes of bytes that are not UTF-8
 
 
@@ -44,34 +47,110 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Source:
-    """A frame of leaf columns, and `reason`, `row` (JSON) and `source` (a file), null where a row fits."""
+class Operation:
+    """What makes a row of a change feed an assertion or a retraction: a text in `column`, of `insert` or of `delete`.
+
+    The defaults are those of Delta's change data feed and of tidelog's own change tables. Of several rows about one
+    fact in a batch that with the largest value in the column `order` counts; without such a column, whether more rows
+    insert or delete it, which is right for feeds in which insertions and deletions of a fact alternate.
+    """
+
+    column: str = "op"
+    insert: tuple[str, ...] = ("insert", "update_postimage", "+")
+    delete: tuple[str, ...] = ("delete", "update_preimage", "-")
+    order: str | None = None
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """A frame of leaf columns, and `reason`, `row` (JSON) and `source` (a file), null where a row fits. With an
+    `operation`, `_op` is whether the row inserts, and `_order` may say when."""
 
     relation: str
     frame: DataFrame
     leaves: tuple[Leaf, ...]
+    operation: Operation | None = None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A frame of the leaf columns of at most `rows` facts. `kept` says that it is read from rows kept in Spark, so that
+    its partitions are the same whenever it is asked."""
+
+    relation: str
+    frame: DataFrame
+    leaves: tuple[Leaf, ...]
+    rows: int
+    kept: bool
+
+
+@dataclass(frozen=True)
+class Pending:
+    """Facts to assert, or to retract, at most `count` of them, as words or as leaf columns."""
+
+    relation: str
+    asserts: bool
+    facts: Words | Facts | DataFrame
+    count: int
 
 
 @dataclass(frozen=True)
 class CheckedSource:
-    """A source with its rows kept in Spark (`frame` is persisted) and counted."""
+    """A source with its rows kept in Spark (`source.frame` is persisted) and counted."""
 
-    relation: str
-    frame: DataFrame
-    leaves: tuple[Leaf, ...]
+    source: Mapped
     read: int
     quarantined: int
 
     @property
-    def accepted(self) -> DataFrame:
-        """The leaf columns of the rows that fit."""
-        return self.frame.where(F.col(REASON).isNull()).select([leaf.name for leaf in self.leaves])
+    def relation(self) -> str:
+        return self.source.relation
+
+    @property
+    def inserted(self) -> Facts:
+        """What the good rows assert."""
+        if self.source.operation is None:
+            return self._facts(self._good())
+        return self._facts(self._net().where(F.col("_op")))
+
+    @property
+    def deleted(self) -> Facts | None:
+        """What they retract; None where it is no feed of changes."""
+        return None if self.source.operation is None else self._facts(self._net().where(~F.col("_op")))
+
+    def pending(self) -> list[Pending]:
+        """What the good rows change."""
+        count = self.read - self.quarantined
+        changes = [Pending(self.relation, True, self.inserted, count)]
+        return changes if self.deleted is None else [Pending(self.relation, False, self.deleted, count), *changes]
 
     @property
     def bad(self) -> DataFrame:
         """The rows that do not fit, with the columns of QUARANTINE_COLUMNS."""
-        rows = self.frame.where(F.col(REASON).isNotNull())
+        rows = self.source.frame.where(F.col(REASON).isNotNull())
         return rows.select(F.lit(self.relation).alias("relation"), REASON, ROW, FILE)
+
+    def release(self) -> None:
+        """Let go of the rows."""
+        self.source.frame.unpersist()
+
+    def _good(self) -> DataFrame:
+        return self.source.frame.where(F.col(REASON).isNull())
+
+    def _facts(self, rows: DataFrame) -> Facts:
+        names = [leaf.name for leaf in self.source.leaves]
+        kept = self.source.operation is None
+        return Facts(self.relation, rows.select(names), self.source.leaves, self.read - self.quarantined, kept)
+
+    def _net(self) -> DataFrame:
+        """Each fact once with `_op`, where the rows about it do not cancel out."""
+        names = [leaf.name for leaf in self.source.leaves]
+        assert self.source.operation is not None
+        if self.source.operation.order is not None:
+            return self._good().groupBy(names).agg(F.max_by("_op", "_order").alias("_op"))
+        votes = F.sum(F.when(F.col("_op"), 1).otherwise(-1))
+        net = self._good().groupBy(names).agg(votes.alias("_votes")).where("_votes != 0")
+        return net.withColumn("_op", F.col("_votes") > 0)
 
 
 def map_frame(
@@ -80,17 +159,20 @@ def map_frame(
     frame: DataFrame,
     columns: Mapping[str, str | Expression] | None = None,
     rejected: str | None = None,
-) -> Source:
+    operation: Operation | None = None,
+    torn: str | None = None,
+) -> Mapped:
     """Maps a frame to a relation by column names, or as `columns` says (declared name -> name or expression).
 
     `rejected` names a column of the frame that is null in good rows and a reason in rows already known to be bad.
-    DataError (E0480, E0481) when columns are missing or have types that cannot hold the declared kinds.
+    With an `operation` the frame is a feed of changes. `torn` is the reason of rows that have a text in the column
+    TORN, which the reader could not take apart. DataError (E0480, E0481) when columns are missing or have types that
+    cannot hold the declared kinds.
     """
     declared = relation_type(program, relation)
-    if frame.isStreaming:
-        problem = Problem("E0484", f"{relation}: a streaming frame; this version reads batches", place=relation)
-        raise UsageError(problem)
-    known = {name: F.col(f"`{name.replace('`', '``')}`") for name in frame.columns}
+    no_stream(frame, relation)
+    names = [name for name in frame.columns if torn is None or name != TORN]
+    known = {name: _quoted(name) for name in names}
     wanted = dict(columns or {})
     _only_declared(declared, wanted)
     found: list[Expression] = []
@@ -102,52 +184,83 @@ def map_frame(
         elif source in known:
             found.append(known[source])
         else:
-            problems.append(_missing(declared, column.name, source, frame.columns))
-    if rejected is not None and rejected not in known:
-        problems.append(_missing(declared, rejected, rejected, frame.columns))
+            problems.append(_missing(declared, column.name, source, names))
+    needed = [rejected] if operation is None else [rejected, operation.column, operation.order]
+    for further in needed:
+        if further is not None and further not in known:
+            problems.append(_lacking(declared, further, names))
     if problems:
         raise DataError(*problems)
+    shown = F.to_json(F.struct(*known.values()), {"ignoreNullFields": "false"}) if names else F.lit("{}")
+    broken = None
+    if torn is not None:
+        line = _quoted(TORN)
+        shown = F.when(line.isNotNull(), F.to_json(F.struct(line.alias("line")))).otherwise(shown)
+        broken = F.when(line.isNotNull(), F.lit(torn))
+        if torn.endswith("columns"):  # of CSV, whose reader makes this character of bytes that are no UTF-8
+            for value in found:
+                broken = broken.when(value.cast("string").contains(_REPLACEMENT), F.lit("not valid UTF-8"))
     reason = None if rejected is None else known[rejected].cast("string")
-    shown = F.struct(*[known[name] for name in frame.columns]) if frame.columns else F.struct(F.lit(relation))
-    return _source(program, declared, frame, found, shown, rejected=reason)
+    return _source(program, declared, frame, found, shown, broken=broken, rejected=reason, operation=operation)
 
 
-def map_csv(
-    program: CheckedProgram,
-    session: SparkSession,
-    relation: str,
-    path: str | os.PathLike[str],
-    delimiter: str = ",",
-    header: bool = False,
-) -> Source:
-    """Maps CSV files to a relation: by position, or by the names of the header line.
-
-    DataError (E0480, E0482) when there is no such file or the header lacks a declared column.
-    """
+def map_exactly(program: CheckedProgram, relation: str, frame: DataFrame) -> Mapped:
+    """Maps a frame whose columns are those of the relation, by name, or by position where all names are others; types
+    have to be the declared ones. DataError (E0406, E0481), UsageError (E0484, E0601)."""
     declared = relation_type(program, relation)
+    no_stream(frame, relation)
+    order = match_columns(frame.columns, [column.name for column in declared.columns], f"relation {relation}")
+    named = frame.toDF(*[f"_{i}" for i in range(len(order))])  # names that occur twice, or contain dots, are none's
+    found = [F.col(f"_{source}") for source in order]
+    struct = F.struct(*[value.alias(column.name) for column, value in zip(declared.columns, found, strict=True)])
+    shown = F.to_json(struct, {"ignoreNullFields": "false"}) if order else F.lit("{}")
+    return _source(program, declared, named, found, shown, exact=True)
+
+
+def no_stream(frame: DataFrame, relation: str) -> None:
+    """UsageError (E0484) for a frame that has no end."""
+    if frame.isStreaming:
+        hint = f"db.maintain(frame, into={relation!r}) makes each micro-batch an epoch"
+        raise UsageError(Problem("E0484", "this frame is a stream, a batch is expected", hint=hint, place=relation))
+
+
+def csv_frame(
+    session: SparkSession, path: str | os.PathLike[str], names: Sequence[str], options: Mapping[str, object]
+) -> tuple[DataFrame, str]:
+    """CSV files with every field as text, because which texts fit is for `checks` to say, and lines that have another
+    number of fields in the column TORN; and the reason for these. Columns are those of the header or, without one,
+    `names`. DataError (E0482) when there is no such file."""
     place = located(session, path)
-    with _reading(place):
-        reader = session.read.options(sep=delimiter, header=header, columnPruning=False, enforceSchema=True)
-        names = reader.csv(place).columns if header else [column.name for column in declared.columns]
-        # Every field is read as text: which texts fit is for `checks` to say.
-        schema = ", ".join(f"`{name.replace('`', '``')}` string" for name in [*names, _LINE])
-        frame = reader.option("columnNameOfCorruptRecord", _LINE).schema(schema).csv(place)
-    known = {name: F.col(f"`{name.replace('`', '``')}`") for name in names}
-    problems = [_missing(declared, c.name, c.name, names) for c in declared.columns if c.name not in known]
-    if problems:
-        raise DataError(*problems)
-    line = F.col(_LINE)
+    header = str(options.get("header", "false")).lower() == "true"
+    with reading(place):
+        reader = session.read.options(columnPruning=False, enforceSchema=True).options(**_plain(options))
+        names = reader.csv(place).columns if header else names
+        frame = reader.option("columnNameOfCorruptRecord", TORN).schema(_texts([*names, TORN])).csv(place)
     # The reader makes null of an empty field.
-    texts = {name: F.coalesce(column, F.lit("")) for name, column in known.items()}
-    found = [texts[column.name] for column in declared.columns]
-    broken = [text.contains(_REPLACEMENT) for text in found]
-    # Of a line that is broken as a whole, the values mean nothing.
-    reason = F.when(line.isNotNull(), F.lit(f"not {len(names)} columns")).when(
-        reduce(Expression.__or__, broken, F.lit(False)), F.lit("not valid UTF-8")
-    )
-    shown = F.when(line.isNotNull(), F.struct(line.alias("line")))
-    row = F.coalesce(F.to_json(shown), F.to_json(F.struct(*[text.alias(name) for name, text in texts.items()])))
-    return _source(program, declared, frame, found, row, broken=reason)
+    fields = [F.coalesce(_quoted(name), F.lit("")).alias(name) for name in names]
+    return frame.select(*fields, TORN), f"not {len(names)} columns"
+
+
+def json_frame(
+    session: SparkSession, path: str | os.PathLike[str], options: Mapping[str, object]
+) -> tuple[DataFrame, str]:
+    """Lines of JSON with types as Spark infers them, and lines that are none in the column TORN; and the reason for
+    these. DataError (E0482) when there is no such file."""
+    place = located(session, path)
+    with reading(place):
+        reader = session.read.options(**_plain(options)).option("columnNameOfCorruptRecord", TORN)
+        inferred = reader.json(place).schema
+        schema = T.StructType([*(f for f in inferred.fields if f.name != TORN), T.StructField(TORN, T.StringType())])
+        return reader.schema(schema).json(place), "not JSON"
+
+
+def _plain(options: Mapping[str, object]) -> dict[str, str]:
+    """Options as Spark wants them."""
+    return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
+
+
+def _texts(names: Sequence[str]) -> T.StructType:
+    return T.StructType([T.StructField(name, T.StringType()) for name in names])
 
 
 def located(session: SparkSession, path: str | os.PathLike[str]) -> str:
@@ -169,8 +282,8 @@ def relation_type(program: CheckedProgram, relation: str) -> RelationType:
     return program.relations[relation]
 
 
-def check_sources(sources: Sequence[Source]) -> list[CheckedSource]:
-    """Evaluates all sources in one Spark job, keeps their rows and counts them. The caller unpersists the frames."""
+def check_sources(sources: Sequence[Mapped]) -> list[CheckedSource]:
+    """Evaluates all sources in one Spark job, keeps their rows and counts them. The caller releases them."""
     frames = [source.frame.persist(StorageLevel.MEMORY_AND_DISK) for source in sources]
     tallies = [
         frame.select(F.lit(i).alias("i"), F.col(REASON).isNotNull().cast("long").alias("bad"))
@@ -183,10 +296,24 @@ def check_sources(sources: Sequence[Source]) -> list[CheckedSource]:
             frame.unpersist()
         raise
     counted = {row["i"]: (row["read"], row["bad"]) for row in summed}
-    return [
-        CheckedSource(source.relation, frame, source.leaves, *counted.get(i, (0, 0)))
-        for i, (source, frame) in enumerate(zip(sources, frames, strict=True))
-    ]
+    return [CheckedSource(source, *counted.get(i, (0, 0))) for i, source in enumerate(sources)]
+
+
+_CODES = {"null": "E0403", "NaN": "E0404", "negative": "E0402", "out of range": "E0402", "not valid UTF-8": "E0408"}
+
+
+def refuse_bad_rows(checked: CheckedSource) -> None:
+    """DataError, with a problem for each reason, when some rows do not fit."""
+    if not checked.quarantined:
+        return
+    grouped = checked.bad.groupBy(REASON).agg(F.count("*").alias("rows"), F.min(ROW).alias("example"))
+    problems = []
+    for reason, rows, example in grouped.orderBy(F.desc("rows")).limit(10).collect():
+        code = next((code for what, code in _CODES.items() if reason.endswith(f": {what}")), "E0401")
+        message = f"{rows} of {checked.read} rows do not fit: {reason}; one is {example:.200}"
+        hint = "filter these rows out, or read them through a Pipeline, which has a quarantine"
+        problems.append(Problem(code, message, place=f"relation {checked.relation}", hint=hint))
+    raise DataError(*problems)
 
 
 def empty_frame(session: SparkSession, *columns: str) -> DataFrame:
@@ -200,12 +327,23 @@ def _union(frames: Iterable[DataFrame]) -> DataFrame:
 
 
 @contextmanager
-def _reading(place: str) -> Iterator[None]:
-    """Turns what Spark says about an unreadable source into DataError (E0482)."""
+def reading(place: str) -> Iterator[None]:
+    """Turns what Spark says about an unreadable source into DataError (E0482), or into SetupError (E0705) where its
+    session has been stopped meanwhile."""
     try:
         yield
-    except PySparkException as error:
+    except Exception as error:
+        if not is_of_spark(error):
+            raise
+        if SparkSession.getActiveSession() is None:
+            hint = "make a session and connect again; what a state folder keeps is there"
+            raise SetupError(Problem("E0705", "the Spark session has been stopped", hint=hint)) from error
         raise DataError(Problem("E0482", f"Spark cannot read this: {first_line(error)}", place=place)) from error
+
+
+def is_of_spark(error: BaseException) -> bool:
+    """Whether an exception comes from Spark, or from the bridge to Java."""
+    return isinstance(error, PySparkException) or type(error).__module__.startswith("py4j")
 
 
 def first_line(error: BaseException) -> str:
@@ -224,33 +362,53 @@ def _source(
     *,
     broken: Expression | None = None,
     rejected: Expression | None = None,
-) -> Source:
-    """The source whose columns are `found`; `shown` is the row as JSON, or the struct to be shown as JSON. `broken` is
-    a reason that stands alone, `rejected` one that comes before those of the values."""
-    with _reading(declared.name):
+    exact: bool = False,
+    operation: Operation | None = None,
+) -> Mapped:
+    """The source whose columns are `found`; `shown` is the row as JSON. `broken` is a reason that stands alone,
+    `rejected` one that comes before those of the values."""
+    with reading(declared.name):
         types = frame.select(*[column.alias(f"c{i}") for i, column in enumerate(found)]).schema
-        shown_type = frame.select(shown.alias("shown")).schema["shown"].dataType.typeName()
     flat: list[Leaf] = []
     problems = []
     for i, (column, expression) in enumerate(zip(declared.columns, found, strict=True)):
         try:
-            flat += leaves(f"c{i}", column.name, expression, types[i].dataType, column.kind, program.records)
+            flat += leaves(f"c{i}", column.name, expression, types[i].dataType, column.kind, program.records, exact)
         except WrongType as wrong:
             problems.append(wrong.problem)
     if problems:
         raise DataError(*problems)
     none = F.lit(None).cast("string")
+    changes: list[Expression] = []
     reasons = [none if rejected is None else rejected, *[leaf.reason for leaf in flat]]
+    if operation is not None:
+        changes, wrong_operation = _changes(operation)
+        reasons.insert(1, wrong_operation)
     reason = F.coalesce(none if broken is None else broken, F.concat_ws("; ", *reasons))
     is_bad = reason != F.lit("")
-    row = shown if shown_type == "string" else F.to_json(shown, {"ignoreNullFields": "false"})
     checked = frame.select(
         *[leaf.value.alias(leaf.name) for leaf in flat],
+        *changes,
         F.when(is_bad, reason).alias(REASON),
-        F.when(is_bad, row).alias(ROW),
+        F.when(is_bad, shown).alias(ROW),
         F.when(is_bad, F.nullif(F.input_file_name(), F.lit(""))).alias(FILE),
     )
-    return Source(declared.name, checked, tuple(flat))
+    return Mapped(declared.name, checked, tuple(flat), operation)
+
+
+def _changes(operation: Operation) -> tuple[list[Expression], Expression]:
+    """The columns `_op` and perhaps `_order`, and the reason where there is no such operation, or null."""
+    said = _quoted(operation.column).cast("string")
+    inserts, deletes = said.isin(*operation.insert), said.isin(*operation.delete)
+    reason = F.when(said.isNull(), F.lit(f"{operation.column}: null")).when(
+        ~inserts & ~deletes, F.lit(f"{operation.column}: unknown operation")
+    )
+    columns = [F.coalesce(inserts, F.lit(False)).alias("_op")]
+    if operation.order is not None:
+        when = _quoted(operation.order)
+        columns.append(when.alias("_order"))
+        reason = reason.when(when.isNull(), F.lit(f"{operation.order}: null"))
+    return columns, reason
 
 
 def _only_declared(declared: RelationType, wanted: Mapping[str, object]) -> None:
@@ -260,6 +418,15 @@ def _only_declared(declared: RelationType, wanted: Mapping[str, object]) -> None
             raise UsageError(
                 Problem("E0485", f"{declared.name} has no column {name!r}", hint=f"its columns are: {', '.join(names)}")
             )
+
+
+def _lacking(declared: RelationType, name: str, given: Sequence[str]) -> Problem:
+    message = f"no column {name!r}; found {', '.join(given) or 'no columns'}"
+    return Problem("E0480", message, place=declared.name, hint="schema drift? name the column as the frame has it")
+
+
+def _quoted(name: str) -> Expression:
+    return F.col(f"`{name.replace('`', '``')}`")
 
 
 def _missing(declared: RelationType, column: str, source: str, given: Sequence[str]) -> Problem:

@@ -1,4 +1,4 @@
-"""Views as Spark tables: relations of the embedded engine as DataFrames, and as one Parquet folder each.
+"""Relations as Spark DataFrames, and what a run of a pipeline has brought.
 
 Types in Spark: number is long, unsigned is decimal(20,0), float is double, symbol is string, a record is a struct (nil
 is null); a record type that contains itself has no type in Spark and is shown as text.
@@ -6,65 +6,66 @@ is null); a record type that contains itself has no type in Spark and is shown a
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import TracebackType
 from typing import TYPE_CHECKING
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from tidelog.errors import DataError, Problem, UsageError
-from tidelog.spark.sources import Counts, first_line, located
+from tidelog.errors import Problem, UsageError
+from tidelog.spark.sources import Counts
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tidelog.database import Change
-    from tidelog.relation import Relation
+    from tidelog.spark.change import SparkChange
+    from tidelog.spark.database import SparkDatabase
 
 
 @dataclass(frozen=True)
 class Result(Mapping[str, DataFrame]):
-    """What a run has brought: output relations as DataFrames by name, in the order in which the program names them.
+    """What a run has brought: its views as DataFrames by name.
 
     `counts` says for each relation that was read what became of its rows, `quarantine` holds the bad ones (relation,
-    reason, row as JSON, source file), `change` is what the run changed in the engine, `seconds` the time of each stage.
+    reason, row as JSON, source file), `change` is what the run changed, `written` where sinks and quarantine are,
+    `seconds` the time of each stage. `database` is what the run has worked on, for queries; `close`, or the end of a
+    `with` block, closes it if the run has opened it.
     """
 
-    session: SparkSession = field(repr=False)
-    relations: Mapping[str, Relation] = field(repr=False)
+    names: tuple[str, ...]
     counts: Mapping[str, Counts]
     quarantine: DataFrame = field(repr=False)
-    change: Change = field(repr=False)
+    change: SparkChange
+    written: Mapping[str, int]
     seconds: Mapping[str, float]
-    _frames: dict[str, DataFrame] = field(default_factory=dict, repr=False)
+    database: SparkDatabase = field(repr=False)
+    opened: bool = field(repr=False)
 
     def __getitem__(self, name: str) -> DataFrame:
-        if name not in self.relations:
-            known = ", ".join(self.relations) or "none"
+        if name not in self.names:
+            known = ", ".join(self.names) or "none"
             raise UsageError(Problem("E0601", f"no view {name!r}", hint=f"views are: {known}"))
-        if name not in self._frames:
-            self._frames[name] = to_spark(self.session, self.relations[name].to_arrow())
-        return self._frames[name]
+        return self.database[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.relations)
+        return iter(self.names)
 
     def __len__(self) -> int:
-        return len(self.relations)
+        return len(self.names)
 
-    def write(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Writes each view as a Parquet table `folder/NAME`. DataError (E0483) when one is there already and
-        `overwrite` is not set, or when Spark cannot write there."""
-        for name in self:
-            path = f"{located(self.session, folder).rstrip('/')}/{name}"
-            try:
-                self[name].write.mode("overwrite" if overwrite else "errorifexists").parquet(path)
-            except PySparkException as error:
-                hint = "overwrite=True replaces what is there" if "PATH_ALREADY_EXISTS" in str(error) else None
-                problem = Problem("E0483", f"cannot write view {name}: {first_line(error)}", place=path, hint=hint)
-                raise DataError(problem) from error
+    def close(self) -> None:
+        """Close the database, if the run has opened it."""
+        if self.opened:
+            self.database.close()
+
+    def __enter__(self) -> Result:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 def to_spark(session: SparkSession, table: pa.Table) -> DataFrame:
@@ -75,7 +76,8 @@ def to_spark(session: SparkSession, table: pa.Table) -> DataFrame:
         # A relation without columns is true or false; Spark's Arrow reader loses rows that have no columns.
         return session.range(table.num_rows).select()
     schema = pa.schema([pa.field(f.name, spark_type(f.type)) for f in table.schema])
-    return session.createDataFrame(table.cast(schema))
+    # An empty table may have columns without chunks, which PySpark cannot take.
+    return session.createDataFrame(table.cast(schema) if table.num_rows else schema.empty_table())
 
 
 def spark_type(given: pa.DataType) -> pa.DataType:

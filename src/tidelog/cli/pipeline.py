@@ -1,0 +1,84 @@
+"""`tidelog pipeline run FILE.toml`: read the sources that the file describes, maintain the views, write the sinks.
+
+It takes a session that is active, or starts one on this machine, and says at the end what became of the rows that were
+read, what was written, and which engine has worked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tidelog.spark import Result
+
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+def add(commands: Commands) -> None:
+    """Add the command `pipeline` to the parser."""
+    command = commands.add_parser("pipeline", help="run a pipeline on Spark", allow_abbrev=False)
+    run = command.add_subparsers(title="commands", metavar="COMMAND", required=True).add_parser(
+        "run", help="run it once", description=__doc__, allow_abbrev=False
+    )
+    run.add_argument("pipeline", metavar="FILE.toml", type=Path)
+    run.add_argument("--engine", choices=("auto", "embedded", "cluster"), help="instead of what the file says")
+    run.add_argument("--json", action="store_true", help="print the summary, or what is wrong, as JSON")
+    run.set_defaults(execute=execute)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Run the pipeline and print the summary."""
+    from dataclasses import replace
+
+    from pyspark.sql import SparkSession
+
+    from tidelog.spark import Pipeline, session
+
+    pipeline = Pipeline.from_toml(arguments.pipeline)
+    if arguments.engine is not None:
+        pipeline = replace(pipeline, engine=arguments.engine)
+    begun_before = SparkSession.getActiveSession() is not None
+    spark = session(os.cpu_count() or 1, conf=pipeline.session)
+    try:
+        with pipeline.run(spark, progress=_progress if sys.stderr.isatty() else None) as result:
+            _show(result, arguments.json)
+    finally:
+        if not begun_before:
+            spark.stop()
+    return 0
+
+
+def _progress(stage: str, seconds: float) -> None:
+    print(f"{stage:<12}{seconds:6.1f} s", file=sys.stderr, flush=True)
+
+
+def _show(result: Result, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from tidelog.cli.report import print_json, report_as_json, table
+
+    report = result.change.report
+    if as_json:
+        document: dict[str, Any] = {
+            "ok": True,
+            "epoch": result.change.epoch,
+            "engine": report.engine,
+            "switched": report.switched,
+            "counts": {name: asdict(count) for name, count in result.counts.items()},
+            "written": dict(result.written),
+            "seconds": dict(result.seconds),
+            **report_as_json(report, result.database.stats()),
+        }
+        print_json(document)
+        return
+    header = ("relation", "read", "accepted", "duplicates", "quarantined")
+    rows = [(name, c.read, c.accepted, c.duplicates, c.quarantined) for name, c in result.counts.items()]
+    print(table(header, rows))
+    if result.written:
+        print("\n" + table(("written", "rows"), list(result.written.items())))
+    why = f" ({report.switched})" if report.switched else ""
+    print(f"\nepoch {result.change.epoch} on the {report.engine} engine{why}, {report.impact:,} derived tuples changed")

@@ -1,0 +1,65 @@
+"""What a committed epoch of a SparkDatabase did: a `SparkChange` of data frames, and a report that names the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from tidelog.maintain.report import Report
+from tidelog.spark.engines import RowChange, Rows
+
+
+@dataclass(frozen=True)
+class SparkReport(Report):
+    """A Report, the `engine` that did the work ("embedded" or "cluster"), and why it is another one than before, None
+    where it is not; `seconds` are those of the whole commit, and `details` what else the engine says, such as the
+    cluster's rounds."""
+
+    engine: str = "embedded"
+    switched: str | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SparkRelationChange:
+    """The exact net change of one relation in one epoch, as data frames."""
+
+    inserted: DataFrame
+    deleted: DataFrame
+
+
+class SparkChange:
+    """What a committed epoch did: its number `epoch`, `change[name].inserted` and `.deleted` per relation, `report`."""
+
+    def __init__(
+        self,
+        epoch: int,
+        changes: Mapping[str, RowChange],
+        report: SparkReport,
+        frame: Callable[[str, Rows | None], DataFrame],
+    ) -> None:
+        self.epoch = epoch
+        self._changes = changes
+        self._frame = frame
+        self._frames: dict[str, SparkRelationChange] = {}
+        self.report = report
+
+    def __getitem__(self, name: str) -> SparkRelationChange:
+        """The change of a relation, empty where nothing changed. UsageError (E0601) if there is no such relation."""
+        if name not in self._frames:
+            change = self._changes.get(name)
+            inserted = self._frame(name, None if change is None else change.inserted)
+            deleted = self._frame(name, None if change is None else change.deleted)
+            self._frames[name] = SparkRelationChange(inserted, deleted)
+        return self._frames[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the relations that changed."""
+        return iter(self._changes)
+
+    def __repr__(self) -> str:
+        names = ", ".join(self._changes) or "nothing"
+        return f"<SparkChange of {names}; {self.report.engine}, {self.report.seconds:.3f} s>"

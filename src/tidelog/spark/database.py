@@ -1,0 +1,557 @@
+"""`SparkDatabase`: what `tidelog.connect(spark=session)` gives, the verbs of a Database over the session's data frames.
+
+Facts come as DataFrames, as names of tables or as anything that a Database takes; views and changes go out as
+DataFrames. The front (`embedded.Front`) reads programs and local data. At `commit` everything pending becomes one epoch
+of the engine: the embedded one or, above `embedded_limit` facts or on demand, that of the cluster. `streams` and
+`pipeline` make their epochs by `SparkDatabase.apply`, and `state` keeps what is to survive the process.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from tidelog.database import net_changes
+from tidelog.errors import DataError, Problem, UsageError
+from tidelog.pattern import matching
+from tidelog.relation import Relation
+from tidelog.relation import Rows as LocalRows
+from tidelog.ruleset import RuleSet
+from tidelog.spark.change import SparkChange, SparkRelationChange, SparkReport
+from tidelog.spark.description import ENGINES
+from tidelog.spark.driver import collect_words
+from tidelog.spark.embedded import Embedded, Front, local
+from tidelog.spark.engines import Draft, Engine, RowChange, Rows, word_columns
+from tidelog.spark.machine import check_session, check_workers
+from tidelog.spark.mapping import target_of
+from tidelog.spark.sources import (
+    CheckedSource,
+    Facts,
+    Pending,
+    check_sources,
+    located,
+    map_exactly,
+    reading,
+    refuse_bad_rows,
+)
+from tidelog.spark.state import State, read_table, text_of
+from tidelog.spark.streams import Streams
+from tidelog.spark.transaction import SparkTransaction
+from tidelog.spark.translation import Translation
+from tidelog.storage.dictionary import Dictionary, Words
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+EMBEDDED_LIMIT = 50_000_000
+
+
+class SparkDatabase:
+    """Facts, rules and views over a Spark session, which is the caller's: its configuration, its temporary views and
+    its cached frames stay as they are, and `close` (or the end of a `with` block) removes all that is kept in it."""
+
+    def __init__(self, session: SparkSession, state: str | os.PathLike[str] | None = None) -> None:
+        check_session(session)
+        self.session = session
+        self._lock = threading.RLock()
+        self._front = Front()
+        self._engine: Engine = Embedded(self._front)
+        self._translation = Translation(session, self._front.dictionary)
+        self._choice: dict[str, Any] = {"engine": "auto", "embedded_limit": EMBEDDED_LIMIT}
+        self._limits: dict[str, Any] = {}
+        self._pending: list[Pending] = []
+        self._kept: list[CheckedSource] = []
+        self._views: dict[str, DataFrame] = {}
+        self._subscribers: list[tuple[str, Callable[[SparkRelationChange], object]]] = []
+        self._epochs = 0
+        self._closed = self._released = False
+        self._restoring = False
+        self._state = None if state is None else State(state)
+        self._streams = Streams(self)
+        if self._state is not None:
+            try:
+                self._restore(self._state)
+            except BaseException:
+                self.close()
+                raise
+
+    # --- changes -------------------------------------------------------------------------------------------------
+
+    def load(self, program: str | os.PathLike[str]) -> None:
+        """Add a program, see `Database.load`."""
+        with self._using():
+            self._front.load(program)
+            self._take_local()
+
+    def insert(self, relation: str, data: Any) -> None:
+        """Assert facts, to take effect with the next `commit`.
+
+        `data` is a DataFrame, the name of a table or view of the session, or what `Database.insert` takes. Columns go
+        by name, or by position where all names are others, and types are exact: integers for numbers, strings for
+        symbols; see docs/how-to/spark.md. Frames are read now, and once. Raises UsageError or DataError, and then adds
+        nothing.
+        """
+        self._change(relation, data, asserts=True)
+
+    def delete(self, relation: str, data: Any) -> None:
+        """Retract facts like `insert`, to take effect with the next `commit`; an absent fact changes nothing."""
+        self._change(relation, data, asserts=False)
+
+    def _change(self, relation: str, data: Any, asserts: bool) -> None:
+        with self._using():
+            if isinstance(data, str):
+                with reading(f"table {data}"):
+                    data = self.session.table(data)
+            if not isinstance(data, DataFrame):
+                (self._front.insert if asserts else self._front.delete)(relation, data)
+                self._take_local()
+                return
+            self._take_local()
+            source = map_exactly(self._front.program, relation, data)
+            with reading(f"data for {relation}"):
+                [checked] = check_sources([source])
+                try:
+                    refuse_bad_rows(checked)
+                except BaseException:
+                    checked.release()
+                    raise
+            self._kept.append(checked)
+            self._pending.append(Pending(relation, asserts, checked.inserted, checked.read))
+
+    def _take_local(self) -> None:
+        """Put what the front has collected behind what is pending already."""
+        for relation, asserts, words in self._front.take_facts():
+            self._pending.append(Pending(relation, asserts, words, len(words)))
+
+    @property
+    def rules(self) -> RuleSet:
+        """The rules by name, with `add` and `remove`, see `Database.rules`."""
+        return RuleSet(self._front)
+
+    def commit(self) -> SparkChange:
+        """Make all pending changes one epoch and return what it did.
+
+        Raises LimitError, DataError, SetupError or KeyboardInterrupt; the pending changes are then dropped and nothing
+        else has changed.
+        """
+        return self.commit_and({}, None)
+
+    def commit_and(
+        self, notes: Mapping[str, Mapping[str, Any]], deliver: Callable[[SparkChange], None] | None
+    ) -> SparkChange:
+        """`commit` for modules of this package: `notes` for the state folder, and what is to be done with the change
+        before the state folder has it. When that fails, the epoch has not happened for the folder, and the database is
+        closed; without a folder, it has."""
+        with self._using():
+            self._take_local()
+            pending, draft = self._pending, self._front.draft
+            try:
+                return self._epoch(draft, pending, notes, deliver)
+            finally:
+                self.rollback()
+
+    def rollback(self) -> None:
+        """Drop all pending changes."""
+        with self._lock:
+            self._front.rollback()
+            self._pending = []
+            for source in self._kept:
+                source.release()
+            self._kept.clear()
+
+    def transaction(self) -> SparkTransaction:
+        """A block whose changes are committed together at its end, and dropped when it raises."""
+        with self._using():
+            self._take_local()
+            if self._pending or self._front.draft.programs is not self._front.unchanged.programs:
+                message = "there are pending changes that belong to no transaction"
+                raise UsageError(Problem("E0606", message, hint="call `commit()` before the transaction"))
+            return SparkTransaction(self)
+
+    def apply(self, pending: Sequence[Pending], notes: Mapping[str, Mapping[str, Any]]) -> SparkChange:
+        """Make these facts an epoch of their own, whatever else is pending. Raises as `commit`."""
+        with self._using():
+            return self._epoch(self._front.unchanged, pending, notes, None)
+
+    def pend(self, pending: Sequence[Pending]) -> None:
+        """Have these changes wait for `commit` as well."""
+        with self._using():
+            self._take_local()
+            self._pending += pending
+
+    @property
+    def notes(self) -> Mapping[str, Any]:
+        """What streams and pipelines have noted in the state folder."""
+        return {} if self._state is None else self._state.manifest.notes
+
+    def maintain(
+        self,
+        stream: DataFrame,
+        into: str | Mapping[str, Any],
+        *,
+        name: str | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        trigger: Mapping[str, Any] | None = None,
+        quarantine: str | os.PathLike[str] | None = None,
+    ) -> StreamingQuery:
+        """Start a query that makes each micro-batch of a stream one epoch, exactly once. What is pending is committed
+        before.
+
+        `into` is a relation, or a mapping that says where its columns come from and which column says what a row does
+        (`mapping.target_of`). `name` is what stats() calls the stream, the relation's if nothing else is said.
+        `checkpoint` is where Spark keeps how far it has read: in the state folder, if there is one. `trigger` are the
+        arguments of Spark's `trigger`. Rows that do not fit go to the folder `quarantine`, to the one of the state
+        folder, or, some of them, to memory: see `quarantine()`, and docs/how-to/spark-streams.md for all of this.
+
+        Raises UsageError and DataError when the stream does not fit at all. What goes wrong later ends the query.
+        """
+        with self._using():
+            target = target_of(into)
+            name = name or target.relation
+            if self._state is not None:
+                checkpoint = checkpoint or self._state.folder / "streams" / name
+                quarantine = quarantine or self._state.folder / "quarantine"
+            self._take_local()
+            if self._pending or self._front.draft.programs is not self._front.unchanged.programs:
+                self.commit()
+        places = [None if place is None else located(self.session, place) for place in (checkpoint, quarantine)]
+        return self._streams.start(stream, target, name, places[0], trigger or {}, places[1])
+
+    def quarantine(self) -> DataFrame:
+        """The rows of streams that do not fit: relation, reason, row as JSON, source file."""
+        with self._using():
+            return self._streams.bad_rows()
+
+    def _epoch(
+        self,
+        draft: Draft,
+        pending: Sequence[Pending],
+        notes: Mapping[str, Mapping[str, Any]],
+        deliver: Callable[[SparkChange], None] | None,
+    ) -> SparkChange:
+        started = time.perf_counter()
+        state = None if self._restoring else self._state
+        engine, switched = self._engine_for(sum(change.count for change in pending if change.asserts))
+        segment = None
+        try:
+            with reading("the changes"):
+                facts = self._net(engine, draft, pending)
+                if engine is not self._engine:
+                    self._hand_over(engine)
+                if state is not None:
+                    segment = state.prepare(self._tables(draft, facts))
+                epoch = engine.epoch(draft, facts, self._limits)
+        except BaseException:
+            if state is not None and segment is not None:
+                state.discard(segment)
+            if engine is not self._engine:
+                engine.close()
+            raise
+        if engine is not self._engine:
+            self._engine.close()
+            self._engine = engine
+        if engine.name != "embedded":
+            self._front.settle(draft)
+        self._epochs += 1
+        self._views.clear()
+        report = epoch.report
+        seconds = time.perf_counter() - started
+        told = SparkReport(seconds, report.nodes, report.growing, engine.name, switched, epoch.details)
+        change = SparkChange(self._epochs, epoch.changes, told, self._frame)
+        try:
+            if deliver is not None:
+                deliver(change)
+            if state is not None and segment is not None:
+                state.publish(segment, text_of(draft.programs), notes)
+        except BaseException:
+            if state is not None and segment is not None:
+                state.discard(segment)
+                self._closed = True  # the engine is ahead of the folder, and cannot go back
+            raise
+        if state is not None and state.is_scattered:
+            everything = {name: self._engine.asserted(name) for name in draft.checked.relations}
+            state.gather({(name, True): self._stored(draft, name, rows) for name, rows in everything.items()})
+        self._tell(change)
+        return change
+
+    def _tables(self, draft: Draft, facts: Mapping[str, RowChange]) -> dict[tuple[str, bool], pa.Table | DataFrame]:
+        """What an epoch asserts and retracts, for the state folder."""
+        found = {}
+        for name, change in facts.items():
+            for asserts, rows in ((True, change.inserted), (False, change.deleted)):
+                if isinstance(rows, DataFrame) or len(rows):
+                    found[name, asserts] = self._stored(draft, name, rows)
+        return found
+
+    def _stored(self, draft: Draft, name: str, rows: Rows) -> pa.Table | DataFrame:
+        """Rows as a table of values for the state folder."""
+        columns = draft.checked.relations[name].columns
+        if isinstance(rows, DataFrame):
+            return self._translation.values(name, rows, columns) if columns else rows
+        if not columns:
+            return pa.table({word_columns(0)[0]: np.zeros(len(rows), np.int64)})
+        return Relation(name, LocalRows(columns, self._front.dictionary, rows)).to_arrow()
+
+    def _restore(self, state: State) -> None:
+        """Come back to what the state folder has."""
+        if not state.manifest.epoch:
+            return
+        self._restoring = True  # an epoch that the folder has already
+        self._front.add_program(state.manifest.program)
+        for relation, asserts, path in state.tables():
+            change = self.insert if asserts else self.delete
+            declared = relation in self._front.program.relations
+            if not declared:
+                raise DataError(
+                    Problem("E0682", f"the state folder is damaged: no relation {relation}", place=str(path))
+                )
+            width = len(self._front.program.relations[relation].columns)
+            if not width:
+                change(relation, [()])
+            elif path.is_dir():
+                change(relation, self.session.read.parquet(path.as_uri()))
+            else:
+                change(relation, read_table(path))
+        self.commit()
+        self._restoring, self._epochs = False, state.manifest.epoch
+
+    def _net(self, engine: Engine, draft: Draft, pending: Sequence[Pending]) -> dict[str, RowChange]:
+        """What comes and what goes, of several changes about a fact the last one, in a form that suits the engine."""
+        relations = draft.checked.relations
+        if engine.name == "embedded":
+            calls = [(each.relation, each.asserts, self._on_driver(draft, each)) for each in pending]
+            return {name: RowChange(*rows) for name, rows in net_changes(calls).items()}
+        net = {}
+        for name in dict.fromkeys(change.relation for change in pending):
+            own = [change for change in pending if change.relation == name]
+            net[name] = self._translation.net(relations[name].columns, [(c.asserts, c.facts) for c in own])
+        return net
+
+    def _on_driver(self, draft: Draft, change: Pending) -> Words:
+        if isinstance(change.facts, Facts):
+            columns = draft.checked.relations[change.relation].columns
+            return collect_words(change.facts, columns, self._front.dictionary)
+        return local(change.facts)
+
+    # --- engines -------------------------------------------------------------------------------------------------
+
+    def options(self, **options: Any) -> None:
+        """`engine` is "auto" (embedded until there are more than `embedded_limit` facts, then the cluster's),
+        "embedded" or "cluster"; all others are those of `Database.options`. They hold from the next commit on.
+
+        Raises UsageError (E0603) for another name or value, and then sets nothing.
+        """
+        with self._lock:
+            own = {name: value for name, value in options.items() if name in self._choice}
+            engine, limit = own.get("engine", "auto"), own.get("embedded_limit", 0)
+            if engine not in ENGINES:
+                hint = f"it is one of {', '.join(ENGINES)}"
+                raise UsageError(Problem("E0603", f"there is no engine {engine!r}", hint=hint))
+            if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
+                message = f"embedded_limit is a number of facts, found {limit!r}"
+                raise UsageError(Problem("E0603", message, hint="for instance 10_000_000"))
+            others = {name: value for name, value in options.items() if name not in own}
+            self._front.options(**others)
+            self._choice.update(own)
+            self._limits.update(others)
+
+    def _engine_for(self, incoming: int) -> tuple[Engine, str | None]:
+        """The engine of the next epoch, and why it is another one than now."""
+        wanted, limit = self._choice["engine"], self._choice["embedded_limit"]
+        reason = f"asked for by options(engine={wanted!r})"
+        if wanted == "auto":
+            wanted = self._engine.name
+            facts = self._front.facts() + incoming
+            if wanted == "embedded" and facts > limit:
+                wanted, reason = "cluster", f"{facts:,} facts are more than the embedded_limit of {limit:,}"
+        if wanted == self._engine.name:
+            return self._engine, None
+        if wanted == "embedded":
+            return Embedded(self._front), reason
+        return cluster_engine(self.session, self._front.dictionary), reason
+
+    def is_embedded_with(self, incoming: int) -> bool:
+        """Whether the next epoch runs on the driver if it asserts so many facts."""
+        wanted, limit = self._choice["engine"], self._choice["embedded_limit"]
+        if wanted != "auto":
+            return bool(wanted == "embedded")
+        return self._engine.name == "embedded" and self._front.facts() + incoming <= limit
+
+    def size(self, name: str) -> int:
+        """The number of rows of a relation as of the last epoch."""
+        return self._engine.size(name)
+
+    def difference(self, name: str, wanted: Sequence[Pending]) -> list[Pending]:
+        """What has to change for a relation to have these asserted facts and no others."""
+        if not self._epochs or name not in self._front.committed.relations:
+            return list(wanted)
+        columns = self._front.committed.relations[name].columns
+        asserted = self._engine.asserted(name)
+        if isinstance(asserted, np.ndarray) and not len(asserted):
+            return list(wanted)
+        if isinstance(asserted, np.ndarray) and all(isinstance(each.facts, np.ndarray) for each in wanted):
+            words = np.concatenate([np.empty((0, len(columns)), np.int64), *(each.facts for each in wanted)])
+            came, gone = self._front.compared(name, words)
+            return [Pending(name, False, gone, len(gone)), Pending(name, True, came, len(came))]
+        change = self._translation.net(columns, [(True, each.facts) for each in wanted])
+        there = self._translation.frame(asserted, len(columns))
+        new = self._translation.frame(change.inserted, len(columns))
+        count = sum(each.count for each in wanted)
+        return [Pending(name, False, there.subtract(new), 0), Pending(name, True, new.subtract(there), count)]
+
+    def _hand_over(self, engine: Engine) -> None:
+        """Bring another engine to where the present one is."""
+        draft = self._front.unchanged
+        facts = {}
+        for name in draft.checked.relations:
+            rows = self._engine.asserted(name)
+            facts[name] = RowChange(rows, np.empty((0, len(draft.checked.relations[name].columns)), np.int64))
+        engine.epoch(draft, facts, self._limits)
+
+    # --- reading -------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, name: str) -> DataFrame:
+        """A relation as of the last committed epoch: a frame that does not change with later epochs. On the cluster
+        engine it is read when it is used, and has to be used before the next commit, or persisted. UsageError (E0601)
+        if there is no relation of this name."""
+        with self._using():
+            if name not in self._views:
+                declared = name in self._front.committed.relations and self._epochs
+                self._views[name] = self._frame(name, self._engine.relation(name) if declared else None)
+            return self._views[name]
+
+    def _frame(self, name: str, rows: Rows | None) -> DataFrame:
+        """Rows of a relation as values; None is no row."""
+        columns = self._front[name].columns
+        if rows is None:
+            rows = np.empty((0, len(columns)), np.int64)
+        return self._translation.values(name, rows, columns)
+
+    def query(self, text: str) -> DataFrame:
+        """The tuples of a relation, or the pairs that a path connects, that match an atom, see `Database.query`."""
+        with self._using():
+            if self._engine.name == "embedded":
+                found = self._front.query(text)
+                return self._translation.values(found.name, found.words(), found.columns)
+            return self._matching(text)
+
+    def _matching(self, text: str) -> DataFrame:
+        """`query` by the cluster."""
+        pattern = matching(text, self._front.draft.programs)
+        if pattern.program is not None:
+            hint = f"give it a name: .decl way(x: …, y: …)  way(x, y) :- {text.rstrip('.')}."
+            raise UsageError(Problem("E0688", "the cluster engine keeps paths that rules ask for", hint=hint))
+        columns = self._front[pattern.relation].columns
+        rows = self._translation.frame(self._engine.relation(pattern.relation), len(columns))
+        words = pattern.words(self._front.dictionary)
+        for column, _ in pattern.constants:
+            rows = rows.where(F.col(f"c{column}") == words[column] if column in words else F.lit(False))
+        for one, other in pattern.equal:
+            rows = rows.where(F.col(f"c{one}") == F.col(f"c{other}"))
+        return self._translation.values(pattern.relation, rows, columns)
+
+    def subscribe(self, relation: str, callback: Callable[[SparkRelationChange], object]) -> Callable[[], None]:
+        """Call `callback` with the change of a relation after each epoch that changes it, see `Database.subscribe`.
+        Epochs of a stream call it in the stream's thread."""
+        with self._using():
+            given: Any = callback
+            self._front.subscribe(relation, given)()  # for its checks
+            entry = (relation, callback)
+            self._subscribers.append(entry)
+
+        def stop() -> None:
+            self._subscribers = [other for other in self._subscribers if other is not entry]
+
+        return stop
+
+    def _tell(self, change: SparkChange) -> None:
+        errors: list[Exception] = []
+        for name, callback in list(self._subscribers):
+            if name in set(change):
+                try:
+                    callback(change[name])
+                except Exception as error:
+                    errors.append(error)
+        if errors:
+            raise errors[0]
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The names of the declared relations, in the order of their declarations."""
+        return self._front.relations
+
+    @property
+    def front(self) -> Front:
+        """The database on the driver that reads programs and keeps the dictionary: for modules of this package."""
+        return self._front
+
+    def stats(self) -> dict[str, Any]:
+        """Sizes and totals as of `Database.stats`, `engine`, and in `streams` the progress of each stream that
+        `maintain` has started."""
+        with self._using():
+            sizes = {name: self._engine.size(name) if self._epochs else 0 for name in self._front.committed.relations}
+            own = {"engine": self._engine.name, "relations": sizes, "epochs": self._epochs}
+            return {**self._engine.stats(), **own, "streams": self._streams.progress()}
+
+    def check(self) -> None:
+        """Check the views independently of the engine, see `Database.check`. UsageError (E0688) on the cluster engine,
+        which keeps no births that a checker could follow."""
+        with self._using():
+            if self._engine.name != "embedded":
+                hint = 'options(engine="embedded") and commit() bring the facts to the driver, if they fit'
+                raise UsageError(Problem("E0688", "the cluster engine has no certificates", hint=hint))
+            self._front.check()
+
+    def close(self) -> None:
+        """Stop the streams, and remove everything that is kept in the session, in memory and in temporary folders.
+        Frames of relations and changes must not be used any more."""
+        self._streams.stop()  # without the lock, for which their threads may wait
+        with self._lock:
+            if self._released:
+                return
+            self._closed = self._released = True
+            self.rollback()
+            self._engine.close()
+            self._translation.close()
+            self._front.close()
+            if self._state is not None:
+                self._state.close()
+
+    def __enter__(self) -> SparkDatabase:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @contextmanager
+    def _using(self) -> Iterator[None]:
+        """One thread at a time, on an open database whose session is alive."""
+        with self._lock:
+            if self._closed:
+                raise UsageError(Problem("E0602", "the database is closed", hint="connect again"))
+            check_session(self.session)
+            yield
+
+    def __repr__(self) -> str:
+        return f"<SparkDatabase: {len(self.relations)} relations, {self._epochs} epochs, {self._engine.name} engine>"
+
+
+def cluster_engine(session: SparkSession, dictionary: Dictionary) -> Engine:
+    """A cluster engine. SetupError (E0704) without workers for it."""
+    from tidelog.spark.cluster import ClusterEngine
+
+    check_workers(session)
+    engine: Engine = ClusterEngine(session, dictionary)
+    return engine

@@ -1,0 +1,156 @@
+"""What a pipeline is made of, as a user describes it: sources, sinks, and the `Pipeline` that `pipeline` runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame, SparkSession
+
+from tidelog.errors import Problem, UsageError
+from tidelog.spark.mapping import operation_of
+
+if TYPE_CHECKING:
+    from tidelog.spark.database import SparkDatabase
+    from tidelog.spark.views import Result
+
+ENGINES = ("auto", "embedded", "cluster")
+SOURCE_MODES = ("snapshot", "append", "cdc")
+SINK_MODES = ("overwrite", "error", "epochs")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Rows for `relation`: of a `path` (a file, folder or pattern) in a `format` that the session reads, of a `table`
+    of its catalog, or a DataFrame (`frame`). Formats without a path, such as jdbc, have all in their `options`.
+
+    `columns` says where the relation's columns come from, if not from those of the same name: another name, or a Column
+    in Python; in TOML, `expressions` are SQL. A CSV file without a header goes by position.
+
+    `mode`: a "snapshot" is everything that there is, so that in a later run what is missing is deleted; "append" adds;
+    "cdc" is a feed of changes whose column `op` says with one of `insert` or of `delete` what a row does, and perhaps
+    `order` when. `rejected` is a column with a reason in rows that are known to be bad, null in all others.
+    """
+
+    relation: str
+    path: str | os.PathLike[str] | None = None
+    format: str = "csv"
+    table: str | None = None
+    frame: DataFrame | None = field(default=None, repr=False)
+    mode: str = "snapshot"
+    columns: Mapping[str, str | Expression] = field(default_factory=dict)
+    expressions: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    rejected: str | None = None
+    op: str | None = None
+    insert: Sequence[str] | None = None
+    delete: Sequence[str] | None = None
+    order: str | None = None
+
+    def __post_init__(self) -> None:
+        given = [name for name in ("path", "table", "frame") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise _wrong(given[0], f"{' and '.join(given)} exclude each other", "keep one of them")
+        if not given and not self.options:
+            raise _wrong(
+                "path", f"nothing to read for {self.relation}", "give a path, a table, or the options of the format"
+            )
+        if self.mode not in SOURCE_MODES:
+            raise _wrong("mode", f"no source mode {self.mode!r}", f"it is one of {', '.join(SOURCE_MODES)}")
+        if (self.mode == "cdc") != (self.op is not None):
+            raise _wrong(
+                "mode", "mode 'cdc' and 'op' go together", 'mode = "cdc", op = "the column that says what to do"'
+            )
+        operation_of(self.changes)
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """The keys about changes that are given."""
+        keys = ("op", "insert", "delete", "order")
+        return {key: getattr(self, key) for key in keys if getattr(self, key) is not None}
+
+
+@dataclass(frozen=True)
+class Sink:
+    """Where a relation goes: the `view` as it is after the run, or its `changes`, as the columns `op` ("insert" or
+    "delete") and those of the relation, in a folder `epoch=N` for each run.
+
+    `mode` is for views: "overwrite" what is there, "error" when something is, or "epochs", a folder `epoch=N` for each
+    run and a `manifest.json` that names the last one. Formats are those that the session writes; as Delta a view gets a
+    version for each epoch.
+    """
+
+    relation: str
+    path: str | os.PathLike[str]
+    what: str = "view"
+    format: str = "parquet"
+    mode: str = "overwrite"
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.what not in ("view", "changes"):
+            raise _wrong("what", f"a sink is of 'view' or 'changes', found {self.what!r}", 'what = "view"')
+        if self.mode not in SINK_MODES:
+            raise _wrong("mode", f"no sink mode {self.mode!r}", f"it is one of {', '.join(SINK_MODES)}")
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Sources, a `program` (text or path, as for `Database.load`) and sinks.
+
+    `quarantine` is a folder for the rows that do not fit. `state` is a folder that keeps the facts from run to run.
+    `engine` and `embedded_limit` are the options of the database. `views` are the relations in the result: those that
+    the program names with `.output`, if nothing else is said, or all derived ones. `session` is configuration for the
+    session that `tidelog pipeline run` starts.
+    """
+
+    program: str | os.PathLike[str]
+    sources: Sequence[Source] = ()
+    sinks: Sequence[Sink] = ()
+    quarantine: str | os.PathLike[str] | None = None
+    state: str | os.PathLike[str] | None = None
+    engine: str = "auto"
+    embedded_limit: int | None = None
+    session: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.engine not in ENGINES:
+            raise _wrong("engine", f"no engine {self.engine!r}", f"it is one of {', '.join(ENGINES)}")
+        if self.embedded_limit is not None and self.embedded_limit < 0:
+            raise _wrong(
+                "embedded_limit",
+                f"embedded_limit is not negative, found {self.embedded_limit}",
+                "for instance 10000000",
+            )
+
+    @classmethod
+    def from_toml(cls, path: str | os.PathLike[str]) -> Pipeline:
+        """The pipeline that a TOML file describes; its relative paths start at the file. UsageError (E0650, E0686) with
+        everything that is wrong with it."""
+        from tidelog.spark.toml_file import read_toml
+
+        return read_toml(path)
+
+    def run(
+        self,
+        session: SparkSession,
+        database: SparkDatabase | None = None,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> Result:
+        """Read the sources, make what they say one epoch, write the sinks.
+
+        Without a `database` one is opened, with `state` if there is one, until the result is closed; a database that
+        is given gets the program if it has none yet, and stays open for further runs. `progress` is called with the
+        name of each stage and its seconds. When anything fails, no epoch has happened: DataError, LimitError,
+        ProgramError, UsageError, SetupError.
+        """
+        from tidelog.spark.pipeline import run
+
+        return run(self, session, database, progress or (lambda stage, seconds: None))
+
+
+def _wrong(key: str, what: str, hint: str) -> UsageError:
+    return UsageError(Problem("E0686", what, place=key, hint=hint))

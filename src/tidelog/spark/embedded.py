@@ -1,0 +1,157 @@
+"""The embedded engine behind the protocol of `engines`, and the database on the driver that it evaluates in.
+
+`Front` is that database. It is there whichever engine runs, because it reads and checks programs, collects pending
+rules and local data, and keeps the dictionary; only `Embedded` has it evaluate anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from tidelog.database import Change, Database, _Pending
+from tidelog.rules.core import CoreProgram
+from tidelog.spark.engines import Draft, Epoch, RowChange, Rows, word_columns
+from tidelog.storage.dictionary import Words
+
+LocalChanges = list[tuple[str, bool, Words]]
+
+
+class Front(Database):
+    """A Database whose pending changes can be taken away, to be committed elsewhere or at another time."""
+
+    _core: CoreProgram | None = None
+
+    @property
+    def draft(self) -> Draft:
+        """The program that the pending changes lead to."""
+        return self._draft(self._pending)
+
+    @property
+    def unchanged(self) -> Draft:
+        """The program as it is."""
+        return self._draft(self._nothing())
+
+    def take_facts(self) -> LocalChanges:
+        """The pending facts in the order of the calls; they are pending no more."""
+        facts, self._pending.facts = self._pending.facts, []
+        return facts
+
+    def settle(self, draft: Draft) -> None:
+        """From now on the program is that of `draft`, which another engine has evaluated; all else pending stays."""
+        self._programs, self._checked, self._core = draft.programs, draft.checked, draft.core
+        if self._pending.programs is draft.programs:
+            self._pending = self._nothing()
+
+    def evaluate(self, draft: Draft, facts: LocalChanges) -> Change:
+        """Make `draft` and `facts` one epoch here; other pending changes stay so."""
+        pending, core = self._pending, self._core
+        self._pending, self._core = _Pending(draft.programs, draft.checked, draft.core, facts), None
+        try:
+            return self.commit()
+        except BaseException:
+            self._core = core
+            raise
+        finally:
+            if pending.programs is not draft.programs:
+                self._pending = pending
+
+    @property
+    def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
+        """See Database."""
+        if self._core is None:
+            return super().hyper_nodes
+        return tuple(tuple(dict.fromkeys(rule.origin for rule in node.rules)) for node in self._core.nodes)
+
+    def asserted(self, name: str) -> Words:
+        """The asserted facts of a relation."""
+        width = len(self._checked.relations[name].columns)
+        if name not in self._engine.asserted:
+            return np.empty((0, width), np.int64)
+        return np.array(self._engine.asserted[name].words(), np.int64)
+
+    def facts(self) -> int:
+        """The number of asserted facts of all relations."""
+        return sum(len(stored) for name, stored in self._engine.asserted.items() if not name.startswith("#"))
+
+    def compared(self, name: str, words: Words) -> tuple[Words, Words]:
+        """Which of `words` are no asserted facts of a relation, and which of these are not among `words`."""
+        stored = self._engine.asserted[name]
+        found = stored.find(words)
+        gone = np.setdiff1d(stored.live(), found)
+        return words[found < 0], np.array(stored.take(gone), np.int64)
+
+    def empty(self) -> None:
+        """Give the memory of facts and views back; the program stays."""
+        self._core = self._engine.program
+        self._engine = type(self._engine)(self._dictionary, self._core)
+
+    def _nothing(self) -> _Pending:
+        return _Pending(self._programs, self._checked, self._core or self._engine.program)
+
+    def _draft(self, pending: _Pending) -> Draft:
+        core = pending.core or self._compiler.compile(pending.checked)
+        return Draft(pending.programs, pending.checked, core)
+
+
+class Embedded:
+    """The engine on the driver."""
+
+    name = "embedded"
+
+    def __init__(self, front: Front) -> None:
+        self._front = front
+
+    def epoch(self, draft: Draft, facts: Mapping[str, RowChange], options: Mapping[str, Any]) -> Epoch:
+        self._front.options(**options)
+        calls = [(name, True, local(change.inserted)) for name, change in facts.items()]
+        calls += [(name, False, local(change.deleted)) for name, change in facts.items()]
+        change = self._front.evaluate(draft, [call for call in calls if len(call[2])])
+        return Epoch(_Changes(change), change.report)
+
+    def relation(self, name: str) -> Rows:
+        return np.array(self._front[name].words())
+
+    def asserted(self, name: str) -> Rows:
+        return self._front.asserted(name)
+
+    def size(self, name: str) -> int:
+        return len(self._front[name])
+
+    def stats(self) -> Mapping[str, Any]:
+        return Database.stats(self._front)
+
+    def close(self) -> None:
+        self._front.empty()
+
+
+class _Changes(Mapping[str, RowChange]):
+    """The changes of an epoch; rows are copied when somebody asks for them."""
+
+    def __init__(self, change: Change) -> None:
+        self._change = change
+        self._names = tuple(change)
+
+    def __getitem__(self, name: str) -> RowChange:
+        if name not in self._names:
+            raise KeyError(name)
+        change = self._change[name]
+        return RowChange(change.inserted.words(), change.deleted.words())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def local(rows: Rows) -> Words:
+    """Rows on the driver."""
+    if isinstance(rows, np.ndarray):
+        return rows
+    table = rows.toArrow()
+    if rows.columns == word_columns(0):
+        return np.empty((table.num_rows, 0), np.int64)
+    return np.stack([column.to_numpy() for column in table.columns], axis=1)

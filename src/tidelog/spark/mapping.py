@@ -1,0 +1,61 @@
+"""How rows of a source are to become facts of a relation, as a user says it in Python, in TOML or to `maintain`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import Column as Expression
+
+from tidelog.errors import Problem, UsageError
+from tidelog.spark.sources import Operation
+
+_KEYS = ("relation", "columns", "op", "insert", "delete", "order")
+
+
+@dataclass(frozen=True)
+class Target:
+    """The relation, where its columns come from (those of the same name, if nothing else is said), and what makes a row
+    a retraction, if the source is a feed of changes."""
+
+    relation: str
+    columns: Mapping[str, str | Expression] | None = None
+    operation: Operation | None = None
+
+
+def target_of(into: str | Mapping[str, Any]) -> Target:
+    """What `into` of `maintain` means: a relation, or a mapping with `relation` and perhaps `columns` (declared name ->
+    name or expression) and, of a feed of changes, `op` (the column that says what a row does), `insert` and `delete`
+    (what it says), `order` (the column that says when). UsageError (E0685) for anything else."""
+    if isinstance(into, str):
+        return Target(into)
+    wrong = [key for key in into if key not in _KEYS]
+    if wrong or not isinstance(into.get("relation"), str):
+        message = f"no such key of a mapping: {wrong[0]!r}" if wrong else "a mapping needs the key 'relation'"
+        raise UsageError(Problem("E0685", message, hint=f"its keys are: {', '.join(_KEYS)}"))
+    return Target(into["relation"], into.get("columns"), operation_of(into))
+
+
+def operation_of(given: Mapping[str, Any]) -> Operation | None:
+    """The Operation that the keys `op`, `insert`, `delete` and `order` describe; None without `op`."""
+    if "op" not in given:
+        for key in ("insert", "delete", "order"):
+            if key in given:
+                raise UsageError(
+                    Problem(
+                        "E0685", f"{key!r} without 'op'", place=key, hint="op names the column that says what to do"
+                    )
+                )
+        return None
+    values = {key: _texts(key, given[key]) for key in ("insert", "delete") if key in given}
+    return Operation(given["op"], order=given.get("order"), **values)
+
+
+def _texts(key: str, given: str | Sequence[str]) -> tuple[str, ...]:
+    texts = (given,) if isinstance(given, str) else tuple(given)
+    if not texts or not all(isinstance(text, str) for text in texts):
+        raise UsageError(
+            Problem("E0685", f"{key!r} is a text or several, found {given!r}", place=key, hint='such as ["I", "U"]')
+        )
+    return texts

@@ -1,0 +1,97 @@
+"""Views and changes to where they are wanted: files of any format that the session writes, or Delta tables.
+
+A folder `epoch=N` is written anew when the epoch comes again after a crash, so that it is there once. `manifest.json`
+names the epochs that count and is replaced in one step; readers that cannot wait look there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from tidelog.errors import DataError, Problem, SetupError
+from tidelog.spark.change import SparkRelationChange
+from tidelog.spark.description import Sink
+from tidelog.spark.sources import first_line, is_of_spark, located
+
+DELTA = "io.delta.sql.DeltaSparkSessionExtension"
+
+
+def check_formats(session: SparkSession, formats: Sequence[str]) -> None:
+    """SetupError (E0707) where a format is Delta and the session has none."""
+    if "delta" in formats and DELTA not in (session.conf.get("spark.sql.extensions", "") or ""):
+        hint = f"start the session with the packages of delta-spark and spark.sql.extensions={DELTA}; or use parquet"
+        raise SetupError(Problem("E0707", "the session has no Delta", hint=hint))
+
+
+def write_view(session: SparkSession, sink: Sink, view: DataFrame, epoch: int) -> str:
+    """Write a view; the path. DataError (E0483)."""
+    path = located(session, sink.path).rstrip("/")
+    if sink.format == "delta":
+        _write(view, sink, path, "overwrite" if sink.mode != "error" else "error", _once(path, epoch))
+    elif sink.mode == "epochs":
+        _write(view, sink, f"{path}/epoch={epoch}", "overwrite", {})
+        _note(path, epoch, only=True)
+    else:
+        _write(view, sink, path, "overwrite" if sink.mode == "overwrite" else "errorifexists", {})
+    return path
+
+
+def write_changes(session: SparkSession, sink: Sink, change: SparkRelationChange, epoch: int) -> str:
+    """Write what an epoch has changed; the path. DataError (E0483)."""
+    path = located(session, sink.path).rstrip("/")
+    parts = [(change.inserted, "insert"), (change.deleted, "delete")]
+    rows = reduce(DataFrame.unionAll, [frame.select(F.lit(op).alias("op"), "*") for frame, op in parts])
+    if sink.format == "delta":
+        _write(rows.withColumn("epoch", F.lit(epoch)), sink, path, "append", _once(path, epoch))
+    else:
+        _write(rows, sink, f"{path}/epoch={epoch}", "overwrite", {})
+        _note(path, epoch, only=False)
+    return path
+
+
+def write_bad_rows(session: SparkSession, rows: DataFrame, folder: str | os.PathLike[str], epoch: int) -> str:
+    """Write the rows of a run that do not fit, as Parquet; the path. DataError (E0483)."""
+    path = located(session, folder).rstrip("/")
+    _write(rows, Sink("the quarantine", path), f"{path}/epoch={epoch}", "overwrite", {})
+    return path
+
+
+def _once(path: str, epoch: int) -> dict[str, Any]:
+    """What makes a second write of the same epoch change nothing in a Delta table."""
+    return {"txnAppId": f"tidelog:{path}", "txnVersion": epoch}
+
+
+def _write(frame: DataFrame, sink: Sink, path: str, mode: str, options: Mapping[str, Any]) -> None:
+    try:
+        frame.write.format(sink.format).options(**{**sink.options, **options}).mode(mode).save(path)
+    except Exception as error:
+        if not is_of_spark(error):
+            raise
+        exists = "PATH_ALREADY_EXISTS" in str(error)
+        hint = 'mode = "overwrite" replaces what is there' if exists else "nothing has changed; look at the path"
+        problem = Problem("E0483", f"cannot write {sink.relation}: {first_line(error)}", place=path, hint=hint)
+        raise DataError(problem) from error
+
+
+def _note(path: str, epoch: int, *, only: bool) -> None:
+    """Put the epoch into the manifest, alone or behind the others. On other file systems than that of the driver the
+    folders say it all."""
+    if ":" in path:
+        return
+    manifest, new = Path(path) / "manifest.json", Path(path) / "manifest.json.new"
+    known = [] if only or not manifest.exists() else json.loads(manifest.read_text(encoding="utf-8"))["epochs"]
+    epochs = [*(number for number in known if number < epoch), epoch]
+    try:
+        new.write_text(json.dumps({"version": 1, "epochs": epochs}) + "\n", encoding="utf-8")
+        new.replace(manifest)
+    except OSError as error:
+        problem = Problem("E0483", f"cannot write the manifest: {error.strerror}", place=path, hint="look at the path")
+        raise DataError(problem) from error

@@ -1,0 +1,213 @@
+"""Streams that maintain views: each micro-batch of a query becomes one epoch, once.
+
+A batch is known by the id of its query, which stays the same as long as the checkpoint lives, and by its number. The
+last number that was committed is a note of the state folder, committed together with the facts of the batch; Spark
+commits its offsets after that. So a batch that Spark delivers again, after a crash between the two, is skipped, and one
+that was never committed comes again. Without a state folder the facts end with the process, and so must the stream: a
+checkpoint that is ahead of the facts is refused (E0683).
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from tidelog.errors import Problem, TidelogError, UsageError
+from tidelog.spark.mapping import Target
+from tidelog.spark.sources import QUARANTINE_COLUMNS, Counts, check_sources, empty_frame, map_frame, reading
+
+if TYPE_CHECKING:
+    from tidelog.spark.database import SparkDatabase
+
+MOST_BAD_ROWS = 10_000
+"""Bad rows of a stream that are kept in memory, where there is no folder for them; they are counted all the same."""
+
+
+@dataclass
+class Stream:
+    """One stream and what has become of it."""
+
+    name: str
+    target: Target
+    quarantine: str | None
+    query: StreamingQuery | None = None
+    started: threading.Event = field(default_factory=threading.Event)
+    temporary: str | None = None
+    batches: int = 0
+    repeated: int = 0
+    counts: Counts = field(default_factory=Counts)
+    seconds: float = 0.0
+    error: str | None = None
+    bad: list[pa.Table] = field(default_factory=list)
+
+
+class Streams:
+    """The streams of a database."""
+
+    def __init__(self, database: SparkDatabase) -> None:
+        self._database = database
+        self._streams: dict[str, Stream] = {}
+        self._done: dict[str, int] = {}
+
+    def start(
+        self,
+        frame: DataFrame,
+        target: Target,
+        name: str,
+        checkpoint: str | None,
+        trigger: Mapping[str, Any],
+        quarantine: str | None,
+    ) -> StreamingQuery:
+        """See `SparkDatabase.maintain`."""
+        program = self._database.front.program
+        if not frame.isStreaming:
+            hint = "read it with session.readStream, or insert() it"
+            raise UsageError(Problem("E0684", "a stream is expected, found a frame with an end", hint=hint))
+        running = self._streams.get(name)
+        if running is not None and running.query is not None and running.query.isActive:
+            raise UsageError(Problem("E0684", f"a stream {name!r} is running already", hint="give it another name"))
+        # What is wrong with columns and types shows now, not in the first batch.
+        map_frame(program, target.relation, empty_like(frame), target.columns, operation=target.operation)
+        stream = Stream(name, target, quarantine)
+        if checkpoint is None and self._is_local():
+            checkpoint = stream.temporary = tempfile.mkdtemp(prefix="tidelog-stream-")
+        writer = frame.writeStream.foreachBatch(partial(self._batch, stream))
+        if checkpoint is not None:
+            writer = writer.option("checkpointLocation", checkpoint)
+        if trigger:
+            writer = writer.trigger(**trigger)
+        self._streams[name] = stream
+        with reading(f"stream {name}"):
+            stream.query = writer.start()
+        stream.started.set()
+        return stream.query
+
+    def _is_local(self) -> bool:
+        return str(self._database.session.sparkContext.master).startswith("local")
+
+    def _batch(self, stream: Stream, frame: DataFrame, number: int) -> None:
+        """What Spark calls, in a thread of its own, for each micro-batch."""
+        stream.started.wait()
+        assert stream.query is not None
+        began = time.perf_counter()
+        try:
+            self._once(stream, frame, number, str(stream.query.id))
+        except TidelogError as error:
+            stream.error = str(error)
+            raise
+        finally:
+            stream.seconds += time.perf_counter() - began
+
+    def _once(self, stream: Stream, frame: DataFrame, number: int, query: str) -> None:
+        database = self._database
+        last = max(self._done.get(query, -1), database.notes.get("streams", {}).get(query, -1))
+        if number <= last:
+            stream.repeated += 1
+            return
+        if number > last + 1:
+            message = f"the checkpoint of stream {stream.name!r} is at batch {number}, the facts are at batch {last}"
+            hint = "connect with the state folder that goes with the checkpoint, or begin with a new checkpoint"
+            raise UsageError(Problem("E0683", message, hint=hint))
+        target = stream.target
+        source = map_frame(database.front.program, target.relation, frame, target.columns, operation=target.operation)
+        with reading(f"batch {number} of stream {stream.name}"):
+            [checked] = check_sources([source])
+        try:
+            if checked.quarantined:
+                self._put_aside(stream, checked.bad, number)
+            database.apply(checked.pending(), {"streams": {query: number}})
+        finally:
+            checked.release()
+        self._done[query] = number
+        stream.batches += 1
+        good = checked.read - checked.quarantined
+        before = stream.counts
+        stream.counts = Counts(
+            before.read + checked.read, before.accepted + good, before.quarantined + checked.quarantined
+        )
+
+    def _put_aside(self, stream: Stream, bad: DataFrame, number: int) -> None:
+        """Keep the bad rows of a batch; a batch that comes again replaces its own."""
+        if stream.quarantine is not None:
+            assert stream.query is not None
+            place = f"{stream.quarantine}/stream={stream.name}/query={stream.query.id}/batch={number}"
+            bad.write.mode("overwrite").parquet(place)
+            return
+        room = MOST_BAD_ROWS - sum(table.num_rows for table in stream.bad)
+        if room > 0:
+            stream.bad.append(bad.limit(room).toArrow())
+
+    def bad_rows(self) -> DataFrame:
+        """The bad rows of all streams."""
+        session = self._database.session
+        frames = [session.createDataFrame(table) for stream in self._streams.values() for table in stream.bad]
+        folders = {stream.quarantine for stream in self._streams.values() if stream.quarantine is not None}
+        columns = [column.split(" ")[0] for column in QUARANTINE_COLUMNS]
+        for folder in sorted(folders):
+            if any(s.counts.quarantined for s in self._streams.values() if s.quarantine == folder):
+                frames.append(session.read.parquet(folder).select(columns))
+        return reduce(DataFrame.unionAll, frames, empty_frame(session, *QUARANTINE_COLUMNS))
+
+    def progress(self) -> dict[str, dict[str, Any]]:
+        """For each stream what has been read, and how far behind it is."""
+        return {name: _progress(stream) for name, stream in self._streams.items()}
+
+    def stop(self) -> None:
+        """Stop all streams and remove their temporary checkpoints."""
+        for stream in self._streams.values():
+            if stream.query is not None:
+                stream.query.stop()
+            if stream.temporary is not None:
+                shutil.rmtree(stream.temporary, ignore_errors=True)
+
+
+def empty_like(frame: DataFrame) -> DataFrame:
+    """A frame without rows and without a stream, of the same columns."""
+    return empty_frame(frame.sparkSession).select(*[_null(field) for field in frame.schema.fields])
+
+
+def _null(part: Any) -> Any:
+    from pyspark.sql import functions as F
+
+    return F.lit(None).cast(part.dataType).alias(part.name)
+
+
+def _progress(stream: Stream) -> dict[str, Any]:
+    """The counts are this process's; `last` is what Spark says about the last trigger, with the offsets that the
+    sources have reached and, where they know, those of the latest data."""
+    query = stream.query
+    found = query.lastProgress if query is not None else None
+    last = json.loads(found.json) if found is not None else {}
+    return {
+        "relation": stream.target.relation,
+        "running": query is not None and query.isActive,
+        "batches": stream.batches,
+        "repeated": stream.repeated,
+        "read": stream.counts.read,
+        "accepted": stream.counts.accepted,
+        "quarantined": stream.counts.quarantined,
+        "seconds": round(stream.seconds, 3),
+        "error": stream.error,
+        "last": {
+            "batch": last.get("batchId"),
+            "at": last.get("timestamp"),
+            "rows": last.get("numInputRows"),
+            "rows_per_second_in": last.get("inputRowsPerSecond"),
+            "rows_per_second_done": last.get("processedRowsPerSecond"),
+            "sources": [
+                {key: source.get(key) for key in ("description", "endOffset", "latestOffset", "metrics")}
+                for source in last.get("sources", [])
+            ],
+        },
+    }

@@ -1,0 +1,167 @@
+"""A pipeline from a TOML file, with the line of everything that is wrong in it."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from tidelog.errors import Problem, UsageError
+from tidelog.spark.description import Pipeline, Sink, Source
+
+_TOP: Mapping[str, type] = {
+    "program": str,
+    "quarantine": str,
+    "state": str,
+    "engine": str,
+    "embedded_limit": int,
+    "session": dict,
+    "source": list,
+    "sink": list,
+}
+_SOURCE: Mapping[str, type] = {
+    "relation": str,
+    "path": str,
+    "format": str,
+    "table": str,
+    "mode": str,
+    "columns": dict,
+    "expressions": dict,
+    "options": dict,
+    "rejected": str,
+    "op": str,
+    "insert": list,
+    "delete": list,
+    "order": str,
+}
+_SINK: Mapping[str, type] = {"relation": str, "path": str, "what": str, "format": str, "mode": str, "options": dict}
+Table: TypeAlias = tuple[str, int]
+"""A table of the file: the name of the list that it is in, and its number there."""
+_SAID = {str: "a text", int: "a whole number", list: "a list", dict: "a table"}
+
+
+def read_toml(path: str | os.PathLike[str]) -> Pipeline:
+    """The pipeline that a file describes. UsageError (E0650, E0686) with everything that is wrong."""
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8")
+        document = tomllib.loads(text)
+    except OSError as error:
+        problem = Problem("E0650", f"cannot use this file: {error.strerror}", place=str(file), hint="check the path")
+        raise UsageError(problem) from None
+    except UnicodeDecodeError:
+        raise UsageError(
+            Problem("E0686", "this is no TOML: not UTF-8", place=str(file), hint="save it as UTF-8")
+        ) from None
+    except tomllib.TOMLDecodeError as error:
+        line = re.search(r"at line (\d+)", str(error))
+        place = f"{file}:{line[1]}" if line else str(file)
+        raise UsageError(Problem("E0686", f"this is no TOML: {error}", place=place, hint="see toml.io")) from None
+    reader = _Reader(file, text)
+    pipeline = reader.pipeline(document)
+    if reader.problems or pipeline is None:
+        raise UsageError(*reader.problems)
+    return pipeline
+
+
+class _Reader:
+    def __init__(self, file: Path, text: str) -> None:
+        self.file = file
+        self.lines = text.splitlines()
+        self.problems: list[Problem] = []
+
+    def pipeline(self, document: Mapping[str, Any]) -> Pipeline | None:
+        self.look(document, _TOP, ("program",), None)
+        sources = [
+            self.part(Source, each, _SOURCE, ("relation",), ("source", i))
+            for i, each in self.tables(document, "source")
+        ]
+        sinks = [
+            self.part(Sink, each, _SINK, ("relation", "path"), ("sink", i)) for i, each in self.tables(document, "sink")
+        ]
+        if self.problems:
+            return None
+        top = {key: value for key, value in document.items() if key not in ("source", "sink")}
+        for key in ("program", "quarantine", "state"):
+            if key in top:
+                top[key] = self.place(top[key])
+        try:
+            return Pipeline(sources=sources, sinks=sinks, **top)
+        except UsageError as error:
+            for problem in error.problems:
+                self.wrong(problem.message, problem.hint, problem.place, None)
+            return None
+
+    def tables(self, document: Mapping[str, Any], key: str) -> list[tuple[int, Mapping[str, Any]]]:
+        found = document.get(key, [])
+        if isinstance(found, list) and all(isinstance(each, dict) for each in found):
+            return list(enumerate(found))
+        self.wrong(f"{key} is a list of tables", f"write [[{key}]]", key, None)
+        return []
+
+    def part(
+        self,
+        kind: Any,
+        given: Mapping[str, Any],
+        known: Mapping[str, type],
+        needed: tuple[str, ...],
+        where: tuple[str, int],
+    ) -> Any:
+        """A Source or a Sink, None where it is wrong."""
+        before = len(self.problems)
+        self.look(given, known, needed, where)
+        if len(self.problems) > before:
+            return None
+        values = dict(given)
+        if "path" in values:
+            values["path"] = self.place(values["path"])
+        try:
+            return kind(**values)
+        except UsageError as error:
+            for problem in error.problems:
+                self.wrong(problem.message, problem.hint, problem.place, where)
+            return None
+
+    def place(self, path: str) -> str | Path:
+        """A path as seen from the file; one with a scheme, such as s3://, is left alone."""
+        return path if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", path) else self.file.absolute().parent / path
+
+    def look(
+        self,
+        given: Mapping[str, Any],
+        known: Mapping[str, type],
+        needed: tuple[str, ...],
+        where: Table | None,
+    ) -> None:
+        """Note unknown and missing keys and values of another type."""
+        for key, value in given.items():
+            if key not in known:
+                self.wrong(f"no key {key!r} is known here", f"the keys are: {', '.join(known)}", key, where)
+            elif type(value) is not known[key]:
+                self.wrong(f"{key} is {_SAID[known[key]]}, found {value!r:.60}", None, key, where)
+        for key in needed:
+            if key not in given:
+                self.wrong(f"the key {key!r} is missing", f'{key} = "…"', None, where)
+
+    def wrong(self, message: str, hint: str | None, key: str | None, where: Table | None) -> None:
+        place = f"{self.file}:{self.line(key, where)}"
+        self.problems.append(Problem("E0686", message, place=place, hint=hint or "see docs/how-to/spark-pipeline.md"))
+
+    def line(self, key: str | None, where: Table | None) -> int:
+        """The line of a key of the table `where`, of the table itself, or 1."""
+        start = 0
+        if where is not None:
+            name, number = where
+            heads = [i for i, line in enumerate(self.lines) if re.match(rf"\s*\[\[\s*{name}\s*\]\]", line)]
+            if number >= len(heads):
+                return 1
+            start = heads[number] + 1
+        for i in range(start, len(self.lines)):
+            if key is not None and re.match(rf"""\s*\[*\s*["']?{re.escape(key)}["']?\s*[=\].]""", self.lines[i]):
+                return i + 1
+            if where is not None and re.match(r"\s*\[\[", self.lines[i]):
+                break
+        return max(start, 1)

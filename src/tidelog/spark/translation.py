@@ -1,0 +1,166 @@
+"""Between what users see and words: facts on their way to the cluster, and rows of either engine on their way out.
+
+Symbols are joined with the dictionary's frame (`encode.SymbolTable`). Floats and records need Python on the workers:
+Spark has no expression for the bits of a float, and a record's fields are in the dictionary's tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+from pyspark.sql.pandas.types import from_arrow_type
+
+from tidelog.database import net_changes
+from tidelog.language.syntax import PRIMITIVES, Column
+from tidelog.relation import Relation
+from tidelog.relation import Rows as LocalRows
+from tidelog.spark.driver import collect_words
+from tidelog.spark.encode import SymbolTable
+from tidelog.spark.engines import RowChange, Rows, word_columns
+from tidelog.spark.sources import Facts
+from tidelog.spark.views import spark_type, to_spark
+from tidelog.storage.dictionary import Dictionary
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Translation:
+    """The dictionary of a database with what of it is kept in the session."""
+
+    def __init__(self, session: SparkSession, dictionary: Dictionary) -> None:
+        self._session = session
+        self._dictionary = dictionary
+        self._symbols = SymbolTable(session, dictionary)
+
+    def close(self) -> None:
+        """Let go of what is kept in Spark."""
+        self._symbols.close()
+
+    # --- in ------------------------------------------------------------------------------------------------------
+
+    def net(self, columns: Sequence[Column], calls: Sequence[tuple[bool, Rows | Facts]]) -> RowChange:
+        """What several calls about one relation, whether they assert and what, come to: of those about a row the last
+        one counts. Facts stay in Spark, if they have no records."""
+        rows = [(asserts, self._rows(columns, facts)) for asserts, facts in calls]
+        local = [("", asserts, given) for asserts, given in rows if isinstance(given, np.ndarray)]
+        none = np.empty((0, len(columns)), np.int64)
+        if len(local) == len(rows):
+            return RowChange(*net_changes(local)[""]) if local else RowChange(none, none)
+        frames = [(asserts, self.frame(given, len(columns))) for asserts, given in rows]
+        if len({asserts for asserts, _ in frames}) == 1:
+            together = reduce(DataFrame.unionAll, [frame for _, frame in frames])
+            return RowChange(together, none) if frames[0][0] else RowChange(none, together)
+        numbered = [
+            frame.withColumns({"_asserts": F.lit(asserts), "_call": F.lit(call)})
+            for call, (asserts, frame) in enumerate(frames)
+        ]
+        names = word_columns(len(columns))
+        last = reduce(DataFrame.unionAll, numbered).groupBy(names).agg(F.max_by("_asserts", "_call").alias("_asserts"))
+        return RowChange(last.where("_asserts").select(names), last.where("not _asserts").select(names))
+
+    def frame(self, rows: Rows, arity: int) -> DataFrame:
+        """Rows of words as a frame."""
+        import pyarrow as pa
+
+        if isinstance(rows, DataFrame):
+            return rows
+        words = rows if arity else np.zeros((len(rows), 1), np.int64)
+        names = word_columns(arity)
+        return self._session.createDataFrame(pa.table({name: words[:, i] for i, name in enumerate(names)}))
+
+    def _rows(self, columns: Sequence[Column], facts: Rows | Facts) -> Rows:
+        if not isinstance(facts, Facts):
+            return facts
+        if any(column.kind not in PRIMITIVES for column in columns):
+            return collect_words(facts, columns, self._dictionary)  # records get their numbers on the driver
+        if not columns:
+            return facts.frame.select(F.lit(0).cast("long").alias("unit"))
+        self._symbols.grow(facts)
+        encoded = self._symbols.encode(facts.frame, _of_kind(columns, "symbol"))
+        floats = _of_kind(columns, "float")
+        return _converted(encoded, dict.fromkeys(floats, T.LongType()), _bits) if floats else encoded
+
+    # --- out -----------------------------------------------------------------------------------------------------
+
+    def values(self, name: str, rows: Rows, columns: Sequence[Column]) -> DataFrame:
+        """Rows of words as a frame of values."""
+        if isinstance(rows, np.ndarray):
+            relation = Relation(name, LocalRows(tuple(columns), self._dictionary, rows))
+            return to_spark(self._session, relation.to_arrow())
+        if not columns:
+            return rows.select()
+        found = self._symbols.decode(rows, _of_kind(columns, "symbol"))
+        floats = _of_kind(columns, "float")
+        if floats:
+            found = _converted(found, dict.fromkeys(floats, T.DoubleType()), _floats)
+        records = {f"c{i}": column.kind for i, column in enumerate(columns) if column.kind not in PRIMITIVES}
+        if records:
+            found = self._unpacked(found, records)
+        names = [F.col(f"c{i}") for i in range(len(columns))]
+        for i in range(len(columns)):
+            if columns[i].kind == "unsigned":
+                names[i] = _unsigned(names[i])
+        return found.select([column.alias(c.name) for column, c in zip(names, columns, strict=True)])
+
+    def _unpacked(self, rows: DataFrame, records: dict[str, str]) -> DataFrame:
+        """`rows` with records in place of their numbers; the dictionary goes to the workers."""
+        shared = self._session.sparkContext.broadcast(self._dictionary)
+        types = {name: self._dictionary.arrow_type(kind) for name, kind in records.items()}
+
+        def unpack(column: pa.Array, name: str) -> pa.Array:
+            kept: Dictionary = shared.value
+            return kept.decode_column(column.to_numpy(zero_copy_only=False), records[name]).cast(
+                spark_type(types[name])
+            )
+
+        return _converted(rows, {name: from_arrow_type(spark_type(types[name])) for name in records}, unpack)
+
+
+def _of_kind(columns: Sequence[Column], kind: str) -> list[str]:
+    return [f"c{i}" for i, column in enumerate(columns) if column.kind == kind]
+
+
+def _unsigned(word: Expression) -> Expression:
+    """The unsigned number with these bits: the upper half of them are the negative words."""
+    wide = word.cast("decimal(20,0)")
+    return F.when(word < 0, (wide + F.lit(Decimal(2**64))).cast("decimal(20,0)")).otherwise(wide)
+
+
+def _bits(column: pa.Array, name: str) -> pa.Array:
+    import pyarrow as pa
+
+    return column.view(pa.int64())
+
+
+def _floats(column: pa.Array, name: str) -> pa.Array:
+    import pyarrow as pa
+
+    return column.view(pa.float64())
+
+
+def _converted(
+    frame: DataFrame, types: Mapping[str, T.DataType], convert: Callable[[pa.Array, str], pa.Array]
+) -> DataFrame:
+    """`frame` with the columns `types` converted by a Python function on the workers; they have these types then."""
+    schema = T.StructType([T.StructField(f.name, types.get(f.name, f.dataType)) for f in frame.schema.fields])
+    names, changed = frame.columns, set(types)
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow
+
+        for batch in batches:
+            columns = [
+                convert(batch.column(i), name) if name in changed else batch.column(i) for i, name in enumerate(names)
+            ]
+            yield pyarrow.RecordBatch.from_arrays(columns, names)
+
+    return frame.mapInArrow(run, schema)

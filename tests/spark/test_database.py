@@ -1,0 +1,230 @@
+"""`tidelog.connect(spark=session)`: the verbs of a Database over data frames."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import tidelog
+from tidelog.errors import DataError, SetupError, TidelogError, UsageError
+from tidelog.spark.machine import check_session
+
+PROGRAM = """
+.type Place = [town: symbol, number: unsigned]
+.decl e(x: number, y: number)
+.decl t(x: number, y: number)
+.decl lonely(x: number)
+.decl all(n: number, u: unsigned, f: float, s: symbol, p: Place)
+.decl same(n: number, u: unsigned, f: float, s: symbol, p: Place)
+.decl go()
+t1: t(x, y) :- e(x, y).
+t2: t(x, z) :- t(x, y), e(y, z).
+l: lonely(x) :- e(x, _), !t(x, x).
+s: same(n, u, f, s, p) :- all(n, u, f, s, p).
+"""
+
+
+@pytest.fixture
+def db(spark: SparkSession) -> Any:
+    with tidelog.connect(spark=spark) as database:
+        database.load(PROGRAM)
+        yield database
+
+
+def rows(frame: DataFrame) -> set[tuple[Any, ...]]:
+    return {tuple(row) for row in frame.collect()}
+
+
+def pairs(spark: SparkSession, *given: tuple[int, int]) -> DataFrame:
+    return spark.createDataFrame(list(given), "x long, y long")
+
+
+def test_frames_tuples_and_tables_are_facts(spark: SparkSession, db: Any) -> None:
+    db.insert("e", pairs(spark, (1, 2)))
+    db.insert("e", [(2, 3)])
+    db.insert("e", pa.table({"x": [3], "y": [4]}))
+    pairs(spark, (4, 5)).createOrReplaceTempView("more")
+    try:
+        db.insert("e", "more")
+    finally:
+        spark.catalog.dropTempView("more")
+    change = db.commit()
+    assert rows(db["t"]) == {(a, b) for a in range(1, 5) for b in range(a + 1, 6)}
+    assert rows(change["lonely"].inserted) == {(1,), (2,), (3,), (4,)}
+    assert rows(change["lonely"].deleted) == set()
+    assert set(change) == {"e", "t", "lonely"}
+    assert (change.epoch, change.report.engine, change.report.switched) == (1, "embedded", None)
+    assert rows(db.query("t(3, X)")) == {(3, 4), (3, 5)}
+    db.check()
+
+
+def test_facts_and_rules_come_and_go_in_a_transaction(spark: SparkSession, db: Any) -> None:
+    db.insert("e", pairs(spark, (1, 2), (2, 1)))
+    db.commit()
+    before = db["t"]
+    with db.transaction() as tx:
+        tx.delete("e", pairs(spark, (2, 1), (9, 9)))
+        tx.rules.remove("l")
+        tx.rules.add("l2: lonely(x) :- e(_, x), !e(x, _).")
+    assert rows(tx.change["t"].deleted) == {(2, 1), (1, 1), (2, 2)}
+    assert rows(tx.change["lonely"].inserted) == {(2,)}
+    assert list(db.rules) == ["t1", "t2", "s", "l2"]
+    # A frame stays what it was.
+    assert rows(before) == {(1, 2), (2, 1), (1, 1), (2, 2)}
+    with pytest.raises(UsageError), db.transaction() as tx:
+        tx.insert("e", pairs(spark, (7, 7))) or tx.insert("nothing", [])
+    db.commit()
+    assert rows(db["e"]) == {(1, 2)}
+
+
+def test_of_several_calls_about_a_fact_the_last_one_counts(spark: SparkSession, db: Any) -> None:
+    db.insert("e", pairs(spark, (1, 1), (2, 2)))
+    db.delete("e", [(1, 1)])
+    db.delete("e", pairs(spark, (3, 3)))
+    db.insert("e", pairs(spark, (3, 3)))
+    db.commit()
+    assert rows(db["e"]) == {(2, 2), (3, 3)}
+
+
+def test_every_type_comes_back_as_it_went_in(spark: SparkSession, db: Any) -> None:
+    schema = "n long, u decimal(20,0), f double, s string, p struct<town: string, number: decimal(20,0)>"
+    given = [
+        (-(2**63), Decimal(2**64 - 1), -0.5, "", ("Oslo", Decimal(2**63))),
+        (2**63 - 1, Decimal(0), float("inf"), "ünï🌊", None),
+    ]
+    db.insert("all", spark.createDataFrame(given, schema))
+    db.insert("go", spark.range(2).select())
+    db.commit()
+    assert rows(db["same"]) == set(given)
+    assert db["same"].schema.simpleString() == (
+        "struct<n:bigint,u:decimal(20,0),f:double,s:string,p:struct<town:string,number:decimal(20,0)>>"
+    )
+    assert db["go"].count() == 1
+    db.delete("all", db["same"])
+    assert rows(db.commit()["same"].deleted) == set(given)
+
+
+@pytest.mark.parametrize(
+    ("sql", "code", "said"),
+    [
+        ("select 1.5 x, 2 y", "E0481", "found the type decimal(2,1)"),
+        ("select date'2020-01-01' x, 2 y", "E0481", "F.unix_date"),
+        ("select timestamp'2020-01-01' x, 2 y", "E0481", "F.unix_micros"),
+        ("select '1' x, 2 y", "E0481", 'column.cast("long")'),
+        ("select 1.5D x, 2 y", "E0481", "found the type double"),
+        ("select true x, 2 y", "E0481", 'column.cast("int")'),
+        ("select array(1) x, 2 y", "E0481", "F.explode"),
+        ("select struct(1 as a) x, 2 y", "E0481", "pick a field"),
+        ("select 1 x, cast(null as int) y", "E0403", "1 of 1 rows do not fit: y: null"),
+        ("select 1 x", "E0406", "missing: y"),
+        ("select 1 x, 2 z, 3 y", "E0406", "not declared: z"),
+        ("select 1 x, 2 x", "E0406", "expected the columns x, y"),
+    ],
+)
+def test_what_is_no_exact_fit_is_refused(spark: SparkSession, db: Any, sql: str, code: str, said: str) -> None:
+    with pytest.raises(DataError) as caught:
+        db.insert("e", spark.sql(sql))
+    assert caught.value.code == code
+    assert said in str(caught.value)
+    db.commit()
+    assert rows(db["e"]) == set()
+
+
+def test_values_out_of_range_are_told_by_their_kind(spark: SparkSession, db: Any) -> None:
+    place = "named_struct('town', 'a', 'number', {})"
+    sql = "select 1 n, {} u, {} f, {} s, " + place + " p"
+    for values, code, said in (
+        (("-1", "1D", "'a'", "1"), "E0402", "u: negative"),
+        (("1", "double('nan')", "'a'", "1"), "E0404", "f: NaN"),
+        (("1", "1D", "cast(x'ff' as string)", "1"), "E0408", "s: not valid UTF-8"),
+        (("1", "1D", "'a'", "-5"), "E0402", "p.number: negative"),
+    ):
+        with pytest.raises(DataError) as caught:
+            db.insert("all", spark.sql(sql.format(*values)))
+        assert caught.value.code == code
+        assert said in str(caught.value)
+
+
+def test_wrong_calls_are_told(spark: SparkSession, db: Any) -> None:
+    for call, code in (
+        (lambda: db.insert("f", pairs(spark, (1, 1))), "E0601"),
+        (lambda: db["f"], "E0601"),
+        (lambda: db.insert("e", "no_such_table"), "E0482"),
+        (lambda: db.insert("e", spark.readStream.format("rate").load()), "E0484"),
+        (lambda: db.options(engine="other"), "E0603"),
+        (lambda: db.options(embedded_limit=-1), "E0603"),
+        (lambda: db.options(speed=3), "E0603"),
+        (lambda: db.rules.remove("r9"), "E0608"),
+        (lambda: db.subscribe("e", None), "E0609"),
+        (lambda: tidelog.connect(spark="session"), "E0689"),
+        (lambda: db.insert("e", [(datetime.date(2020, 1, 1), 1)]), "E0401"),
+        (lambda: db.load("t(x, y) :- no(x, y)."), "E0201"),
+    ):
+        with pytest.raises(TidelogError, match=code):
+            call()
+    db.insert("e", [(1, 1)])
+    with pytest.raises(UsageError) as pending:
+        db.transaction()
+    assert pending.value.code == "E0606"
+    db.close()
+    db.close()
+    with pytest.raises(UsageError) as closed:
+        db.insert("e", [(1, 1)])
+    assert closed.value.code == "E0602"
+
+
+def test_a_limit_leaves_no_trace(spark: SparkSession, db: Any) -> None:
+    db.insert("e", [(1, 2)])
+    db.commit()
+    db.options(max_rows=50)
+    db.insert("e", spark.range(100).select(F.col("id"), F.col("id") + 1))
+    with pytest.raises(tidelog.LimitError):
+        db.commit()
+    assert rows(db["t"]) == {(1, 2)}
+    db.options(max_rows=None)
+    db.insert("e", [(2, 3)])
+    db.commit()
+    assert rows(db["t"]) == {(1, 2), (2, 3), (1, 3)}
+
+
+def test_subscribers_hear_of_changes_as_frames(spark: SparkSession, db: Any) -> None:
+    heard: list[set[tuple[Any, ...]]] = []
+    end = db.subscribe("t", lambda change: heard.append(rows(change.inserted)))
+    db.insert("e", pairs(spark, (1, 2)))
+    db.commit()
+    end()
+    db.insert("e", pairs(spark, (2, 3)))
+    db.commit()
+    assert heard == [{(1, 2)}]
+
+
+def test_stats_name_the_engine_and_sizes(spark: SparkSession, db: Any) -> None:
+    db.insert("e", pairs(spark, (1, 2), (2, 3)))
+    db.commit()
+    stats = db.stats()
+    assert (stats["engine"], stats["epochs"], stats["streams"]) == ("embedded", 1, {})
+    assert (stats["relations"]["e"], stats["relations"]["t"]) == (2, 3)
+    assert repr(db) == "<SparkDatabase: 6 relations, 1 epochs, embedded engine>"
+
+
+class _Stopped(SparkSession):
+    """A session as it is after `stop()`, beside the one of the test run."""
+
+    def __init__(self) -> None:
+        pass
+
+    @property
+    def sparkContext(self) -> Any:
+        return type("Context", (), {"_jsc": None})
+
+
+def test_a_session_that_has_been_stopped_is_told() -> None:
+    with pytest.raises(SetupError) as stopped:
+        check_session(_Stopped())
+    assert stopped.value.code == "E0705"

@@ -1,0 +1,125 @@
+"""Pipelines in TOML: what is read, and the line of everything that is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tidelog.errors import UsageError
+from tidelog.spark import Pipeline, Sink, Source
+
+GOOD = """
+program = "views/p.dl"
+state = "/var/state"
+quarantine = "s3://bucket/bad"
+engine = "embedded"
+embedded_limit = 5
+session = { "spark.driver.memory" = "4g" }
+
+[[source]]
+relation = "e"
+path = "e.csv"
+mode = "cdc"
+columns = { x = "from" }
+expressions = { y = "upper(z)" }
+options = { header = true, sep = ";" }
+op = "what"
+insert = ["I", "U"]
+delete = ["D"]
+order = "at"
+rejected = "why"
+
+[[source]]
+relation = "f"
+table = "catalog.f"
+format = "delta"
+
+[[sink]]
+relation = "t"
+path = "t"
+what = "changes"
+
+[[sink]]
+relation = "u"
+path = "u"
+format = "json"
+mode = "epochs"
+options = { compression = "gzip" }
+"""
+
+
+def test_a_file_is_read_with_paths_that_start_at_it(tmp_path: Path) -> None:
+    (tmp_path / "p.toml").write_text(GOOD)
+    first = Source(
+        "e",
+        tmp_path / "e.csv",
+        mode="cdc",
+        columns={"x": "from"},
+        expressions={"y": "upper(z)"},
+        options={"header": True, "sep": ";"},
+        rejected="why",
+        op="what",
+        insert=["I", "U"],
+        delete=["D"],
+        order="at",
+    )
+    assert Pipeline.from_toml(tmp_path / "p.toml") == Pipeline(
+        tmp_path / "views/p.dl",
+        [first, Source("f", table="catalog.f", format="delta")],
+        [
+            Sink("t", tmp_path / "t", "changes"),
+            Sink("u", tmp_path / "u", format="json", mode="epochs", options={"compression": "gzip"}),
+        ],
+        quarantine="s3://bucket/bad",
+        state=Path("/var/state"),
+        engine="embedded",
+        embedded_limit=5,
+        session={"spark.driver.memory": "4g"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "line", "said"),
+    [
+        (("program = ", "programme = "), 1, "the key 'program' is missing"),
+        (('engine = "embedded"', "engine = 5"), 5, "engine is a text, found 5"),
+        (('engine = "embedded"', 'engine = "fast"'), 5, "no engine 'fast'"),
+        (("embedded_limit = 5", "embedded_limit = -5"), 6, "embedded_limit is not negative, found -5"),
+        (("embedded_limit = 5", "embedded_limit = 5.5"), 6, "embedded_limit is a whole number, found 5.5"),
+        (('mode = "cdc"', 'mode = "all"'), 12, "no source mode 'all'"),
+        (('mode = "cdc"', 'mode = "append"'), 12, "mode 'cdc' and 'op' go together"),
+        (('insert = ["I", "U"]', "insert = [1]"), 17, "'insert' is a text or several, found [1]"),
+        (('insert = ["I", "U"]', 'insert = "I"'), 17, "insert is a list, found 'I'"),
+        (('table = "catalog.f"', ""), 22, "nothing to read for f"),
+        (('table = "catalog.f"', 'table = "catalog.f"\npath = "f"'), 25, "path and table exclude each other"),
+        (('what = "changes"', 'what = "all"'), 30, "a sink is of 'view' or 'changes', found 'all'"),
+        (('mode = "epochs"', 'mode = "append"'), 36, "no sink mode 'append'"),
+        (('relation = "u"', 'relatoin = "u"'), 33, "no key 'relatoin' is known here"),
+        (('options = { compression = "gzip" }', "options = {"), 37, "this is no TOML"),
+        (("[[sink]]", "[sink]"), 27, ""),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, change: tuple[str, str], line: int, said: str) -> None:
+    assert change[0] in GOOD
+    file = tmp_path / "p.toml"
+    file.write_text(GOOD.replace(*change))
+    with pytest.raises(UsageError) as caught:
+        Pipeline.from_toml(file)
+    places = [(problem.code, problem.place) for problem in caught.value.problems if said in problem.message]
+    assert ("E0686", f"{file}:{line}") in places or not said
+    assert all(problem.hint for problem in caught.value.problems)
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / "p.toml").write_text('sink = 3\nprogram = 5\n[[source]]\nmode = "all"\n[[source]]\nrelation = 1\n')
+    with pytest.raises(UsageError) as caught:
+        Pipeline.from_toml(tmp_path / "p.toml")
+    lines = [problem.place.rsplit(":", 1)[1] for problem in caught.value.problems if problem.place]
+    assert sorted(lines) == ["1", "1", "2", "3", "6"]
+
+
+def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
+    (tmp_path / "p.toml").write_bytes(b'program = "\xff"')
+    with pytest.raises(UsageError, match="not UTF-8"):
+        Pipeline.from_toml(tmp_path / "p.toml")
