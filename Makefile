@@ -7,7 +7,7 @@ WITH_JAVA = java_home="$$(scripts/java)" && JAVA_HOME="$$java_home"
 
 export TIDELOG_PYTHON
 
-.PHONY: help setup demo test lint types format docs proofs bench bench-elastic bench-rules bench-graphs fuzz clean
+.PHONY: help setup demo test lint types format docs proofs bench bench-elastic bench-rules bench-graphs fuzz fuzz-network clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -57,6 +57,9 @@ bench-graphs: .venv/stamp ## regular paths over gMark's graphs and closures: tab
 fuzz: .venv/stamp ## look for texts that end in a traceback, then for wrong views; FUZZ_SECONDS=600 for each
 	@$(PYTHON) tests/fuzz_language.py $(FUZZ_SECONDS)
 	@$(PYTHON) tests/fuzz_engine.py $(FUZZ_SECONDS)
+
+fuzz-network: .venv/stamp ## look for networks that do not settle on the centralised view; FUZZ_SECONDS=600, or SEEDS=20000x
+	@$(PYTHON) tests/fuzz_network.py $(or $(SEEDS),$(FUZZ_SECONDS)) $(SEED)
 
 clean: ## remove what make has made, .venv too
 	@rm -rf .venv docs/_build proofs/_build build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis

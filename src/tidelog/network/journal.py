@@ -45,7 +45,6 @@ class Journal:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            self.close()
             raise self._wrong("is in use by another process") from None
         path = self._folder / "state"
         if not path.exists():
@@ -59,7 +58,6 @@ class Journal:
             raise DataError(Problem("E0416", message, place=str(path), hint="take the store from a copy")) from None
         if (machine.name, machine.book.text) != (name, text):
             what = "node" if machine.name != name else "program"
-            self.close()
             raise self._wrong(f"is that of another {what}")
         for kind, letters in self._replayed():
             _do(machine, kind, letters)

@@ -71,6 +71,8 @@ class Machine:
     """A node called `name`, at the beginning: with the facts of the program that live there. A `blank` one has none
     and is to be restored. Raises ProgramError where the program is wrong."""
 
+    conversation = Peer
+
     def __init__(self, name: str, text: str, options: Options | None = None, *, blank: bool = False) -> None:
         self.name = name
         self.options = options or Options()
@@ -130,8 +132,8 @@ class Machine:
     def resend(self) -> list[Letter]:
         """What to say when nothing was heard for a while: everything that is not acknowledged."""
         letters: list[Letter] = [(name, question) for name, question in self.survey.unanswered()]
-        self._foreign.update({fact: None for peer in self.peers.values() for fact in peer.overdue()})
-        letters += self._announce()
+        self._foreign.update({fact: None for peer in self.peers.values() for fact in peer.held})
+        letters += self._announce(impatient=True)
         for name, peer in self.peers.items():
             letters += [(name, offer) for offer in peer.again()]
             letters += [(name, change) for change in peer.changes.values()]
@@ -181,7 +183,7 @@ class Machine:
         return []
 
     def _peer(self, name: str) -> Peer:
-        return self.peers.setdefault(name, Peer())
+        return self.peers.setdefault(name, self.conversation())
 
     # --- what comes in -----------------------------------------------------------------------------------------------
 
@@ -367,8 +369,9 @@ class Machine:
 
     # --- what goes out -----------------------------------------------------------------------------------------------
 
-    def _announce(self) -> list[Letter]:
-        """Offers for the tuples of other nodes whose height or support is not what was last said."""
+    def _announce(self, *, impatient: bool = False) -> list[Letter]:
+        """Offers for the tuples of other nodes whose height or support is not what was last said. They wait for the
+        acknowledgement of what was; an `impatient` node says at once that it is no longer so."""
         letters: list[Letter] = []
         foreign, self._foreign = self._foreign, {}
         for head in foreign:
@@ -377,9 +380,10 @@ class Machine:
             best, old = self._best(head), peer.said.get(head)
             if not self._differs(best, old):
                 peer.held.pop(head, None)
-            elif head in peer.out:
+            elif head in peer.out and not impatient:
                 peer.held[head] = None
             else:
+                peer.supersede(head)
                 self.activity += 1
                 dead = frozenset(self.dead & old.support) if old and self.options.roots else frozenset[Fact]()
                 letters.append((name, peer.say(head, best, dead)))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any
 
-from tidelog.errors import Problem, UsageError
+from tidelog.errors import Problem, TidelogError, UsageError
 from tidelog.network.journal import Journal
 from tidelog.network.machine import Letter, Machine, Options
 from tidelog.network.messages import Base, Message
@@ -53,8 +53,13 @@ class Node:
         self._journal = Journal(store) if store is not None else None
         made = program if isinstance(program, Machine) else None
         text = program.book.text if isinstance(program, Machine) else program_text(program)
-        stored = self._journal.open(name, text) if self._journal is not None else None
-        self.machine = stored or made or Machine(name, text, Options(sticky, roots))
+        try:
+            stored = self._journal.open(name, text) if self._journal is not None else None
+            self.machine = stored or made or Machine(name, text, Options(sticky, roots))
+        except TidelogError:
+            if self._journal is not None:
+                self._journal.close()
+            raise
         self.transport = transport
         self.messages: Counter[str] = Counter()
         self.bytes = 0

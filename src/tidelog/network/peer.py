@@ -72,13 +72,12 @@ class Peer:
         del self.out[fact]
         return fact if self.held.pop(fact, 0) is None else None
 
-    def overdue(self) -> list[Fact]:
-        """Give up the offers about which there is something newer to say; the tuples that they are about."""
-        facts = list(self.held)
-        for fact in facts:
-            del self.numbers[self.out.pop(fact).seq]
-        self.held.clear()
-        return facts
+    def supersede(self, fact: Fact) -> None:
+        """Stop waiting for the acknowledgement of an offer, because a newer one follows."""
+        offer = self.out.pop(fact, None)
+        if offer is not None:
+            del self.numbers[offer.seq]
+        self.held.pop(fact, None)
 
     def again(self) -> list[Offer]:
         """The offers that wait for an acknowledgement."""
