@@ -205,7 +205,7 @@ class Attempt:
             else:
                 pieces.setdefault(message.target, []).append(message.piece)
         number = len(self.rounds) + 1
-        self.round(Round(self.token, number, self.plan_name, (), (), (), pieces, shared), bool(shared))
+        self.round(Round(self.token, number, self.plan_name, (), (), (), pieces, shared), bool(shared), level % 2 == 0)
 
     def reset(self, level: int) -> None:
         """A round in which recursions that cross partitions begin anew, from what they read."""
@@ -217,7 +217,7 @@ class Attempt:
         self.round(Round(self.token, number, self.plan_name, forget, cycles), True)
         self.dirty.difference_update(cycles)
 
-    def round(self, round: Round, everybody: bool) -> None:
+    def round(self, round: Round, everybody: bool, cyclic: bool = False) -> None:
         """One Spark job."""
         started = time.perf_counter()
         self.watch.look()
@@ -226,6 +226,9 @@ class Attempt:
         self.folder.write(round.name, pickle.dumps(round))
         numbers = range(self.partitions) if everybody else sorted(round.pieces)
         done = tuple(each.name for each in self.rounds)
+        options = dict(self.options)
+        if cyclic and options.get("strategy", "auto") == "auto":
+            options["strategy"] = "update"  # What comes is new, however much it is.
         tasks = [
             Task(
                 self.folder.address,
@@ -237,7 +240,7 @@ class Attempt:
                 self.engine.symbols,
                 "round",
                 round.name,
-                {**self.options, "sizes": self.watch.sizes},
+                options,
             )
             for number in numbers
         ]
