@@ -1,0 +1,246 @@
+"""Streams: one epoch for each micro-batch, once, whatever happens to the driver."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+
+import tidelog
+from tidelog.errors import TidelogError
+from tidelog.spark import SparkDatabase
+
+PROGRAM = """
+.decl e(x: number, y: number)
+.decl t(x: number, y: number)
+.decl total(n: number)
+t1: t(x, y) :- e(x, y).
+t2: t(x, z) :- t(x, y), e(y, z).
+s: total(n) :- n = sum x : { e(x, _) }.
+"""
+SCHEMA = "x long, y long"
+FEED = {"relation": "e", "columns": {"x": "a", "y": "b"}, "op": "op", "insert": "I", "delete": "D"}
+
+
+def rows(frame: DataFrame) -> set[tuple[Any, ...]]:
+    return {tuple(row) for row in frame.collect()}
+
+
+@pytest.fixture
+def put(tmp_path: Path) -> Callable[[str, str], Path]:
+    """Puts a file into the folder that is read as a stream, whole, and a second later than the one before."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    now = int(time.time()) - 100
+
+    def write(name: str, text: str) -> Path:
+        (tmp_path / name).write_text(text)
+        seconds = now + len(list(folder.iterdir()))
+        os.utime(tmp_path / name, (seconds, seconds))
+        return (tmp_path / name).rename(folder / name)
+
+    return write
+
+
+def files(spark: SparkSession, folder: Path, schema: str = SCHEMA) -> DataFrame:
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).csv(str(folder / "in"))
+
+
+def loaded(spark: SparkSession, **more: Any) -> SparkDatabase:
+    db = tidelog.connect(spark=spark, **more)
+    if not db.relations:
+        db.load(PROGRAM)
+    return db
+
+
+def test_each_file_is_an_epoch(
+    spark: SparkSession, tmp_path: Path, put: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    before = dict(spark.conf.getAll)
+    with loaded(spark) as db:
+        heard: list[set[tuple[Any, ...]]] = []
+        db.subscribe("t", lambda change: heard.append(rows(change.inserted)))
+        query = db.maintain(files(spark, tmp_path), into="e")
+        put("1.csv", "1,2\n2,3\n")
+        query.processAllAvailable()
+        put("2.csv", "3,1\n1,2\n")
+        query.processAllAvailable()
+        assert rows(db["t"]) == {(a, b) for a in (1, 2, 3) for b in (1, 2, 3)}
+        assert heard == [{(1, 2), (2, 3), (1, 3)}, {(3, 1), (3, 2), (3, 3), (2, 1), (2, 2), (1, 1)}]
+        about = db.stats()["streams"]["e"]
+        assert (about["batches"], about["read"], about["accepted"], about["running"]) == (2, 4, 4, True)
+        assert (about["last"]["batch"], about["last"]["rows"], about["error"]) == (1, 2, None)
+        assert db.stats()["epochs"] == 3  # and one for the program
+        pending = {(9, 9)}
+        db.insert("e", pending)
+        put("3.csv", "5,5\n")
+        query.processAllAvailable()
+        assert rows(db["e"]) >= {(5, 5)} > pending & rows(db["e"])  # what is pending stays so
+        db.commit()
+        assert (9, 9) in rows(db["t"])
+    assert not query.isActive
+    assert dict(spark.conf.getAll) == before
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_a_rate_source_counts_on(spark: SparkSession) -> None:
+    with loaded(spark) as db:
+        stream = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
+        into = {"relation": "e", "columns": {"x": "value", "y": "value"}}
+        query = db.maintain(stream, into=into, name="numbers", trigger={"processingTime": "50 milliseconds"})
+        while db.stats()["streams"]["numbers"]["batches"] < 3:
+            assert query.exception() is None
+            query.awaitTermination(1)
+        query.stop()
+        batches = db.stats()["streams"]["numbers"]["batches"]
+        assert rows(db["e"]) == {(i, i) for i in range(10 * batches)}
+
+
+def test_feeds_of_changes_and_bad_rows(spark: SparkSession, tmp_path: Path, put: Callable[[str, str], Path]) -> None:
+    with loaded(spark) as db:
+        query = db.maintain(files(spark, tmp_path, "op string, a long, b long"), into=FEED)
+        put("1.csv", "I,1,2\nI,2,3\nX,7,7\nI,,4\nI,no,5\n")
+        query.processAllAvailable()
+        put("2.csv", "D,1,2\nI,3,4\nI,5,5\nD,5,5\n,6,6\n")
+        query.processAllAvailable()
+        assert rows(db["e"]) == {(2, 3), (3, 4)}
+        bad = sorted(row.reason for row in db.quarantine().collect())
+        assert bad == ["op: null", "op: unknown operation", "x: null", "x: null"]
+        about = db.stats()["streams"]["e"]
+        assert (about["read"], about["accepted"], about["quarantined"]) == (10, 6, 4)
+
+
+def test_a_stream_goes_on_where_it_was(spark: SparkSession, tmp_path: Path, put: Callable[[str, str], Path]) -> None:
+    put("1.csv", "1,2\nx,3\n")
+    with loaded(spark, state=tmp_path / "state") as db:
+        db.maintain(files(spark, tmp_path), into="e").processAllAvailable()
+        assert db.quarantine().count() == 1
+    put("2.csv", "2,3\n")
+    with loaded(spark, state=tmp_path / "state") as db:
+        assert rows(db["t"]) == {(1, 2)}
+        db.maintain(files(spark, tmp_path), into="e", trigger={"availableNow": True}).awaitTermination()
+        assert rows(db["t"]) == {(1, 2), (2, 3), (1, 3)}
+        about = db.stats()["streams"]["e"]
+        assert (about["batches"], about["repeated"], about["read"]) == (1, 0, 1)
+    bad = spark.read.parquet(str(tmp_path / "state/quarantine"))
+    assert [row.reason for row in bad.collect()] == ["x: null"]
+
+
+KILLED = """
+import os, sys, tidelog
+from tidelog.spark import session
+spark = session(2, brief=True)
+db = tidelog.connect(spark=spark, state=sys.argv[1] + "/state")
+db.load({program!r})
+stream = spark.readStream.schema({schema!r}).option("maxFilesPerTrigger", 1).csv(sys.argv[1] + "/in")
+seen = []
+def kill(change):
+    seen.append(1)
+    if len(seen) == 2:
+        os._exit(9)
+db.subscribe("e", kill)
+db.maintain(stream, into={into!r}).processAllAvailable()
+"""
+
+
+def test_a_batch_that_comes_again_after_a_crash_changes_nothing(
+    spark: SparkSession, tmp_path: Path, put: Callable[[str, str], Path]
+) -> None:
+    """The driver is killed when the second epoch is committed and Spark does not know it yet. The feed is one that must
+    not be applied twice in another order: the third file takes back what the second says."""
+    schema = "op string, a long, b long"
+    for name, text in (("1.csv", "I,1,2\n"), ("2.csv", "D,1,2\nI,2,3\n"), ("3.csv", "I,1,2\nD,2,3\n")):
+        put(name, text)
+    code = KILLED.format(program=PROGRAM, schema=schema, into=FEED)
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 9, done.stderr
+    with loaded(spark, state=tmp_path / "state") as db:
+        assert rows(db["e"]) == {(2, 3)}
+        assert db.stats()["epochs"] == 3
+        db.maintain(files(spark, tmp_path, schema), into=FEED).processAllAvailable()
+        assert rows(db["e"]) == {(1, 2)}
+        about = db.stats()["streams"]["e"]
+        assert (about["batches"], about["repeated"]) == (1, 1)
+        assert db.stats()["epochs"] == 4
+
+
+def test_a_checkpoint_that_is_ahead_of_the_facts_is_refused(
+    spark: SparkSession, tmp_path: Path, put: Callable[[str, str], Path]
+) -> None:
+    put("1.csv", "1,2\n")
+    place = {"checkpoint": tmp_path / "checkpoint"}
+    with loaded(spark) as db:
+        db.maintain(files(spark, tmp_path), into="e", **place).processAllAvailable()
+        # Within the process the facts are there, and the stream goes on.
+        for query in spark.streams.active:
+            query.stop()
+        put("2.csv", "2,3\n")
+        db.maintain(files(spark, tmp_path), into="e", **place).processAllAvailable()
+        assert rows(db["e"]) == {(1, 2), (2, 3)}
+    put("3.csv", "3,4\n")
+    with loaded(spark) as db:
+        query = db.maintain(files(spark, tmp_path), into="e", **place)
+        with pytest.raises(StreamingQueryException, match="E0683"):
+            query.processAllAvailable()
+        assert "is at batch 2, the facts are at batch -1" in db.stats()["streams"]["e"]["error"]
+        assert rows(db["e"]) == set()
+
+
+def test_a_batch_that_fails_comes_again(spark: SparkSession, tmp_path: Path, put: Callable[[str, str], Path]) -> None:
+    with loaded(spark, state=tmp_path / "state") as db:
+        db.options(max_rows=3)
+        put("1.csv", "1,2\n2,3\n3,4\n4,5\n")
+        query = db.maintain(files(spark, tmp_path), into="e")
+        with pytest.raises(StreamingQueryException, match="E0502"):
+            query.processAllAvailable()
+        assert rows(db["t"]) == set()
+        db.options(max_rows=None)
+        db.maintain(files(spark, tmp_path), into="e").processAllAvailable()
+        assert len(rows(db["t"])) == 10
+
+
+def test_files_of_a_schema_that_has_drifted_away(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    spark.range(2).selectExpr("id x", "id y").write.parquet(str(folder))
+    with loaded(spark) as db:
+        query = db.maintain(spark.readStream.schema(SCHEMA).parquet(str(folder)), into="e")
+        query.processAllAvailable()
+        spark.range(2).selectExpr("cast(id as string) x", "id z").write.mode("append").parquet(str(folder))
+        with pytest.raises(StreamingQueryException):
+            query.processAllAvailable()
+        assert "E0482" in db.stats()["streams"]["e"]["error"]
+        assert rows(db["e"]) == {(0, 0), (1, 1)}
+        assert not db.stats()["streams"]["e"]["running"]
+
+
+def test_streams_that_do_not_fit_are_refused_at_once(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    stream = files(spark, tmp_path)
+    with loaded(spark) as db:
+        for frame, into, code in (
+            (spark.range(3), "e", "E0684"),
+            (stream, "f", "E0601"),
+            (stream, {"relation": "e", "ops": "x"}, "E0685"),
+            (stream, {"columns": {}}, "E0685"),
+            (stream, {"relation": "e", "insert": "I"}, "E0685"),
+            (stream, {"relation": "e", "op": "op"}, "E0480"),
+            (files(spark, tmp_path, "x long, z long"), "e", "E0480"),
+            (files(spark, tmp_path, "x long, y boolean"), "e", "E0481"),
+        ):
+            with pytest.raises(TidelogError, match=code):
+                db.maintain(frame, into=into)
+        query = db.maintain(stream, into="e")
+        with pytest.raises(TidelogError, match="running already"):
+            db.maintain(stream, into="e")
+        query.stop()
