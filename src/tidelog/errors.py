@@ -144,6 +144,7 @@ CODES: dict[str, str] = {
     "E0605": "a tuple of the wrong length",
     # E07xx machine
     "E0790": "an optional package is not installed",
+    "E0791": "the process of a node has ended",
     "E0701": "PySpark is missing or too old",
     "E0702": "there is no Java runtime that Spark can use",
     "E0703": "Spark does not start",

@@ -1,0 +1,118 @@
+"""`tidelog node CONFIG.toml`: one node of a located program, until it is interrupted."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import queue
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tidelog.errors import Problem, TidelogError, UsageError
+
+if TYPE_CHECKING:
+    from tidelog.network import Node
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser("node", help="run one node of a located program", allow_abbrev=False)
+    parser.add_argument("config", nargs="?", type=Path, help="name, program, keys and addresses, as TOML")
+    parser.add_argument("--new-keys", metavar="FILE", type=Path, help="write a new secret key, print the public one")
+    parser.add_argument("--commands", action="store_true", help="take commands as lines of JSON from standard input")
+    parser.set_defaults(execute=execute)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Run the node; with --commands until standard input ends."""
+    if arguments.new_keys is not None:
+        return _new_keys(arguments.new_keys)
+    if arguments.config is None:
+        raise UsageError(Problem("E0624", "which node?", hint="`tidelog node CONFIG.toml`, or `--new-keys FILE`"))
+    with _node(arguments.config) as node:
+        if arguments.commands:
+            _obey(node)
+        else:
+            print(f"node {node.name} runs; Ctrl-C ends it", flush=True)
+            node.run()
+    return 0
+
+
+def _new_keys(path: Path) -> int:
+    from tidelog.network.zeromq import new_keys
+
+    keys = new_keys()
+    path.touch(mode=0o600, exist_ok=False)
+    path.write_text(f"{keys.secret}\n", "utf-8")
+    print(keys.public)
+    return 0
+
+
+def _node(path: Path) -> Node:
+    from tidelog.network import Node
+    from tidelog.network.config import node_config
+    from tidelog.network.zeromq import Address, ZeroMQTransport
+
+    config = node_config(path)
+    nodes = {name: Address(*each) for name, each in config.nodes.items()}
+    transport = ZeroMQTransport(config.name, config.secret, nodes)
+    try:
+        node = Node(
+            config.name,
+            config.program,
+            transport,
+            peers=nodes,
+            known_only=True,
+            store=config.store,
+            sticky=config.sticky,
+            roots=config.roots,
+        )
+        for relation, rows in config.facts.items():
+            node.insert(relation, rows)
+    except TidelogError:
+        transport.close()
+        raise
+    return node
+
+
+def _obey(node: Node) -> None:
+    """Take turns, and carry out the commands between them."""
+    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def read() -> None:
+        for line in sys.stdin:
+            lines.put(line)
+        lines.put("")
+
+    threading.Thread(target=read, daemon=True).start()
+    print(json.dumps("ready"), flush=True)
+    while True:
+        node.run(until=lambda: not lines.empty())
+        line = lines.get()
+        if not line:
+            return
+        print(json.dumps(_do(node, json.loads(line))), flush=True)
+
+
+def _do(node: Node, command: dict[str, Any]) -> Any:
+    """The answer to a command, see `network.local`."""
+    match command:
+        case {"insert": relation, "rows": rows}:
+            node.insert(relation, rows)
+        case {"delete": relation, "rows": rows}:
+            node.delete(relation, rows)
+        case {"add": text}:
+            node.add_rules(text)
+        case {"remove": name}:
+            node.remove_rule(name)
+        case {"show": relation}:
+            return sorted(node[relation], key=repr)
+        case {"quiet": seconds}:
+            return node.network_quiet(seconds)
+        case {"is_quiet": _}:
+            return node.quiet
+        case {"counts": _}:
+            return {**node.messages, "bytes": node.bytes, "rejected": sum(node.rejected.values())}
+    return True

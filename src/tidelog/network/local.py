@@ -1,0 +1,185 @@
+"""A network of node processes on this machine, with keys and ports of its own: for trying out and for measuring.
+
+Each process is `tidelog node --commands`, which takes commands as lines of JSON and answers each with one line.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from tidelog.errors import Problem, SetupError, UsageError
+from tidelog.network.config import NetworkConfig
+from tidelog.network.program import LocatedProgram
+from tidelog.network.rulebook import Rulebook, program_text
+from tidelog.network.values import declared, facts_of
+from tidelog.network.zeromq import new_keys
+
+
+class LocalNetwork:
+    """The processes of `config`, with their files in `folder`, all running and with their facts. Raises ProgramError,
+    UsageError and DataError where the configuration is wrong."""
+
+    def __init__(self, config: NetworkConfig, folder: Path) -> None:
+        self.book = Rulebook(program_text(config.program))
+        self.names = config.nodes
+        self._processes: dict[str, subprocess.Popen[str]] = {}
+        initial = [(relation, self._split(relation, rows)) for relation, rows in config.facts.items()]
+        keys = {name: new_keys() for name in config.nodes}
+        ports = _free_ports(len(config.nodes))
+        nodes = "".join(
+            f'[nodes.{json.dumps(name)}]\naddress = "tcp://127.0.0.1:{port}"\nkey = {json.dumps(keys[name].public)}\n'
+            for name, port in zip(config.nodes, ports, strict=True)
+        )
+        (folder / "program.dl").write_text(self.book.text, "utf-8")
+        for number, name in enumerate(config.nodes):
+            path = folder / f"{number}.toml"
+            secret = folder / f"{number}.secret"
+            secret.touch(mode=0o600)
+            secret.write_text(keys[name].secret, "utf-8")
+            options = f"sticky = {json.dumps(config.sticky)}\nroots = {json.dumps(config.roots)}\n"
+            head = f'name = {json.dumps(name)}\nprogram = "program.dl"\nsecret = "{number}.secret"\n'
+            path.write_text(head + options + nodes, "utf-8")
+            command = [sys.executable, "-m", "tidelog", "node", str(path), "--commands"]
+            self._processes[name] = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+            )
+        try:
+            for name in self.names:
+                self._answer(name)  # that it is ready
+            for relation, by_node in initial:
+                self._tell("insert", relation, by_node)
+        except BaseException:
+            self.close()
+            raise
+
+    # --- changes -----------------------------------------------------------------------------------------------------
+
+    def insert(self, relation: str, rows: Iterable[Any]) -> None:
+        """Assert facts, each at the node where it lives."""
+        self._tell("insert", relation, self._split(relation, rows))
+
+    def delete(self, relation: str, rows: Iterable[Any]) -> None:
+        """Retract facts."""
+        self._tell("delete", relation, self._split(relation, rows))
+
+    def add_rules(self, text: str) -> None:
+        """Add rules at the first node, from which they spread."""
+        changes = self.book.additions(text, self.names[0])
+        for change in changes:
+            self.book.take(change)
+        self._ask(self.names[0], {"add": text})
+
+    def remove_rule(self, name: str) -> None:
+        """Remove a rule at the first node, from which that spreads."""
+        self.book.take(self.book.removal(name, self.names[0]))
+        self._ask(self.names[0], {"remove": name})
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, relation: str) -> set[tuple[Any, ...]]:
+        """The tuples of a relation at all nodes together, as far as they know by now."""
+        declared(relation, self.book.program)
+        self._post(self.names, {"show": relation})
+        return {_row(row) for name in self.names for row in self._answer(name)}
+
+    def settle(self, seconds: float) -> bool:
+        """Wait until the whole network is quiet, at most so long; whether it is."""
+        return bool(self._ask(self.names[0], {"quiet": seconds}))
+
+    def settled(self) -> bool:
+        """Whether every node is quiet at this moment, as its process says; cheaper than `settle`, and no proof."""
+        self._post(self.names, {"is_quiet": True})
+        answers = [self._answer(name) for name in self.names]  # of all, or the next answer would be an old one
+        return all(answers)
+
+    def counts(self) -> dict[str, int]:
+        """How many messages and bytes were sent, and how much was refused, at all nodes together."""
+        self._post(self.names, {"counts": True})
+        found: dict[str, int] = {}
+        for name in self.names:
+            for key, number in self._answer(name).items():
+                found[key] = found.get(key, 0) + number
+        return found
+
+    # --- processes ---------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """End all processes."""
+        for process in self._processes.values():
+            if process.stdin is not None:
+                process.stdin.close()
+        end = time.monotonic() + 5
+        for process in self._processes.values():
+            try:
+                process.wait(max(0.1, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
+
+    def __enter__(self) -> LocalNetwork:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _split(self, relation: str, rows: Iterable[Any]) -> dict[str, list[Any]]:
+        program: LocatedProgram = self.book.program
+        by_node: dict[str, list[Any]] = {}
+        for fact in facts_of(relation, rows, program):
+            by_node.setdefault(str(program.owner(fact)), []).append(fact[1])
+        for name in by_node:
+            if name not in self.names:
+                hint = f"the nodes are {', '.join(self.names)}"
+                raise UsageError(Problem("E0624", f"a fact of {relation} lives at {name}, which is no node", hint=hint))
+        return by_node
+
+    def _tell(self, verb: str, relation: str, by_node: Mapping[str, list[Any]]) -> None:
+        for name, rows in by_node.items():
+            self._post([name], {verb: relation, "rows": rows})
+        for name in by_node:
+            self._answer(name)
+
+    def _ask(self, name: str, command: dict[str, Any]) -> Any:
+        self._post([name], command)
+        return self._answer(name)
+
+    def _post(self, names: Iterable[str], command: dict[str, Any]) -> None:
+        line = f"{json.dumps(command)}\n"
+        for name in names:
+            stdin = self._processes[name].stdin
+            assert stdin is not None
+            stdin.write(line)
+            stdin.flush()
+
+    def _answer(self, name: str) -> Any:
+        stdout = self._processes[name].stdout
+        assert stdout is not None
+        line = stdout.readline()
+        if not line:
+            raise SetupError(Problem("E0791", f"the process of node {name} has ended", hint="its error is shown above"))
+        return json.loads(line)
+
+
+def _row(parts: list[Any]) -> tuple[Any, ...]:
+    return tuple([_row(part) if isinstance(part, list) else part for part in parts])
+
+
+def _free_ports(number: int) -> list[int]:
+    """Ports that nobody listens at now."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports

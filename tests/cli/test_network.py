@@ -1,0 +1,100 @@
+"""`tidelog node` and `tidelog network`."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from tidelog.cli import main
+
+PROGRAM = """.decl link(@x: symbol, y: symbol)
+.decl reachable(@x: symbol, y: symbol)
+r1: reachable(@s, d) :- link(@s, d).
+r2: reachable(@s, d) :- link(@s, z), reachable(@z, d).
+"""
+
+
+@pytest.fixture
+def network(tmp_path: Path) -> Path:
+    (tmp_path / "reach.dl").write_text(PROGRAM)
+    path = tmp_path / "network.toml"
+    path.write_text('program = "reach.dl"\nnodes = ["a", "b"]\n[facts]\nlink = [["a", "b"]]\n')
+    return path
+
+
+def test_processes_follow_commands(
+    network: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = ["?reachable", '+link("b", "a").', "?reachable", "-r2", "?reachable"]
+    lines += ["+back: reachable(@d, s) :- link(@s, d).", '-link("a", "b")', "?reachable", "", "?road", "-r9", "+x(1)"]
+    lines += ['+link("z", "a")', "+reachable(@x, y) :- link(@x, _), link(@y, _)."]
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+    assert main(["network", str(network)]) == 0
+    shown = capsys.readouterr().out
+    rows = [line.split("\t") for line in shown.splitlines() if "\t" in line]
+    assert rows == [["a", "b"], *(list(pair) for pair in ("aa", "ab", "ba", "bb")), *(list(p) for p in ("ab", "ba")),
+                    *(list(p) for p in ("ab", "ba"))]  # fmt: skip
+    assert shown.count("quiet after") == 5
+    assert [code for code in ("E0601", "E0608", "E0201", "E0624", "E0313") if code not in shown] == []
+    assert "assert a fact" in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("nodes = [", "no TOML"),
+        ('nodes = ["a"]', "`program` is a text"),
+        ('program = "reach.dl"\nnodes = []', "different names"),
+        ('program = "reach.dl"\nnodes = ["a", "a"]', "different names"),
+        ('program = "reach.dl"\nnodes = ["a"]\nport = 3', "no key `port`"),
+        ('program = "reach.dl"\nnodes = ["a"]\n[facts]\nlink = 3', "facts.link"),
+        ('program = "reach.dl"\nnodes = ["a"]\n[facts]\nlink = [["b", "a"]]', "which is no node"),
+    ],
+)
+def test_a_wrong_network_file(network: Path, text: str, wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
+    network.write_text(text)
+    assert main(["network", str(network)]) == 2
+    error = capsys.readouterr().err
+    assert "E0624" in error
+    assert wrong in error
+
+
+def test_keys_of_a_node(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.secret"
+    assert main(["node", "--new-keys", str(path)]) == 0
+    assert len(capsys.readouterr().out.strip()) == len(path.read_text().strip()) == 40
+    assert path.stat().st_mode & 0o077 == 0
+    assert main(["node", "--new-keys", str(path)]) == 2
+    assert "E0650" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("", "`name` is a text"),
+        (
+            'name = "a"\nsecret = "s"\nprogram = "reach.dl"\n[nodes.b]\naddress = "tcp://h:1"\nkey = "k"',
+            "not among the nodes",
+        ),
+        ('name = "a"\nsecret = "s"\nprogram = "reach.dl"\n[nodes]\na = 3', "two texts"),
+        (
+            'name = "a"\nsecret = "s"\nprogram = "reach.dl"\n[nodes.a]\naddress = "tcp://h:1"\nkey = "k"',
+            "cannot listen",
+        ),
+    ],
+)
+def test_a_wrong_node_file(network: Path, text: str, wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (network.parent / "s").write_text("secret")
+    path = network.parent / "node.toml"
+    path.write_text(text)
+    assert main(["node", str(path)]) == 2
+    error = capsys.readouterr().err
+    assert "E0624" in error
+    assert wrong in error
+
+
+def test_a_node_without_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["node"]) == 2
+    assert "which node?" in capsys.readouterr().err
