@@ -7,7 +7,7 @@ WITH_JAVA = java_home="$$(scripts/java)" && JAVA_HOME="$$java_home"
 
 export TIDELOG_PYTHON
 
-.PHONY: help setup demo test lint types format docs proofs bench bench-elastic bench-rules bench-graphs fuzz fuzz-network clean
+.PHONY: help setup demo test lint types format docs proofs bench bench-elastic bench-rules bench-graphs bench-rdf fuzz fuzz-network clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -53,6 +53,9 @@ bench-elastic: .venv/stamp ## the experiments of the elastic paper: tables, JSON
 
 bench-graphs: .venv/stamp ## regular paths over gMark's graphs and closures: tables, JSON; QUICK=--quick for fewer
 	@$(PYTHON) -m benchmarks.graphs $(QUICK)
+
+bench-rdf: .venv/stamp ## OWL 2 RL over a million triples, beside reasonable and owlrl: tables, JSON; QUICK=--quick for fewer
+	@$(PYTHON) -m benchmarks.rdf $(QUICK)
 
 fuzz: .venv/stamp ## look for texts that end in a traceback, then for wrong views; FUZZ_SECONDS=600 for each
 	@$(PYTHON) tests/fuzz_language.py $(FUZZ_SECONDS)

@@ -34,6 +34,7 @@ def test_a_program_reads_and_derives_triples() -> None:
     store.insert(DATA)
     store.commit()
     pairs = {("ann", "bob"), ("bob", "ann"), ("bob", "cid"), ("cid", "bob")}
+    assert len(store.triples(None, None, EXAMPLE + "Popular")) == 1
     assert names(store, EXAMPLE + "friend") == pairs
     assert names(store, EXAMPLE + "friend", inferred=False) == set()
     assert names(store, TYPE) == {("bob", "Popular"), ("dan", "http://xmlns.com/foaf/0.1/Person")}

@@ -23,4 +23,4 @@ from tidelog.rdf.connect import connect
 from tidelog.rdf.store import Store
 from tidelog.rdf.terms import TYPE, literal, term
 
-__all__ = ["TYPE", "Store", "StoreChange", "connect", "literal", "term"]
+__all__ = ["Store", "StoreChange", "TYPE", "connect", "literal", "term"]  # noqa: RUF022 - in the order of all rooms, sorted()

@@ -103,6 +103,8 @@ class Triples:
 
     def matching(self, subject: str | None, predicate: str | None, value: str | None, *, asserted: bool) -> Words:
         """The triples with these terms."""
+        if value in self._names.classes:
+            self._database.dictionary.encode(value, "symbol")  # that only rules have named so far
         find = self._database.dictionary.find
         wanted = {i: find(text, "symbol") for i, text in enumerate((subject, value)) if text is not None}
         if None in wanted.values():

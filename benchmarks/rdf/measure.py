@@ -1,0 +1,214 @@
+"""Measurements, each to be run in a process of its own: seconds on the clock, and of the processor beside them."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import tidelog.rdf
+from benchmarks.rdf.graphs import CLASS, DATA, ONTOLOGY
+from tidelog.rdf.tables import FALSE, TableRule, table
+from tidelog.rdf.terms import OWL, RDF, RDFS, SAME_AS, TYPE, XSD
+
+AXIOMS = {
+    "a class above another": f"<{CLASS}Student> <{RDFS}subClassOf> <{CLASS}Learner> .",
+    "a class above most": f"<{CLASS}Person> <{RDFS}subClassOf> <{CLASS}Agent> .",
+    "a transitive property": f"<{CLASS}worksFor> <{TYPE}> <{OWL}TransitiveProperty> .",
+    "a domain": f"<{CLASS}takesCourse> <{RDFS}domain> <{CLASS}Student> .",
+    "an inverse": f"<{CLASS}advisor> <{OWL}inverseOf> <{CLASS}advises> .",
+    "disjoint classes": f"<{CLASS}Student> <{OWL}disjointWith> <{CLASS}Course> .",
+}
+CHANGED = 1_000
+"""Triples that are deleted and inserted at a time."""
+_TIMES = 5
+Triple = tuple[str, str, str]
+
+
+class _Clock:
+    """Seconds since it was made."""
+
+    def __init__(self) -> None:
+        self.wall, self.cpu = time.perf_counter(), time.process_time()
+
+    def read(self) -> dict[str, float]:
+        return {"wall": time.perf_counter() - self.wall, "cpu": time.process_time() - self.cpu}
+
+
+def _timed(call: Callable[[], Any]) -> dict[str, float]:
+    clock = _Clock()
+    call()
+    return clock.read()
+
+
+def _loaded(path: str) -> tuple[tidelog.rdf.Store, dict[str, Any]]:
+    """A store with a file and the ontology, and the seconds for reading, encoding, and what follows."""
+    store = tidelog.rdf.connect(rules="owl-rl")
+
+    def read() -> None:
+        store.insert(ONTOLOGY)
+        store.insert(Path(path).read_bytes(), format="ntriples")
+
+    load = _timed(read)
+    reason = _timed(store.commit)
+    return store, {"load": load, "reason": reason}
+
+
+def ours(path: str, small: str) -> dict[str, Any]:
+    """tidelog from scratch, its kernels compiled before."""
+    _loaded(small)
+    store, found = _loaded(path)
+    asserted = len(store.triples(inferred=False))
+    return {**found, "triples": len(store), "asserted": asserted}
+
+
+def as_one_relation(path: str, small: str) -> dict[str, Any]:
+    """The same rules, but for those over lists, as the tables have them, over one relation of triples."""
+    _as_one_relation(small)
+    database, found = _as_one_relation(path)
+    return {**found, "triples": len(database["triple"])}
+
+
+def _as_one_relation(path: str) -> tuple[tidelog.Database, dict[str, Any]]:
+    store = tidelog.rdf.connect()
+    store.insert(ONTOLOGY)
+    store.insert(Path(path).read_bytes(), format="ntriples")
+    store.commit()
+    database = tidelog.connect()
+    rules = [_over_triples(rule) for rule in table("owl-rl") if rule.head.predicate != FALSE]
+    database.load(".decl triple(s: symbol, p: symbol, o: symbol)\n" + "\n".join(rules))
+    load = _timed(lambda: database.insert("triple", store.triples()))
+    return database, {"load": load, "reason": _timed(database.commit)}
+
+
+def _over_triples(rule: TableRule) -> str:
+    """A rule of a table in the language."""
+    head, *body = (
+        f"triple({', '.join(term[1:] if term[0] == '?' else json.dumps(term) for term in triple.terms[:3])})"
+        for triple in (rule.head, *rule.body)
+    )
+    unequal = (f"{one[1:]} != {other[1:]}" for one, other in rule.unequal)
+    return f"{head} :- {', '.join((*body, *unequal))}."
+
+
+def reasonable(path: str) -> dict[str, Any]:
+    """The reasoner `reasonable` from scratch."""
+    import reasonable as peer
+
+    reasoner = peer.PyReasoner()
+
+    def read() -> None:
+        reasoner.load_file(str(ONTOLOGY))
+        reasoner.load_file(path)
+
+    load = _timed(read)
+    clock = _Clock()
+    triples = reasoner.reason()
+    return {"load": load, "reason": clock.read(), "triples": len(set(triples))}
+
+
+def owlrl(path: str) -> dict[str, Any]:
+    """The reasoner `owlrl` from scratch."""
+    import owlrl as peer
+    import rdflib
+
+    graph = rdflib.Graph()
+    load = _timed(lambda: (graph.parse(ONTOLOGY), graph.parse(path)))
+    reason = _timed(lambda: peer.DeductiveClosure(peer.OWLRL_Semantics).expand(graph))
+    return {"load": load, "reason": reason, "triples": len(graph)}
+
+
+def updates(path: str) -> dict[str, Any]:
+    """A thousand triples and single axioms that go and come, beside the first commit of everything."""
+    store, found = _loaded(path)
+    triples = [triple for triple in store.triples(inferred=False) if str(triple[0]).startswith(DATA)]
+    rng = random.Random(7)
+    seconds: dict[str, list[float]] = {"delete": [], "insert": []}
+    bootstraps = 0
+    for _ in range(_TIMES):
+        sample = rng.sample(triples, CHANGED)
+        for verb, change in (("delete", store.delete), ("insert", store.insert)):
+            clock = _Clock()
+            change(sample)
+            bootstraps += _evaluated_again(store.commit())
+            seconds[verb].append(clock.read()["wall"])
+    changes = {verb: median(each) for verb, each in seconds.items()}
+    axioms = {name: _axiom(store, text) for name, text in AXIOMS.items()}
+    return {**found, "changes": changes, "bootstraps": bootstraps, "axioms": axioms, "triples": len(store)}
+
+
+def _evaluated_again(change: tidelog.rdf.StoreChange) -> int:
+    """The number of hyper-nodes of the data that were evaluated from scratch though they are not new."""
+    nodes = [node for report in change.reports for node in report.nodes if node.strategy == "bootstrap"]
+    return sum(node.reason != "new" and node.impact > 0 for node in nodes)
+
+
+def _axiom(store: tidelog.rdf.Store, text: str) -> dict[str, Any]:
+    """An axiom that comes and goes: seconds, triples that came with it, rules, and evaluations from scratch."""
+    seconds: dict[str, list[float]] = {"insert": [], "delete": []}
+    inserted, rules, bootstraps = 0, 0, 0
+    for _ in range(3):
+        for verb, edit in (("insert", store.insert), ("delete", store.delete)):
+            clock = _Clock()
+            edit(text)
+            change = store.commit()
+            seconds[verb].append(clock.read()["wall"])
+            bootstraps += _evaluated_again(change)
+            if verb == "insert":
+                inserted, rules = len(change.inserted), len(change.rules_added)
+    times = {verb: median(each) for verb, each in seconds.items()}
+    return {**times, "inserted": inserted, "rules": rules, "bootstraps": bootstraps}
+
+
+def differences(path: str) -> dict[str, Any]:
+    """The triples of the three reasoners for the same asserted ones: how many two of them share, and what only one has,
+    by the reason. What has no reason is counted as "unexplained"."""
+    import owlrl as peer
+    import reasonable as other
+
+    store, _ = _loaded(path)
+    mine: set[Triple] = set(store)
+    graph = store.to_rdflib(inferred=False)
+    reasoner = other.PyReasoner()
+    reasoner.from_graph(graph)
+    asserted = _terms(graph)
+    fast = _terms(reasoner.reason()) | asserted
+    peer.DeductiveClosure(peer.OWLRL_Semantics).expand(graph)
+    complete = _terms(graph)
+    reasons: dict[str, dict[str, tuple[set[Triple], Callable[[Triple], str]]]] = {
+        "owlrl": {
+            "only tidelog": (mine - complete, lambda _: "unexplained"),
+            "only owlrl": (complete - mine, _trivial),
+        },
+        "reasonable": {
+            "only tidelog": (mine - fast, lambda triple: _left_out(triple) if triple in complete else "unexplained"),
+            "only reasonable": (fast - mine, _trivial),
+        },
+    }
+    found: dict[str, Any] = {"owlrl": {"both": len(mine & complete)}, "reasonable": {"both": len(mine & fast)}}
+    for name, sides in reasons.items():
+        found[name] |= {side: dict(Counter(map(reason, triples))) for side, (triples, reason) in sides.items()}
+    return {"triples": len(mine), "asserted": len(asserted), **found}
+
+
+def _terms(triples: Iterable[Iterable[Any]]) -> set[Triple]:
+    return {tuple(map(tidelog.rdf.term, triple)) for triple in triples}  # type: ignore[misc]
+
+
+def _trivial(triple: Triple) -> str:
+    """Why tidelog does not have a triple."""
+    if triple[1] == SAME_AS and triple[0] == triple[2]:
+        return "everything is the same as itself (eq-ref)"
+    if triple[0].startswith((OWL, RDF, RDFS, XSD)):
+        return "about the vocabulary itself (axiomatic)"
+    return "members of owl:Thing that no rule makes" if triple[1:] == (TYPE, f"{OWL}Thing") else "unexplained"
+
+
+def _left_out(triple: Triple) -> str:
+    """What another reasoner leaves out that follows, and that owlrl has as well."""
+    return "follows for data" if triple[1] == TYPE or CLASS in triple[1] else "follows for the schema (scm)"
