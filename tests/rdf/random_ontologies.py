@@ -47,6 +47,10 @@ def triple(rng: random.Random, odd: float) -> Triple:
             return pick(PROPERTIES), pick(_BETWEEN_PROPERTIES), pick(PROPERTIES)
         case 7:
             return pick(PROPERTIES), pick(["rdfs:domain", "rdfs:range"]), pick(CLASSES)
+        case 8 if rng.random() < 0.2:
+            return pick(CLASSES), "rdf:type", "owl:Class"
+        case 8 if rng.random() < 0.1:
+            return pick(CLASSES), pick(["rdfs:subClassOf", "owl:equivalentClass"]), pick(["owl:Nothing", "owl:Thing"])
         case 8:
             return pick(CLASSES), pick(_BETWEEN_CLASSES), pick(CLASSES)
         case 9:

@@ -93,6 +93,11 @@ CASES = {
         "owl:Nothing rdfs:subClassOf :A;"
         ":x rdf:type owl:Thing; owl:Nothing rdfs:subClassOf owl:Thing",
     ),
+    "members of nothing are everything": (
+        ":A rdf:type owl:Class; :B rdfs:subClassOf owl:Nothing",
+        ":A rdfs:subClassOf :A; :A owl:equivalentClass :A; :A rdfs:subClassOf owl:Thing;"
+        "owl:Nothing rdfs:subClassOf :A; owl:Nothing rdfs:subClassOf owl:Thing; :B rdfs:subClassOf :A; :B rdfs:subClassOf owl:Thing",
+    ),
     "schema of restrictions": (
         ":R owl:someValuesFrom :A; :R owl:onProperty :p; :S owl:someValuesFrom :B; :S owl:onProperty :p;"
         ":A rdfs:subClassOf :B; :x rdf:type :R",
@@ -157,6 +162,17 @@ def test_inconsistencies_come_and_go(rule: str) -> None:
     delete(store, triples(last))
     store.commit()
     assert clashes(store) == set()
+
+
+def test_members_of_nothing_are_members_of_all_classes() -> None:
+    store = connect(rules="owl-rl")
+    asserted = triples(":A rdf:type owl:Class; :B rdfs:subClassOf owl:Nothing")
+    insert(store, asserted)
+    store.commit()
+    insert(store, triples(":x rdf:type :B"))
+    store.commit()
+    assert everything(store) >= triples(":x rdf:type owl:Nothing; :x rdf:type :A; :x rdf:type owl:Thing")
+    assert (everything(store), clashes(store)) == closure(asserted | triples(":x rdf:type :B"))
 
 
 def test_inconsistencies_name_what_clashes() -> None:

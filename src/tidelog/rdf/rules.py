@@ -3,13 +3,13 @@ the schema; under names that stay as long as the rule does."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 
 from tidelog.language.syntax import Atom, CheckedProgram, Constant, Rule, Variable
 from tidelog.rdf.matching import Facts
 from tidelog.rdf.names import REST, TRIPLE, Names
 from tidelog.rdf.prefixes import derives, reads
-from tidelog.rdf.specialise import Instance, expanded, instances, is_generic, named, relevant
+from tidelog.rdf.specialise import NOTHING, Instance, expanded, instances, is_generic, named, relevant
 from tidelog.rdf.tables import MEMBER, TableRule, Triple
 from tidelog.rdf.terms import SAME_AS, TYPE
 
@@ -31,11 +31,11 @@ class Instances:
         self._count = 0
 
     def changes(
-        self, facts: Facts, guards: Iterable[Instance], same: bool, program: CheckedProgram
+        self, facts: Facts, guards: Iterable[Instance], alive: Set[str], program: CheckedProgram
     ) -> tuple[list[str], list[Rule]]:
         """The names of the rules to remove, and the rules to add: for the `facts` of a schema as instances need them,
-        with `guards`, and those of equality only if something may be the `same` as something else. `program` is what
-        the user has loaded; rules here stay as they are when nothing of this has changed."""
+        with `guards`, where SAME_AS and NOTHING are `alive` if they have or get facts. `program` is what the user has
+        loaded; rules here stay as they are when nothing of this has changed."""
         guards = tuple(guards)
         if self._base[0] is not facts:
             self._base = facts, list(instances(self._table, facts))
@@ -45,14 +45,14 @@ class Instances:
             self._program, self._views = program, (reads(theirs, TRIPLE), derives(theirs, TRIPLE))
         views = self._views
         found = [*self._base[1], *guards]
-        same = same or any(each.head.predicate == SAME_AS for each in found)
+        alive = frozenset(alive) | {name for each in found if (name := _derived(each)) is not None}
         properties, classes = named(found)
         known = {*properties, *self._names.properties}, {*classes, *self._names.classes}
-        made_for = facts, guards, same, views, len(known[0]), len(known[1])
+        made_for = facts, guards, alive, views, len(known[0]), len(known[1])
         if made_for == self._made_for:
             return [], []
         wanted: dict[object, None] = dict.fromkeys(
-            relevant(expanded(relevant(found, same), *map(frozenset, known)), same)
+            relevant(expanded(relevant(found, alive), *map(frozenset, known)), alive)
         )
         if any(each.head.predicate == TYPE and each.head.object.startswith("?") for each in found):
             for name in sorted(known[1]):
@@ -90,3 +90,10 @@ class Instances:
         for wanted, inward in zip((any(views), views[1]), (False, True), strict=True):
             if wanted:
                 yield from ((inward, *pair) for pair in pairs)
+
+
+def _derived(instance: Instance) -> str | None:
+    """SAME_AS or NOTHING, if an instance derives pairs or members of it."""
+    if instance.head.predicate == SAME_AS:
+        return SAME_AS
+    return NOTHING if instance.head.predicate == TYPE and instance.head.object == NOTHING else None

@@ -20,7 +20,7 @@ from tidelog.rdf.terms import OWL, RDFS, TYPE
 _SUB_CLASS, _SUB_PROPERTY = f"{RDFS}subClassOf", f"{RDFS}subPropertyOf"
 _ASSERTED = (f"{OWL}equivalentClass", f"{OWL}equivalentProperty", f"{RDFS}domain", f"{RDFS}range")
 _TRANSITIVE = frozenset(["scm-sco", "scm-spo", "rdfs5", "rdfs11"])
-_THING, _NOTHING, _CLASS = f"{OWL}Thing", f"{OWL}Nothing", f"{OWL}Class"
+_THING, _CLASS = f"{OWL}Thing", f"{OWL}Class"
 
 
 class Schema:
@@ -93,11 +93,12 @@ class Schema:
                 for binding, _ in matches(rule.body, told, {}):
                     head = substituted(rule.head, binding)
                     found[head.subject, head.object] = None
-        steps = [(low, high) for low, high in found if low not in (high, _NOTHING)]
+        steps = [(low, high) for low, high in found if low != high]
         declared = {name for name, kind in facts.pairs[TYPE] if kind == _CLASS}
         closure = set(facts.pairs.get(predicate, ()))
         below = {low for low, high in steps if high in declared and high != _THING and (high, low) not in closure}
-        return [step for step in steps if step[1] != _THING or step in asserted or step[0] not in below]
+        kept = set(asserted)
+        return [step for step in steps if step[1] != _THING or step in kept or step[0] not in below]
 
 
 def _about_schema(rule: TableRule) -> bool:

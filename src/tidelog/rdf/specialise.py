@@ -23,7 +23,7 @@ from tidelog.rdf.terms import OWL, SAME_AS, TYPE
 
 DIFFERENT = f"{OWL}differentFrom"
 _DATA = frozenset([TYPE, SAME_AS, DIFFERENT, MEMBER])
-_NOTHING, _THING = f"{OWL}Nothing", f"{OWL}Thing"
+NOTHING, _THING = f"{OWL}Nothing", f"{OWL}Thing"
 _NO_CHOICE = frozenset([SAME_AS, MEMBER, REST, TYPE])
 _REPLACING = frozenset(["eq-rep-s", "eq-rep-o", "eq-diff1", "eq-diff2", "eq-diff3"])
 """Rules that need something to be the same as something else."""
@@ -57,7 +57,7 @@ def _term(text: str) -> Term:
 def is_schema(triple: Triple) -> bool:
     """Whether an atom of a table speaks of the schema."""
     if triple.predicate == TYPE:
-        return not triple.object.startswith("?") and triple.object not in (_NOTHING, _THING)
+        return not triple.object.startswith("?") and triple.object not in (NOTHING, _THING)
     return not triple.predicate.startswith("?") and triple.predicate not in _DATA
 
 
@@ -113,16 +113,16 @@ def _bound(rule: TableRule, binding: Binding, guards: tuple[Triple, ...]) -> Ite
     yield Instance(rule.name, head, (*guards, *body), unequal)
 
 
-def relevant(found: Iterable[Instance], same: bool) -> Iterator[Instance]:
-    """Instances that can derive something new; those of equality only where something may be the `same`."""
+def relevant(found: Iterable[Instance], alive: Set[str]) -> Iterator[Instance]:
+    """Instances that can derive something new. Those of equality count only where something may be the same as
+    something else, and those about members of owl:Nothing where there may be some: where SAME_AS and NOTHING are
+    `alive`."""
     for each in found:
-        if (same or each.table not in _REPLACING) and each.head not in each.body and not _of_nothing(each):
+        idle = (each.table in _REPLACING and SAME_AS not in alive) or (
+            each.table == "cax-sco" and each.body[-1].object == NOTHING and NOTHING not in alive
+        )
+        if not idle and each.head not in each.body:
             yield each
-
-
-def _of_nothing(instance: Instance) -> bool:
-    """Whether a rule derives types for members of owl:Nothing, which are inconsistent anyway."""
-    return instance.table == "cax-sco" and instance.body[-1].object == _NOTHING
 
 
 def expanded(found: Iterable[Instance], properties: Set[str], classes: Set[str]) -> Iterator[Instance]:

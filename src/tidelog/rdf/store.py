@@ -23,7 +23,7 @@ from tidelog.rdf.guards import guards
 from tidelog.rdf.names import INCONSISTENCY, REST, TRIPLE, Names, declaration
 from tidelog.rdf.rules import Instances
 from tidelog.rdf.schema import Schema
-from tidelog.rdf.specialise import Instance, generic, is_generic
+from tidelog.rdf.specialise import NOTHING, Instance, generic, is_generic
 from tidelog.rdf.tables import TableRule, Triple
 from tidelog.rdf.terms import PREFIXES, SAME_AS, term
 from tidelog.relation import Relation, Rows
@@ -54,6 +54,7 @@ class Store:
         self._triples = Triples(self._database, self._names)
         self._instances = Instances(table, self._names)
         self._guards: tuple[Instance, ...] = ()
+        self._alive: frozenset[str] = frozenset()
         self._limits: dict[str, Any] = {"timeout": None, "max_rows": None}
         self._labels = reader.Labels()
         self._pending: list[tuple[bool, Words]] = []
@@ -167,26 +168,24 @@ class Store:
     def _epoch(self, facts: Facts) -> tuple[list[str], list[Rule]]:
         """Put changed facts, and the rules to remove and to add, into the database; returns these rules."""
         database = self._database
-        same = self._names.property(SAME_AS)
-        related = self._triples.count(same) > 0 or any(name == same for name, _, _ in facts)
-        user = any(head.relation == same for rule in self._user_rules() for head in rule.heads)
-        gone, new = self._instances.changes(self._needed, self._guards, related or user, database.program)
+        changed = {name for name, _, _ in facts}
+        self._alive = frozenset(iri for iri, name in self._special() if self._triples.count(name) or name in changed)
+        gone, new = self._instances.changes(self._needed, self._guards, self._alive, database.program)
         for name in gone:
             database.rules.remove(name)
         self._declare(new)
         self._triples.put(facts)
         return gone, new
 
-    def _user_rules(self) -> list[Rule]:
-        own = {rule.name for rule in self._instances.current.values()}
-        generic_names = {rule.name.replace("-", "_") for rule in self._table}
-        return [rule for rule in self._database.program.rules if rule.name not in own | generic_names]
+    def _special(self) -> tuple[tuple[str, str], ...]:
+        """What rules are about only where it has members, with its relation."""
+        return (SAME_AS, self._names.property(SAME_AS)), (NOTHING, self._names.class_(NOTHING))
 
     def _learn(self, found: tuple[Instance, ...]) -> bool:
         """Whether the data ask for other rules than the ones there are."""
         changed = set(found) != set(self._guards)
         self._guards = found
-        return changed
+        return changed or any(self._triples.count(name) and iri not in self._alive for iri, name in self._special())
 
     def _undeclared(self) -> list[Declaration]:
         return self._names.declarations(frozenset(self._database.relations))
