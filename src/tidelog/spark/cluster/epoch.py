@@ -17,7 +17,7 @@ from tidelog.rules.core import CoreProgram
 from tidelog.spark.cluster import values
 from tidelog.spark.cluster.executors import scattered
 from tidelog.spark.cluster.localize import localize
-from tidelog.spark.cluster.manifest import Log, Manifest, continued, read_past, weight
+from tidelog.spark.cluster.manifest import Log, Manifest, continued, is_long, read_past
 from tidelog.spark.cluster.partition import NOWHERE, Logged, Reply, Round, State, Task
 from tidelog.spark.cluster.pieces import Message, Piece
 from tidelog.spark.cluster.plan import Plan, facts_name
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from tidelog.spark.cluster.engine import PartitionedEngine
     from tidelog.spark.engines import RowChange
 
-_LONG_LOG = 40
-_HEAVY_LOG = 1 << 26
 _OUTGROWN = 4
 """Facts stay everywhere until they are so many times as many as are put everywhere."""
 
@@ -65,6 +63,7 @@ class Attempt:
         self.started = time.perf_counter()
         self.places = dict(self.committed.facts)
         self.sizes = dict(self.committed.sizes)
+        self.kept = dict(self.committed.kept)
         self.states: dict[int, State] = dict(self.committed.states)
         self.rounds: list[Round] = []
         self.pending: dict[int, list[Message]] = {}
@@ -111,9 +110,7 @@ class Attempt:
         _, log = read_past(self.folder, manifest.past, self.partitions)
         rounds: list[Round] = [pickle.loads(self.folder.read(name)) for name in manifest.since]
         log = continued(log, rounds)
-        entries, weighs = weight(log)
-        kept = sum(len(words) for words in self.sizes.values()) * 8
-        if entries > _LONG_LOG or (weighs > _HEAVY_LOG and entries > 4 and weighs > 4 * kept):
+        if is_long(log, manifest.kept):
             log = self.shortened()
         self.past = f"past-{self.token}"
         self.folder.write(self.past, pickle.dumps((manifest.plan, log)))
@@ -255,6 +252,7 @@ class Attempt:
         """Take note of what a partition has done."""
         self.states[reply.partition] = reply.state
         self.sizes[reply.partition] = reply.sizes
+        self.kept[reply.partition] = reply.kept
         self.replies[reply.partition] = reply
         self.reports.append((reply, bool(round.cycles)))
         self.explanation.restored += reply.restored
@@ -305,6 +303,7 @@ class Attempt:
             self.states,
             self.places,
             self.sizes,
+            self.kept,
         )
 
     def changed(self) -> list[str]:

@@ -18,14 +18,17 @@ from tidelog.spark.cluster.pieces import Piece
 from tidelog.spark.cluster.plan import Place
 
 MANIFEST = "manifest"
+_ENTRIES = 40
+_PER_ENTRY = 1 << 19
+_BYTES = 1 << 24
 Log: TypeAlias = dict[int, tuple[Logged, ...]]
 
 
 @dataclass(frozen=True)
 class Manifest:
     """One committed epoch, whose files have the `token` in their names. `plan` is the file of the plan, `facts` are the
-    places of the facts that there have been, `sizes` the rows of relations in each partition; `extra` is what the
-    caller wants to find again."""
+    places of the facts that there have been, `sizes` the rows of relations in each partition, `kept` the bytes
+    of what it has been told and still holds; `extra` is what the caller wants to find again."""
 
     partitions: int
     epoch: int = 0
@@ -38,6 +41,7 @@ class Manifest:
     states: Mapping[int, State] = field(default_factory=dict)
     facts: Mapping[str, Place] = field(default_factory=dict)
     sizes: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+    kept: Mapping[int, int] = field(default_factory=dict)
     extra: bytes = b""
 
     def state(self, partition: int) -> State:
@@ -69,8 +73,12 @@ def files_of(log: Mapping[int, tuple[Logged, ...]]) -> set[str]:
     return {Piece(*piece).file for entries in log.values() for entry in entries for piece in entry.pieces}
 
 
-def weight(log: Mapping[int, tuple[Logged, ...]]) -> tuple[int, int]:
-    """The most entries of a partition, and the bytes of all."""
-    entries = max((len(each) for each in log.values()), default=0)
-    pieces = {Piece(*piece) for each in log.values() for entry in each for piece in entry.pieces}
-    return entries, sum(piece.length for piece in pieces)
+def is_long(log: Mapping[int, tuple[Logged, ...]], kept: Mapping[int, int]) -> bool:
+    """Whether a log is worth writing anew: it has many entries, more where there is much to write, or is mostly about
+    what is there no more."""
+    for number, entries in log.items():
+        holds = kept.get(number, 0)
+        told = sum(Piece(*piece).length for entry in entries for piece in entry.pieces)
+        if len(entries) > _ENTRIES + holds // _PER_ENTRY or told > 2 * holds + _BYTES:
+            return True
+    return False

@@ -89,14 +89,16 @@ class Task:
 @dataclass(frozen=True)
 class Reply:
     """What a partition has done in a round: the `state` that it is in now, `messages` that wait to be released, the
-    cycles that have `shrunk` because their inputs lost something, the sizes of the user's relations, how many rows of
-    each have come and gone in the epoch so far, the hyper-nodes' reports, and a file of new symbols and records."""
+    cycles that have `shrunk` because their inputs lost something, the sizes of the user's relations, the bytes that it
+    has `kept` of what it has been told, how many rows of each relation have come and gone in the epoch so
+    far, the reports of the hyper-nodes, and a file of new symbols and records."""
 
     partition: int
     state: State
     messages: tuple[Message, ...]
     shrunk: tuple[int, ...]
     sizes: Mapping[str, int]
+    kept: int
     changed: Mapping[str, tuple[int, int]]
     nodes: tuple[NodeReport, ...]
     symbols: str
@@ -230,6 +232,7 @@ class Partition:
             messages,
             tuple(self.shrunk(plan, deltas, statements)),
             {name: len(self.engine.views[copy]) for name, copy in plan.views.items()},
+            sum(8 * len(rows) * max(rows.arity, 1) for rows in self.engine.asserted.values()),
             dict(self.changed(plan)),
             nodes,
             made,
