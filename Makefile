@@ -7,7 +7,7 @@ WITH_JAVA = java_home="$$(scripts/java)" && JAVA_HOME="$$java_home"
 
 export TIDELOG_PYTHON
 
-.PHONY: help setup demo test lint types format docs proofs bench bench-elastic bench-rules bench-graphs bench-rdf fuzz fuzz-network clean
+.PHONY: help setup demo test lint types format docs proofs bench bench-elastic bench-rules bench-graphs bench-spark bench-rdf bench-network fuzz fuzz-network clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -56,6 +56,12 @@ bench-graphs: .venv/stamp ## regular paths over gMark's graphs and closures: tab
 
 bench-rdf: .venv/stamp ## OWL 2 RL over a million triples, beside reasonable and owlrl: tables, JSON; QUICK=--quick for fewer
 	@$(PYTHON) -m benchmarks.rdf $(QUICK)
+
+bench-spark: .venv/stamp ## the pipeline and the cluster engine on Spark, beside yardsticks: tables, JSON; QUICK=--quick for fewer
+	@$(WITH_JAVA) $(PYTHON) -m benchmarks.spark $(QUICK)
+
+bench-network: .venv/stamp ## messages and state of nodes when links are cut, 100 node processes; QUICK=--quick for fewer
+	@$(PYTHON) -m benchmarks.network $(QUICK)
 
 fuzz: .venv/stamp ## look for texts that end in a traceback, then for wrong views; FUZZ_SECONDS=600 for each
 	@$(PYTHON) tests/fuzz_language.py $(FUZZ_SECONDS)

@@ -1,5 +1,6 @@
 """What evaluation on Spark costs, and what its alternatives cost: `python -m benchmarks.spark`.
 
-`cluster` measures the cluster engine beside the embedded one, `seminaive` the yardsticks (joins and anti-joins of
-DataFrames, and Spark's recursive queries), `scaling` how much partitions say to each other.
+`pipeline` measures the way from CSV files into the embedded engine, `cluster` the cluster engine beside that one,
+`seminaive` the yardsticks (joins and anti-joins of DataFrames, and Spark's recursive queries), `scaling` how much
+partitions say to each other.
 """

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -18,11 +19,11 @@ from numpy.typing import NDArray
 from benchmarks import data, findings, galen
 from benchmarks.evaluate import CLOSURE, NON_LINEAR
 from benchmarks.findings import Judged, promises
-from benchmarks.spark import cluster, scaling, seminaive
+from benchmarks.spark import cluster, pipeline, scaling, seminaive
 from tidelog.spark import session as spark_session
 from tidelog.spark.cluster.localize import Limits
 
-PARTS = ("closures", "yardsticks", "galen", "scaling")
+PARTS = ("pipeline", "closures", "yardsticks", "galen", "scaling")
 _YARDSTICK_SECONDS = 60.0
 _MOST_FOR_UPDATE = 5.0
 
@@ -40,6 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     judged: list[Judged] = []
     spark = spark_session(threads=2)
     try:
+        if "pipeline" in parts:
+            found["pipeline"] = _pipeline(spark, pipeline.MOST_ROWS // (10 if asked.quick else 1), judged)
         if {"closures", "yardsticks", "galen"} & set(parts):
             print(f"start of workers and partitions: {cluster.warm(spark):.1f} s\n\n{cluster.HEAD}")
         if "closures" in parts:
@@ -59,6 +62,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"\n{promises(judged)}")
     findings.write(asked.out / "spark.json", {**found, "promises": [one.as_json() for one in judged]})
     return 0
+
+
+def _pipeline(spark: Any, rows: int, judged: list[Judged]) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        one = pipeline.through(spark, Path(folder), rows)
+    print(f"{pipeline.HEAD}\n{pipeline.line(one)}\n", flush=True)
+    if rows == pipeline.MOST_ROWS:  # fewer rows cost more each, because Java compiles meanwhile
+        what = f"{rows:,} rows of CSV into the embedded engine"
+        judged.append(Judged(what, one.seconds, pipeline.MOST_SECONDS, "s"))
+        judged.append(Judged(f"{what}: memory of the driver's Python", one.peak / 1e9, pipeline.MOST_GB, "GB"))
+    return asdict(one)
 
 
 def _bootstrap(

@@ -31,6 +31,7 @@ from tidelog.spark.sources import (
     QUARANTINE_COLUMNS,
     CheckedSource,
     Counts,
+    Facts,
     Mapped,
     Pending,
     check_sources,
@@ -225,9 +226,10 @@ class _Run:
             pending = [change for source in own for change in source.pending()]
             mode = next(source.mode for source in self.pipeline.sources if source.relation == name)
             given = sum(source.read - source.quarantined for source in own)
-            duplicates = 0
             if embedded:
                 pending, duplicates = self.collected(pending, given)
+            else:
+                duplicates = given - _distinct(pending)
             if mode == "snapshot":
                 pending = self.difference(name, pending)
             read_, bad = sum(source.read for source in own), sum(source.quarantined for source in own)
@@ -291,6 +293,14 @@ class _Run:
             return self.session.read.parquet(f"{folder}/epoch={change.epoch}")
         rows = reduce(DataFrame.unionAll, [source.bad for source in bad])
         return self.session.createDataFrame(rows.limit(MOST_BAD_ROWS).toArrow())
+
+
+def _distinct(pending: Sequence[Pending]) -> int:
+    """The number of different facts among changes of one relation."""
+    frames = [change.facts.frame for change in pending if isinstance(change.facts, Facts)]
+    # Leaves may differ where a record type contains itself.
+    together = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
+    return together.distinct().count()
 
 
 def check_named(given: Program) -> tuple[Program, ...]:
