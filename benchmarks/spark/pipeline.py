@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -25,13 +26,15 @@ MOST_ROWS, MOST_SECONDS, MOST_GB = 10_000_000, 180.0, 4.0
 
 @dataclass(frozen=True)
 class Through:
-    """A run: rows read and put aside, seconds in all and by stage, and the most memory of the driver's Python."""
+    """A run: rows read and put aside, seconds in all and by stage, CPU seconds of Python and Java, and the most memory
+    of the driver's Python."""
 
     rows: int
     quarantined: int
     symbols: int
     views: int
     seconds: float
+    cpu: float
     stages: Mapping[str, float]
     peak: int
 
@@ -65,24 +68,32 @@ def through(spark: SparkSession, folder: Path, rows: int) -> Through:
         quarantine=folder / "bad",
         engine="embedded",
     )
-    started = time.perf_counter()
+    started, cpu = time.perf_counter(), _cpu(spark)
     with pipeline.run(spark) as result:
-        seconds = time.perf_counter() - started
+        seconds, cpu = time.perf_counter() - started, _cpu(spark) - cpu
         count = result.counts["transfer"]
         if (count.read, count.accepted, count.quarantined) != (rows, rows - bad, bad):
             raise BenchmarkError(f"{rows} rows, {bad} of them bad, were counted as {count}")
         symbols, views = len(result.database.front.dictionary), result.database.size("total")
     file.unlink()
-    return Through(rows, bad, symbols, views, seconds, result.seconds, peak())
+    return Through(rows, bad, symbols, views, seconds, cpu, result.seconds, peak())
 
 
-HEAD = f"{'rows':>12}{'bad':>10}{'symbols':>10}{'seconds':>9}   stages, peak of the driver's Python"
+def _cpu(spark: SparkSession) -> float:
+    """CPU seconds of the driver's Python and of its Java, which does the work of local executors too."""
+    java: Any = spark.sparkContext._jvm
+    management = java.java.lang.management.ManagementFactory
+    return time.process_time() + float(management.getOperatingSystemMXBean().getProcessCpuTime()) / 1e9
+
+
+HEAD = f"{'rows':>12}{'bad':>10}{'symbols':>10}{'seconds':>9}{'CPU':>8}   stages, peak of the driver's Python"
 
 
 def line(found: Through) -> str:
     """A line of the table."""
     stages = ", ".join(f"{name} {seconds:.1f}" for name, seconds in found.stages.items())
     return (
-        f"{found.rows:>12,}{found.quarantined:>10,}{found.symbols:>10,}{found.seconds:>9.1f}   {stages}; "
+        f"{found.rows:>12,}{found.quarantined:>10,}{found.symbols:>10,}{found.seconds:>9.1f}{found.cpu:>8.1f}   "
+        f"{stages}; "
         f"{found.peak / 1e9:.2f} GB"
     )

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import subprocess
+import sys
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -228,3 +231,30 @@ def test_a_session_that_has_been_stopped_is_told() -> None:
     with pytest.raises(SetupError) as stopped:
         check_session(_Stopped())
     assert stopped.value.code == "E0705"
+
+
+STOPPED = """
+import sys, tidelog
+from tidelog.spark import session
+spark = session(1, brief=True)
+db = tidelog.connect(spark=spark, state=sys.argv[1])
+db.load(".decl e(x: number)")
+db.insert("e", spark.range(3))
+db.commit()
+frame = db["e"]
+spark.stop()
+insert, read, connect = lambda: db.insert("e", [(1,)]), lambda: db["e"], lambda: tidelog.connect(spark=spark)
+for call in (insert, read, db.commit, db.stats, connect):
+    try:
+        call()
+    except tidelog.SetupError as error:
+        print(error.code)
+db.close()
+with tidelog.connect(spark=session(1, brief=True), state=sys.argv[1]) as again:
+    print(again["e"].count())
+"""
+
+
+def test_a_session_stopped_under_us_is_told_and_the_state_is_there(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", STOPPED, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["E0705"] * 5 + ["3"], done.stderr

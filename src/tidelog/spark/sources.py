@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 
-from pyspark import StorageLevel
+from pyspark import SparkContext, StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
@@ -335,7 +335,7 @@ def reading(place: str) -> Iterator[None]:
     except Exception as error:
         if not is_of_spark(error):
             raise
-        if SparkSession.getActiveSession() is None:
+        if SparkContext._active_spark_context is None:
             hint = "make a session and connect again; what a state folder keeps is there"
             raise SetupError(Problem("E0705", "the Spark session has been stopped", hint=hint)) from error
         raise DataError(Problem("E0482", f"Spark cannot read this: {first_line(error)}", place=place)) from error
