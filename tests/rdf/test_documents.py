@@ -132,6 +132,8 @@ def test_plain_lines_are_read_as_pyoxigraph_reads_them() -> None:
         ("<s> <p> <o> .", {}, "E0461", "<text>:1:1"),
         ("<s> <http://a/p> 1 .", {"format": "nt"}, "E0461", "<text>:1:1"),
         ("<s> <p> <o> .", {"base": "nowhere"}, "E0461", None),
+        ("<s> <p> <o> .", {"base": 5}, "E0461", None),
+        ("<http://a/s> <http://a/p> 1 .", {"format": ["turtle"]}, "E0660", None),
         (f'\n\n<http://a/s> <http://a/p> 1, "x"^^<{XSD}integer> .', {}, "E0462", "<text>:3:30"),
         (f'<http://a/s> <http://a/p> "2020-13-01"^^<{XSD}date> .', {"format": "nt"}, "E0462", "<text>:1:27"),
         (f'<http://a/s> <http://a/p> "-1"^^<{XSD}nonNegativeInteger> .', {}, "E0462", "<text>:1:27"),
@@ -158,7 +160,16 @@ def test_bytes_that_are_no_text_are_refused() -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [5, [("http://a/s", "http://a/p")], [(None, "http://a/p", "http://a/o")], [("http://a/s", "http://a/p", '"x')]],
+    [
+        5,
+        [("http://a/s", "http://a/p")],
+        [(None, "http://a/p", "http://a/o")],
+        [("http://a/s", "http://a/p", '"x')],
+        [("http://a/s", "http://a/p", "http://a/o> .\n<http://a/s> <http://a/p> <http://a/more")],
+        [("http://a/s", "http://a/p", '"x" .\n<http://a/s> <http://a/p> "more"')],
+        [("http://a/s", "http://a/p", "_:b .\n_:c <http://a/p> _:d")],
+        [("http://a/s", "http://a/p", ["http://a/o"])],
+    ],
 )
 def test_other_things_are_refused(data: object) -> None:
     with pytest.raises(DataError):
@@ -230,6 +241,13 @@ def test_other_formats_and_bases() -> None:
     store.insert("<http://a/s> <http://a/p> <http://a/o> <http://a/graph> .", format="nquads")
     store.commit()
     assert list(store) == expected
+
+
+def test_integers_may_have_any_number_of_digits() -> None:
+    ones, zeros, start = "1" * 5000, "0" * 5000, "<http://a/s> <http://a/p>"
+    store = store_of(f'{start} "{ones}"^^<{XSD}positiveInteger>, "-{zeros}7"^^<{XSD}byte>, "+{ones}"^^<{XSD}integer> .')
+    assert len(store) == 3
+    assert problem(f'{start} "-{ones}"^^<{XSD}positiveInteger> .')[0] == "E0462"
 
 
 def test_terms_of_python() -> None:

@@ -138,6 +138,21 @@ def test_mistakes_show_the_text_as_it_was_written() -> None:
     assert len(store) == 5
 
 
+def test_a_program_may_have_a_relation_called_triple() -> None:
+    store = connect(rules=".decl triple(x: number)  triple(1).  .decl r(x: number)  r(x) :- triple(x).")
+    store.insert(DATA)
+    store.commit()
+    assert list(store["r"]) == [(1,)]
+    assert len(store) == 5
+
+
+def test_what_is_no_text_is_refused() -> None:
+    store = connect()
+    for call in (lambda: store.load(5), lambda: store.query(5)):  # type: ignore[arg-type]
+        with pytest.raises(UsageError):
+            call()
+
+
 @pytest.mark.parametrize("rules", ["owl", "RDFS", 5, ["rdfs", None], ""])
 def test_unknown_rules_are_refused(rules: object) -> None:
     with pytest.raises(UsageError) as caught:

@@ -96,7 +96,8 @@ CASES = {
     "members of nothing are everything": (
         ":A rdf:type owl:Class; :B rdfs:subClassOf owl:Nothing",
         ":A rdfs:subClassOf :A; :A owl:equivalentClass :A; :A rdfs:subClassOf owl:Thing;"
-        "owl:Nothing rdfs:subClassOf :A; owl:Nothing rdfs:subClassOf owl:Thing; :B rdfs:subClassOf :A; :B rdfs:subClassOf owl:Thing",
+        "owl:Nothing rdfs:subClassOf :A; owl:Nothing rdfs:subClassOf owl:Thing;"
+        ":B rdfs:subClassOf :A; :B rdfs:subClassOf owl:Thing",
     ),
     "schema of restrictions": (
         ":R owl:someValuesFrom :A; :R owl:onProperty :p; :S owl:someValuesFrom :B; :S owl:onProperty :p;"

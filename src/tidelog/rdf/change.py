@@ -57,10 +57,9 @@ class StoreChange:
 
     def _of(self, i: int) -> tuple[Words, Words]:
         change = self._changes[i]
-        none = numpy.empty((0, 3), numpy.int64)
-        came = [self._triples.of_relation(name, change[name].inserted.words()) for name in change]
-        went = [self._triples.of_relation(name, change[name].deleted.words()) for name in change]
-        return numpy.concatenate([none, *came]), numpy.concatenate([none, *went])
+        came = self._triples.of_relations((name, change[name].inserted.words()) for name in change)
+        went = self._triples.of_relations((name, change[name].deleted.words()) for name in change)
+        return came, went
 
     def _relation(self, name: str, words: Words) -> Relation:
         return Relation(name, Rows(COLUMNS, self._triples.dictionary, words))

@@ -80,7 +80,7 @@ class Triples:
         if rest is not None and len(rest):
             for word in numpy.unique(rest.words()[:, 1]):
                 self._names.class_(self._text(int(word)))
-        triples = self._stored(TRIPLE, False)
+        triples = self._stored(TRIPLE, False) if self._names.has_triples else None
         if triples is not None and len(triples):
             for predicate, value, _ in self.split(triples.words().astype(numpy.int64)):
                 self._names.relation(Triple("?s", predicate, value))
@@ -127,12 +127,10 @@ class Triples:
                 parts.append(self._whole(rows[facts.find(rows) < 0] if facts is not None else rows, which))
         return self._valid(parts)
 
-    def of_relation(self, name: str, rows: Words) -> Words:
-        """Rows of a relation as triples; none of a relation that is neither of a property nor of a class."""
-        for which, other, _ in self._relations(None, None):
-            if other == name:
-                return self._valid([self._whole(rows.astype(numpy.int64), which)])
-        return numpy.empty((0, 3), numpy.int64)
+    def of_relations(self, rows: Iterable[tuple[str, Words]]) -> Words:
+        """Rows of relations as triples; those of relations that are neither properties nor classes are left out."""
+        kinds = {name: which for which, name, _ in self._relations(None, None)}
+        return self._valid([self._whole(words, kinds[name]) for name, words in rows if name in kinds])
 
     def count(self, name: str) -> int:
         """The number of rows of a relation."""

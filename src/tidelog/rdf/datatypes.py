@@ -27,6 +27,7 @@ _SPELLINGS = {
     "time": f"{_TIME}{_ZONE}",
     "hexBinary": "(?:[0-9A-Fa-f]{2})*",
 }
+_DIGITS = 40
 _BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
 _RANGES: dict[str, tuple[int | None, int | None]] = {
     "nonNegativeInteger": (0, None),
@@ -56,8 +57,9 @@ def ill_typed(literals: pa.Array) -> list[str]:
 
 
 def _within(text: str, low: int | None, high: int | None) -> bool:
-    """Whether the number of an integer literal is within bounds. Its digits are compared, as there may be any
-    number."""
-    digits = text[1 : text.index('"', 1)].lstrip("+")
-    number = int(digits) if len(digits) < 40 else (-(10**40) if digits.startswith("-") else 10**40)
+    """Whether the number of an integer literal is within bounds. It may have any number of digits."""
+    spelled = text[1 : text.index('"', 1)]
+    digits = spelled.lstrip("+-0")
+    size = int(digits or "0") if len(digits) < _DIGITS else 10**_DIGITS
+    number = -size if spelled.startswith("-") else size
     return (low is None or number >= low) and (high is None or number <= high)

@@ -31,6 +31,8 @@ class Names:
     def __init__(self) -> None:
         self.properties: dict[str, str] = {}
         self.classes: dict[str, str] = {}
+        self.has_triples = False
+        """Whether TRIPLE is the relation of all triples, and not one of a program's own."""
         self._taken: set[str] = set()
 
     def property(self, iri: str) -> str:

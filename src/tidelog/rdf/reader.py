@@ -47,6 +47,9 @@ _LINE = rf"^(?:{_IRI}|{_NODE}) {_IRI} (?:{_IRI}|{_NODE}|{_LITERAL}) \.\n$"
 _END = " .\n"
 _STRING = f'"^^<{XSD}string>'.encode()
 _NEWLINE = 10
+_NO_TERM = re.compile(r'[\x00-\x20<>"{}|^`\\\ud800-\udfff]')
+_LONGEST = 300
+"""Characters of what a message repeats."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +87,7 @@ def read(data: Any, format: str | None, base: str | None, labels: Labels | None)
         text, name, format = _text(data, format)
         return _Document(text, name, _known(format), base, labels).columns()
     if hasattr(data, "serialize") and hasattr(data, "triples"):
-        text = data.serialize(format="nt", encoding="utf-8")
-        return _Document(text, "<graph>", "N_TRIPLES", base, None, keep=True).columns()
+        data = data.triples((None, None, None))
     return _Document(_lines(data), "<triples>", "N_TRIPLES", base, None, keep=True).columns()
 
 
@@ -141,7 +143,7 @@ def _encoded(text: str) -> bytes:
 
 
 def _known(format: str) -> str:
-    if format not in FORMATS:
+    if not isinstance(format, str) or format not in FORMATS:
         hint = "the formats are turtle, ntriples, nquads, trig and rdfxml"
         raise UsageError(Problem("E0660", f"there is no format {format!r}", hint=hint))
     return FORMATS[format]
@@ -153,12 +155,26 @@ def _lines(triples: object) -> bytes:
         hint = "pass text, a path, a graph of rdflib, or triples of terms"
         raise DataError(Problem("E0407", f"expected RDF, found the {type(triples).__name__} {triples!r}", hint=hint))
     lines = []
+    known: dict[Any, str] = {}
     for number, triple in enumerate(triples):
         if not isinstance(triple, (tuple, list)) or len(triple) != 3:
             place, hint = f"<triples>, row {number}", "a triple is (subject, predicate, object)"
             raise DataError(Problem("E0465", f"expected a triple, found {triple!r}", place=place, hint=hint))
-        lines.append(" ".join(ntriples(term(part)) for part in triple) + " .\n")
-    return "".join(lines).encode()
+        try:
+            lines.append(" ".join([known.get(part) or known.setdefault(part, _written(part)) for part in triple]))
+        except (DataError, TypeError) as error:
+            found = error.problems[0].message if isinstance(error, DataError) else f"expected a term, found {triple!r}"
+            hint = "a term is the text of an IRI, `_:name`, or a literal as tidelog.rdf.literal makes it"
+            raise DataError(Problem("E0465", found, place=f"<triples>, row {number}", hint=hint)) from None
+    return "".join(f"{line} .\n" for line in lines).encode()
+
+
+def _written(value: Any) -> str:
+    """A term as N-Triples has it. DataError (E0465) for a text that would not stay one term."""
+    symbol = term(value)
+    if not symbol.startswith('"') and _NO_TERM.search(symbol.removeprefix("_:")):
+        raise DataError(Problem("E0465", f"expected a term, found {value!r}"))
+    return ntriples(symbol)
 
 
 @dataclass(frozen=True)
@@ -217,7 +233,7 @@ class _Document:
             written: bytes = oxigraph.serialize(quads, format=oxigraph.RdfFormat.N_TRIPLES)
         except SyntaxError as error:
             raise self.wrong(error) from None
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             hint = "a base is an absolute IRI such as http://example.org/"
             raise DataError(Problem("E0461", f"{self.base!r} is no base: {error}", hint=hint)) from None
         return written
@@ -234,8 +250,9 @@ class _Document:
     def wrong(self, error: SyntaxError) -> DataError:
         """What pyoxigraph says of a text that it cannot read."""
         place = f"{self.name}:{error.lineno}:{error.offset}" if error.lineno else self.name
+        reason = error.msg if len(error.msg) <= _LONGEST else f"{error.msg[:_LONGEST]}…"
         reason = re.sub(r"^Parser error(?: at line \d+ (?:between columns? \d+ and (?:line \d+ column )?\d+|column \d+)"
-                        r"|[^:]*)?: ", "", str(error.msg))  # fmt: skip
+                        r"|[^:]*)?: ", "", reason)  # fmt: skip
         if "No scheme found" in reason:
             message = "a relative IRI, and no base to complete it with"
             return DataError(Problem("E0461", message, place=place, hint='pass base="http://…/", or write @base'))

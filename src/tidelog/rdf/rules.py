@@ -42,7 +42,8 @@ class Instances:
         if program is not self._program:
             own = {rule.name for rule in self.current.values()}
             theirs = [rule for rule in program.rules if rule.name not in own]
-            self._program, self._views = program, (reads(theirs, TRIPLE), derives(theirs, TRIPLE))
+            views = reads(theirs, TRIPLE), derives(theirs, TRIPLE)
+            self._program, self._views = program, views if self._names.has_triples else (False, False)
         views = self._views
         found = [*self._base[1], *guards]
         alive = frozenset(alive) | {name for each in found if (name := _derived(each)) is not None}

@@ -9,12 +9,14 @@ until there are none. A commit that fails is taken back as a whole.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from tidelog.database import Change, Database
+from tidelog.errors import Problem, UsageError
 from tidelog.language.syntax import Declaration, Program, Rule
 from tidelog.rdf import output, prefixes, reader
 from tidelog.rdf.change import StoreChange
@@ -29,8 +31,6 @@ from tidelog.rdf.terms import PREFIXES, SAME_AS, term
 from tidelog.relation import Relation, Rows
 
 if TYPE_CHECKING:
-    import os
-
     import rdflib
 
 Facts = list[tuple[str, bool, Words]]
@@ -74,10 +74,15 @@ class Store:
         `foaf:Person(x)` for a class, `ex:alice` for an individual, and `triple(s, p, o)` for everything. They take
         effect with the next `commit`. Raises ProgramError, UsageError (E0661, no such prefix), and then changes
         nothing."""
+        given: object = program
+        if not isinstance(given, (str, os.PathLike)):
+            hint = "pass the text of a program, or the path of one"
+            raise UsageError(Problem("E0662", f"there are no rules {program!r}", hint=hint))
         parsed, known = prefixes.read(program, self.prefixes, self._names)
         declared = {*self._database.relations, *(each.name for each in parsed.declarations)}
         asked = prefixes.reads(parsed.rules, TRIPLE) or prefixes.derives(parsed.rules, TRIPLE)
         more = [declaration(TRIPLE, "spo")] if asked and TRIPLE not in declared else []
+        self._names.has_triples |= bool(more)
         declarations = (*self._undeclared(), *more, *parsed.declarations)
         self._database.add_parsed(Program(parsed.types, declarations, parsed.directives, parsed.rules))
         self.prefixes = known
@@ -222,6 +227,9 @@ class Store:
 
     def query(self, text: str) -> Relation:
         """The tuples that match an atom, as in `Database.query`, with prefixes as in rules."""
+        given: object = text
+        if not isinstance(given, str):
+            raise UsageError(Problem("E0607", f"a query is an atom, found {text!r}", hint="pass its text"))
         atom = prefixes.query(text, self.prefixes, self._names)
         self._declare()
         return self._database.query(atom)
