@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections.abc import Mapping
@@ -81,9 +82,9 @@ def through(spark: SparkSession, folder: Path, rows: int) -> Through:
 
 def _cpu(spark: SparkSession) -> float:
     """CPU seconds of the driver's Python and of its Java, which does the work of local executors too."""
-    java: Any = spark.sparkContext._jvm
-    management = java.java.lang.management.ManagementFactory
-    return time.process_time() + float(management.getOperatingSystemMXBean().getProcessCpuTime()) / 1e9
+    gateway: Any = spark.sparkContext._gateway
+    times = Path(f"/proc/{gateway.proc.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
+    return time.process_time() + sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
 
 
 HEAD = f"{'rows':>12}{'bad':>10}{'symbols':>10}{'seconds':>9}{'CPU':>8}   stages, peak of the driver's Python"
