@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ import tidelog
 from tests.scripts import script_for
 from tests.spark.cluster.harness import NOTHING_EVERYWHERE, Cluster, followed
 from tests.suite import FIRST_SEED
-from tidelog.errors import LimitError
+from tidelog.errors import DataError, LimitError, UsageError
 from tidelog.spark.cluster.executors import LocalExecutors
 from tidelog.spark.cluster.localize import Limits
 from tidelog.spark.cluster.partition import Task
@@ -108,7 +109,7 @@ def test_an_epoch_that_fails_has_not_happened(rounds: int, change: str) -> None:
             if attempt == 0 and executors.rounds >= 0:
                 try:
                     db.commit()
-                except ConnectionError:
+                except UsageError:
                     assert db.views() == embedded()
                     assert {
                         name for name in set(db.engine.folder.names()) - files if not name.startswith("symbols")
@@ -134,6 +135,8 @@ def test_a_driver_that_stops_in_the_middle(tmp_path: Path) -> None:
     first.engine.clean = lambda: None  # type: ignore[method-assign]  # nobody cleans up behind a driver that is killed
     with pytest.raises(KeyboardInterrupt):
         first.commit()
+    assert first.engine.lock is not None
+    first.engine.lock.close()
     left = set((tmp_path / "state").iterdir())
 
     second = Cluster(3, NOTHING_EVERYWHERE, tmp_path / "state", LocalExecutors())
@@ -145,6 +148,42 @@ def test_a_driver_that_stops_in_the_middle(tmp_path: Path) -> None:
     second.insert("e", [(3, 4)])
     second.commit()
     assert second.views() == embedded((3, 4))
+    second.engine.close()
+
+
+def test_two_databases_on_one_folder(tmp_path: Path) -> None:
+    with Cluster(2, Limits(), tmp_path / "state") as first:
+        filled(first)
+        with pytest.raises(UsageError, match="E0680"):
+            Cluster(2, Limits(), tmp_path / "state")
+        assert first.views() == embedded()
+    with Cluster(2, Limits(), tmp_path / "state") as second:
+        second.load(PROGRAM)
+        assert second.decoded("t", second.engine.relation("t")) == embedded()["t"]
+
+
+def test_a_damaged_folder(tmp_path: Path) -> None:
+    with Cluster(2, Limits(), tmp_path / "state") as db:
+        filled(db)
+    (tmp_path / "state" / "manifest").write_bytes(b"no manifest")
+    with pytest.raises(DataError, match="E0682"):
+        Cluster(2, Limits(), tmp_path / "state")
+
+
+def test_a_folder_where_nothing_can_be_written(tmp_path: Path) -> None:
+    """The epoch has not happened; the next one works once there is room again."""
+    full = OSError(errno.ENOSPC, "No space left on device")
+    executors = Failing(1_000, full)
+    with Cluster(3, NOTHING_EVERYWHERE, executors=executors) as db:
+        filled(db)
+        executors.rounds = 1
+        db.insert("e", [(3, 4)])
+        with pytest.raises(UsageError, match="No space left"):
+            db.commit()
+        assert db.views() == embedded()
+        db.insert("e", [(3, 4)])
+        db.commit()
+        assert db.views() == embedded((3, 4))
 
 
 def test_a_limit_leaves_everything_as_it_was() -> None:

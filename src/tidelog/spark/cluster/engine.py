@@ -14,16 +14,18 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy
 
 from tidelog.database import _size_limits
+from tidelog.errors import DataError, Problem
 from tidelog.spark.cluster import values
 from tidelog.spark.cluster.epoch import Attempt, Explanation, size_of
 from tidelog.spark.cluster.executors import Executors
-from tidelog.spark.cluster.folder import Folder
+from tidelog.spark.cluster.folder import LOCK, Folder
 from tidelog.spark.cluster.localize import Limits
 from tidelog.spark.cluster.manifest import MANIFEST, Manifest, continued, files_of, read_past
 from tidelog.spark.cluster.partition import Task
@@ -61,18 +63,35 @@ class PartitionedEngine:
         """Relations that have got another home in the last epoch."""
         self.told: dict[str, int] = {}
         self.symbols: tuple[str, ...] = ()
-        folder.create()
-        if MANIFEST in folder.names():
-            self.committed: Manifest = pickle.loads(folder.read(MANIFEST))
-            for name in self.committed.symbols:
-                values.learn(dictionary, folder.read(name))
-            self.told = values.extent(dictionary, self.committed.core.records if self.committed.core else ())
-            self.plan: Plan | None = pickle.loads(folder.read(self.committed.plan)) if self.committed.plan else None
-            self.symbols = self.committed.symbols
+        self.committed = Manifest(partitions)
+        self.plan: Plan | None = None
+        self.lock: IO[bytes] | None = None
+        try:
+            folder.create()
+            self.lock = folder.lock()
+            if MANIFEST in folder.names():
+                self.go_on()
+        except BaseException as error:
+            if self.lock is not None:
+                self.lock.close()
+            if isinstance(error, OSError):
+                raise folder.unusable(error) from error
+            raise
+
+    def go_on(self) -> None:
+        """Go on from the manifest that is there. DataError (E0682) when that or what it names is damaged."""
+        try:
+            manifest: Manifest = pickle.loads(self.folder.read(MANIFEST))
+            for name in manifest.symbols:
+                values.learn(self.dictionary, self.folder.read(name))
+            self.plan = pickle.loads(self.folder.read(manifest.plan)) if manifest.plan else None
+            self.told = values.extent(self.dictionary, manifest.core.records if manifest.core else ())
+            self.committed, self.symbols = manifest, manifest.symbols
             self.clean()
-        else:
-            self.committed = Manifest(partitions)
-            self.plan = None
+        except (pickle.UnpicklingError, EOFError, AttributeError, FileNotFoundError) as error:
+            hint = "restore the folder from a copy, or begin with an empty one"
+            problem = Problem("E0682", f"the state folder is damaged: {error}", place=self.folder.address, hint=hint)
+            raise DataError(problem) from error
 
     # --- epochs ----------------------------------------------------------------------------------------------------
 
@@ -86,8 +105,11 @@ class PartitionedEngine:
         try:
             manifest = replace(epoch.run(facts), extra=extra)
             self.folder.write(MANIFEST, pickle.dumps(manifest))
-        except BaseException:
-            self.clean()
+        except BaseException as error:
+            with suppress(OSError):
+                self.clean()
+            if isinstance(error, OSError):
+                raise self.folder.unusable(error) from error
             raise
         before, self.plan = self.plan, epoch.plan
         self.committed, self.explanation = manifest, epoch.explanation
@@ -103,7 +125,7 @@ class PartitionedEngine:
         rounds = [pickle.loads(self.folder.read(name)) for name in manifest.since]
         needed = files_of(continued(log, rounds)) | {round.plan for round in rounds}
         needed |= {MANIFEST, manifest.past, manifest.plan, plan, *manifest.since, *manifest.symbols, *self.symbols}
-        self.folder.remove(name for name in self.folder.names() if name not in needed and name != "lock")
+        self.folder.remove(name for name in self.folder.names() if name not in needed and name != LOCK)
 
     def tasks(self, what: str, arguments: tuple[Any, ...] = ()) -> list[Task]:
         """A task for each partition in the committed state."""
@@ -194,6 +216,8 @@ class PartitionedEngine:
     def close(self) -> None:
         """End the partitions, and remove the state if it is temporary."""
         self.executors.stop(self.folder)
+        if self.lock is not None:
+            self.lock.close()
         if self.temporary:
             self.folder.destroy()
 

@@ -86,6 +86,7 @@ class SparkExecutors:
     def __init__(self, session: SparkSession) -> None:
         self.session = session
         self.application = str(session.sparkContext.applicationId)
+        self.here = str(session.sparkContext.master).startswith("local")
         self.jobs = 0
 
     def mapped(self, frame: DataFrame, function: Any, schema: str) -> DataFrame:
@@ -93,7 +94,7 @@ class SparkExecutors:
         of the PATH unless somebody has said otherwise before the session started."""
         context: Any = self.session.sparkContext
         before = context.pythonExec
-        if str(context.master).startswith("local"):
+        if self.here:
             context.pythonExec = sys.executable
         try:
             return frame.mapInArrow(function, schema)
@@ -178,7 +179,7 @@ class SparkExecutors:
 
         address, application = folder.address, self.application
         stop(application, address)
-        if not str(self.session.conf.get("spark.master", "local") or "local").startswith("local"):
+        if not self.here:
             count = 4 * self.session.sparkContext.defaultParallelism
 
             def end(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

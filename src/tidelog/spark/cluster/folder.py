@@ -6,6 +6,7 @@ under its own names).
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 from collections.abc import Iterable
@@ -13,7 +14,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+from tidelog.errors import Problem, UsageError
+
+LOCK = "lock"
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,27 @@ class Folder:
             handler, path = import_module("fsspec").core.url_to_fs(self.address)
             system = PyFileSystem(FSSpecHandler(handler))
         return system, path
+
+    def unusable(self, error: OSError) -> UsageError:
+        """What to say when a file cannot be read or written."""
+        hint = "nothing has changed; make room, or allow reading and writing there"
+        reason = error.strerror or str(error)
+        return UsageError(Problem("E0681", f"cannot use the state folder: {reason}", place=self.address, hint=hint))
+
+    def lock(self) -> IO[bytes] | None:
+        """Keep others out as long as what is returned is open; a folder that is no local one cannot. UsageError (E0680)
+        when somebody else is in."""
+        if self.local is None:
+            return None
+        file = open(self.local / LOCK, "wb")  # noqa: SIM115  # it is closed when the database is
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            hint = "close the other database, or use another folder"
+            problem = Problem("E0680", "another database uses the state folder", place=self.address, hint=hint)
+            raise UsageError(problem) from None
+        return file
 
     def create(self) -> None:
         """Make the folder if it is not there."""

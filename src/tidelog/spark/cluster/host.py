@@ -22,12 +22,14 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from tidelog.errors import InternalError, Problem, TidelogError
+from tidelog.spark.cluster.folder import Folder
 from tidelog.spark.cluster.partition import Task
 from tidelog.spark.cluster.pieces import Words
 
@@ -240,27 +242,26 @@ def _attend(control: socket.socket) -> None:
 
 def _attend_to(keeper: Any, connection: socket.socket) -> None:
     task: Task = pickle.loads(_receive(connection))
+    reading = task.what in ("rows", "came", "went")
+    batches: Iterator[Words] = keeper.read(task) if reading else iter(())
     try:
-        if task.what in ("rows", "came", "went"):
-            batches: Iterator[Words] = keeper.read(task)
-            first = next(batches, None)
-            _send(connection, pickle.dumps(("rows", None)))
-            while first is not None:
-                for start in range(0, len(first), _ROWS):
-                    _send(connection, memoryview(first[start : start + _ROWS].tobytes()))
-                first = next(batches, None)
-            _send(connection, b"")
-        else:
-            _send(connection, pickle.dumps(("done", keeper.perform(task))))
+        # The first batch is where restoring fails, if it does.
+        answer = ("rows", None) if reading else ("done", keeper.perform(task))
+        batch = next(batches, None)
     except (TidelogError, FileNotFoundError) as error:
-        _send(connection, pickle.dumps(("failed", error)))
-    except (OSError, EOFError):
-        raise
+        answer, batch = ("failed", error), None
+    except OSError as error:
+        answer, batch = ("failed", Folder(task.folder).unusable(error)), None
     except Exception as error:
-        import traceback
-
-        told = InternalError(Problem("E0901", f"partition {task.partition}: {error}\n{traceback.format_exc()}"))
-        _send(connection, pickle.dumps(("failed", told)))
+        told = f"partition {task.partition}: {error}\n{traceback.format_exc()}"
+        answer, batch = ("failed", InternalError(Problem("E0901", told))), None
+    _send(connection, pickle.dumps(answer))
+    while batch is not None:
+        for start in range(0, len(batch), _ROWS):
+            _send(connection, memoryview(batch[start : start + _ROWS].tobytes()))
+        batch = next(batches, None)
+    if answer[0] == "rows":
+        _send(connection, b"")
 
 
 def _is_mine(connection: socket.socket) -> bool:
