@@ -1,0 +1,27 @@
+"""How the benchmark of partitions counts, and what it predicts."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.spark import scaling
+from benchmarks.spark.scaling import Assumptions, Point
+
+
+def test_what_partitions_say_to_each_other() -> None:
+    """Nothing over one; the same tuples over several, and the linear closure in two rounds."""
+    facts = scaling.edges(80)
+    alone = scaling.point("linear, edges everywhere", 1, facts)
+    several = scaling.point("linear, edges everywhere", 4, facts)
+    assert (alone.rows, alone.bytes) == (0, 0)
+    assert several.tuples == alone.tuples > len(facts)
+    assert several.rows == 3 * len(facts)
+    assert several.rounds == 2
+    assert scaling.point("non-linear, exchanged", 4, facts).tuples == alone.tuples
+
+
+def test_a_prediction() -> None:
+    measured = Point("p", 64, tuples=1_000, rounds=10, rows=0, bytes=30_000, seconds=1.0)
+    given = Assumptions(executors=10, tuples=1e9, kernels=1e6, network=1e8, per_round=2.0, skew=1.0)
+    found = scaling.predicted(measured, given)
+    assert found == pytest.approx({"compute": 100.0, "transfer": 60.0, "rounds": 20.0, "total": 180.0})
