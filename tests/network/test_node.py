@@ -172,6 +172,18 @@ def test_nodes_that_only_others_know_are_asked() -> None:
     assert ask_twice(wires, a, b, c)
 
 
+def test_a_node_that_never_answers_is_told_less_often() -> None:
+    wires, a, _ = pair()
+    a.insert("link", [("a", "b"), ("a", "c")])
+    exchange(wires, a)
+    sent = []
+    for _ in range(25):
+        before = wires.packets
+        a.resend(everyone=False)
+        sent.append(wires.packets - before)
+    assert [number for number, packets in enumerate(sent, 1) if packets] == [1, 2, 4, 8, 16, 24]
+
+
 # --- stores ----------------------------------------------------------------------------------------------------------
 
 

@@ -64,6 +64,7 @@ class Node:
         self.messages: Counter[str] = Counter()
         self.bytes = 0
         self._batch = batch
+        self._tries: Counter[str] = Counter()
         self._known = frozenset(peers) if known_only else None
         self._waited = 0.0
         self._patience = PATIENCE
@@ -137,18 +138,21 @@ class Node:
             except RefusedError as refused:
                 self.machine.rejected[refused.args[0]] += 1
                 continue
+            self._tries.pop(packet.sender, None)
             letters += [(packet.sender, message) for message in packet.messages]
         if letters:
             self._patience = PATIENCE
             self._step(letters)
         return bool(received)
 
-    def resend(self) -> None:
-        """Say again what is not acknowledged."""
+    def resend(self, *, everyone: bool = True) -> None:
+        """Say again what is not acknowledged; unless to `everyone`, less often to nodes that do not answer."""
         letters = self.machine.resend()
-        if letters:
-            self._keep("resend")
-            self._send(letters)
+        if not letters:
+            return
+        self._keep("resend")
+        self._tries.update({receiver for receiver, _ in letters})
+        self._send(letter for letter in letters if everyone or _is_due(self._tries[letter[0]]))
 
     def introduce(self, name: str) -> None:
         """Tell a node that has just come which rules have changed."""
@@ -172,7 +176,7 @@ class Node:
             if self._waited >= self._patience:
                 self._waited = 0.0
                 self._patience = min(LONGEST_PATIENCE, 2 * self._patience)
-                self.resend()
+                self.resend(everyone=False)
         return True
 
     def network_quiet(self, seconds: float = 10.0) -> bool:
@@ -220,3 +224,8 @@ class Node:
             for data in packets(self.name, receiver, self.machine.book.fingerprint, messages):
                 self.bytes += len(data)
                 self.transport.send(receiver, data)
+
+
+def _is_due(tries: int) -> bool:
+    """Whether to try again what was in vain so often: at the first, second and fourth time, then at every eighth."""
+    return tries in (1, 2, 4) or tries % 8 == 0
