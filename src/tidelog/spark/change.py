@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
@@ -15,12 +14,10 @@ from tidelog.spark.engines import RowChange, Rows
 @dataclass(frozen=True)
 class SparkReport(Report):
     """A Report, the `engine` that did the work ("embedded" or "cluster"), and why it is another one than before, None
-    where it is not; `seconds` are those of the whole commit, and `details` what else the engine says, such as the
-    cluster's rounds."""
+    where it is not; `seconds` are those of the whole commit."""
 
     engine: str = "embedded"
     switched: str | None = None
-    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -266,7 +266,7 @@ class SparkDatabase:
         self._views.clear()
         report = epoch.report
         seconds = time.perf_counter() - started
-        told = SparkReport(seconds, report.nodes, report.growing, engine.name, switched, epoch.details)
+        told = SparkReport(seconds, report.nodes, report.growing, engine.name, switched)
         change = SparkChange(self._epochs, epoch.changes, told, self._frame)
         try:
             if deliver is not None:
@@ -502,6 +502,12 @@ class SparkDatabase:
             sizes = {name: self._engine.size(name) if self._epochs else 0 for name in self._front.committed.relations}
             own = {"engine": self._engine.name, "relations": sizes, "epochs": self._epochs}
             return {**self._engine.stats(), **own, "streams": self._streams.progress()}
+
+    def explain(self) -> str:
+        """How the program is evaluated: on the embedded engine its hyper-nodes in their order, on the cluster engine
+        how relations are spread, and the rounds, bytes and plan of the last epoch."""
+        with self._using():
+            return f"{self._engine.name} engine\n\n{self._engine.explain()}"
 
     def check(self) -> None:
         """Check the views independently of the engine, see `Database.check`. UsageError (E0688) on the cluster engine,

@@ -123,6 +123,11 @@ class Embedded:
     def stats(self) -> Mapping[str, Any]:
         return Database.stats(self._front)
 
+    def explain(self) -> str:
+        from tidelog.rules.describe import describe
+
+        return describe(self._front.unchanged.core)
+
     def close(self) -> None:
         self._front.empty()
 

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tidelog.errors import InternalError, Problem
-from tidelog.spark.sources import Facts, empty_frame
+from tidelog.spark.sources import Facts, empty_frame, letting_go
 from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
@@ -85,7 +85,8 @@ class SymbolTable:
     def close(self) -> None:
         """Lets go of what is kept in Spark."""
         for frame in self._kept:
-            frame.unpersist()
+            with letting_go():
+                frame.unpersist()
         self._kept.clear()
         self._parts.clear()
         self._covered = 0

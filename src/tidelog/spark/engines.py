@@ -20,7 +20,7 @@ The cluster's is `tidelog.spark.cluster.ClusterEngine(session, dictionary)`; `En
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from pyspark.sql import DataFrame
@@ -53,12 +53,10 @@ class RowChange:
 @dataclass(frozen=True)
 class Epoch:
     """What an epoch did: the exact net change of each relation of the program that changed (auxiliary ones, whose names
-    begin with "#", are of no interest), each row once, the report, and what else the engine has to say about it, such
-    as rounds and bytes shuffled."""
+    begin with "#", are of no interest), each row once, and the report."""
 
     changes: Mapping[str, RowChange]
     report: Report
-    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Engine(Protocol):
@@ -88,6 +86,9 @@ class Engine(Protocol):
 
     def stats(self) -> Mapping[str, Any]:
         """What `db.stats()` says beside what the database knows itself: sizes, memory, rounds, bytes shuffled …"""
+
+    def explain(self) -> str:
+        """How the program is evaluated, and how the last epoch went: for people."""
 
     def close(self) -> None:
         """Give back memory and remove all temporary state. No other call follows, except `close` again."""

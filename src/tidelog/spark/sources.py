@@ -132,7 +132,8 @@ class CheckedSource:
 
     def release(self) -> None:
         """Let go of the rows."""
-        self.source.frame.unpersist()
+        with letting_go():
+            self.source.frame.unpersist()
 
     def _good(self) -> DataFrame:
         return self.source.frame.where(F.col(REASON).isNull())
@@ -344,6 +345,18 @@ def reading(place: str) -> Iterator[None]:
 def is_of_spark(error: BaseException) -> bool:
     """Whether an exception comes from Spark, or from the bridge to Java."""
     return isinstance(error, PySparkException) or type(error).__module__.startswith("py4j")
+
+
+@contextmanager
+def letting_go() -> Iterator[None]:
+    """Inside, things kept in Spark are let go of, which a session that has been stopped has done already."""
+    try:
+        yield
+    except ConnectionError:
+        return
+    except Exception as error:
+        if not is_of_spark(error):
+            raise
 
 
 def first_line(error: BaseException) -> str:

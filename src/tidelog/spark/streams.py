@@ -25,7 +25,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from tidelog.errors import Problem, TidelogError, UsageError
 from tidelog.spark.mapping import Target
-from tidelog.spark.sources import QUARANTINE_COLUMNS, Counts, check_sources, empty_frame, map_frame, reading
+from tidelog.spark.sources import QUARANTINE_COLUMNS, Counts, check_sources, empty_frame, letting_go, map_frame, reading
 
 if TYPE_CHECKING:
     from tidelog.spark.database import SparkDatabase
@@ -167,7 +167,8 @@ class Streams:
         """Stop all streams and remove their temporary checkpoints."""
         for stream in self._streams.values():
             if stream.query is not None:
-                stream.query.stop()
+                with letting_go():
+                    stream.query.stop()
             if stream.temporary is not None:
                 shutil.rmtree(stream.temporary, ignore_errors=True)
 
