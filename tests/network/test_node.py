@@ -46,6 +46,7 @@ def packet(*messages: Message, sender: str = "b", receiver: str = "a", fingerpri
         ("another program", packet(fingerprint="0" * 16)),
         ("for another node", packet(receiver="c")),
         ("forged sender", packet(sender="c")),
+        ("forged sender", packet(sender="\0")),
         ("wrong type", packet(Offer(1, 1, ("link", ("a", 7)), 0))),
         ("wrong type", packet(Offer(1, 1, ("link", ("a",)), 0))),
         ("not ours", packet(Offer(1, 1, ("link", ("b", "a")), 0))),

@@ -185,6 +185,16 @@ def test_nodes_that_are_called_by_numbers() -> None:
     assert set(simulation.nodes) == {"1", "2", "3"}
 
 
+def test_a_node_without_a_name_is_a_node() -> None:
+    simulation = Simulation(REACHABILITY, restarts=True)
+    simulation.insert("link", [("", "b"), ("b", "")])
+    simulation.run()
+    assert simulation["reachable"] == {("", ""), ("", "b"), ("b", ""), ("b", "b")}
+    simulation.delete("link", [("", "b")])
+    simulation.run()
+    assert simulation["reachable"] == {("b", "")}
+
+
 def test_records_travel() -> None:
     text = """.type way = [head: symbol, tail: way]
 .decl link(@x: symbol, y: symbol) .decl way(@x: symbol, y: symbol, w: way)

@@ -36,8 +36,8 @@ from tidelog.network.values import fits
 Letter: TypeAlias = tuple[str, Message]
 """A message with the node that it comes from, or goes to."""
 
-BASE = ""
-"""The sender of a base fact; no node has this name."""
+BASE = "\0"
+"""The sender of a base fact; a node of this name is refused."""
 
 ROOT = "#root"
 """Stands for the relation in the members of a support that are base facts, each with the number of its assertion."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from tidelog.errors import Problem, TidelogError, UsageError
 from tidelog.network.journal import Journal
-from tidelog.network.machine import Letter, Machine, Options
+from tidelog.network.machine import BASE, Letter, Machine, Options
 from tidelog.network.messages import Base, Message
 from tidelog.network.rulebook import program_text
 from tidelog.network.transport import Transport
@@ -133,7 +133,7 @@ class Node:
                 packet = decode(data, receiver=self.name, fingerprint=self.machine.book.fingerprint)
                 if proven is not None and proven != packet.sender:
                     raise RefusedError("forged sender")
-                if packet.sender == self.name or (self._known is not None and packet.sender not in self._known):
+                if packet.sender in (self.name, BASE) or (self._known is not None and packet.sender not in self._known):
                     raise RefusedError("unknown node")
             except RefusedError as refused:
                 self.machine.rejected[refused.args[0]] += 1
