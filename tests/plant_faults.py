@@ -31,7 +31,7 @@ class Fault:
 
 
 CHANGES, LIVE, UPDATE = "kernels/changes.py", "kernels/live.py", "maintain/update.py"
-ENGINE, STORED, AGGREGATES = "maintain/engine.py", "storage/stored.py", "maintain/aggregates.py"
+EPOCH, STORED, AGGREGATES = "maintain/epoch.py", "storage/stored.py", "maintain/aggregates.py"
 GROUPS, REACH = "maintain/large_groups.py", "kernels/reach.py"
 CLOSURE, CLOSURES, CLOSED = "storage/closure.py", "maintain/closures.py", "kernels/closed.py"
 
@@ -53,9 +53,9 @@ FAULTS = (
         "load(largest, i, w) <= load32(births, r)",
     ),
     Fault(
-        "births of merged hyper-nodes are not shifted", ENGINE, "stored.shift_births(offset)", "stored.shift_births(0)"
+        "births of merged hyper-nodes are not shifted", EPOCH, "stored.shift_births(offset)", "stored.shift_births(0)"
     ),
-    Fault("rounds do not go on behind merged births", ENGINE, "inputs = replace(inputs, round=self.round)", "pass"),
+    Fault("rounds do not go on behind merged births", EPOCH, "inputs = replace(inputs, round=self.round)", "pass"),
     Fault("dead tuples are not born again", UPDATE, "stored.bear_supported(current)", "pass"),
     Fault(
         "derivations that did not count support what they no longer derive",

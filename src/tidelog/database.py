@@ -237,7 +237,7 @@ class Database:
         """
         self._open()
         pending, self._pending = self._pending, self._nothing()
-        watch = Watch(self._options["timeout"], self._options["max_rows"], _size_limits(pending.checked))
+        watch = Watch(self._options["timeout"], self._options["max_rows"], size_limits(pending.checked))
         with guarded(watch):
             choice = Choice(**{name: self._options[name] for name in ("strategy", "switch", "closures", "maintain")})
             core = pending.core or self._compiler.compile(pending.checked)
@@ -342,8 +342,8 @@ class Database:
         return Relation(pattern.relation, Rows(columns, self._dictionary, pattern.select(words, self._dictionary)))
 
     def stored(self, name: str, *, asserted: bool = False) -> StoredRelation | None:
-        """The rows of a relation as the engine keeps them, or of its asserted facts, to be read only; None for a relation
-        that no epoch has seen yet."""
+        """The rows of a relation as the engine keeps them, or of its asserted facts, to be read only; None for one that
+        no epoch has seen yet."""
         return (self._engine.asserted if asserted else self._engine.views).get(name)
 
     @property
@@ -507,7 +507,7 @@ def _check_option(name: str, value: object, known: Mapping[str, object]) -> None
         raise UsageError(Problem("E0603", f"{name} is a positive number, found {value!r}", hint=hint))
 
 
-def _size_limits(program: CheckedProgram) -> dict[str, int]:
+def size_limits(program: CheckedProgram) -> dict[str, int]:
     """The `.limitsize` of relations."""
     limits = (directive for directive in program.directives if directive.name == "limitsize")
     return {directive.relation: int(directive.options["n"]) for directive in limits}
@@ -516,8 +516,10 @@ def _size_limits(program: CheckedProgram) -> dict[str, int]:
 def net_changes(facts: list[tuple[str, bool, Words]]) -> dict[str, tuple[Words, Words]]:
     """Per relation the rows to assert and the rows to retract: of several calls about a row the last one counts."""
     net: dict[str, tuple[Words, Words]] = {}
-    for name in dict.fromkeys(name for name, _, _ in facts):
-        calls = [(asserts, words) for other, asserts, words in facts if other == name]
+    by_relation: dict[str, list[tuple[bool, Words]]] = {}
+    for name, asserted, words in facts:
+        by_relation.setdefault(name, []).append((asserted, words))
+    for name, calls in by_relation.items():
         rows = numpy.concatenate([words for _, words in calls]) if len(calls) > 1 else calls[0][1]
         if len({asserts for asserts, _ in calls}) == 1:
             none = rows[:0]

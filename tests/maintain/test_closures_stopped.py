@@ -13,8 +13,8 @@ from tests.closure_stories import BASE, COMPOSED, EDGES, SHOWN, STRATEGIES, Stor
 from tests.recount import state_of
 from tidelog.errors import LimitError
 from tidelog.maintain import closures as closures_module
-from tidelog.maintain import engine as engine_module
 from tidelog.maintain.closures import Closures
+from tidelog.maintain.epoch import Epoch
 from tidelog.maintain.limits import Watch
 from tidelog.storage import closure as closure_module
 
@@ -91,7 +91,7 @@ def test_stopped_at_every_look(strategy: str, error: type[BaseException], monkey
         (Closures, "follow", 3),
         (Closures, "history", 4),
         (closures_module, "_edges", 4),
-        (engine_module._Epoch, "note", 2),
+        (Epoch, "note", 2),
         (closure_module.Closure, "_balance", 3),
         (closure_module.Closure, "_make_room", 3),
     ],

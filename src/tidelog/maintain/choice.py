@@ -8,7 +8,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Choice:
     """How hyper-nodes follow changes: `strategy` is auto, update or bootstrap; in auto, updates that take too long are
-    given up (`_Epoch.budget`), which costs at most `switch` of a bootstrap of everything. `closures` says whether
+    given up (`Epoch.budget`), which costs at most `switch` of a bootstrap of everything. `closures` says whether
     hyper-nodes that are closures are evaluated as such. Without `maintain`, nothing is counted and nodes are always
     bootstrapped."""
 

@@ -25,7 +25,7 @@ from tidelog.storage.closure import ClosedRelation, Closure
 from tidelog.storage.stored import StoredRelation
 
 if TYPE_CHECKING:
-    from tidelog.maintain.engine import _Epoch
+    from tidelog.maintain.epoch import Epoch
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class History:
 class Closures:
     """The closures of the hyper-nodes in one epoch. `kept` maps their relations to shape and graph."""
 
-    def __init__(self, epoch: _Epoch) -> None:
+    def __init__(self, epoch: Epoch) -> None:
         # Without a cycle: an epoch that outlives itself keeps changes alive, which then have to be copied.
-        self.epoch: _Epoch = proxy(epoch)
+        self.epoch: Epoch = proxy(epoch)
         self.kept = dict(epoch.engine.closures)
         self.mirrors = dict(epoch.engine.mirrors)
         self.changed: list[str] = []

@@ -1,50 +1,34 @@
-"""The engine: asserted facts, views, and what an epoch does to them.
+"""The engine: asserted facts and views, and how they go from one epoch to the next.
 
-An epoch applies the net changes of asserted facts and then walks the hyper-nodes in order. A node for which nothing has
-changed is skipped; every other is updated in place or, where that is dearer, bootstrapped (`_Epoch.visit` chooses).
-What is changed in place can be taken back until the epoch ends, so that one that fails for whatever reason leaves no
-trace.
+An epoch that fails for whatever reason leaves no trace; one that only lacks room in its words is tried again with wider
+ones. What happens in it is in `epoch`.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from weakref import WeakSet
 
 import numpy
 from numpy.typing import NDArray
 
 from tidelog.errors import LimitError, Problem
-from tidelog.kernels import layout
 from tidelog.maintain import closures
-from tidelog.maintain.aggregates import update_aggregate
-from tidelog.maintain.assemble import UNIT
-from tidelog.maintain.bootstrap import bootstrap
 from tidelog.maintain.choice import Choice
-from tidelog.maintain.deltas import Delta, Outcome, Whole, Words
+from tidelog.maintain.deltas import Outcome, Whole, Words
+from tidelog.maintain.epoch import Epoch
 from tidelog.maintain.large_groups import LargeGroups
 from tidelog.maintain.limits import Watch
-from tidelog.maintain.machine import Inputs, WidenError
-from tidelog.maintain.report import NodeReport, Report, names_of, shown, skipped
-from tidelog.maintain.update import CutOffError, Maintained, NodeChange, forget_indexes, prepare, update
-from tidelog.rules.core import AggregateRule, ClosureShape, CoreProgram, HyperNode, Rule
-from tidelog.rules.edges import body_of
-from tidelog.rules.graph import coarsened
+from tidelog.maintain.machine import WidenError
+from tidelog.maintain.report import NodeReport, Report, skipped
+from tidelog.maintain.update import Maintained
+from tidelog.rules.core import ClosureShape, CoreProgram, HyperNode
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.closure import ClosedRelation, Closure
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.stored import StoredRelation
-
-_RECLAIM = 4_096
-"""Dead rows of a relation below this number are not worth reclaiming."""
-_ALWAYS_WORTH = 0.1
-"""Seconds that an update may take whatever the last bootstrap took."""
-_SHOWING = 2e-7
-"""Seconds per pair that an update takes at least to see what has changed in a closure."""
-_DIFFERING = 2e-7
-"""Seconds per tuple that telling what has changed adds to the next bootstrap, as long as there has been none."""
 
 
 @dataclass
@@ -138,447 +122,22 @@ class Engine:
         if self.catalog.bits == 32 and _needs_wide_words(program, changes):
             self.widen()
         while True:
-            epoch = _Epoch(self, program, watch, choice)
+            attempt = Epoch(self, program, watch, choice)
             try:
-                return epoch.run(changes)
+                return attempt.run(changes)
             except WidenError:
-                epoch.undo()
-                del epoch
+                attempt.undo()
+                del attempt
                 self.widen()
             except MemoryError as error:
-                epoch.undo()
+                attempt.undo()
                 hint = "nothing has changed; set `max_rows`, or run on a machine with more memory"
                 raise LimitError(Problem("E0503", f"out of memory: {error}", hint=hint)) from None
             except BaseException:
-                epoch.undo()
+                attempt.undo()
                 raise
 
 
 def _needs_wide_words(program: CoreProgram, changes: Mapping[str, tuple[Words, Words]]) -> bool:
     floats = any(column.kind == "float" for info in program.relations.values() for column in info.columns)
     return floats or any(rows.size and (rows.min() < -(2**31) or rows.max() >= 2**31) for rows, _ in changes.values())
-
-
-class _Epoch:
-    """One attempt at an epoch: everything that it replaces or changes is kept until it succeeds."""
-
-    def __init__(self, engine: Engine, program: CoreProgram, watch: Watch, choice: Choice) -> None:
-        self.engine = engine
-        self.program = program
-        self.watch = watch
-        self.choice = choice
-        self.started = time.perf_counter()
-        self.growing = engine.catalog.growing
-        self.views = dict(engine.views)
-        self.asserted = dict(engine.asserted)
-        self.nodes = engine.nodes
-        if program is not engine.program or not engine.views:
-            groups = [frozenset(node.relations) for node in engine.nodes if len(node.relations) > 1]
-            self.nodes = coarsened(program.nodes, groups)
-        self.reshaped = {
-            name
-            for name, info in program.relations.items()
-            if name in engine.views and engine.views[name].arity != len(info.columns)
-        }
-        """Auxiliary relations of a rule that another one of the same name has replaced."""
-        for name in self.reshaped:
-            del self.views[name], self.asserted[name]
-        self.derived = {name for node in self.nodes for name in node.relations}
-        self.before = {name: node for node in engine.nodes for name in node.relations}
-        self.deltas: dict[str, Delta] = {}
-        self.facts: dict[str, tuple[Words, Words]] = {}
-        """For derived relations whose asserted facts have changed: the rows that came and that went."""
-        self.opened: dict[int, StoredRelation] = {}
-        self.shifted: list[tuple[StoredRelation, int]] = []
-        self.large = dict(engine.large)
-        self.costs: dict[str, float] = {}
-        self.kept: list[HyperNode] = []
-        """The hyper-nodes as they are after the epoch: those bootstrapped are as fine as the rules allow."""
-        self.round = engine.round
-        self.closures = closures.Closures(self)
-        self.wasted = 0.0
-        """Seconds of updates that were given up."""
-
-    def run(self, changes: Mapping[str, tuple[Words, Words]]) -> Outcome:
-        table = self.engine.catalog.table
-        table[:, layout.R_START] = table[:, layout.R_N]
-        if UNIT not in self.views:
-            self.views[UNIT] = StoredRelation(self.engine.catalog, 0)
-            self.views[UNIT].insert(numpy.empty((1, 0), numpy.int64))
-        self.views[UNIT].settle()
-        self.place_relations()
-        for name, (insert, delete) in changes.items():
-            self.assert_facts(name, insert, delete)
-        self.closures.look_who_reads()
-        reports = self.drop_relations() + [self.visit(node) for node in self.nodes]
-        self.watch.look()
-        return self.finish(reports)
-
-    def open(self, stored: StoredRelation) -> StoredRelation:
-        """Begin to change a relation in place."""
-        if id(stored) not in self.opened:
-            stored.open()
-            self.opened[id(stored)] = stored
-        return stored
-
-    def place_relations(self) -> None:
-        """Give every relation of the program its storage; facts and view part where a relation has become derived."""
-        if self.program is self.engine.program and self.engine.views:
-            return
-        for name, info in self.program.relations.items():
-            if name not in self.asserted:
-                self.asserted[name] = StoredRelation(self.engine.catalog, len(info.columns))
-            if name not in self.derived and name not in self.before:
-                self.views[name] = self.asserted[name]
-            elif name not in self.views:
-                self.views[name] = StoredRelation(self.engine.catalog, len(info.columns))
-            elif name in self.derived and self.views[name] is self.asserted[name]:
-                self.asserted[name] = self.views[name].copy_to(self.engine.catalog)
-
-    def drop_relations(self) -> list[NodeReport]:
-        """Reduce the relations whose last rule has gone to their asserted facts, without evaluating anything."""
-        reports = []
-        for node in self.engine.nodes if self.nodes is not self.engine.nodes else ():
-            gone = [name for name in node.relations if name not in self.derived]
-            for name in gone:
-                self.drop(name)
-            if gone:
-                impact = sum(len(self.deltas.get(name, ())) for name in gone)
-                reason = self.closures.told(gone, "its last rule is gone")
-                reports.append(NodeReport(shown(gone), names_of(node), "drop", reason, 0.0, impact))
-        return reports
-
-    def drop(self, name: str) -> None:
-        old = self.views[name]
-        facts = self.asserted.get(name)
-        read = any(name == other for node in self.nodes for rule in node.rules for other, _ in body_of(rule))
-        if facts is None or (not len(facts) and not read):
-            if len(old):
-                none = numpy.empty((0, old.arity), numpy.int64)
-                whole = self.engine.whole(old)
-                if name in self.closures.mirrors:  # What it showed may live on, and change.
-                    whole.keep()
-                self.deltas[name] = Delta(none, whole)
-            self.views[name] = self.asserted[name] = StoredRelation(self.engine.catalog, old.arity)
-            self.closures.forget(name)
-            return
-        if old is not facts:
-            self.closures.own(name)
-            self.closures.forget(name)
-            old = self.changeable(name)
-            self.open(old).absorb(facts)
-            self.views[name] = self.asserted[name] = old
-            self.note(name, old)
-
-    def changeable(self, name: str) -> StoredRelation:
-        """A view as one that can be changed in place, though what it counts may be wrong."""
-        if not self.views[name].counted:
-            self.views[name] = self.views[name].copy_to(self.engine.catalog, counted=True)
-        return self.views[name]
-
-    def note(self, name: str, stored: StoredRelation) -> int:
-        """Settle the change of an open relation and note it; returns the number of rows that came and went."""
-        died, born = stored.settle_change()
-        if len(died) or len(born):
-            came = self.engine.whole(stored) if len(born) == stored.rows else stored.take(born)
-            self.deltas[name] = Delta(came, stored.take(died))
-        return len(died) + len(born)
-
-    def note_new(self, name: str) -> None:
-        """Note that all rows of a relation, which had none, have come."""
-        new = self.views[name]
-        if len(new):
-            none = numpy.empty((0, new.arity), numpy.int64)
-            self.deltas[name] = Delta(self.engine.whole(new), none)
-            if self.engine.nodes and new.counted and not isinstance(new, ClosedRelation):
-                self.open(new).call_all_new()
-
-    def assert_facts(self, name: str, insert: Words, delete: Words) -> None:
-        """Apply the net change of the asserted facts of a relation."""
-        stored = self.asserted[name]
-        present = stored.find(delete)
-        gone = numpy.unique(present[present >= 0])
-        came = insert[stored.find(insert) < 0] if len(stored) else insert
-        if not len(gone) and not len(came):
-            return
-        lost = stored.take(gone)
-        start = stored.rows
-        self.open(stored).change_facts(gone, came)
-        if name not in self.derived and name not in self.before:
-            self.note(name, stored)
-        else:
-            self.facts[name] = stored.take(numpy.arange(start, stored.rows)), lost
-
-    def visit(self, node: HyperNode) -> NodeReport:
-        """Skip, update or bootstrap a hyper-node."""
-        started, names = time.perf_counter(), names_of(node)
-        reads = dict.fromkeys(name for rule in node.rules for name, _ in body_of(rule))
-        old = self.made_of(node)
-        added, dropped = self.rule_changes(node, old)
-        reason = self.why(node, reads, added, dropped)
-        parted = self.parted(node)
-        if parted:
-            reason = "its hyper-node could not be kept"
-        if self.closures.is_mirror(node):
-            return self.closures.visit_mirror(node, names)
-        if self.closures.is_kept(node):
-            return self.closures.visit(node, names, reason, reads, old)
-        reduced = self.closures.is_reduced(node)
-        if self.closures.part_with(node, changed=bool(added or dropped)):
-            parted, reason = True, "its closure could not be kept"
-        if reason is None:
-            self.kept.append(node)
-            return skipped(node)
-        # What only dropped rules read may be gone already; they see it as the epoch found it.
-        relations = {name: self.engine.views[name] for rule in dropped for name, _ in body_of(rule)}
-        relations |= {name: self.views[name] for name in [*reads, *node.relations, UNIT]}
-        inputs = Inputs(self.engine.catalog, self.engine.dictionary, relations, self.watch, self.round)
-        strategy, first = ("bootstrap", "") if parted else self.estimate(node, reads, old)
-        rounds = None
-        if strategy == "update":
-            rounds, first = self.try_update(node, old, added, dropped, inputs)
-        if rounds is None:
-            strategy, reason = "bootstrap", f"{reason}; {first}" if first else reason
-            rounds = self.bootstrap_all(node, inputs)
-            if reduced:
-                strategy, reason = "drop", "its recursive rules are gone, its edges are left"
-            impact = sum(len(self.deltas.get(name, ())) for name in node.relations)
-        else:
-            self.kept.append(node)
-            impact = sum(self.note(name, self.views[name]) for name in node.relations)
-            reason = self.closures.told(node.relations, reason)
-        self.watch.derived += impact if strategy == "update" else sum(len(self.views[name]) for name in node.relations)
-        return NodeReport(shown(node.relations), names, strategy, reason, time.perf_counter() - started, impact, rounds)
-
-    def made_of(self, node: HyperNode) -> list[HyperNode]:
-        """The hyper-nodes of the last epoch that derived relations of this one."""
-        return list({id(n): n for n in (self.before.get(name) for name in node.relations) if n is not None}.values())
-
-    def parted(self, node: HyperNode) -> bool:
-        """Whether a hyper-node has to be evaluated anew, being part of a former one or with relations reshaped."""
-        names = [*node.relations, *(name for rule in node.rules for name, _ in body_of(rule))]
-        within = all(set(other.relations) <= set(node.relations) for other in self.made_of(node))
-        return not within or not self.reshaped.isdisjoint(names)
-
-    def rule_changes(
-        self, node: HyperNode, old: list[HyperNode]
-    ) -> tuple[list[Rule | AggregateRule], list[Rule | AggregateRule]]:
-        """The rules that a node has gained and lost against the nodes of the last epoch that it is made of."""
-        if len(old) == 1 and old[0].rules is node.rules:
-            return [], []
-        before = {rule: None for other in old for rule in other.rules if _head(rule) in node.relations}
-        now = dict.fromkeys(node.rules)
-        return [rule for rule in now if rule not in before], [rule for rule in before if rule not in now]
-
-    def why(self, node: HyperNode, reads: Mapping[str, None], added: object, dropped: object) -> str | None:
-        """The reason to look at a node, or None."""
-        if all(name not in self.before for name in node.relations):
-            return "new"
-        if added or dropped:
-            return "its rules have changed"
-        changed = sorted(name for name in reads if name in self.deltas and name not in node.relations)
-        if changed:
-            return f"{', '.join(shown(changed)) or 'an aggregate or a path'} changed"
-        if any(name in self.facts for name in node.relations):
-            return "its asserted facts changed"
-        return None
-
-    def estimate(self, node: HyperNode, reads: Mapping[str, None], old: list[HyperNode]) -> tuple[str, str]:
-        """update or bootstrap, and the reason for the latter, before anything is done."""
-        if not self.choice.maintain:
-            return "bootstrap", "views are not maintained"
-        if self.choice.strategy != "auto":
-            return self.choice.strategy, "forced" if self.choice.strategy == "bootstrap" else ""
-        if not old or not any(len(self.views[name]) for name in node.relations):
-            return "bootstrap", ""
-        inputs = sum(len(self.views[name]) for name in reads if name not in node.relations)
-        change = sum(len(self.deltas[name]) for name in reads if name in self.deltas and name not in node.relations)
-        change += sum(len(came) + len(went) for n, (came, went) in self.facts.items() if n in node.relations)
-        inputs += sum(len(self.asserted[name]) for name in node.relations)
-        if change > max(100, inputs // 2):
-            return "bootstrap", f"{change:,} of {inputs:,} input tuples changed"
-        pairs = 0 if node.closure else self.closures.changes(reads)
-        if pairs * _SHOWING > self.budget(node):
-            return "bootstrap", f"{pairs:,} pairs of closures changed"
-        return "update", ""
-
-    def try_update(
-        self,
-        node: HyperNode,
-        old: list[HyperNode],
-        added: list[Rule | AggregateRule],
-        dropped: list[Rule | AggregateRule],
-        inputs: Inputs,
-    ) -> tuple[int | None, str]:
-        """Update a node in place: the number of rounds, or None and the reason why that was given up, with no trace."""
-        relations = [self.views[name] for name in node.relations]
-        if not all(stored.counted for stored in relations):
-            return None, "nothing was counted"
-        if any(stored.saturated for stored in relations):
-            return None, "a count is saturated"
-        if isinstance(node.rules[0], AggregateRule):
-            self.open(relations[0])
-            if added:
-                self.large.pop(node.rules[0].head, None)
-            large = self.large.setdefault(node.rules[0].head, LargeGroups())
-            update_aggregate(node.rules[0], inputs, large, everything=bool(added))
-            return 1, ""
-        self.merge(node, old)
-        inputs = replace(inputs, round=self.round)
-        if node.recursive or any(other.recursive for other in old):
-            for stored in relations:
-                stored.keep_births()
-                stored.keep_supports()
-        for stored in relations:
-            self.open(stored)
-        new, gone = _plain(added), _plain(dropped)
-        kept = [rule for rule in _plain(node.rules) if rule not in set(new)]
-        self.closures.show(inputs.relations, [*kept, *gone])
-        key = node.relations
-        came = {name: self.facts[name][0] for name in node.relations if name in self.facts}
-        went = {name: self.facts[name][1] for name in node.relations if name in self.facts}
-        change = NodeChange(came, went, new, gone)
-        # Taken out while it is worked on: half of what it gets would do no good to a later epoch.
-        maintained = self.engine.maintained.pop(key, None)
-        maintained = prepare(node, kept, change, inputs, None if new or gone else maintained)
-        if not new and not gone:
-            self.engine.maintained[key] = maintained
-        seconds = self.budget(node) if self.choice.strategy == "auto" else float("inf")
-        before, started = self.round, time.thread_time()
-        try:
-            self.round = update(node, change, inputs, maintained, seconds)
-        except CutOffError as cut:
-            for stored in relations:
-                stored.take_back()
-                self.opened.pop(id(stored), None)
-            self.wasted += time.thread_time() - started
-            return None, f"an update was given up {cut}"
-        return self.round - before, ""
-
-    def budget(self, node: HyperNode) -> float:
-        """The seconds that the update of a node may take: as much as its last bootstrap, as long as all updates that
-        this epoch gives up stay below `switch` of a bootstrap of everything."""
-        costs = self.engine.costs
-        left = self.choice.switch * sum(costs.values()) - self.wasted
-        return max(_ALWAYS_WORTH, min(left, sum(costs.get(name, 0.0) for name in node.relations)))
-
-    def merge(self, node: HyperNode, old: list[HyperNode]) -> None:
-        """Put the births of several old nodes, now one, one after the other in the old order: every derivation that
-        counted still counts, and no other. What no rule derived before has birth 0, before all others."""
-        if len(old) < 2 and not (node.recursive and old and not old[0].recursive):
-            return
-        order = [n for n in self.engine.nodes if any(n is other for other in old)]
-        offset = 1
-        for other in order:
-            relations = [self.views[name] for name in other.relations if name in node.relations]
-            for stored in relations:
-                stored.keep_births()
-                stored.shift_births(offset)
-                self.shifted.append((stored, offset))
-            offset = max([offset, *(stored.youngest for stored in relations)]) + 1
-        self.round = max(self.round, offset)
-
-    def bootstrap_all(self, node: HyperNode, inputs: Inputs) -> int:
-        """Evaluate the hyper-nodes of the program that a node is made of; returns the number of rounds."""
-        parts = [part for part in self.program.nodes if set(part.relations) <= set(node.relations)]
-        for name in set(node.relations).difference(*(part.relations for part in parts)):
-            self.drop(name)
-        before = self.round
-        for part in parts:
-            relations = {**inputs.relations, **{name: self.views[name] for name in node.relations}}
-            part_inputs = Inputs(inputs.catalog, inputs.dictionary, relations, self.watch, self.round)
-            self.bootstrap(part, part_inputs)
-        self.kept += parts
-        return self.round - before
-
-    def bootstrap(self, node: HyperNode, inputs: Inputs) -> None:
-        """Evaluate a node into new relations, and put these in the place of the old, or only what they hold where
-        another node reads it, which has to find all rows in their places."""
-        if self.closures.can_be_kept(node):
-            self.closures.build(node)
-            return
-        started = time.thread_time()
-        relations = dict(inputs.relations)
-        others = (rule for other in self.nodes if other.relations != node.relations for rule in other.rules)
-        read = self.choice.maintain and any(name in node.relations for rule in others for name, _ in body_of(rule))
-        if not read:
-            forget_indexes(self.engine.maintained, [self.views[name] for name in node.relations])
-        for name in node.relations:
-            new = relations[name] = StoredRelation(self.engine.catalog, self.views[name].arity, self.choice.maintain)
-            facts = self.asserted[name]
-            if len(facts):
-                new.insert(facts.words())
-        rounds = bootstrap(node, Inputs(inputs.catalog, inputs.dictionary, relations, self.watch, self.round))
-        self.round += rounds
-        differing = 0.0
-        for name in node.relations:
-            old, new = self.views[name], relations[name]
-            self.large.pop(name, None)
-            if not old.rows:
-                differing += _DIFFERING * len(new)
-                self.views[name] = new
-                self.note_new(name)
-            elif read:
-                old = self.changeable(name)
-                self.open(old).absorb(new)
-                self.note(name, old)
-            else:
-                self.views[name] = new
-                went, came = old.difference(new)
-                if len(went) or len(came):
-                    self.deltas[name] = Delta(came, went)
-        seconds = (time.thread_time() - started + differing) / len(node.relations)
-        self.costs |= dict.fromkeys(node.relations, seconds)
-
-    def finish(self, reports: list[NodeReport]) -> Outcome:
-        """Make the result the state of the engine. Nothing in here can fail."""
-        engine = self.engine
-        for stored in self.opened.values():
-            stored.close()
-        for name, stored in list(self.asserted.items()):
-            if stored.dead > max(_RECLAIM, len(stored)):
-                compact = stored.copy_to(engine.catalog)
-                if self.views[name] is stored:
-                    self.views[name] = compact
-                self.asserted[name] = compact
-        compacted = {
-            id(stored): stored.copy_to(engine.catalog)
-            for stored in {id(stored): stored for stored in self.views.values()}.values()
-            if stored.dead > max(_RECLAIM, len(stored))
-        }
-        self.views = {name: compacted.get(id(stored), stored) for name, stored in self.views.items()}
-        engine.program, engine.nodes, engine.idle = self.program, tuple(self.kept), ()
-        names = dict.fromkeys([*self.program.relations, *(name for node in self.kept for name in node.relations)])
-        engine.views = {name: self.views[name] for name in [*names, UNIT]}
-        engine.asserted = {name: self.asserted[name] for name in names}
-        engine.large = {name: large for name, large in self.large.items() if name in self.derived}
-        for large in engine.large.values():
-            large.keep()
-        engine.closures = {name: kept for name, kept in self.closures.kept.items() if name in engine.views}
-        engine.mirrors = {name: shown for name, shown in self.closures.mirrors.items() if name in engine.views}
-        engine.round = self.round
-        engine.costs |= self.costs
-        engine.bootstraps += sum(report.strategy == "bootstrap" for report in reports)
-        engine.updates += sum(report.strategy == "update" for report in reports)
-        seconds = time.perf_counter() - self.started
-        return Outcome(self.deltas, Report(seconds, tuple(reports), engine.catalog.growing - self.growing))
-
-    def undo(self) -> None:
-        """Take everything back."""
-        for stored in self.opened.values():
-            if stored.changing:
-                stored.take_back()
-        for stored, offset in self.shifted:
-            stored.shift_births(-offset)
-        for name in self.closures.changed:
-            self.engine.rebuild_closure(name)
-        for large in self.engine.large.values():
-            large.take_back()
-
-
-def _plain(rules: Iterable[Rule | AggregateRule]) -> list[Rule]:
-    return [rule for rule in rules if isinstance(rule, Rule)]
-
-
-def _head(rule: Rule | AggregateRule) -> str:
-    return rule.head if isinstance(rule, AggregateRule) else rule.head.relation

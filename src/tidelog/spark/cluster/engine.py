@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy
 
-from tidelog.database import _size_limits
+from tidelog.database import size_limits
 from tidelog.errors import DataError, Problem
 from tidelog.spark.cluster import values
 from tidelog.spark.cluster.epoch import Attempt, Explanation, size_of
@@ -101,7 +101,7 @@ class PartitionedEngine:
         """One epoch, see `engines.Engine.epoch`; `extra` is kept in the manifest."""
         from tidelog.spark.engines import Epoch
 
-        epoch = Attempt(self, draft.core, options, _size_limits(draft.checked))
+        epoch = Attempt(self, draft.core, options, size_limits(draft.checked))
         try:
             manifest = replace(epoch.run(facts), extra=extra)
             self.folder.write(MANIFEST, pickle.dumps(manifest))
