@@ -1,4 +1,5 @@
-"""`tidelog demo`: questions about Python's standard library, answered through the Spark pipeline, with pictures."""
+"""`tidelog demo`: questions about Python's standard library, answered through the Spark pipeline, with pictures.
+`tidelog demo edge`: a wind farm whose turbines find out together why one of them reads an odd temperature."""
 
 from __future__ import annotations
 
@@ -15,13 +16,26 @@ def add(commands: Commands) -> None:
     """Add the command `demo` to the parser."""
     command = commands.add_parser("demo", help="the whole story on real input", description=__doc__, allow_abbrev=False)
     command.add_argument(
-        "-D", "--output-dir", metavar="OUT", type=Path, default=Path("out/demo"), help="default: %(default)s"
+        "story", nargs="?", choices=("library", "edge"), default="library", help="default: %(default)s"
     )
+    command.add_argument(
+        "-D",
+        "--output-dir",
+        metavar="OUT",
+        type=Path,
+        default=Path("out/demo"),
+        help="library: default %(default)s",
+    )
+    command.add_argument("--simulated", action="store_true", help="edge: all nodes in this process, without sockets")
     command.set_defaults(execute=execute)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run the demo into the output folder; progress shows on a terminal only."""
+    """Run one of the demos; progress shows on a terminal only."""
+    if arguments.story == "edge":
+        from tidelog.demo.edge import run as run_edge
+
+        return run_edge(simulated=arguments.simulated, live=sys.stdout.isatty())
     from tidelog.demo import run
 
     status: int = run(arguments.output_dir, sys.stderr.isatty())

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -39,19 +39,24 @@ class LocalNetwork:
             for name, port in zip(config.nodes, ports, strict=True)
         )
         (folder / "program.dl").write_text(self.book.text, "utf-8")
-        for number, name in enumerate(config.nodes):
-            path = folder / f"{number}.toml"
-            secret = folder / f"{number}.secret"
-            secret.touch(mode=0o600)
-            secret.write_text(keys[name].secret, "utf-8")
-            options = f"sticky = {json.dumps(config.sticky)}\nroots = {json.dumps(config.roots)}\n"
-            head = f'name = {json.dumps(name)}\nprogram = "program.dl"\nsecret = "{number}.secret"\n'
-            path.write_text(head + options + nodes, "utf-8")
-            command = [sys.executable, "-m", "tidelog", "node", str(path), "--commands"]
-            self._processes[name] = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
-            )
         try:
+            for number, name in enumerate(config.nodes):
+                path = folder / f"{number}.toml"
+                secret = folder / f"{number}.secret"
+                secret.touch(mode=0o600)
+                secret.write_text(keys[name].secret, "utf-8")
+                options = f"sticky = {json.dumps(config.sticky)}\nroots = {json.dumps(config.roots)}\n"
+                head = f'name = {json.dumps(name)}\nprogram = "program.dl"\nsecret = "{number}.secret"\n'
+                path.write_text(head + options + nodes, "utf-8")
+                command = [sys.executable, "-m", "tidelog", "node", str(path), "--commands"]
+                self._processes[name] = subprocess.Popen(
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                    encoding="utf-8",
+                    start_new_session=True,  # Ctrl-C is for us; nodes end when their standard input does
+                )
             for name in self.names:
                 self._answer(name)  # that it is ready
             for relation, by_node in initial:
@@ -86,9 +91,14 @@ class LocalNetwork:
 
     def __getitem__(self, relation: str) -> set[tuple[Any, ...]]:
         """The tuples of a relation at all nodes together, as far as they know by now."""
-        declared(relation, self.book.program)
-        self._post(self.names, {"show": relation})
-        return {_row(row) for name in self.names for row in self._answer(name)}
+        return self.views([relation])[relation]
+
+    def views(self, relations: Sequence[str]) -> dict[str, set[tuple[Any, ...]]]:
+        """The tuples of several relations, for which every node is asked once."""
+        for relation in relations:
+            declared(relation, self.book.program)
+            self._post(self.names, {"show": relation})
+        return {name: {_row(row) for node in self.names for row in self._answer(node)} for name in relations}
 
     def settle(self, seconds: float) -> bool:
         """Wait until the whole network is quiet, at most so long; whether it is."""

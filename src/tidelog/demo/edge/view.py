@@ -1,0 +1,93 @@
+"""Who knows what: a row for each turbine, out of what the nodes have at a moment, and the screen that shows it."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from tidelog.demo.edge.documents import short
+from tidelog.demo.edge.networks import Views
+
+RELATIONS = (
+    "hasAirTemperatureMeasurement",
+    "hasNeighbour",
+    "measurementsNearby",
+    "medianNearby",
+    "sensorAnomaly",
+    "alarm",
+    "verdict",
+)
+HEAD = f"{'turbine':10}{'reads':>7}{'neighbours':>12}{'answers':>9}{'median':>8}  {'control room'}"
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a turbine knows: its own reading, of how many neighbours, the answers of how many, and their median; and
+    what the control room has heard of it."""
+
+    reading: int | None
+    neighbours: int
+    answers: int | None
+    median: float | None
+    alarm: int | None
+    verdict: str | None
+
+    def line(self, turbine: str) -> str:
+        """A row below HEAD."""
+        heard = "" if self.alarm is None else f"alarm, {self.alarm}°"
+        if self.verdict is not None:
+            heard += f"{', ' if heard else ''}cause: {self.verdict}"
+        reading = "-" if self.reading is None else f"{self.reading}°"
+        answers = "-" if self.answers is None else str(self.answers)
+        median = "-" if self.median is None else f"{self.median:.1f}°"
+        return f"{short(turbine):10}{reading:>7}{self.neighbours:>12}{answers:>9}{median:>8}  {heard}".rstrip()
+
+
+def known(turbines: list[str], views: Views) -> dict[str, Known]:
+    """What each turbine knows, by its name, out of the views of RELATIONS."""
+    own: dict[str, dict[str, Any]] = {
+        relation: dict(views[relation])
+        for relation in ("hasAirTemperatureMeasurement", "measurementsNearby", "medianNearby")
+    }
+    neighbours = Counter(x for x, _ in views["hasNeighbour"])
+    alarms = {x: t for _, x, t in views["alarm"]}
+    verdicts = {x: cause for _, x, cause in views["verdict"]}
+    return {
+        x: Known(
+            own["hasAirTemperatureMeasurement"].get(x),
+            neighbours[x],
+            own["measurementsNearby"].get(x),
+            own["medianNearby"].get(x),
+            alarms.get(x),
+            verdicts.get(x),
+        )
+        for x in turbines
+    }
+
+
+class Screen:
+    """Lines that stay, and on a terminal (`live`) a table below them that is drawn again and again."""
+
+    def __init__(self, live: bool) -> None:
+        self._live = live
+        self._drawn = 0
+
+    def say(self, *lines: str) -> None:
+        """Lines that stay."""
+        self._erase()
+        print("\n".join(lines), flush=True)
+
+    def draw(self, state: dict[str, Known]) -> None:
+        """The table as it is at this moment."""
+        if self._live:
+            self._erase()
+            lines = [HEAD, *(each.line(turbine) for turbine, each in state.items())]
+            print("\n".join(lines), flush=True)
+            self._drawn = len(lines)
+
+    def _erase(self) -> None:
+        if self._drawn:
+            sys.stdout.write(f"\x1b[{self._drawn}A\x1b[J")
+            self._drawn = 0
