@@ -28,6 +28,12 @@ def test_default_folder_and_no_progress_without_a_terminal(tidelog: Run, calls: 
     assert calls == [(Path("out/demo"), False)]
 
 
+@pytest.mark.parametrize("arguments", [("--simulated",), ("edge", "-D", "here"), ("sea",)])
+def test_arguments_of_the_other_demo(tidelog: Run, calls: list[tuple[Path, bool]], arguments: tuple[str, ...]) -> None:
+    assert tidelog("demo", *arguments).code == 2
+    assert calls == []
+
+
 def test_another_folder(tidelog: Run, calls: list[tuple[Path, bool]]) -> None:
     assert tidelog("demo", "-D", "here").code == 0
     assert calls == [(Path("here"), False)]

@@ -12,31 +12,31 @@ if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
+FOLDER = Path("out/demo")
+
+
 def add(commands: Commands) -> None:
     """Add the command `demo` to the parser."""
     command = commands.add_parser("demo", help="the whole story on real input", description=__doc__, allow_abbrev=False)
     command.add_argument(
         "story", nargs="?", choices=("library", "edge"), default="library", help="default: %(default)s"
     )
-    command.add_argument(
-        "-D",
-        "--output-dir",
-        metavar="OUT",
-        type=Path,
-        default=Path("out/demo"),
-        help="library: default %(default)s",
-    )
+    command.add_argument("-D", "--output-dir", metavar="OUT", type=Path, help=f"library: default {FOLDER}")
     command.add_argument("--simulated", action="store_true", help="edge: all nodes in this process, without sockets")
-    command.set_defaults(execute=execute)
+    command.set_defaults(execute=execute, refuse=command.error)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run one of the demos; progress shows on a terminal only."""
     if arguments.story == "edge":
+        if arguments.output_dir is not None:
+            arguments.refuse("edge writes no files: leave out -D")
         from tidelog.demo.edge import run as run_edge
 
         return run_edge(simulated=arguments.simulated, live=sys.stdout.isatty())
+    if arguments.simulated:
+        arguments.refuse("library has no nodes to simulate: write `tidelog demo edge --simulated`")
     from tidelog.demo import run
 
-    status: int = run(arguments.output_dir, sys.stderr.isatty())
+    status: int = run(arguments.output_dir or FOLDER, sys.stderr.isatty())
     return status

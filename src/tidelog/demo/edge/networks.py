@@ -106,7 +106,7 @@ class Processes(Network):
         while time.monotonic() < end:
             look()
             sent = self.traffic() if self.changes.settled() else None
-            # The proof sends questions, whose bytes would count: it waits until nothing else has been sent for a moment.
+            # The proof sends questions, whose bytes would count: it waits until nothing was sent for a moment.
             if sent is not None and sent == before:
                 if self.changes.settle(1.0) and self.traffic().messages == sent.messages:
                     return sent
