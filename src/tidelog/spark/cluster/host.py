@@ -91,8 +91,10 @@ def _connected(application: str, task: Task) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX)
         try:
             connection.connect(address)
-            _send(connection, pickle.dumps((task.folder, task.partition)))
-            return connection
+            if _is_mine(connection):
+                _send(connection, pickle.dumps((task.folder, task.partition)))
+                return connection
+            connection.close()  # Pickles of others are not to be trusted.
         except OSError:
             connection.close()
         if process is None or process.poll() is not None:
