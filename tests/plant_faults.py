@@ -240,9 +240,9 @@ def look() -> str:
     """In the copy: how many scripts it takes until one fails, and what is then wrong."""
     sys.path.insert(1, str(ROOT))
     from tests.scripts import run, script_for
-    from tidelog.maintain import engine, large_groups
+    from tidelog.maintain import epoch, large_groups
 
-    engine._ALWAYS_WORTH = 0.0
+    epoch._ALWAYS_WORTH = 0.0
     large_groups.LARGE, large_groups.WIDTH = 1, 2
     for number in range(SCRIPTS):
         way = WAYS[number % len(WAYS)]
