@@ -1,11 +1,15 @@
 """What stops a check from outside: its time limit and Ctrl-C, which both interrupt the statement under way.
 
-DuckDB lets Python look at signals while it works, so that the handler of `guarded` notes Ctrl-C at once. An interrupt
-between two statements is lost: it is repeated until the check has ended.
+While DuckDB waits for its threads, handlers of signals do not run. So a thread listens for Ctrl-C at the wake-up file
+of signals and interrupts the statement; the handler of `guarded` runs after that. An interrupt between two statements
+is lost: it is repeated until the check has ended.
 """
 
 from __future__ import annotations
 
+import os
+import select
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -28,22 +32,43 @@ def stopping(connection: duckdb.DuckDBPyConnection, watch: Watch) -> Iterator[No
     import duckdb
 
     ended = threading.Event()
+    with _signals() as signals:
 
-    def interrupt() -> None:
-        while not ended.wait(_EVERY):
-            if watch.interrupted or _elapsed(watch) is not None:
-                connection.interrupt()
+        def interrupt() -> None:
+            pressed = False
+            while not ended.is_set():
+                ready, _, _ = select.select([signals], [], [], _EVERY)
+                pressed |= bool(ready) and signal.SIGINT in os.read(signals, 64)
+                if pressed or watch.interrupted or _elapsed(watch) is not None:
+                    connection.interrupt()
+                    ended.wait(_EVERY)
 
-    thread = threading.Thread(target=interrupt, name="tidelog check", daemon=True)
-    thread.start()
+        thread = threading.Thread(target=interrupt, name="tidelog check", daemon=True)
+        thread.start()
+        try:
+            yield
+        except duckdb.InterruptException:
+            look(watch)
+            raise
+        finally:
+            ended.set()
+            thread.join()
+
+
+@contextmanager
+def _signals() -> Iterator[int]:
+    """A file to read the numbers of signals from as they come; nothing comes outside of the main thread."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False) if main else -1
     try:
-        yield
-    except duckdb.InterruptException:
-        look(watch)
-        raise
+        yield reading
     finally:
-        ended.set()
-        thread.join()
+        if main:
+            signal.set_wakeup_fd(before)
+        os.close(reading)
+        os.close(writing)
 
 
 def look(watch: Watch) -> None:
