@@ -323,7 +323,7 @@ def without_need(node: NodeReport) -> bool:
     )
 
 
-def change_in(transaction: tidelog.Transaction, script: Script, epoch: Epoch) -> None:
+def change_in(transaction: tidelog.Transaction[tidelog.Change], script: Script, epoch: Epoch) -> None:
     for name, rows in epoch.delete.items():
         transaction.delete(name, sorted(rows, key=repr))
     for name, rows in epoch.insert.items():

@@ -13,7 +13,7 @@
 from importlib import import_module
 
 from tidelog.certificate import check_certificate
-from tidelog.database import Change, Database, Transaction, connect
+from tidelog.database import Change, Database, connect
 from tidelog.errors import (
     CertificateRejected,
     DataError,
@@ -25,6 +25,7 @@ from tidelog.errors import (
     UsageError,
 )
 from tidelog.relation import Relation
+from tidelog.transaction import Transaction
 
 __version__ = "0.1.0"
 

@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy
@@ -32,6 +31,7 @@ from tidelog.rules.core import CoreProgram
 from tidelog.ruleset import RuleSet, without
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.stored import StoredRelation
+from tidelog.transaction import Transaction, tell
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -246,21 +246,10 @@ class Database:
             self._pending = self._nothing()
             self._epochs += 1
         change = Change(self._checked, self._dictionary, outcome)
-        self._tell(change)
+        tell(self._subscribers, change)
         return change
 
-    def _tell(self, change: Change) -> None:
-        errors: list[Exception] = []
-        for name, callback in list(self._subscribers):
-            if name in set(change):
-                try:
-                    callback(change[name])
-                except Exception as error:
-                    errors.append(error)
-        if errors:
-            raise errors[0]
-
-    def transaction(self) -> Transaction:
+    def transaction(self) -> Transaction[Change]:
         """A block whose changes are committed together at its end, and dropped when it raises."""
         self._open()
         if self._pending.facts or self._pending.checked is not self._checked:
@@ -440,38 +429,6 @@ class Database:
 
     def __repr__(self) -> str:
         return f"<Database: {len(self.relations)} relations, {self._epochs} epochs>"
-
-
-class Transaction:
-    """The changes of one `with` block; `change` is there once the block has ended."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self.change: Change | None = None
-
-    def insert(self, relation: str, data: Any) -> None:
-        """Assert facts, see `Database.insert`."""
-        self._database.insert(relation, data)
-
-    def delete(self, relation: str, data: Any) -> None:
-        """Retract facts, see `Database.delete`."""
-        self._database.delete(relation, data)
-
-    @property
-    def rules(self) -> RuleSet:
-        """`add` and `remove` rules, see `Database.rules`."""
-        return self._database.rules
-
-    def __enter__(self) -> Transaction:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if error is None:
-            self.change = self._database.commit()
-        else:
-            self._database.rollback()
 
 
 def _declared(program: CheckedProgram, name: str) -> RelationType:

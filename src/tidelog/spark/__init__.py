@@ -23,7 +23,6 @@ from tidelog.spark.change import SparkChange, SparkRelationChange, SparkReport
 from tidelog.spark.database import SparkDatabase
 from tidelog.spark.description import Pipeline, Sink, Source
 from tidelog.spark.sources import Counts
-from tidelog.spark.transaction import SparkTransaction
 from tidelog.spark.views import Result
 
 __all__ = [
@@ -36,7 +35,6 @@ __all__ = [
     "SparkDatabase",
     "SparkRelationChange",
     "SparkReport",
-    "SparkTransaction",
     "check_workers",
     "session",
 ]

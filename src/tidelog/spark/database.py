@@ -46,9 +46,9 @@ from tidelog.spark.sources import (
 )
 from tidelog.spark.state import State, read_table, text_of
 from tidelog.spark.streams import Streams
-from tidelog.spark.transaction import SparkTransaction
 from tidelog.spark.translation import Translation
 from tidelog.storage.dictionary import Dictionary, Words
+from tidelog.transaction import Transaction, tell
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -169,14 +169,14 @@ class SparkDatabase:
                 source.release()
             self._kept.clear()
 
-    def transaction(self) -> SparkTransaction:
+    def transaction(self) -> Transaction[SparkChange]:
         """A block whose changes are committed together at its end, and dropped when it raises."""
         with self._using():
             self._take_local()
             if self._pending or self._front.draft.programs is not self._front.unchanged.programs:
                 message = "there are pending changes that belong to no transaction"
                 raise UsageError(Problem("E0606", message, hint="call `commit()` before the transaction"))
-            return SparkTransaction(self)
+            return Transaction(self)
 
     def apply(self, pending: Sequence[Pending], notes: Mapping[str, Mapping[str, Any]]) -> SparkChange:
         """Make these facts an epoch of their own, whatever else is pending. Raises as `commit`."""
@@ -281,7 +281,7 @@ class SparkDatabase:
         if state is not None and state.is_scattered:
             everything = {name: self._engine.asserted(name) for name in draft.checked.relations}
             state.gather({(name, True): self._stored(draft, name, rows) for name, rows in everything.items()})
-        self._tell(change)
+        tell(self._subscribers, change)
         return change
 
     def _tables(self, draft: Draft, facts: Mapping[str, RowChange]) -> dict[tuple[str, bool], pa.Table | DataFrame]:
@@ -473,17 +473,6 @@ class SparkDatabase:
             self._subscribers = [other for other in self._subscribers if other is not entry]
 
         return stop
-
-    def _tell(self, change: SparkChange) -> None:
-        errors: list[Exception] = []
-        for name, callback in list(self._subscribers):
-            if name in set(change):
-                try:
-                    callback(change[name])
-                except Exception as error:
-                    errors.append(error)
-        if errors:
-            raise errors[0]
 
     @property
     def relations(self) -> tuple[str, ...]:
