@@ -13,7 +13,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from tidelog.errors import LimitError, Problem
@@ -32,7 +32,7 @@ def stopping(connection: duckdb.DuckDBPyConnection, watch: Watch) -> Iterator[No
     import duckdb
 
     ended = threading.Event()
-    with _signals() as signals:
+    with _signals() as (signals, wake):
 
         def interrupt() -> None:
             pressed = False
@@ -52,18 +52,21 @@ def stopping(connection: duckdb.DuckDBPyConnection, watch: Watch) -> Iterator[No
             raise
         finally:
             ended.set()
+            with suppress(BlockingIOError):  # full of signals: they have woken the thread
+                os.write(wake, b"\0")
             thread.join()
 
 
 @contextmanager
-def _signals() -> Iterator[int]:
-    """A file to read the numbers of signals from as they come; nothing comes outside of the main thread."""
+def _signals() -> Iterator[tuple[int, int]]:
+    """A pipe: the end to read the numbers of signals from as they come, and the end that they are written to. No signal
+    comes outside of the main thread."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     main = threading.current_thread() is threading.main_thread()
     before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False) if main else -1
     try:
-        yield reading
+        yield reading, writing
     finally:
         if main:
             signal.set_wakeup_fd(before)
