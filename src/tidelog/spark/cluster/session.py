@@ -18,8 +18,8 @@ class ClusterEngine(PartitionedEngine):
     """Partitions beside the Python workers of a session, as many as it has slots for tasks or as `partitions` says.
 
     `state` is a folder that all executors reach, as a path or address (`hdfs://…`, `s3://…`); what is in it when the
-    engine is closed stays, and an engine opened on it goes on from there. Without it, the state is in a temporary
-    folder of this machine, which does where executors run on this machine, too.
+    engine is closed stays, unless it is `temporary`, and an engine opened on it goes on from there. Without it, the
+    state is in a temporary folder of this machine, which does where executors run on this machine, too.
     """
 
     def __init__(
@@ -30,8 +30,10 @@ class ClusterEngine(PartitionedEngine):
         state: str | None = None,
         partitions: int | None = None,
         limits: Limits | None = None,
+        temporary: bool = False,
     ) -> None:
         self.session = session
         folder = Folder(state or tempfile.mkdtemp(prefix="tidelog-cluster-"))
         count = partitions or min(session.sparkContext.defaultParallelism, BUCKETS)
-        super().__init__(dictionary, SparkExecutors(session), folder, count, limits, temporary=state is None)
+        temporary = temporary or state is None
+        super().__init__(dictionary, SparkExecutors(session), folder, count, limits, temporary=temporary)
