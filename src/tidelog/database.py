@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tidelog.spark.database import SparkDatabase
+    from tidelog.store.database import StoredDatabase
 
 Words = NDArray[numpy.int64]
 
@@ -46,18 +47,35 @@ def connect() -> Database: ...
 
 
 @overload
+def connect(folder: str | os.PathLike[str]) -> StoredDatabase: ...
+
+
+@overload
 def connect(*, spark: SparkSession, state: str | os.PathLike[str] | None = None) -> SparkDatabase: ...
 
 
 def connect(
-    *, spark: SparkSession | None = None, state: str | os.PathLike[str] | None = None
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    spark: SparkSession | None = None,
+    state: str | os.PathLike[str] | None = None,
 ) -> Database | SparkDatabase:
-    """A new, empty database in memory. With a `spark` session, one over its data frames, see docs/how-to/spark.md; its
-    facts and program outlive the process in the folder `state`, if there is one."""
+    """A new, empty database in memory; with a `folder`, the one that is kept there, see docs/how-to/stores.md.
+
+    With a `spark` session, one over its data frames, see docs/how-to/spark.md; its facts and program outlive the
+    process in the folder `state`, if there is one. Raises UsageError (E0610) where arguments do not go together.
+    """
+    if (folder is not None and spark is not None) or (state is not None and spark is None):
+        hint = "connect(folder) keeps an embedded database, connect(spark=session, state=folder) one over Spark"
+        raise UsageError(Problem("E0610", "a folder is kept either with Spark or without", hint=hint))
     if spark is not None:
         from tidelog.spark.database import SparkDatabase
 
         return SparkDatabase(spark, state)
+    if folder is not None:
+        from tidelog.store.database import StoredDatabase
+
+        return StoredDatabase(folder)
     return Database()
 
 
@@ -241,13 +259,18 @@ class Database:
         with guarded(watch):
             choice = Choice(**{name: self._options[name] for name in ("strategy", "switch", "closures", "maintain")})
             core = pending.core or self._compiler.compile(pending.checked)
-            outcome = self._engine.epoch(core, net_changes(pending.facts), watch, choice)
+            net = net_changes(pending.facts)
+            outcome = self._engine.epoch(core, net, watch, choice, lambda: self._seal(pending, net))
             self._programs, self._checked = pending.programs, pending.checked
             self._pending = self._nothing()
             self._epochs += 1
         change = Change(self._checked, self._dictionary, outcome)
         tell(self._subscribers, change)
         return change
+
+    def _seal(self, pending: _Pending, net: Mapping[str, tuple[Words, Words]]) -> None:
+        """Let the epoch that these changes lead to last, in a database that keeps it elsewhere as well; what this
+        raises takes the epoch back."""
 
     def transaction(self) -> Transaction[Change]:
         """A block whose changes are committed together at its end, and dropped when it raises."""
@@ -299,6 +322,12 @@ class Database:
             self._subscribers = [other for other in self._subscribers if other is not entry]
 
         return end
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Give the memory back. The database and its relations must not be used any more."""

@@ -120,6 +120,7 @@ CODES: dict[str, str] = {
     "E0607": "a query that is not one atom",
     "E0608": "no such rule",
     "E0609": "a callback that cannot be called",
+    "E0610": "arguments of connect that do not go together",
     "E0620": "a fact among rules that are added to a network",
     "E0621": "facts of a relation that every node has for itself",
     "E0622": "a fact of another node",

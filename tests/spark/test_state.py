@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import tidelog
 from tidelog.errors import DataError, UsageError
-from tidelog.spark import state as module
-from tidelog.spark.state import State
+from tidelog.store import state as module
+from tidelog.store.state import State
 
 PROGRAM = """
 .type Place = [town: symbol, number: unsigned]
@@ -117,7 +117,7 @@ def test_two_databases_cannot_share_a_folder(spark: SparkSession, tmp_path: Path
 
 
 def test_a_folder_is_free_when_its_process_is_gone(tmp_path: Path) -> None:
-    code = f"import os; from tidelog.spark.state import State; s = State({str(tmp_path)!r}); os._exit(9)"
+    code = f"import os; from tidelog.store.state import State; s = State({str(tmp_path)!r}); os._exit(9)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
     State(tmp_path).close()
 

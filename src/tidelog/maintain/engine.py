@@ -7,7 +7,7 @@ ones. What happens in it is in `epoch`.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from weakref import WeakSet
 
@@ -105,11 +105,17 @@ class Engine:
                 view.closure = graph
 
     def epoch(
-        self, program: CoreProgram, changes: Mapping[str, tuple[Words, Words]], watch: Watch, choice: Choice
+        self,
+        program: CoreProgram,
+        changes: Mapping[str, tuple[Words, Words]],
+        watch: Watch,
+        choice: Choice,
+        seal: Callable[[], object] = lambda: None,
     ) -> Outcome:
         """Go to `program` and apply `changes`, relation -> (rows to assert, rows to retract), both net of each other.
 
-        Raises LimitError or KeyboardInterrupt, and then has changed nothing (but for the word size).
+        Raises LimitError, KeyboardInterrupt, or what `seal` raises, and then has changed nothing (but for the word
+        size). `seal` is called when all is worked out and nothing else can go wrong, unless there was nothing to do.
         """
         started = time.perf_counter()
         if program is self.program and not changes and self.views and (choice.closures or not self.closures):
@@ -124,7 +130,7 @@ class Engine:
         while True:
             attempt = Epoch(self, program, watch, choice)
             try:
-                return attempt.run(changes)
+                return attempt.run(changes, seal)
             except WidenError:
                 attempt.undo()
                 del attempt

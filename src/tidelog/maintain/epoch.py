@@ -8,7 +8,7 @@ What is changed in place can be taken back until the epoch ends (`Epoch.undo`).
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -100,7 +100,7 @@ class Epoch:
         """Where in the program the hyper-node of each derived relation stands."""
         return {name: i for i, node in enumerate(self.program.nodes) for name in node.relations}
 
-    def run(self, changes: Mapping[str, tuple[Words, Words]]) -> Outcome:
+    def run(self, changes: Mapping[str, tuple[Words, Words]], seal: Callable[[], object]) -> Outcome:
         table = self.engine.catalog.table
         table[:, layout.R_START] = table[:, layout.R_N]
         if UNIT not in self.views:
@@ -113,6 +113,7 @@ class Epoch:
         self.closures.look_who_reads()
         reports = self.drop_relations() + [self.visit(node) for node in self.nodes]
         self.watch.look()
+        seal()
         return self.finish(reports)
 
     def open(self, stored: StoredRelation) -> StoredRelation:

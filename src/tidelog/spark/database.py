@@ -13,6 +13,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from shutil import rmtree
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -24,14 +26,12 @@ from pyspark.sql import functions as F
 from tidelog.database import net_changes
 from tidelog.errors import DataError, Problem, UsageError
 from tidelog.pattern import matching
-from tidelog.relation import Relation
-from tidelog.relation import Rows as LocalRows
 from tidelog.ruleset import RuleSet
 from tidelog.spark.change import SparkChange, SparkRelationChange, SparkReport
 from tidelog.spark.description import ENGINES
 from tidelog.spark.driver import collect_words
 from tidelog.spark.embedded import Embedded, Front, local
-from tidelog.spark.engines import Draft, Engine, RowChange, Rows, word_columns
+from tidelog.spark.engines import Draft, Engine, RowChange, Rows
 from tidelog.spark.machine import check_session, check_workers
 from tidelog.spark.mapping import target_of
 from tidelog.spark.sources import (
@@ -44,16 +44,18 @@ from tidelog.spark.sources import (
     reading,
     refuse_bad_rows,
 )
-from tidelog.spark.state import State, read_table, text_of
 from tidelog.spark.streams import Streams
 from tidelog.spark.translation import Translation
-from tidelog.storage.dictionary import Dictionary, Words
+from tidelog.storage.dictionary import Words
+from tidelog.store.state import State, Tables, facts_table, read_table, text_of
 from tidelog.transaction import Transaction, tell
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 EMBEDDED_LIMIT = 50_000_000
+CLUSTER = "cluster"
+"""The folder in the state folder that the cluster engine works in."""
 
 
 class SparkDatabase:
@@ -80,6 +82,7 @@ class SparkDatabase:
         self._streams = Streams(self)
         if self._state is not None:
             try:
+                rmtree(self._state.folder / CLUSTER, ignore_errors=True)  # of a process that was killed
                 self._restore(self._state)
             except BaseException:
                 self.close()
@@ -284,26 +287,29 @@ class SparkDatabase:
         tell(self._subscribers, change)
         return change
 
-    def _tables(self, draft: Draft, facts: Mapping[str, RowChange]) -> dict[tuple[str, bool], pa.Table | DataFrame]:
+    def _tables(self, draft: Draft, facts: Mapping[str, RowChange]) -> Tables:
         """What an epoch asserts and retracts, for the state folder."""
-        found = {}
+        found: dict[tuple[str, bool], pa.Table | Callable[[Path], None]] = {}
         for name, change in facts.items():
             for asserts, rows in ((True, change.inserted), (False, change.deleted)):
                 if isinstance(rows, DataFrame) or len(rows):
                     found[name, asserts] = self._stored(draft, name, rows)
         return found
 
-    def _stored(self, draft: Draft, name: str, rows: Rows) -> pa.Table | DataFrame:
-        """Rows as a table of values for the state folder."""
-        columns = draft.checked.relations[name].columns
-        if isinstance(rows, DataFrame):
-            return self._translation.values(name, rows, columns) if columns else rows
-        if not columns:
-            return pa.table({word_columns(0)[0]: np.zeros(len(rows), np.int64)})
-        return Relation(name, LocalRows(columns, self._front.dictionary, rows)).to_arrow()
+    def _stored(self, draft: Draft, name: str, rows: Rows) -> pa.Table | Callable[[Path], None]:
+        """Rows as values for the state folder: a table, or what writes them."""
+        relation = draft.checked.relations[name]
+        if not isinstance(rows, DataFrame):
+            return facts_table(relation, self._front.dictionary, rows)
+        values = self._translation.values(name, rows, relation.columns) if relation.columns else rows
+        return lambda path: values.write.parquet(path.as_uri())
 
     def _restore(self, state: State) -> None:
         """Come back to what the state folder has."""
+        if state.manifest.checkpoint:
+            hint = "open it with tidelog.connect(folder), or give another folder"
+            message = "the folder is a store of an embedded database"
+            raise UsageError(Problem("E0681", message, place=str(state.folder), hint=hint))
         if not state.manifest.epoch:
             return
         self._restoring = True  # an epoch that the folder has already
@@ -378,7 +384,17 @@ class SparkDatabase:
             return self._engine, None
         if wanted == "embedded":
             return Embedded(self._front), reason
-        return cluster_engine(self.session, self._front.dictionary), reason
+        return self._cluster_engine(), reason
+
+    def _cluster_engine(self) -> Engine:
+        """A cluster engine, whose files are in the state folder if there is one: all executors see that, and who opens
+        it removes what a killed process has left. SetupError (E0704) without workers for it."""
+        from tidelog.spark.cluster import ClusterEngine
+
+        check_workers(self.session)
+        folder = None if self._state is None else str(self._state.folder / CLUSTER)
+        engine: Engine = ClusterEngine(self.session, self._front.dictionary, state=folder, temporary=True)
+        return engine
 
     def is_embedded_with(self, incoming: int) -> bool:
         """Whether the next epoch runs on the driver if it asserts so many facts."""
@@ -541,12 +557,3 @@ class SparkDatabase:
 
     def __repr__(self) -> str:
         return f"<SparkDatabase: {len(self.relations)} relations, {self._epochs} epochs, {self._engine.name} engine>"
-
-
-def cluster_engine(session: SparkSession, dictionary: Dictionary) -> Engine:
-    """A cluster engine. SetupError (E0704) without workers for it."""
-    from tidelog.spark.cluster import ClusterEngine
-
-    check_workers(session)
-    engine: Engine = ClusterEngine(session, dictionary)
-    return engine

@@ -43,8 +43,8 @@ from tidelog.spark.sources import (
     reading,
     relation_type,
 )
-from tidelog.spark.state import text_of
 from tidelog.spark.views import Result
+from tidelog.store.state import text_of
 
 MOST_BAD_ROWS = 100_000
 """Bad rows that a result holds where no folder does; they are counted all the same."""

@@ -68,6 +68,11 @@ class Dictionary:
         """The record type with the name `kind`."""
         return self._types[kind]
 
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The record types that are known."""
+        return tuple(self._types)
+
     def record_count(self, kind: Kind) -> int:
         """The number of different records of a type, nil not counted."""
         return self._tables[kind].count - 1
@@ -279,6 +284,11 @@ class Dictionary:
             self._check_ids(int(ids.min()), int(ids.max()), kind)
         rows = self._tables[kind].rows[ids]
         return ids != 0, [np.ascontiguousarray(column) for column in rows.T]
+
+    def fields_of_all(self, kind: Kind) -> Words:
+        """The fields of all records of a type but nil, in the order of their ids; shape (n, fields)."""
+        table = self._tables[kind]
+        return table.rows[1 : table.count]
 
     def _check_ids(self, low: int, high: int, kind: Kind) -> None:
         count = len(self._symbols) if kind == "symbol" else self._tables[kind].count

@@ -17,6 +17,7 @@ from tidelog.kernels import layout
 from tidelog.kernels.layout import MOST_COUNTED
 from tidelog.storage.catalog import Catalog, Stopwatch
 from tidelog.storage.index import Index
+from tidelog.storage.marks import Marks
 from tidelog.storage.memory import Block
 
 Words = NDArray[numpy.signedinteger[Any]]
@@ -575,21 +576,21 @@ class StoredRelation:
         """The live rows as a relation of another catalog, counts and births included, indexes left to be made anew. It
         is `counted` where this one is, or with counts of 1 where that is asked for."""
         other = StoredRelation(catalog, self.arity, self.counted or counted)
-        live = self.live()
-        births = self.births()[live]
-        other.insert(self.take(live))
-        if self._counts is not None:
-            other._count_view()[:] = self._count_view()[live]
-        if self._births is not None:
-            other.keep_births()
-            other._births.view(numpy.int32, len(live))[:] = births  # type: ignore[union-attr]  # it is there now
-        elif self.born and len(births):
-            firsts = numpy.concatenate([[0], 1 + numpy.flatnonzero(numpy.diff(births))])
-            other.born = [(int(r), int(births[r])) for r in firsts]
-        if self._supports is not None:
-            other.keep_supports()
-            other._supports.view(numpy.int32, len(live))[:] = self.supports()[live]  # type: ignore[union-attr]  # now there
+        other.insert(self.take(self.live()))
+        other.mark(Marks.of(self))
         return other
+
+    def mark(self, marks: Marks) -> None:
+        """Take over the marks of rows that have been inserted in the same order, and are all that there are."""
+        if marks.counts is not None:
+            self._count_view()[:] = marks.counts
+        self.born = [] if marks.by_row else marks.runs()
+        if marks.by_row:
+            self.keep_births()
+            self._births.view(numpy.int32, self.rows)[:] = marks.births  # type: ignore[union-attr]  # it is there now
+        if marks.supports is not None:
+            self.keep_supports()
+            self._supports.view(numpy.int32, self.rows)[:] = marks.supports  # type: ignore[union-attr]  # now there
 
     def __del__(self) -> None:
         self.catalog.release(self.number)

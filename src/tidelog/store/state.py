@@ -1,12 +1,13 @@
-"""The state folder of a SparkDatabase: its asserted facts, its program and notes, as of the last committed epoch.
+"""The folder in which a database lasts: its asserted facts, its program and notes, as of the last committed epoch.
 
     lock               held by the process that has the folder
-    manifest.json      which segments make up the state, the program, the notes; replaced in one step: the commit
+    manifest.json      what makes up the state: checkpoint, segments, program, notes; replaced in one step: the commit
     segments/N/        what epoch N asserted and retracted: RELATION.insert.parquet and RELATION.delete.parquet
+    checkpoints/N      everything as of epoch N, in place of all segments up to it (`checkpoint`)
 
 An epoch writes its segment first, then lets the engine work, then replaces the manifest: a process that is killed at
 any moment leaves the state before the epoch or after it, and what it leaves besides is removed when the folder is
-opened again. Views are not kept; they follow from facts and program. Values are stored as what they are, not as words.
+opened again. In segments, values are stored as what they are, not as words.
 """
 
 from __future__ import annotations
@@ -16,23 +17,28 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any
-
-import pyarrow as pa
-import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from tidelog.certificate import program_text
 from tidelog.errors import DataError, Problem, UsageError
-from tidelog.language.syntax import Program
+from tidelog.language.syntax import Program, RelationType
+from tidelog.relation import Relation, Rows
+from tidelog.storage.arrow_arrays import numbers_to_arrow
+from tidelog.storage.dictionary import Dictionary, Words
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 VERSION = 1
 MOST_SEGMENTS = 200
 """With more segments than these, the facts are written anew as one."""
+
+Tables: TypeAlias = "Mapping[tuple[str, bool], pa.Table | Callable[[Path], None]]"
+"""(relation, whether it asserts) -> the values, or what writes them to a place, as a file or a folder."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,7 @@ class Manifest:
 
     epoch: int = 0
     program: str = ""
+    checkpoint: str = ""
     segments: tuple[str, ...] = ()
     notes: Mapping[str, Any] = field(default_factory=dict)
 
@@ -49,23 +56,29 @@ class State:
     """An open state folder. DataError (E0682) when it is damaged, UsageError (E0680, E0681) when another process has it
     or it cannot be used."""
 
+    PARTS = ("lock", "manifest.json", "manifest.json.new", "segments", "checkpoints")
+    """What can be in the folder."""
+
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder).absolute()
         with self._using():
-            (self.folder / "segments").mkdir(parents=True, exist_ok=True)
+            for part in ("segments", "checkpoints"):
+                (self.folder / part).mkdir(parents=True, exist_ok=True)
             self._lock = self._locked()
         try:
             self.manifest = self._read()
             with self._using():
                 for leftover in set(os.listdir(self.folder / "segments")) - set(self.manifest.segments):
                     shutil.rmtree(self.folder / "segments" / leftover)
+                for leftover in set(os.listdir(self.folder / "checkpoints")) - {self.manifest.checkpoint}:
+                    (self.folder / "checkpoints" / leftover).unlink()
         except BaseException:
             self._lock.close()
             raise
 
     def tables(self) -> Iterator[tuple[str, bool, Path]]:
-        """Relation, whether it asserts, and file of all changes, in the order in which they were committed. A path that
-        is a folder was written by Spark."""
+        """Relation, whether it asserts, and file of all changes since the checkpoint, in the order in which they were
+        committed. A path that is a folder was written by Spark."""
         for segment in self.manifest.segments:
             folder = self.folder / "segments" / segment
             if not folder.is_dir():
@@ -74,8 +87,8 @@ class State:
                 relation, operation, _ = file.name.rsplit(".", 2)
                 yield relation, operation == "insert", file
 
-    def prepare(self, facts: Mapping[tuple[str, bool], pa.Table | DataFrame], name: str | None = None) -> str:
-        """Write what an epoch asserts and retracts, (relation, whether it asserts) -> values; its segment's name."""
+    def prepare(self, facts: Tables, name: str | None = None) -> str:
+        """Write what an epoch asserts and retracts; its segment's name."""
         segment = name or f"{self.manifest.epoch + 1:08}"
         folder = self.folder / "segments" / segment
         with self._using():
@@ -83,8 +96,8 @@ class State:
                 folder.mkdir()
                 for (relation, asserts), table in facts.items():
                     path = folder / f"{relation}.{'insert' if asserts else 'delete'}.parquet"
-                    if isinstance(table, DataFrame):
-                        table.write.parquet(path.as_uri())
+                    if callable(table):
+                        table(path)
                     else:
                         _write(table, path)
                 _sync(folder)
@@ -103,16 +116,34 @@ class State:
         notes = {key: {**manifest.notes.get(key, {}), **notes.get(key, {})} for key in {**manifest.notes, **notes}}
         empty = not any((self.folder / "segments" / segment).iterdir())
         segments = manifest.segments if empty else (*manifest.segments, segment)
-        self._replace(Manifest(manifest.epoch + 1, program, segments, notes))
+        self._replace(Manifest(manifest.epoch + 1, program, manifest.checkpoint, segments, notes))
         if empty:
             self.discard(segment)
 
     @property
     def is_scattered(self) -> bool:
-        """Whether it is time to `gather`."""
+        """Whether it is time to `gather`, or for a `checkpoint`."""
         return len(self.manifest.segments) > MOST_SEGMENTS
 
-    def gather(self, facts: Mapping[tuple[str, bool], pa.Table | DataFrame]) -> None:
+    def checkpoint(self, write: Callable[[IO[bytes]], object]) -> None:
+        """Replace the checkpoint and all segments by what `write` writes to a file."""
+        old, name = self.manifest, f"{self.manifest.epoch:08}"
+        path = self.folder / "checkpoints" / name
+        with self._using():
+            try:
+                _write_file(path, write)
+                _sync(path.parent)
+                self._replace(replace(old, checkpoint=name, segments=()))
+            except BaseException:
+                if name != old.checkpoint:
+                    path.unlink(missing_ok=True)
+                raise
+            if old.checkpoint not in ("", name):
+                (path.parent / old.checkpoint).unlink()
+        for segment in old.segments:
+            self.discard(segment)
+
+    def gather(self, facts: Tables) -> None:
         """Replace all segments by one with these facts, which are all that there are."""
         old = self.manifest
         segment = self.prepare(facts, f"{old.epoch:08}-all")
@@ -138,19 +169,11 @@ class State:
             raise self._damaged(f"manifest.json: {error}") from None
 
     def _replace(self, manifest: Manifest) -> None:
-        document = {
-            "version": VERSION,
-            "epoch": manifest.epoch,
-            "program": manifest.program,
-            "segments": list(manifest.segments),
-            "notes": dict(manifest.notes),
-        }
+        document = {"version": VERSION, **vars(manifest), "notes": dict(manifest.notes)}
+        text = json.dumps(document, indent=1).encode()
         new = self.folder / "manifest.json.new"
         with self._using():
-            with new.open("w", encoding="utf-8") as file:
-                json.dump(document, file, indent=1)
-                file.flush()
-                os.fsync(file.fileno())
+            _write_file(new, lambda file: file.write(text))
             new.replace(self.folder / "manifest.json")
             _sync(self.folder)
         self.manifest = manifest
@@ -195,10 +218,22 @@ def text_of(programs: Sequence[Program]) -> str:
     return program_text(programs) + "".join(directives)
 
 
+def facts_table(relation: RelationType, dictionary: Dictionary, words: Words) -> pa.Table:
+    """Rows of a relation as a table of values; one without columns has a column that says how many there are."""
+    import pyarrow as pa
+
+    if not relation.columns:
+        return pa.table({"present": numbers_to_arrow(words.sum(axis=1))})
+    return Relation(relation.name, Rows(relation.columns, dictionary, words)).to_arrow()
+
+
 def read_table(path: Path) -> pa.Table:
     """A table of a segment. DataError (E0682) when it cannot be read."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
     try:
-        return pq.read_table(path)
+        return parquet.read_table(path)
     except (OSError, pa.ArrowException) as error:
         hint = "restore the folder from a copy, or begin with an empty one"
         raise DataError(
@@ -207,8 +242,15 @@ def read_table(path: Path) -> pa.Table:
 
 
 def _write(table: pa.Table, path: Path) -> None:
+    from pyarrow import parquet
+
+    _write_file(path, lambda file: parquet.write_table(table, file))
+
+
+def _write_file(path: Path, write: Callable[[IO[bytes]], object]) -> None:
+    """Have a file on the disk."""
     with path.open("wb") as file:
-        pq.write_table(table, file)
+        write(file)
         file.flush()
         os.fsync(file.fileno())
 

@@ -1,0 +1,174 @@
+"""An engine's state as one file, from which it goes on without evaluating anything.
+
+The file is a numpy archive, whose arrays have checksums:
+
+    about            JSON: format, version of tidelog, program, columns, hyper-nodes, closures, which rows are whose
+    symbols, ends    the symbols in the order of their numbers, UTF-8 one after the other, and where each ends
+    records.I        the fields of the records of a type, in the order of their numbers
+    rows.I           the rows of a relation as words; counts.I, births.I and supports.I where these are kept
+
+Closures are made anew from their edges, which takes less time than reading their pairs would.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy
+from numpy.typing import NDArray
+
+from tidelog.errors import DataError, Problem
+from tidelog.maintain import closures
+from tidelog.maintain.engine import Engine
+from tidelog.rules.core import CoreProgram
+from tidelog.rules.graph import coarsened
+from tidelog.storage.arrow_arrays import numbers_to_arrow
+from tidelog.storage.catalog import Catalog
+from tidelog.storage.closure import ClosedRelation
+from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.marks import Marks
+from tidelog.storage.stored import StoredRelation
+
+FORMAT = 1
+
+
+def write(engine: Engine, text: str, file: IO[bytes]) -> None:
+    """Write the state of an engine whose program is `text`."""
+    dictionary = engine.dictionary
+    stored = list({id(each): each for each in [*engine.views.values(), *engine.asserted.values()]}.values())
+    with zipfile.ZipFile(file, "w") as archive:
+        symbols = [symbol.encode() for symbol in dictionary.strings(numpy.arange(len(dictionary)))]
+        _put(archive, "symbols", _bytes(b"".join(symbols)))
+        _put(archive, "ends", numpy.cumsum([len(symbol) for symbol in symbols], dtype=numpy.int64))
+        for i, kind in enumerate(dictionary.kinds):
+            _put(archive, f"records.{i}", dictionary.fields_of_all(kind))
+        for i, relation in enumerate(stored):
+            if not isinstance(relation, ClosedRelation):
+                marks = Marks.of(relation)
+                _put(archive, f"rows.{i}", relation.words())
+                for name in ("counts", "births", "supports"):
+                    if getattr(marks, name) is not None:
+                        _put(archive, f"{name}.{i}", getattr(marks, name))
+        number = {id(each): i for i, each in enumerate(stored)}
+        about = {
+            "format": FORMAT,
+            **_shape(engine.program, engine.nodes),
+            "program": text,
+            "records": dictionary.kinds,
+            "bits": engine.catalog.bits,
+            "round": engine.round,
+            "costs": engine.costs,
+            "closures": list(engine.closures),
+            "mirrors": engine.mirrors,
+            "views": {name: number[id(each)] for name, each in engine.views.items()},
+            "facts": {name: number[id(each)] for name, each in engine.asserted.items()},
+            "by_row": [i for i, each in enumerate(stored) if each.keeps_births],
+        }
+        _put(archive, "about", _bytes(json.dumps(about).encode()))
+
+
+def _shape(program: CoreProgram, nodes: tuple[Any, ...]) -> dict[str, Any]:
+    """What has to be the same for the state of one engine to be that of another."""
+    from tidelog import __version__
+
+    columns = {name: [column.kind for column in info.columns] for name, info in program.relations.items()}
+    return {"version": __version__, "columns": columns, "nodes": sorted(sorted(node.relations) for node in nodes)}
+
+
+def _bytes(text: bytes) -> NDArray[numpy.uint8]:
+    return numpy.frombuffer(text, numpy.uint8)
+
+
+def _put(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
+    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+        numpy.lib.format.write_array(member, numpy.ascontiguousarray(array), allow_pickle=False)
+
+
+class Checkpoint:
+    """A file that `write` has written. DataError (E0682) where it cannot be read, from all methods."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with self._reading():
+            self._arrays: Mapping[str, NDArray[Any]] = numpy.load(path, allow_pickle=False)
+            self._about: dict[str, Any] = json.loads(self._arrays["about"].tobytes())
+            if self._about["format"] != FORMAT:
+                raise ValueError("it is of another version of tidelog")
+            self.program: str = self._about["program"]
+
+    def fill(self, dictionary: Dictionary) -> None:
+        """Give a dictionary, which knows the record types and is empty, all symbols and records by their numbers."""
+        import pyarrow as pa
+
+        with self._reading():
+            text, ends = self._arrays["symbols"], self._arrays["ends"]
+            starts = numbers_to_arrow(numpy.concatenate([numpy.zeros(1, numpy.int64), ends])).buffers()[1]
+            dictionary.extend(pa.LargeStringArray.from_buffers(len(ends), starts, pa.py_buffer(text)))
+            for i, kind in enumerate(self._about["records"]):
+                fields = self._arrays[f"records.{i}"]
+                dictionary.pack(kind, list(fields.T), len(fields))
+
+    def facts(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        """The asserted facts of every relation."""
+        for name, number in self._about["facts"].items():
+            with self._reading():
+                yield name, self._arrays[f"rows.{number}"].astype(numpy.int64)
+
+    def restore(self, program: CoreProgram, dictionary: Dictionary) -> Engine | None:
+        """The engine as it was, over the same program compiled again; None where this is not what it was, because
+        another version of tidelog has written the file."""
+        about = self._about
+        nodes = coarsened(program.nodes, [frozenset(names) for names in about["nodes"] if len(names) > 1])
+        with self._reading():
+            if any(about[key] != value for key, value in _shape(program, nodes).items()):
+                return None
+            catalog = Catalog(about["bits"])
+            closed = {about["views"][name] for name in [*about["closures"], *about["mirrors"]]}
+            numbers = {*about["views"].values(), *about["facts"].values()} - closed
+            stored = {number: self._relation(number, catalog) for number in sorted(numbers)}
+            engine = Engine(
+                dictionary,
+                program,
+                catalog,
+                {name: stored[number] for name, number in about["facts"].items()},
+                {name: stored[number] for name, number in about["views"].items() if number not in closed},
+                nodes,
+                mirrors=dict(about["mirrors"]),
+                costs=dict(about["costs"]),
+                round=about["round"],
+            )
+            for node in nodes:
+                name = node.relations[0]
+                if name in about["closures"] and node.closure is not None:
+                    graph = closures.rebuilt(node.closure, engine.views, engine.asserted[name])
+                    engine.closures[name] = node.closure, graph
+                    engine.views[name] = ClosedRelation(catalog, graph)
+                elif name in engine.mirrors:
+                    engine.views[name] = ClosedRelation(catalog, engine.closures[engine.mirrors[name]][1])
+            return engine
+
+    def _relation(self, number: int, catalog: Catalog) -> StoredRelation:
+        rows, births = self._arrays[f"rows.{number}"], self._arrays[f"births.{number}"]
+        counts, supports = self._arrays.get(f"counts.{number}"), self._arrays.get(f"supports.{number}")
+        stored = StoredRelation(catalog, rows.shape[1], counted=counts is not None)
+        stored.insert(rows)
+        if stored.rows != len(rows):
+            raise ValueError(f"rows.{number} has rows twice")
+        stored.mark(Marks(counts, births, supports, number in self._about["by_row"]))
+        stored.look_for_saturation()
+        return stored
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            hint = "restore the folder from a copy, or begin with an empty one"
+            message = f"the state folder is damaged: {error!s:.200}"
+            raise DataError(Problem("E0682", message, place=str(self._path), hint=hint)) from None

@@ -1,0 +1,182 @@
+"""`StoredDatabase`: what `tidelog.connect("views.tide")` gives, a Database whose epochs last in a folder.
+
+An epoch's facts are on the disk before it is evaluated, and the manifest is replaced when it is worked out and nothing
+else can fail: from then on the epoch has happened, also for a process that is killed right then. Views are kept as a
+checkpoint, which is written anew once following the epochs since the last one has taken longer than writing it did; so
+that opening never takes much longer than reading one, and checkpoints never more time than the epochs themselves.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy
+
+from tidelog.database import Change, Database, Words, _Pending
+from tidelog.errors import DataError, Problem, UsageError
+from tidelog.io import encode
+from tidelog.language import read
+from tidelog.language.syntax import Program
+from tidelog.maintain.report import Report
+from tidelog.store import checkpoint
+from tidelog.store.state import State, facts_table, read_table, text_of
+
+
+class StoredDatabase(Database):
+    """A database in a folder, which is made if need be. One process at a time can have it.
+
+    Raises UsageError where another process has it (E0680) or it cannot be used (E0681), DataError where it is damaged
+    (E0682).
+    """
+
+    opening: Report | None = None
+    """What was done to come back to the last epoch; None for a new folder."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        super().__init__()
+        _check_folder(Path(folder))
+        self._state = State(folder)
+        self._reopening = False
+        self._spent = 0.0
+        """Seconds of the epochs since the last checkpoint."""
+        self._price = 0.0
+        """Seconds that writing the last checkpoint has taken, or reading it."""
+        try:
+            self._reopen()
+        except BaseException:
+            self._state.close()
+            raise
+
+    @property
+    def folder(self) -> Path:
+        """Where the database is."""
+        return self._state.folder
+
+    def commit(self) -> Change:
+        """See Database; the epoch is on the disk when this returns. Raises UsageError (E0681) where the disk does not
+        take it, and then nothing has changed."""
+        change = super().commit()
+        self._spent += change.report.seconds
+        if self._spent > self._price or self._state.is_scattered:
+            self._write_checkpoint()
+        return change
+
+    def stats(self) -> dict[str, Any]:
+        """See Database; `store` has the folder, the number of the last epoch since the folder was made, that of the
+        checkpoint, or None, and the segments after it."""
+        manifest = self._state.manifest
+        store = {
+            "folder": str(self.folder),
+            "epoch": manifest.epoch,
+            "checkpoint": int(manifest.checkpoint) if manifest.checkpoint else None,
+            "segments": len(manifest.segments),
+        }
+        return {**super().stats(), "store": store}
+
+    def close(self) -> None:
+        """Give the memory back, and let others have the folder."""
+        super().close()
+        self._state.close()
+
+    # --- committing --------------------------------------------------------------------------------------------------
+
+    def _seal(self, pending: _Pending, net: Mapping[str, tuple[Words, Words]]) -> None:
+        if self._reopening:
+            return
+        state, tables = self._state, {}
+        for name, changes in net.items():
+            for asserts, words in zip((True, False), changes, strict=True):
+                if len(words):
+                    tables[name, asserts] = facts_table(pending.checked.relations[name], self._dictionary, words)
+        same = pending.programs is self._programs
+        text = state.manifest.program if same else text_of(pending.programs)
+        segment = state.prepare(tables)
+        try:
+            state.publish(segment, text, {})
+        except BaseException:
+            state.discard(segment)
+            raise
+
+    def _write_checkpoint(self) -> None:
+        started, text = time.perf_counter(), self._state.manifest.program
+        with suppress(UsageError):  # The epoch is safe without, and the next try is due when as much has been spent.
+            self._state.checkpoint(lambda file: checkpoint.write(self._engine, text, file))
+        self._price, self._spent = time.perf_counter() - started, 0.0
+
+    # --- opening -----------------------------------------------------------------------------------------------------
+
+    def _reopen(self) -> None:
+        """Come back to the last epoch: to the checkpoint, and from there by one epoch to what was committed since."""
+        manifest = self._state.manifest
+        if not manifest.epoch:
+            return
+        started = time.perf_counter()
+        if manifest.checkpoint:
+            self._restore(checkpoint.Checkpoint(self._state.folder / "checkpoints" / manifest.checkpoint))
+        self._price = time.perf_counter() - started
+        facts = self._pending.facts
+        if not self._programs or text_of(self._programs) != manifest.program:
+            self._pending = self._leading_to(_parsed(manifest.program))
+        self._pending.facts = facts + self._facts_since()
+        self._reopening = True
+        self.opening = super().commit().report
+        self._reopening, self._spent, self._epochs = False, self.opening.seconds, 0
+
+    def _restore(self, saved: checkpoint.Checkpoint) -> None:
+        """Be as when a checkpoint was written. Where that was another tidelog's, its facts become pending."""
+        pending = self._leading_to(_parsed(saved.program))
+        saved.fill(self._dictionary)
+        assert pending.core is not None
+        engine = saved.restore(pending.core, self._dictionary)
+        if engine is not None:
+            self._engine, self._programs, self._checked = engine, pending.programs, pending.checked
+            self._pending = self._nothing()
+        else:
+            facts = ((name, words) for name, words in saved.facts() if name in pending.checked.relations)
+            self._pending.facts = [(name, True, words) for name, words in facts]
+
+    def _leading_to(self, program: Program) -> _Pending:
+        """The pending change to a program that replaces the one that there is."""
+        checked = self._checker.check(program)
+        self._dictionary.add_records(checked.records)
+        return _Pending(self._checker.programs, checked, self._compiler.compile(checked))
+
+    def _facts_since(self) -> list[tuple[str, bool, Words]]:
+        """The changes of facts since the checkpoint."""
+        changes = []
+        for name, asserts, path in self._state.tables():
+            relation = self._pending.checked.relations.get(name)
+            if relation is None:
+                message = f"the state folder is damaged: no relation {name}"
+                raise DataError(Problem("E0682", message, place=str(path), hint="restore the folder from a copy"))
+            table = read_table(path)
+            if relation.columns:
+                words = encode(table, relation, self._dictionary)
+            else:
+                words = numpy.empty((min(table.num_rows, 1), 0), numpy.int64)
+            changes.append((name, asserts, words))
+        return changes
+
+
+def _parsed(text: str) -> Program:
+    return read(f"{text}\n", name="<store>")
+
+
+def is_store(folder: Path) -> bool:
+    """Whether there is a database in a folder."""
+    return (folder / "manifest.json").is_file()
+
+
+def _check_folder(folder: Path) -> None:
+    """UsageError (E0681) where there is something else."""
+    if folder.is_dir() and not is_store(folder):
+        other = next((each.name for each in folder.iterdir() if each.name not in State.PARTS), None)
+        if other is not None:
+            hint = "give the name of a new folder, or of one that tidelog has made"
+            message = f"this folder is no store, it has {other} in it"
+            raise UsageError(Problem("E0681", message, place=str(folder), hint=hint))
