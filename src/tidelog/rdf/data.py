@@ -145,7 +145,7 @@ class Triples:
         """The relations where triples with these terms are: predicate and class of each, its name and arity."""
         if predicate != TYPE:
             for iri, name in self._names.properties.items():
-                if iri not in _INTERNAL and predicate in (None, iri):
+                if iri not in _INTERNAL and iri != TYPE and predicate in (None, iri):
                     yield (iri, ""), name, 2
         if predicate in (None, TYPE):
             for iri, name in self._names.classes.items():

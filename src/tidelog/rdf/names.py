@@ -10,9 +10,10 @@ a relation of its own.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from tidelog.errors import Problem, UsageError
-from tidelog.language.syntax import Attribute, Declaration
+from tidelog.language.syntax import Attribute, Declaration, Span
 from tidelog.rdf.tables import FALSE, Triple
 from tidelog.rdf.terms import TYPE
 
@@ -79,7 +80,7 @@ def declaration(name: str, columns: str) -> Declaration:
     return Declaration(name, tuple(Attribute(column, "symbol") for column in columns))
 
 
-def unknown_prefix(prefix: str, known: list[str]) -> UsageError:
+def unknown_prefix(prefix: str, known: Iterable[str], span: Span) -> UsageError:
     """The error about a prefix that nobody has declared."""
-    hint = f"write @prefix {prefix}: <…> . in the program; known are {', '.join(sorted(known))}"
-    return UsageError(Problem("E0661", f"there is no prefix {prefix}:", hint=hint))
+    hint = f"write @prefix {prefix}: <…> . in the program; known are {', '.join(f'{name}:' for name in sorted(known))}"
+    return UsageError(Problem("E0661", f"there is no prefix {prefix}:", span, hint=hint))

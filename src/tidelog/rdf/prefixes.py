@@ -1,144 +1,184 @@
-"""Rule text with prefixes, and its names in the syntax tree.
+"""Rule text with the terms of RDF, read with the parser of the language.
 
 `foaf:knows(x, y)` is the relation of a property, `foaf:Person(x)` that of a class, `foaf:knows+(x, y)` a path, and
-`ex:alice` anywhere else a constant. The language has no such names: before a text is read, the colon of each is
-replaced by a letter that looks like it, and `@prefix` lines by blanks, which leaves all places where they were; the
-tree that comes out is then told which relations and constants these are, and that its places are those of the
-original text.
+`ex:alice` anywhere else a constant; `<http://example.org/is-a>` is an IRI in full, `"chat"@fr` and
+`"5"^^xsd:integer` are literals. The language has none of these: before a text is read, each is replaced by a word of
+the same length (the colon becomes a letter that looks like it), and `@prefix` lines by blanks, so that all places stay
+where they were. `naming` then puts relations and constants in the place of the words.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tidelog.errors import ProgramError
+from tidelog.errors import DataError, Problem, ProgramError
 from tidelog.language import read as read_program
-from tidelog.language.printer import path_name
+from tidelog.language.literals import string
 from tidelog.language.reading import file_text
-from tidelog.language.syntax import Atom, Constant, Program, Rule, Source, Span, Step, Variable
-from tidelog.rdf.names import COLON, Names, unknown_prefix
+from tidelog.language.syntax import Atom, Program, Rule, Source, Span
+from tidelog.rdf.datatypes import ill_typed
+from tidelog.rdf.names import COLON, TRIPLE, Names, unknown_prefix
+from tidelog.rdf.naming import Naming, rebuilt
+from tidelog.rdf.terms import literal
 
-_PREFIX = re.compile(r"^[ \t]*@prefix[ \t]+([^\W\d]\w*)?:[ \t]*<([^<>\s]*)>[ \t]*\.?[ \t]*$", re.MULTILINE)
-_SKIPPED = r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*(?s:.*?)\*/'
-_NAME = re.compile(rf"(?P<skipped>{_SKIPPED})|(?<![\w:])(?P<prefix>[^\W\d]\w*)?:(?P<local>[^\W\d]\w*)")
+_CHARACTER = r'[^\s<>"{}|^`\\]'
 
 
-def read(program: str | os.PathLike[str], prefixes: Mapping[str, str], names: Names) -> tuple[Program, dict[str, str]]:
-    """A parsed program, and the prefixes with those that it declares; `names` gets its properties and classes.
+def _name(sort: str = "") -> str:
+    return rf"(?<![\w:])(?P<{sort}prefix>[^\W\d]\w*)?:(?P<{sort}local>\w+(?:-\w+)*)"
 
-    Raises ProgramError, UsageError (E0661).
+
+def _iri(sort: str = "") -> str:
+    """An IRI in angle brackets: one with `//`, or any other where no path can be meant."""
+    return rf"<(?P<{sort}iri>[A-Za-z][\w+.-]*:(?://{_CHARACTER}*|{_CHARACTER}+(?=>\s*[,)\]])))>"
+
+
+_PREFIX = re.compile(r"^[ \t]*@?prefix[ \t]+([^\W\d]\w*)?:[ \t]*<([^<>\s]*)>[ \t]*\.?[ \t]*$", re.MULTILINE | re.I)
+_TERM = re.compile(
+    r"(?P<comment>//[^\n]*|/\*(?s:.*?)\*/)"
+    r'|(?P<string>"(?:[^"\\\n]|\\.)*")'
+    rf"(?:@(?P<language>[A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^(?:{_name('type_')}|{_iri('type_')}))?"
+    rf"|{_name()}|{_iri()}"
+)
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def read(
+    program: str | os.PathLike[str], prefixes: Mapping[str, str], names: Names, declared: Collection[str]
+) -> tuple[Program, dict[str, str]]:
+    """A parsed program, and the prefixes with those that it declares; `names` gets its properties and classes, and
+    `declared` are the relations that are there already.
+
+    Raises ProgramError, DataError (E0462), UsageError (E0661).
     """
     is_path = isinstance(program, os.PathLike) or (program.endswith(".dl") and "\n" not in program)
     name = str(program) if is_path else "<text>"
     text = file_text(Path(program), name) if is_path else str(program)
     known = {**prefixes, **{match[1] or "": match[2] for match in _PREFIX.finditer(text)}}
     blank = _PREFIX.sub(lambda match: " " * len(match[0]), text)
-    spelled = _NAME.sub(lambda match: _spelled(match, known), blank)
     source = Source(name, text)
+    words = _Words(known, source)
     try:
-        parsed = read_program(f"{spelled}\n", name=name)
+        parsed = read_program(f"{_TERM.sub(words.spelled, blank)}\n", name=name)
     except ProgramError as error:
-        lacking = _lacking(blank, known)
-        if lacking is not None:
-            raise unknown_prefix(lacking, list(known)) from None
-        raise ProgramError(*(_placed(problem, source) for problem in error.problems)) from None
-    return _placed(_Naming(known, names).named(parsed), source), known
+        _refuse_unknown_prefix(source, blank, known)
+        raise ProgramError(*(words.original(problem) for problem in error.problems)) from None
+    there = {*declared, *(each.name for each in parsed.declarations)}
+    for rule in parsed.rules:
+        _refuse_prefix_as_label(rule, source, there, known)
+    own_triples = TRIPLE in there and not names.has_triples
+    return _placed(Naming(words.symbols, names, own_triples).named(parsed), source), known
 
 
-def query(text: str, prefixes: Mapping[str, str], names: Names) -> str:
+def query(text: str, prefixes: Mapping[str, str], names: Names, declared: Collection[str]) -> Atom | str:
     """An atom with prefixes in the names of the database; any other text as it is, for the database to refuse."""
-    spelled = _NAME.sub(lambda match: _spelled(match, prefixes), text)
-    if spelled == text:
-        return text
+    source = Source("<query>", text)
+    words = _Words(prefixes, source)
     try:
-        parsed = read_program(f"query() :- {spelled}.\n")
-    except ProgramError:
+        (rule,) = read_program(f"query() :- {_TERM.sub(words.spelled, text.strip().rstrip('.'))}.\n").rules
+    except (ProgramError, ValueError):
+        _refuse_unknown_prefix(source, text, prefixes, around=":-")
         return text
-    (rule,) = parsed.rules
-    return ", ".join(str(_Naming(prefixes, names).named(literal)) for literal in rule.body)
+    own_triples = TRIPLE in declared and not names.has_triples
+    body = Naming(words.symbols, names, own_triples).named(rule.body)
+    return body[0] if len(body) == 1 and isinstance(body[0], Atom) else text
 
 
-def _spelled(match: re.Match[str], known: Mapping[str, str]) -> str:
-    """A prefixed name in the letters of the language. Without a known prefix it is something else: a type, a label."""
-    if match["skipped"] or (match["prefix"] or "") not in known:
-        return match[0]
-    return f"{match['prefix'] or ''}{COLON}{match['local']}"
+class _Words:
+    """Replaces terms of RDF by words of the language; `symbols` has the term of each word."""
+
+    def __init__(self, prefixes: Mapping[str, str], source: Source) -> None:
+        self.symbols: dict[str, str] = {}
+        self._prefixes = prefixes
+        self._source = source
+        self._spelled: dict[str, str] = {}
+
+    def spelled(self, match: re.Match[str]) -> str:
+        """The word for a term. What has no known prefix is something else: a type, a label."""
+        text = match[0]
+        symbol = self._symbol(match)
+        if symbol is None:
+            return text
+        if match["local"] and "-" not in text:
+            word = text.replace(":", COLON)
+        else:
+            word = COLON * 2 + _number(len(self.symbols)).rjust(len(text) - 2, _DIGITS[0])
+        self.symbols[word] = symbol
+        self._spelled[word] = text
+        return word
+
+    def _symbol(self, match: re.Match[str]) -> str | None:
+        if match["comment"]:
+            return None
+        if match["string"]:
+            return self._literal(match)
+        return match["iri"] or self._full(match["prefix"], match["local"])
+
+    def _full(self, prefix: str | None, local: str | None) -> str | None:
+        iri = self._prefixes.get(prefix or "")
+        return None if iri is None or local is None else iri + local
+
+    def _literal(self, match: re.Match[str]) -> str | None:
+        """A literal with its language or datatype; None for a plain text, of which `Naming` makes a literal where it
+        is one. DataError (E0462) where the datatype has no such value."""
+        datatype = match["type_iri"] or self._full(match["type_prefix"], match["type_local"])
+        if datatype is None and match["language"] is None:
+            return None
+        span = Span(self._source, match.start(), match.end())
+        text, problem = string(match["string"], replace(span, end=match.end("string")))
+        if problem is not None:
+            raise ProgramError(problem)
+        import pyarrow
+
+        symbol = literal(text, datatype, match["language"])
+        if ill_typed(pyarrow.array([symbol])):
+            hint = "correct the literal, or give it another datatype"
+            raise DataError(Problem("E0462", f"the datatype has no such value: {symbol}", span, hint=hint))
+        return symbol
+
+    def original(self, problem: Problem) -> Problem:
+        """A problem in the terms and with the places of the text as it was written."""
+        message = re.sub(rf"\w*{COLON}\w+", lambda match: self._spelled.get(match[0], match[0]), problem.message)
+        placed: Problem = _placed(replace(problem, message=message), self._source)
+        return placed
 
 
-def _lacking(text: str, known: Mapping[str, str]) -> str | None:
-    """A prefix that nobody has declared, of an atom in a body or behind another head."""
-    for match in _NAME.finditer(text):
-        if not match["skipped"] and (match["prefix"] or "") not in known and text[match.end() :].lstrip()[:1] == "(":
-            before = text[: match.start()].rstrip()
-            if before.endswith((",", ":-", "!", ";", "{")):
-                return match["prefix"] or ""
-    return None
+def _number(value: int) -> str:
+    """A number in the digits and letters of a word."""
+    return (_number(value // len(_DIGITS)) if value >= len(_DIGITS) else "") + _DIGITS[value % len(_DIGITS)]
 
 
-class _Naming:
-    """Puts relations and constants in place of the names with prefixes of a syntax tree."""
+def _refuse_unknown_prefix(source: Source, text: str, known: Mapping[str, str], around: str = "") -> None:
+    """UsageError (E0661) where a text that cannot be read has a prefix that nobody has declared: of a datatype, of an
+    atom in a body or behind a label or another head, or of a term. `around` is what stands before the text."""
+    for match in _TERM.finditer(text):
+        prefix = match["type_prefix"] if match["string"] else match["prefix"]
+        local = match["type_local"] if match["string"] else match["local"]
+        if match["comment"] or local is None or (prefix or "") in known:
+            continue
+        before, behind = (around + text[: match.start()]).rstrip(), text[match.end() :].lstrip()[:1]
+        is_atom = behind == "(" and before.endswith((",", ":-", "!", ";", "{", ":"))
+        is_term = behind in (",", ")") and before.endswith(("(", ",")) and ".decl" not in before.rpartition("\n")[2]
+        if match["string"] or is_atom or is_term:
+            raise unknown_prefix(prefix or "", known, Span(source, match.start(), match.end()))
 
-    def __init__(self, prefixes: Mapping[str, str], names: Names) -> None:
-        self.prefixes = prefixes
-        self.names = names
 
-    def named(self, node: Any) -> Any:
-        match node:
-            case Atom(relation=relation, args=args, path=None) if COLON in relation:
-                iri = self.iri(relation)
-                name = self.names.class_(iri) if len(args) == 1 else self.names.property(iri)
-                return replace(node, relation=name, args=self.named(args))
-            case Atom(path=path) if path is not None:
-                path = self.named(path)
-                return replace(node, relation=path_name(path), args=self.named(node.args), path=path)
-            case Step(relation=relation) if COLON in relation:
-                return replace(node, relation=self.names.property(self.iri(relation)))
-            case Variable(name=name) if COLON in name:
-                return Constant(self.iri(name), "symbol", span=node.span)
-        return _rebuilt(node, self.named)
-
-    def iri(self, name: str) -> str:
-        prefix, _, local = name.partition(COLON)
-        return self.prefixes[prefix] + local
+def _refuse_prefix_as_label(rule: Rule, source: Source, declared: Collection[str], known: Mapping[str, str]) -> None:
+    """UsageError (E0661) where the label of a rule is the prefix of its head: `foaf:knows(x, y) :- …`."""
+    span = rule.heads[0].span
+    if rule.name is None or span is None or rule.heads[0].relation in declared or COLON in rule.heads[0].relation:
+        return
+    if source.text[: span.start].endswith(f"{rule.name}:"):
+        raise unknown_prefix(rule.name, known, Span(source, span.start - len(rule.name) - 1, span.end))
 
 
 def _placed(node: Any, source: Source) -> Any:
     """A tree or problem with its places in another source of the same length."""
     if isinstance(node, Span):
         return replace(node, source=source, end=min(node.end, len(source.text)))
-    return _rebuilt(node, lambda part: _placed(part, source))
-
-
-def _rebuilt(node: Any, change: Any) -> Any:
-    """A node with its parts changed."""
-    if isinstance(node, tuple):
-        return tuple(map(change, node))
-    if not is_dataclass(node) or isinstance(node, (type, Source)):
-        return node
-    values = {field.name: getattr(node, field.name) for field in fields(node)}
-    return replace(node, **{name: change(value) for name, value in values.items()})
-
-
-def reads(rules: Iterable[Rule], relation: str) -> bool:
-    """Whether some rule has an atom of a relation in its body."""
-    return any(_mentions(rule.body, relation) for rule in rules)
-
-
-def derives(rules: Iterable[Rule], relation: str) -> bool:
-    """Whether some rule has a head of a relation, and a body."""
-    return any(head.relation == relation for rule in rules for head in rule.heads)
-
-
-def _mentions(node: Any, relation: str) -> bool:
-    if isinstance(node, tuple):
-        return any(_mentions(part, relation) for part in node)
-    if isinstance(node, (Atom, Step)) and node.relation == relation:
-        return True
-    if not is_dataclass(node) or isinstance(node, (type, Source, Span)):
-        return False
-    return any(_mentions(getattr(node, field.name), relation) for field in fields(node))
+    return rebuilt(node, lambda part: _placed(part, source))

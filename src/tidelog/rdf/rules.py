@@ -4,11 +4,12 @@ the schema; under names that stay as long as the rule does."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
+from dataclasses import dataclass
 
 from tidelog.language.syntax import Atom, CheckedProgram, Constant, Rule, Variable
 from tidelog.rdf.matching import Facts
 from tidelog.rdf.names import REST, TRIPLE, Names
-from tidelog.rdf.prefixes import derives, reads
+from tidelog.rdf.naming import derives, reads
 from tidelog.rdf.specialise import NOTHING, Instance, expanded, instances, is_generic, named, relevant
 from tidelog.rdf.tables import MEMBER, TableRule, Triple
 from tidelog.rdf.terms import SAME_AS, TYPE
@@ -27,7 +28,7 @@ class Instances:
         self._made_for: object = None
         self._base: tuple[Facts | None, list[Instance]] = (None, [])
         self._program: CheckedProgram | None = None
-        self._views = False, False
+        self._views = _Views()
         self._count = 0
 
     def changes(
@@ -42,8 +43,7 @@ class Instances:
         if program is not self._program:
             own = {rule.name for rule in self.current.values()}
             theirs = [rule for rule in program.rules if rule.name not in own]
-            views = reads(theirs, TRIPLE), derives(theirs, TRIPLE)
-            self._program, self._views = program, views if self._names.has_triples else (False, False)
+            self._program, self._views = program, _Views.of(theirs, self._names)
         views = self._views
         found = [*self._base[1], *guards]
         alive = frozenset(alive) | {name for each in found if (name := _derived(each)) is not None}
@@ -55,10 +55,10 @@ class Instances:
         wanted: dict[object, None] = dict.fromkeys(
             relevant(expanded(relevant(found, alive), *map(frozenset, known)), alive)
         )
-        if any(each.head.predicate == TYPE and each.head.object.startswith("?") for each in found):
+        if views.derives_types or any(each.head.predicate == TYPE and each.head.object[0] == "?" for each in found):
             for name in sorted(known[1]):
                 wanted[Instance("type", Triple("?x", TYPE, name), (Triple("?x", REST, name),), ())] = None
-        wanted.update(dict.fromkeys(self._of_triples(views, *known)))
+        wanted.update(dict.fromkeys(self._of_views(views, *known)))
         removed = [key for key in self.current if key not in wanted]
         names = [str(self.current.pop(key).name) for key in removed]
         more = {key: self._rule(key) for key in wanted if key not in self.current}
@@ -77,6 +77,10 @@ class Instances:
             return key.rule(f"{key.table.replace('-', '_')}_{self._count}", self._names)
         assert isinstance(key, tuple)
         inward, predicate, value = key
+        if inward is None:
+            types, class_ = self._names.property(TYPE), self._names.class_(value)
+            head = Atom(types, (Variable("x"), Constant(value, "symbol")))
+            return Rule(f"type_{self._count}", (head,), (Atom(class_, (Variable("x"),)),))
         relation, terms = self._names.relation(Triple("?x", predicate, value))
         args = tuple(Variable(term[1:]) if term.startswith("?") else Constant(term, "symbol") for term in terms)
         third = Variable("y") if value == "?y" else Constant(value, "symbol")
@@ -84,13 +88,38 @@ class Instances:
         head, body = (Atom(relation, args), triple) if inward else (triple, Atom(relation, args))
         return Rule(f"triple_{self._count}", (head,), (body,))
 
-    def _of_triples(self, views: tuple[bool, bool], properties: set[str], classes: set[str]) -> Iterator[object]:
-        """Rules from relations to the relation of all triples, and back, where a program reads it, and derives it."""
+    def _of_views(self, views: _Views, properties: set[str], classes: set[str]) -> Iterator[object]:
+        """Rules from relations to the relations of all triples and of all types where a program reads these, and back
+        where it derives triples."""
+        if views.reads_types:
+            yield from ((None, TYPE, name) for name in sorted(classes))
         pairs = [(name, "?y") for name in sorted(properties - _INTERNAL - {TYPE})]
         pairs += [(TYPE, name) for name in sorted(classes)]
-        for wanted, inward in zip((any(views), views[1]), (False, True), strict=True):
-            if wanted:
-                yield from ((inward, *pair) for pair in pairs)
+        if views.reads_triples or views.derives_triples:
+            yield from ((False, *pair) for pair in pairs)
+        if views.derives_triples:
+            yield from ((True, *pair) for pair in pairs)
+
+
+@dataclass(frozen=True)
+class _Views:
+    """Which relations of everything the rules of a user are about."""
+
+    reads_triples: bool = False
+    derives_triples: bool = False
+    reads_types: bool = False
+    derives_types: bool = False
+
+    @staticmethod
+    def of(rules: list[Rule], names: Names) -> _Views:
+        types, rest = names.property(TYPE), names.property(REST)
+        all_triples = names.has_triples
+        return _Views(
+            all_triples and reads(rules, TRIPLE),
+            all_triples and derives(rules, TRIPLE),
+            reads(rules, types),
+            derives(rules, rest),
+        )
 
 
 def _derived(instance: Instance) -> str | None:

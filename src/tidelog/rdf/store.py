@@ -11,23 +11,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from tidelog.database import Change, Database
-from tidelog.errors import Problem, UsageError
-from tidelog.language.syntax import Declaration, Program, Rule
+from tidelog.errors import Problem, ProgramError, UsageError
+from tidelog.language.syntax import Anonymous, Atom, Constant, Declaration, Program, Rule, Variable
 from tidelog.rdf import output, prefixes, reader
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.data import COLUMNS, Triples, Words
 from tidelog.rdf.guards import guards
-from tidelog.rdf.names import INCONSISTENCY, REST, TRIPLE, Names, declaration
+from tidelog.rdf.names import COLON, INCONSISTENCY, REST, TRIPLE, Names, declaration
+from tidelog.rdf.naming import derives, reads
 from tidelog.rdf.rules import Instances
 from tidelog.rdf.schema import Schema
 from tidelog.rdf.specialise import NOTHING, Instance, generic, is_generic
 from tidelog.rdf.tables import TableRule, Triple
-from tidelog.rdf.terms import PREFIXES, SAME_AS, term
+from tidelog.rdf.terms import PREFIXES, SAME_AS, TYPE, term
 from tidelog.relation import Relation, Rows
 
 if TYPE_CHECKING:
@@ -71,20 +74,25 @@ class Store:
 
     def load(self, program: str | os.PathLike[str]) -> None:
         """Add rules: a path (as in `Database.load`) or text, with `@prefix` lines, `foaf:knows(x, y)` for a property,
-        `foaf:Person(x)` for a class, `ex:alice` for an individual, and `triple(s, p, o)` for everything. They take
-        effect with the next `commit`. Raises ProgramError, UsageError (E0661, no such prefix), and then changes
-        nothing."""
+        `foaf:Person(x)` for a class, `ex:alice` for an individual, literals as in Turtle, `xsd:integer(v, n)` for the
+        number of a literal, and `triple(s, p, o)` for everything. They take effect with the next `commit`.
+
+        Raises ProgramError, DataError (E0462), UsageError (E0661, no such prefix), and then changes nothing."""
         given: object = program
         if not isinstance(given, (str, os.PathLike)):
             hint = "pass the text of a program, or the path of one"
             raise UsageError(Problem("E0662", f"there are no rules {program!r}", hint=hint))
-        parsed, known = prefixes.read(program, self.prefixes, self._names)
+        parsed, known = prefixes.read(program, self.prefixes, self._names, self._database.relations)
         declared = {*self._database.relations, *(each.name for each in parsed.declarations)}
-        asked = prefixes.reads(parsed.rules, TRIPLE) or prefixes.derives(parsed.rules, TRIPLE)
+        asked = reads(parsed.rules, TRIPLE) or derives(parsed.rules, TRIPLE)
         more = [declaration(TRIPLE, "spo")] if asked and TRIPLE not in declared else []
         self._names.has_triples |= bool(more)
         declarations = (*self._undeclared(), *more, *parsed.declarations)
-        self._database.add_parsed(Program(parsed.types, declarations, parsed.directives, parsed.rules))
+        try:
+            self._database.add_parsed(Program(parsed.types, declarations, parsed.directives, parsed.rules))
+        except ProgramError as error:
+            problems = (_hinted(problem) for problem in error.problems)
+            raise ProgramError(*problems) from None
         self.prefixes = known
 
     def remove_rule(self, name: str) -> None:
@@ -230,9 +238,27 @@ class Store:
         given: object = text
         if not isinstance(given, str):
             raise UsageError(Problem("E0607", f"a query is an atom, found {text!r}", hint="pass its text"))
-        atom = prefixes.query(text, self.prefixes, self._names)
+        atom = prefixes.query(text, self.prefixes, self._names, self._database.relations)
         self._declare()
-        return self._database.query(atom)
+        of_all = self._of_all(atom) if isinstance(atom, Atom) else None
+        return of_all if of_all is not None else self._database.query(str(atom))
+
+    def _of_all(self, atom: Atom) -> Relation | None:
+        """What matches an atom of all types, or of all triples, for which there is no relation to be asked."""
+        is_triple = atom.relation == TRIPLE and TRIPLE not in self._database.relations and len(atom.args) == 3
+        if not is_triple and (atom.relation != self._names.property(TYPE) or len(atom.args) != 2):
+            return None
+        given = atom.args if is_triple else (atom.args[0], Constant(TYPE, "symbol"), atom.args[1])
+        if not all(isinstance(arg, (Constant, Variable, Anonymous)) for arg in given):
+            return None
+        terms = [str(arg.value) if isinstance(arg, Constant) else None for arg in given]
+        words = self._triples.matching(*terms, asserted=False)
+        for i, j in combinations(range(3), 2):
+            if isinstance(given[i], Variable) and given[i] == given[j]:
+                words = words[words[:, i] == words[:, j]]
+        columns = [0, 1, 2] if is_triple else [0, 2]
+        rows = Rows(tuple(COLUMNS[i] for i in columns), self._database.dictionary, words[:, columns])
+        return Relation(atom.relation, rows)
 
     def __getitem__(self, name: str) -> Relation:
         """A relation that a program declares. UsageError (E0601) if there is none of this name."""
@@ -275,6 +301,15 @@ class Store:
 
     def __repr__(self) -> str:
         return f"<Store: {self._triples.total():,} triples, {len(self._instances.current)} rules>"
+
+
+def _hinted(problem: Problem) -> Problem:
+    """A problem of types with a hint where it is about the value of a property."""
+    if problem.code != "E0211" or f"`p{COLON}" not in problem.message:
+        return problem
+    return replace(
+        problem, hint="values of properties are terms: n in `xsd:integer(v, n)` is the number of the literal v"
+    )
 
 
 class _Earlier:

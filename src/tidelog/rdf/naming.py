@@ -1,0 +1,159 @@
+"""From words to relations: the syntax tree of a rule text with the names of properties and classes, and with terms.
+
+    foaf:knows(x, y)        the relation of the property             foaf:Person(x)       that of the class
+    rdf:type(x, foaf:Person)  the same as foaf:Person(x)             rdf:type(x, c)       everything with its classes
+    ex:age(x, 5), ex:name(x, "Ann")  as in Turtle, numbers and texts are literals
+    xsd:integer(v, n)       n is the number of the literal v, if that is of this datatype
+
+`prefixes` makes the words, `rules` the rules that fill the relation of all types.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from tidelog.language.printer import path_name
+from tidelog.language.syntax import (
+    Anonymous,
+    Atom,
+    Comparison,
+    Constant,
+    Disjunction,
+    Functor,
+    Literal,
+    Negation,
+    Rule,
+    Source,
+    Span,
+    Step,
+    Term,
+    Variable,
+)
+from tidelog.rdf.datatypes import NUMBERS
+from tidelog.rdf.names import REST, TRIPLE, Names
+from tidelog.rdf.terms import TYPE, XSD, literal
+
+_INTEGER = re.compile(r"[+-]?\d+")
+_DECIMAL = re.compile(r"[+-]?\d*\.\d+")
+
+
+class Naming:
+    """Puts relations and constants in the place of words. `symbols` has their terms; `own_triples` says that TRIPLE is
+    a relation of a program and has nothing to do with RDF."""
+
+    def __init__(self, symbols: Mapping[str, str], names: Names, own_triples: bool) -> None:
+        self._symbols = symbols
+        self._names = names
+        self._own_triples = own_triples
+
+    def named(self, node: Any) -> Any:
+        """The same node of a syntax tree, in the names of the database."""
+        match node:
+            case tuple():
+                parts = [self.named(part) for part in node]
+                return tuple(one for part in parts for one in (part.alternatives[0] if _is_group(part) else (part,)))
+            case Rule(heads=heads):
+                return replace(node, heads=tuple(map(self._head, heads)), body=self.named(node.body))
+            case Negation(atom=Atom(path=None) as atom):
+                return self._number(atom, negated=True) or replace(node, atom=self.named(atom))
+            case Atom(path=None):
+                return self._number(node) or self._atom(node, TYPE)
+            case Atom(path=path):
+                path = self.named(path)
+                return replace(node, relation=path_name(path), args=self._terms(node.args), path=path)
+            case Step(relation=relation) if relation in self._symbols:
+                return replace(node, relation=self._names.property(self._symbols[relation]))
+            case Variable(name=name) if name in self._symbols:
+                return Constant(self._symbols[name], "symbol", span=node.span)
+        return rebuilt(node, self.named)
+
+    def _head(self, atom: Atom) -> Atom:
+        return self._atom(atom, REST)
+
+    def _atom(self, atom: Atom, types: str) -> Atom:
+        """An atom; `types` is the property for types that a variable stands for."""
+        iri = self._symbols.get(atom.relation)
+        if iri is None:
+            is_triple = atom.relation == TRIPLE and not self._own_triples
+            return replace(atom, args=self._terms(atom.args) if is_triple else self.named(atom.args))
+        args = self._terms(atom.args)
+        if iri == TYPE and len(args) == 2 and isinstance(args[1], Constant):
+            iri, args = str(args[1].value), args[:1]
+        elif iri == TYPE:
+            iri = types
+        relation = self._names.class_(iri) if len(args) == 1 else self._names.property(iri)
+        return replace(atom, relation=relation, args=args)
+
+    def _terms(self, args: Iterable[Term]) -> tuple[Term, ...]:
+        """The arguments of an atom of RDF: constants are literals."""
+        return tuple(_literal(arg) if isinstance(arg, Constant) else self.named(arg) for arg in args)
+
+    def _number(self, atom: Atom, negated: bool = False) -> Literal | None:
+        """What `xsd:integer(v, n)` stands for, and so for the other datatypes of NUMBERS, or what its negation does;
+        None for any other atom. A number that does not fit into the type of the language has no value."""
+        datatype = self._symbols.get(atom.relation, "").removeprefix(XSD)
+        if datatype not in NUMBERS or len(atom.args) != 2:
+            return None
+        value, number = map(self.named, atom.args)
+        end = f'"^^<{XSD}{datatype}>'
+        before = Functor("-", (Functor("strlen", (value,)), Constant(len(end))))
+        found = Comparison("=", Functor("substr", (value, before, Constant(len(end)))), Constant(end, "symbol"))
+        digits = Functor("substr", (value, Constant(1), Functor("-", (before, Constant(1)))))
+        read = Functor(NUMBERS[datatype], (digits,))
+        same = Comparison("=", read if isinstance(number, Anonymous) else number, read)
+        if not negated:
+            return Disjunction(((found, same),), span=atom.span)
+        others = (replace(found, op="!="),), (replace(same, op="!="),)
+        return Disjunction(others[: 1 if isinstance(number, Anonymous) else 2], span=atom.span)
+
+
+def _is_group(node: Any) -> bool:
+    """Whether a node is a conjunction and nothing else."""
+    return isinstance(node, Disjunction) and len(node.alternatives) == 1
+
+
+def _literal(constant: Constant) -> Constant:
+    """A text or number as Turtle has it."""
+    if isinstance(constant.value, str):
+        return replace(constant, value=literal(constant.value))
+    span = constant.span
+    text = span.source.text[span.start : span.end].replace(" ", "") if span is not None else str(constant.value)
+    decimal, digits = _DECIMAL.fullmatch(text), _INTEGER.fullmatch(text)
+    if isinstance(constant.value, int):
+        symbol = literal(text if digits else str(constant.value), f"{XSD}integer")
+    else:
+        symbol = literal(text, f"{XSD}{'decimal' if decimal else 'double'}")
+    return Constant(symbol, "symbol", span=span)
+
+
+def rebuilt(node: Any, change: Any) -> Any:
+    """A node with its parts changed."""
+    if isinstance(node, tuple):
+        return tuple(map(change, node))
+    if not is_dataclass(node) or isinstance(node, (type, Source)):
+        return node
+    values = {field.name: getattr(node, field.name) for field in fields(node)}
+    return replace(node, **{name: change(value) for name, value in values.items()})
+
+
+def reads(rules: Iterable[Rule], relation: str) -> bool:
+    """Whether some rule has an atom of a relation in its body."""
+    return any(_mentions(rule.body, relation) for rule in rules)
+
+
+def derives(rules: Iterable[Rule], relation: str) -> bool:
+    """Whether some rule has a head of a relation, and a body."""
+    return any(head.relation == relation for rule in rules for head in rule.heads)
+
+
+def _mentions(node: Any, relation: str) -> bool:
+    if isinstance(node, tuple):
+        return any(_mentions(part, relation) for part in node)
+    if isinstance(node, (Atom, Step)) and node.relation == relation:
+        return True
+    if not is_dataclass(node) or isinstance(node, (type, Source, Span)):
+        return False
+    return any(_mentions(getattr(node, field.name), relation) for field in fields(node))

@@ -1,0 +1,171 @@
+"""What rule text says of RDF: IRIs, literals and the numbers in them, types, and mistakes in all of these."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidelog import DataError, ProgramError, TidelogError, UsageError
+from tidelog.rdf import TYPE, Store, connect, literal
+from tidelog.rdf.terms import XSD
+
+EXAMPLE = "http://example.org/"
+PREFIX = "@prefix : <http://example.org/> .\n"
+PEOPLE = f"""{PREFIX}@prefix xsd: <{XSD}> .
+:ann a :Woman ; :age 41 ; :name "Ann", "Anna"@fr ; :height 1.70 ; :born "1979-05-05"^^xsd:date ; :is-a :boss .
+:bob a :Man ; :age "+7"^^xsd:byte, "old" ; :name "Bob" ; :height 1.2e0 ; :knows :ann .
+:cid :age 99999999999999999999, 7 .
+"""
+
+
+def people(*rules: str) -> Store:
+    store = connect(rules=[PREFIX + ".decl r(x: symbol)\n" + rule for rule in rules])
+    store.insert(PEOPLE)
+    store.commit()
+    return store
+
+
+def found(body: str) -> set[str]:
+    """The people for whom a body holds."""
+    return {str(x).removeprefix(EXAMPLE) for (x,) in people(f"r(x) :- {body}.")["r"]}
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (':name(x, "Ann")', {"ann"}),
+        (':name(x, "Anna"@fr)', {"ann"}),
+        (':name(x, "Anna"@FR)', {"ann"}),
+        (':name(x, "Anna")', set()),
+        (":age(x, 41)", {"ann"}),
+        (':age(x, "+7"^^xsd:byte)', {"bob"}),
+        (f':age(x, "+7"^^<{XSD}byte>)', {"bob"}),
+        (":height(x, 1.70)", {"ann"}),
+        (":height(x, 1.7)", set()),
+        (":height(x, 1.2e0)", {"bob"}),
+        (':born(x, "1979-05-05"^^xsd:date)', {"ann"}),
+        (':name(x, n), n != "Anna"@fr', {"ann", "bob"}),
+        (":is-a(x, :boss)", {"ann"}),
+        ("<http://example.org/is-a>(x, _)", {"ann"}),
+        ("<http://example.org/is-a>(x, <http://example.org/boss>)", {"ann"}),
+        ("^<http://example.org/knows>(x, _)", {"ann"}),
+        ("<<http://example.org/knows>/:is-a>(x, :boss)", {"bob"}),
+        (":knows(x, y), y = <http://example.org/ann>", {"bob"}),
+        (":Woman(x)", {"ann"}),
+        ("rdf:type(x, :Woman)", {"ann"}),
+        ("rdf:type(x, c), c != :Woman", {"bob"}),
+        ("<:knows/rdf:type>(x, :Woman)", {"bob"}),
+        (":age(x, _), !rdf:type(x, _)", {"cid"}),
+        ('triple(x, :name, "Bob")', {"bob"}),
+    ],
+)
+def test_terms_in_rules(body: str, expected: set[str]) -> None:
+    assert found(body) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (":age(x, v), xsd:integer(v, n), n > 17", {"ann"}),
+        (":age(x, v), xsd:integer(v, 41)", {"ann"}),
+        (":age(x, v), xsd:integer(v, _)", {"ann", "cid"}),
+        (":age(x, v), xsd:byte(v, n), n = 7", {"bob"}),
+        (":age(x, v), (xsd:integer(v, n); xsd:byte(v, n)), n < 10", {"bob", "cid"}),
+        (":height(x, v), xsd:decimal(v, n), n > 1.5", {"ann"}),
+        (":height(x, v), (xsd:decimal(v, n); xsd:double(v, n)), n < 1.5", {"bob"}),
+        (":age(x, v), !xsd:integer(v, _)", {"bob"}),
+        (":age(x, v), n = 41, !xsd:integer(v, n), xsd:integer(v, _)", {"cid"}),
+        (":height(x, _), 41 = sum n : { :age(x, v), xsd:integer(v, n) }", {"ann"}),
+    ],
+)
+def test_numbers_of_literals(body: str, expected: set[str]) -> None:
+    assert found(body) == expected
+
+
+def test_rules_derive_literals_and_types() -> None:
+    store = people(
+        f':tag(x, "known"), :tag(x, "connu"@fr), :level(x, 1), :level(x, -2.5) :- :knows(_, x).\n'
+        f"rdf:type(x, :Old) :- :age(x, v), xsd:integer(v, n), n > 40.\n"
+        f"rdf:type(x, c) :- :is-a(x, c).\n"
+        f':friends(x, cat("\\"", to_string(n), "\\"^^<{XSD}integer>")) :- :age(x, _), n = count : {{ :knows(x, _) }}.\n'
+        ":tag(:dan, 5)."
+    )
+    values = {(str(s).removeprefix(EXAMPLE), o) for s, _, o in store.triples(None, EXAMPLE + "tag")}
+    assert values == {("ann", '"known"'), ("ann", '"connu"@fr'), ("dan", literal(5))}
+    levels = {o for _, _, o in store.triples(None, EXAMPLE + "level")}
+    assert levels == {literal(1), literal("-2.5", f"{XSD}decimal")}
+    assert {o for _, _, o in store.triples(EXAMPLE + "ann", TYPE)} == {EXAMPLE + c for c in ("Woman", "Old", "boss")}
+    assert (EXAMPLE + "bob", EXAMPLE + "friends", 1) in store
+    again = connect()
+    again.insert(store.to_text("ntriples"), format="ntriples")
+    again.commit()
+    assert sorted(again) == sorted(store)
+
+
+def test_the_relation_of_all_types_follows_what_rules_derive_and_what_goes() -> None:
+    store = people("r(x) :- rdf:type(x, c), c = :Person.\n :Person(x) :- :Woman(x).")
+    assert set(store["r"]) == {(EXAMPLE + "ann",)}
+    before = len(store)
+    store.insert(f"{PREFIX}:eve a :Person .")
+    store.delete(f"{PREFIX}:ann a :Woman .")
+    change = store.commit()
+    assert set(store["r"]) == {(EXAMPLE + "eve",)}
+    assert (len(change.inserted), len(change.deleted), len(store)) == (1, 2, before - 1)
+    store.check()
+
+
+def test_queries_of_all_types_and_of_all_triples() -> None:
+    store = people("r(x) :- :Woman(x).")
+    assert set(store.query("rdf:type(x, c)")) == {
+        (EXAMPLE + "ann", EXAMPLE + "Woman"),
+        (EXAMPLE + "bob", EXAMPLE + "Man"),
+    }
+    assert set(store.query("rdf:type(:ann, c)")) == {(EXAMPLE + "ann", EXAMPLE + "Woman")}
+    assert set(store.query("rdf:type(x, :Man)")) == {(EXAMPLE + "bob",)}
+    assert len(store.query("triple(x, _, _)")) == len(store)
+    assert set(store.query("triple(:bob, p, :ann)")) == {(EXAMPLE + "bob", EXAMPLE + "knows", EXAMPLE + "ann")}
+    assert len(store.query("triple(x, :knows, x)")) == 0
+    assert len(store.query(':name(x, "Ann")')) == len(store.query(':name(x, "Anna"@fr)')) == 1
+    with pytest.raises(UsageError) as caught:
+        store.query("foaf:knows(x, y)")
+    assert caught.value.code == "E0661"
+
+
+def test_prefixes_are_written_as_in_turtle_or_in_sparql() -> None:
+    for line in (
+        "@prefix ex: <http://example.org/> .",
+        "PREFIX ex: <http://example.org/>",
+        "prefix ex: <http://example.org/>",
+    ):
+        store = connect(rules=f"{line}\n.decl r(x: symbol)\nr(x) :- ex:p(x, _).")
+        store.insert(f"{PREFIX}:a :p :b .")
+        store.commit()
+        assert len(store["r"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "place"),
+    [
+        ("r(x) :- foaf:knows(x, _).", "E0661", "<text>:3:9"),
+        ("r(x) :- :knows(x, foaf:ann).", "E0661", "<text>:3:19"),
+        ('r(x) :- :age(x, "5"^^foaf:age).', "E0661", "<text>:3:17"),
+        ("foaf:knows(x, x) :- :knows(x, _).", "E0661", "<text>:3:1"),
+        ("label: foaf:knows(x, x) :- :knows(x, _).", "E0661", "<text>:3:8"),
+        ('r(x) :- :age(x, "five"^^xsd:integer).', "E0462", "<text>:3:17"),
+        (r'r(x) :- :name(x, "\q"@en).', "E0104", "<text>:3:19"),
+        ("r(x) :- :age(x, v), v > 5.", "E0211", "<text>:3:25"),
+        ("r(x) :- :age(x, v), xsd:integer(w, 5).", "E0217", "<text>:3:33"),
+        ("r(x) :- :is-a(x,).", "E0101", "<text>:3:17"),
+        ("r(x) :- :is-a(x, x, x).", "E0208", "<text>:3:9"),
+    ],
+)
+def test_mistakes_have_their_place(text: str, code: str, place: str) -> None:
+    store = people("r(x) :- :Woman(x).")
+    with pytest.raises(TidelogError) as caught:
+        store.load(f"{PREFIX}\n{text}")
+    assert isinstance(caught.value, (ProgramError, UsageError, DataError))
+    problem = caught.value.problems[0]
+    assert problem.code == code
+    assert place in str(problem)
+    assert "ː" not in str(problem).splitlines()[0] or code in ("E0211", "E0208")
+    store.commit()
+    assert set(store["r"]) == {(EXAMPLE + "ann",)}
