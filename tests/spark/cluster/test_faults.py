@@ -17,7 +17,7 @@ from tests.suite import FIRST_SEED
 from tidelog.errors import DataError, LimitError, UsageError
 from tidelog.spark.cluster.executors import LocalExecutors
 from tidelog.spark.cluster.localize import Limits
-from tidelog.spark.cluster.partition import Task
+from tidelog.spark.cluster.rounds import Task
 from tidelog.spark.cluster.serve import Keeper
 
 PROGRAM = """

@@ -1,4 +1,4 @@
-"""Where a word lives: its bucket, and the partition that has the bucket.
+"""Where a word lives: its bucket, and the partition that has the bucket; and where rows live, by their words.
 
 Partitions compute buckets in two ways that have to agree: over columns of words (`buckets`), for what they send, and as
 literals of a rule (`mine`), for relations of which each partition has all rows but is to use its own only.
@@ -6,10 +6,13 @@ literals of a rule (`mine`), for relations of which each partition has all rows 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import numpy
 from numpy.typing import NDArray
 
 from tidelog.rules.core import Atom, Computation, Constant, Literal, Value, Variable
+from tidelog.spark.cluster.plan import Follow, Place, Spread
 
 BUCKETS = 1024
 """More than there are partitions."""
@@ -18,7 +21,12 @@ MINE = "#mine"
 FIRST = "#first"
 """The relation without columns that holds in the first partition only."""
 
+EVERYBODY = -1
+"""Stands for all partitions."""
+
 _FOLDS = (32, 15)
+_MIX = numpy.int64(-7046029254386353131)
+"""An odd number whose bits look random."""
 
 Words = NDArray[numpy.int64]
 
@@ -34,6 +42,40 @@ def buckets(column: Words) -> Words:
 def owners(column: Words, partitions: int) -> Words:
     """The partition of each word of a column."""
     return buckets(column) % partitions
+
+
+def row_owners(rows: Words, partitions: int) -> Words:
+    """The partition of each row by all its words: as many rows in one as in another, whatever words they have."""
+    mixed = numpy.zeros(len(rows), numpy.int64)
+    for column in rows.T:
+        mixed = (mixed ^ (mixed >> 29) ^ column) * _MIX
+    return owners(mixed, partitions)
+
+
+def homes_of(place: Place, rows: Words, heavy: Sequence[int], partitions: int) -> Words:
+    """The partition of each row at a place, EVERYBODY for rows that are everywhere."""
+    if place in ("all", "one") or not rows.shape[1]:
+        return numpy.full(len(rows), EVERYBODY if place == "all" else 0, numpy.int64)
+    if place == "rows":
+        return row_owners(rows, partitions)
+    if isinstance(place, int):
+        return owners(rows[:, place], partitions)
+    assert isinstance(place, (Spread, Follow))
+    found = owners(rows[:, place.column], partitions)
+    apart = numpy.isin(rows[:, place.column], numpy.array(heavy, numpy.int64))
+    found[apart] = row_owners(rows[apart], partitions) if isinstance(place, Spread) else EVERYBODY
+    return found
+
+
+def parcels(homes: Words, rows: Words) -> Iterator[tuple[int, Words]]:
+    """The rows for each partition, of which `homes` says for which they are."""
+    targets = numpy.unique(homes)
+    if len(targets) == 1:
+        yield int(targets[0]), rows
+        return
+    order = numpy.argsort(homes, kind="stable")
+    starts = numpy.searchsorted(homes[order], targets)
+    yield from zip(targets.tolist(), numpy.split(rows[order], starts[1:]), strict=True)
 
 
 def owned(partition: int, partitions: int) -> Words:

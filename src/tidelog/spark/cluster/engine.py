@@ -28,9 +28,9 @@ from tidelog.spark.cluster.executors import Executors
 from tidelog.spark.cluster.folder import LOCK, Folder
 from tidelog.spark.cluster.localize import Limits
 from tidelog.spark.cluster.manifest import MANIFEST, Manifest, continued, files_of, read_past
-from tidelog.spark.cluster.partition import Task
 from tidelog.spark.cluster.pieces import Words
-from tidelog.spark.cluster.plan import Plan, facts_name
+from tidelog.spark.cluster.plan import Plan, facts_name, moved
+from tidelog.spark.cluster.rounds import Task
 from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
@@ -113,8 +113,7 @@ class PartitionedEngine:
             raise
         before, self.plan = self.plan, epoch.plan
         self.committed, self.explanation = manifest, epoch.explanation
-        had = before.views if before is not None else {}
-        self.moved = frozenset(name for name in had if had[name] != self.plan.views.get(name))
+        self.moved = moved(before, self.plan) if before is not None else frozenset()
         self.clean()
         return Epoch(_Changes(self, epoch.changed()), epoch.report())
 
@@ -191,6 +190,9 @@ class PartitionedEngine:
         last = self.explanation
         return {
             "partitions": self.committed.partitions,
+            "rows_of_partitions": [
+                sum(self.committed.sizes.get(i, {}).values()) for i in range(self.committed.partitions)
+            ],
             "rounds": last.rounds,
             "bytes_shuffled": last.bytes,
             "rows_shuffled": last.rows,
@@ -211,7 +213,16 @@ class PartitionedEngine:
             shown = [name for name in relations if not name.startswith("#")]
             if shown:
                 lines.append(f"{', '.join(shown)}: {way}")
+        if self.plan is not None and self.plan.heavy:
+            lines.append(f"heavy words: {len(self.plan.heavy)}, in {', '.join(self.skewed())}")
         return "\n".join(lines)
+
+    def skewed(self) -> list[str]:
+        """The columns in which heavy words are known or presumed, as text."""
+        assert self.plan is not None
+        infos = self.committed.core.relations if self.committed.core is not None else {}
+        found = sorted(self.plan.skewed)
+        return [f"{name}.{infos[name].columns[column].name}" for name, column in found if name in infos]
 
     def close(self) -> None:
         """End the partitions, and remove the state if it is temporary."""

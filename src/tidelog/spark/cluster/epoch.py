@@ -5,27 +5,26 @@ from __future__ import annotations
 import pickle
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
-
-import numpy
 
 from tidelog.maintain.limits import Watch
 from tidelog.maintain.report import Report
 from tidelog.rules.core import CoreProgram
 from tidelog.spark.cluster import values
-from tidelog.spark.cluster.executors import scattered
+from tidelog.spark.cluster.executors import Delivery, Scattered
 from tidelog.spark.cluster.localize import localize
 from tidelog.spark.cluster.manifest import Log, Manifest, continued, is_long, read_past
-from tidelog.spark.cluster.partition import NOWHERE, Logged, Reply, Round, State, Task
 from tidelog.spark.cluster.pieces import Message, Piece
 from tidelog.spark.cluster.plan import Plan, facts_name
 from tidelog.spark.cluster.reports import merged
+from tidelog.spark.cluster.rounds import NOWHERE, Logged, Reply, Round, State, Task
+from tidelog.spark.cluster.skew import Frequent, find, outdated
 
 if TYPE_CHECKING:
     from tidelog.spark.cluster.engine import PartitionedEngine
-    from tidelog.spark.engines import RowChange
+    from tidelog.spark.engines import RowChange, Rows
 
 _OUTGROWN = 4
 """Facts stay everywhere until they are so many times as many as are put everywhere."""
@@ -73,6 +72,12 @@ class Attempt:
         self.explanation = Explanation()
         self.past = ""
         self.narrowed: list[str] = []
+        """Relations whose facts have been everywhere up to now, and are to be by their first column."""
+        self.spread: list[str] = []
+        """Relations whose facts have been by their first column up to now, and are to be by all their words."""
+        self.fact_rows: dict[str, int] = {}
+        self.frequent = dict(self.committed.frequent)
+        self.seen: list[Mapping[str, Frequent]] = list(self.frequent.values())
         self.plan: Plan
         self.plan_name = ""
 
@@ -86,7 +91,7 @@ class Attempt:
         forget: tuple[str, ...] = ()
         if changed and before is not None:
             gone = set(before.routes().values()) - set(self.plan.routes().values())
-            forget = tuple(sorted({target for _, target, *_ in gone}))
+            forget = tuple(sorted({target for _, target, *_ in gone} | set(map(facts_name, self.spread))))
             self.dirty = _weakened(before, self.plan, forget)
         if changed or pieces or shared:
             narrow = tuple(map(facts_name, self.narrowed))
@@ -128,39 +133,54 @@ class Attempt:
 
     def deliver(self, facts: Mapping[str, RowChange]) -> tuple[dict[int, list[Piece]], list[Piece]]:
         """Write the facts to where they live: pieces for single partitions, and pieces for all."""
-        found: list[tuple[str, bool, list[tuple[int, Piece]]]] = []
+        own: dict[int, list[Piece]] = {}
+        shared: list[Piece] = []
+        for name in self.uneven():
+            self.places[name] = "rows"
+            self.spread.append(name)
+            for pieces in self.engine.executors.run(
+                self.engine.tasks("send home", (f"facts-{self.token}", facts_name(name)))
+            ):
+                for target, piece in pieces:
+                    own.setdefault(target, []).append(piece)
         for name, change in facts.items():
-            for asserts, rows in ((False, change.deleted), (True, change.inserted)):
-                statement = (facts_name(name), asserts)
-                prefix = f"facts-{self.token}"
-                if isinstance(rows, numpy.ndarray):
-                    if len(rows):
-                        file, pieces = scattered(prefix, rows, statement, self.partitions)
-                        file.write(self.folder)
-                        found.append((name, asserts, pieces))
-                else:
-                    scatter = self.engine.executors.scatter
-                    found.append((name, asserts, scatter(self.folder, prefix, rows, statement, self.partitions)))
-        for name in facts:
-            count = sum(piece.rows for other, asserts, each in found if other == name and asserts for _, piece in each)
+            came = self.scattered(name, change.inserted, True)
+            count = sum(piece.rows for each in came for _, piece in each.pieces)
             if count and name not in self.places:
                 small = count <= self.engine.limits.replicate or not self.core.relations[name].columns
                 self.places[name] = "all" if small else 0
+                if not small and self.skewed([{name: each.frequent} for each in came], {name: count}, name):
+                    self.places[name] = "rows"
+                    came = self.scattered(name, change.inserted, True)
             elif count and self.outgrown(name, count):
                 self.places[name] = 0
                 self.narrowed.append(name)
-        own: dict[int, list[Piece]] = {}
-        shared: list[Piece] = []
-        for name, _, pieces in found:
-            for target, piece in pieces:
-                if self.places.get(name, "all") == "all":
-                    shared.append(piece)
-                else:
-                    own.setdefault(target, []).append(piece)
-        self.fact_rows = {
-            name: sum(p.rows for n, a, each in found if n == name and a for _, p in each) for name in facts
-        }
+            self.fact_rows[name] = count
+            self.seen += [{name: each.frequent} for each in came]
+            for each in (*self.scattered(name, change.deleted, False), *came):
+                for target, piece in each.pieces:
+                    if self.places.get(name, "all") == "all":
+                        shared.append(piece)
+                    else:
+                        own.setdefault(target, []).append(piece)
         return own, shared
+
+    def scattered(self, name: str, rows: Rows, asserts: bool) -> list[Scattered]:
+        """Facts of a relation, written in pieces for the partitions where they live."""
+        place = self.places.get(name, 0)
+        delivery = Delivery((facts_name(name), asserts), 0 if place == "all" else place, self.partitions)
+        return self.engine.executors.scatter(self.folder, f"facts-{self.token}", rows, delivery)
+
+    def uneven(self) -> list[str]:
+        """The relations whose facts are by a column that has come to have heavy words."""
+        apart = [name for name, place in self.places.items() if place == 0]
+        sizes = {name: size_of(self.engine.plan, self.sizes, name) for name in apart}
+        return [name for name in apart if self.skewed(self.seen, sizes, name)]
+
+    def skewed(self, seen: Iterable[Mapping[str, Frequent]], sizes: Mapping[str, int], name: str) -> bool:
+        """Whether the first column of a relation has heavy words."""
+        limit = self.engine.limits.skew
+        return (name, 0) in find(seen, sizes, self.partitions, limit, self.engine.plan).columns()
 
     def outgrown(self, name: str, count: int) -> bool:
         """Whether facts that are everywhere become too many for that by `count` more."""
@@ -172,15 +192,17 @@ class Attempt:
 
     def make_plan(self) -> bool:
         """Plan the program, unless nothing has changed that a plan depends on; whether it is another one."""
-        before = self.engine.plan
-        if before is not None and self.core is self.committed.core and self.places == self.committed.facts:
-            self.plan, self.plan_name = before, self.committed.plan
-            return False
+        before, limits = self.engine.plan, self.engine.limits
         sizes = {name: size_of(before, self.sizes, name) for name in (before.views if before is not None else ())}
         for name, rows in self.fact_rows.items():
             sizes[name] = sizes.get(name, 0) + rows
+        skew = find(self.seen, sizes, self.partitions, limits.skew, before)
+        same = self.core is self.committed.core and self.places == self.committed.facts
+        if before is not None and same and not outdated(before, skew):
+            self.plan, self.plan_name = before, self.committed.plan
+            return False
         self.plan = localize(
-            self.core, self.places, sizes, self.partitions, self.engine.limits, self.engine.dictionary, before
+            self.core, self.places, sizes, self.partitions, limits, self.engine.dictionary, before, skew
         )
         if before is not None and self.plan == before:
             self.plan, self.plan_name = before, self.committed.plan
@@ -253,6 +275,7 @@ class Attempt:
         self.states[reply.partition] = reply.state
         self.sizes[reply.partition] = reply.sizes
         self.kept[reply.partition] = reply.kept
+        self.frequent[reply.partition] = reply.frequent
         self.replies[reply.partition] = reply
         self.reports.append((reply, bool(round.cycles)))
         self.explanation.restored += reply.restored
@@ -304,6 +327,7 @@ class Attempt:
             self.places,
             self.sizes,
             self.kept,
+            frequent=self.frequent,
         )
 
     def changed(self) -> list[str]:

@@ -11,19 +11,24 @@ import pickle
 import secrets
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy
 
-from tidelog.spark.cluster.buckets import owners
+from tidelog.spark.cluster.buckets import homes_of
 from tidelog.spark.cluster.folder import Folder
-from tidelog.spark.cluster.partition import Task
-from tidelog.spark.cluster.pieces import Piece, PieceFile, Statement, Words
+from tidelog.spark.cluster.pieces import Piece, PieceFile, Words
+from tidelog.spark.cluster.plan import Place
+from tidelog.spark.cluster.rounds import Task
 from tidelog.spark.cluster.serve import Keeper
+from tidelog.spark.cluster.skew import Frequent, frequent
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+
+    from tidelog.spark.engines import Rows
 
 
 class Executors(Protocol):
@@ -35,27 +40,38 @@ class Executors(Protocol):
     def rows(self, tasks: Sequence[Task], arity: int) -> Words | DataFrame:
         """The rows that the tasks ask for, together; columns as in `engines.word_columns`."""
 
-    def scatter(self, folder: Folder, name: str, rows: DataFrame, statement: tuple[str, bool], to: int) -> list[Any]:
-        """Write the rows of a frame of words as pieces for `to` partitions, to files whose names begin with `name`;
-        returns (partition, Piece) pairs."""
+    def scatter(self, folder: Folder, name: str, rows: Rows, delivery: Delivery) -> list[Scattered]:
+        """Write rows to files whose names begin with `name`."""
 
     def stop(self, folder: Folder) -> None:
         """End what runs for a folder."""
 
 
-def scattered(
-    name: str, words: Words, statement: tuple[str, bool], to: int
-) -> tuple[PieceFile, list[tuple[int, Piece]]]:
-    """A file of pieces with rows for `to` partitions, by their first column."""
-    file = PieceFile(f"{name}-{secrets.token_hex(6)}")
-    owner = owners(words[:, 0], to) if words.shape[1] else numpy.zeros(len(words), numpy.int64)
-    order = numpy.argsort(owner, kind="stable")
-    pieces = []
-    for target in numpy.unique(owner).tolist():
-        low, high = numpy.searchsorted(owner[order], (target, target + 1))
-        part: list[Statement] = [(*statement, words[order[low:high]])]
-        pieces.append((target, file.add(part)))
-    return file, pieces
+@dataclass(frozen=True)
+class Delivery:
+    """The relation and whether its rows are asserted or retracted, the place where these are to live, and the number of
+    partitions."""
+
+    statement: tuple[str, bool]
+    place: Place
+    partitions: int
+
+
+@dataclass(frozen=True)
+class Scattered:
+    """Rows in a file: a piece for each partition that gets any, and the frequent words of the rows."""
+
+    pieces: Sequence[tuple[int, Piece]]
+    frequent: Frequent
+
+    @classmethod
+    def written(cls, folder: Folder, name: str, words: Words, delivery: Delivery) -> Scattered:
+        """Write rows to a file."""
+        file = PieceFile(f"{name}-{secrets.token_hex(6)}")
+        homes = homes_of(delivery.place, words, (), delivery.partitions)
+        pieces = file.parted(delivery.statement, words, homes)
+        file.write(folder)
+        return cls(pieces, frequent(words, delivery.partitions) if delivery.statement[1] else {})
 
 
 class LocalExecutors:
@@ -73,8 +89,9 @@ class LocalExecutors:
         words = numpy.concatenate([none, *(batch for each in found for batch in each)])
         return words if arity else words[:, :0]
 
-    def scatter(self, folder: Folder, name: str, rows: DataFrame, statement: tuple[str, bool], to: int) -> list[Any]:
-        raise NotImplementedError("there are no frames without a session")
+    def scatter(self, folder: Folder, name: str, rows: Rows, delivery: Delivery) -> list[Scattered]:
+        assert isinstance(rows, numpy.ndarray), "there are no frames without a session"
+        return [Scattered.written(folder, name, rows, delivery)] if len(rows) else []
 
     def stop(self, folder: Folder) -> None:
         self.keepers.clear()
@@ -149,7 +166,9 @@ class SparkExecutors:
         schema = ", ".join(f"{name} long" for name in names)
         return self.mapped(self.session.range(0, len(tasks), 1, len(tasks)), read, schema)
 
-    def scatter(self, folder: Folder, name: str, rows: DataFrame, statement: tuple[str, bool], to: int) -> list[Any]:
+    def scatter(self, folder: Folder, name: str, rows: Rows, delivery: Delivery) -> list[Scattered]:
+        if isinstance(rows, numpy.ndarray):
+            return [Scattered.written(folder, name, rows, delivery)] if len(rows) else []
         address = folder.address
         empty = rows.columns == ["unit"]
 
@@ -157,7 +176,7 @@ class SparkExecutors:
             import numpy
             import pyarrow
 
-            from tidelog.spark.cluster.executors import scattered
+            from tidelog.spark.cluster.executors import Scattered
             from tidelog.spark.cluster.folder import Folder
 
             tables = [batch for batch in batches if batch.num_rows]
@@ -165,14 +184,13 @@ class SparkExecutors:
                 return
             table = pyarrow.Table.from_batches(tables)
             words = numpy.column_stack([column.to_numpy() for column in table.columns]).astype(numpy.int64, copy=False)
-            file, pieces = scattered(name, words[:, :0] if empty else words, statement, to)
-            file.write(Folder(address))
-            told = pyarrow.array([pickle.dumps(pieces)], pyarrow.binary())
-            yield pyarrow.RecordBatch.from_arrays([told], names=["pieces"])
+            written = Scattered.written(Folder(address), name, words[:, :0] if empty else words, delivery)
+            told = pyarrow.array([pickle.dumps(written)], pyarrow.binary())
+            yield pyarrow.RecordBatch.from_arrays([told], names=["written"])
 
         self.jobs += 1
-        frame = self.mapped(rows, write, "pieces binary")
-        return [pair for row in frame.collect() for pair in pickle.loads(row["pieces"])]
+        frame = self.mapped(rows, write, "written binary")
+        return [pickle.loads(row["written"]) for row in frame.collect()]
 
     def stop(self, folder: Folder) -> None:
         from tidelog.spark.cluster.host import stop

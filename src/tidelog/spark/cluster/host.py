@@ -30,8 +30,8 @@ from typing import Any, TypeAlias
 
 from tidelog.errors import InternalError, Problem, TidelogError
 from tidelog.spark.cluster.folder import Folder
-from tidelog.spark.cluster.partition import Task
 from tidelog.spark.cluster.pieces import Words
+from tidelog.spark.cluster.rounds import Task
 
 _IDLE = 3600.0
 _START = 120.0

@@ -19,7 +19,6 @@ from math import prod
 
 from tidelog.language.syntax import Column
 from tidelog.rules.closures import with_closures
-from tidelog.rules.components import components
 from tidelog.rules.core import (
     AggregateRule,
     Atom,
@@ -39,9 +38,20 @@ from tidelog.rules.core import (
 from tidelog.rules.edges import AnyRule, body_of, head_of
 from tidelog.rules.graph import hyper_nodes
 from tidelog.spark.cluster.buckets import FIRST, MINE, mine
+from tidelog.spark.cluster.levels import levels
 from tidelog.spark.cluster.parts import parted
-from tidelog.spark.cluster.plan import Cycle, Export, Place, Plan, copy_name, facts_name, home_name
-from tidelog.spark.cluster.sites import Located, crosses, located, looks_into_values, makes_values
+from tidelog.spark.cluster.plan import Export, Place, Plan, copy_name, facts_name, home_name
+from tidelog.spark.cluster.sites import (
+    Evenly,
+    Known,
+    Located,
+    Resident,
+    crosses,
+    located,
+    looks_into_values,
+    makes_values,
+)
+from tidelog.spark.cluster.skew import NO_SKEW, Skew
 from tidelog.storage.dictionary import Dictionary
 
 _CHOICES = 512
@@ -53,11 +63,12 @@ _GROWTH = 10.0
 @dataclass(frozen=True)
 class Limits:
     """Rows up to which facts are everywhere (`replicate`), the edges of a closure are (`closures`), and a recursion is
-    gathered in one partition (`gather`)."""
+    gathered in one partition (`gather`); and those that a word has at least to be spread over partitions (`skew`)."""
 
     replicate: int = 1_000_000
     closures: int = 20_000_000
     gather: int = 4_000_000
+    skew: int = 100_000
 
 
 def localize(
@@ -68,10 +79,11 @@ def localize(
     limits: Limits,
     dictionary: Dictionary,
     before: Plan | None = None,
+    skew: Skew = NO_SKEW,
 ) -> Plan:
     """The plan for a core program whose asserted facts are at these places (everywhere, where not said), when relations
-    have the `sizes` known so far; homes of the plan `before` are kept where that costs nothing."""
-    localizer = _Localizer(core, facts, sizes, partitions, limits, dictionary, before)
+    have the `sizes` and heavy words known so far; homes of the plan `before` are kept where that costs nothing."""
+    localizer = _Localizer(core, facts, sizes, partitions, limits, dictionary, before, skew)
     for node in core.nodes:
         localizer.place(node)
     return localizer.plan()
@@ -87,6 +99,7 @@ class _Localizer:
         limits: Limits,
         dictionary: Dictionary,
         before: Plan | None,
+        skew: Skew,
     ) -> None:
         self.core = core
         self.infos = dict(core.relations)
@@ -99,6 +112,9 @@ class _Localizer:
         self.dictionary = dictionary
         self.before = before
         self.sizes = sizes
+        self.skew = skew
+        self.shares = {name: dict(shares) for name, shares in skew.shares.items()}
+        self.known = Known(partitions, self.size, lambda name, column: self.shares.get(name, {}).get(column, 0.0))
         self.wide = limits.replicate + 1
         self.unknown = _GROWTH * (1 + sum(sizes.get(name, 0) for name in self.homes))
         aggregates = [rule for node in core.nodes for rule in node.rules if isinstance(rule, AggregateRule)]
@@ -141,16 +157,33 @@ class _Localizer:
         if any(map(makes_values, rules)) and node.recursive:
             way, alone = "gathered", True
         else:
+            self.presume(rules)
             node, rules, broken = self.chosen(node, rules)
             if broken:
                 way = "gathered" if needed <= self.limits.gather else "exchanged"
                 alone = way == "gathered"
         if alone:
             self.homes |= dict.fromkeys(node.relations, "one")
+        found = [located(rule, self.homes, self.known, node.relations, alone) for rule in rules]
+        if any(isinstance(at.site, (Evenly, Resident)) for at in found):
+            way += ", heavy words spread"
         self.ways.append((node.relations, way))
-        for rule in rules:
-            self.emit(located(rule, self.homes, self.size, self.partitions, node.relations, alone))
+        for at in found:
+            self.emit(at)
         self.facts_of(node.relations)
+
+    def presume(self, rules: list[Rule]) -> None:
+        """Presume that a relation of which nothing is known has heavy words where all that binds a column has."""
+        for rule in rules:
+            if rule.head.relation in self.sizes:
+                continue
+            atoms = [literal for literal in rule.body if isinstance(literal, Atom) and not literal.negated]
+            for column, arg in enumerate(rule.head.args):
+                bound = [(atom.relation, i) for atom in atoms for i, other in enumerate(atom.args) if other == arg]
+                share = min((self.known.share(*place) for place in bound), default=0.0)
+                if share and len(rule.head.args) > 1 and isinstance(arg, Variable):
+                    shares = self.shares.setdefault(rule.head.relation, {})
+                    shares[column] = max(share, shares.get(column, 0.0))
 
     def chosen(self, node: HyperNode, rules: list[Rule]) -> tuple[HyperNode, list[Rule], int]:
         """Choose homes, and take rules apart that would have a large relation copied everywhere; the hyper-node with
@@ -172,7 +205,7 @@ class _Localizer:
 
     def taken_apart(self, rule: Rule, within: tuple[str, ...]) -> tuple[Rule, tuple[RelationInfo, Rule, Rule]] | None:
         """A rule with its two halves, if it has to be taken apart."""
-        at = located(rule, self.homes, self.size, self.partitions, within)
+        at = located(rule, self.homes, self.known, within)
         wide = any(
             place == "all" and self.homes[literal.relation] != "all" and self.size(literal.relation) > self.wide
             for literal, place in zip(rule.body, at.copies, strict=True)
@@ -192,28 +225,24 @@ class _Localizer:
         best: tuple[tuple[int, float], dict[str, Place]] | None = None
         for places in product(*candidates):
             homes = self.homes | dict(zip(node.relations, places, strict=True))
-            found = [located(rule, homes, self.size, self.partitions, node.relations) for rule in rules]
+            found = [located(rule, homes, self.known, node.relations) for rule in rules]
             broken = sum(crosses(each, homes, node.relations) for each in found)
             kept = sum(
                 self.before is not None and self.before.homes.get(name) == homes[name] for name in node.relations
             )
-            price = broken, sum(each.price for each in found) - 0.1 * kept
+            uneven = sum(self.known.uneven(name, homes[name]) for name in node.relations)
+            price = broken, sum(each.price for each in found) + uneven - 0.1 * kept
             if best is None or price < best[0]:
                 best = price, homes
         assert best is not None
         self.homes = best[1]
         return best[0][0] if node.recursive else 0
 
-    def moving(self, name: str, homes: Mapping[str, Place]) -> float:
-        """The price of giving a relation another home than it has had."""
-        had = self.before.homes.get(name, homes[name]) if self.before is not None else homes[name]
-        return 2 * self.size(name) if had != homes[name] else 0.0
-
     def candidates(self, name: str) -> list[Place]:
         arity = len(self.infos[name].columns)
         if name in self.grouped:
             arity = min(arity, 1 if self.grouped[name] else 0)
-        return list(range(arity)) or ["one"]
+        return [*range(arity), *(["rows"] if self.shares.get(name) and arity > 1 else [])] or ["one"]
 
     def aggregate(self, node: HyperNode) -> None:
         """Place an aggregate: its groups by their first column, or all of it in the first partition."""
@@ -277,9 +306,9 @@ class _Localizer:
         if at.site == "all":
             if home == "one":
                 body.append(Atom(FIRST, ()))
-            elif home != "all":
+            elif isinstance(home, int):
                 body += mine(self.word(head.args[home]))
-        elif at.site != "one" and not anchored:
+        elif isinstance(at.site, Variable) and not anchored:
             body += mine(at.site)
         own = self.copy(head.relation, home)
         info = self.infos[head.relation]
@@ -316,14 +345,14 @@ class _Localizer:
             case Unpack(source=source, targets=targets):
                 return replace(literal, source=word(source), targets=tuple(map(word, targets)))
 
-    # --- levels ----------------------------------------------------------------------------------------------------
+    # --- the plan --------------------------------------------------------------------------------------------------
 
     def plan(self) -> Plan:
         """The plan, once all hyper-nodes are placed."""
         views = {name: self.copy(name, home) for name, home in self.homes.items()}
         for name in self.core.relations:
             self.declare(facts_name(name), self.infos[name])
-        exports, cycles = self.levels()
+        exports, cycles = levels(self.relations, self.rules, tuple(self.exports))
         return Plan(
             self.program(self.rules),
             self.program([rule for rule in self.rules if rule not in self.single]),
@@ -334,50 +363,15 @@ class _Localizer:
             self.facts,
             any(map(_needs_dictionary, self.rules)),
             tuple(self.ways),
+            self.skew.heavy,
+            frozenset((name, column) for name, shares in self.shares.items() for column in shares),
+            self.skew.limit,
         )
 
     def program(self, rules: list[AnyRule]) -> CoreProgram:
         relations = dict(self.relations)
         nodes = with_closures(hyper_nodes(rules, relations), relations)
         return CoreProgram(relations, self.core.records, nodes)
-
-    def levels(self) -> tuple[tuple[Export, ...], tuple[Cycle, ...]]:
-        """The exports with their levels, and the cycles: an export is released once nothing can come any more that
-        would change what it says, and a cycle is at rest before others see what it has come to."""
-        leads: dict[str, dict[str, bool]] = {name: {} for name in self.relations}
-        for rule in self.rules:
-            for name, _ in body_of(rule):
-                leads[name].setdefault(head_of(rule), False)
-        for export in self.exports:
-            leads[export.source][export.target] = True
-        groups = [frozenset(group) for group in components(leads)]
-        group_of = {name: group for group in groups for name in group}
-        cyclic = {group for group in groups if any(leads[a].get(b) for a in group for b in group)}
-        depth: dict[frozenset[str], int] = dict.fromkeys(groups, 0)
-        for group in reversed(groups):
-            for name in group:
-                for target, sent in leads[name].items():
-                    if group_of[target] is not group:
-                        further = depth[group] + (sent or group in cyclic)
-                        depth[group_of[target]] = max(depth[group_of[target]], further)
-        ordered = sorted(cyclic, key=lambda group: (depth[group], sorted(group)))
-        number = {group: index for index, group in enumerate(ordered)}
-        found = []
-        for export in self.exports:
-            group = group_of[export.source]
-            internal = group is group_of[export.target]
-            cycle = number[group] if internal else None
-            found.append(replace(export, level=2 * depth[group] + (not internal), cycle=cycle))
-        cycles = []
-        for group in ordered:
-            rules = [rule for rule in self.rules if head_of(rule) in group]
-            reads: dict[str, bool] = {}
-            for rule in rules:
-                for name, negated in body_of(rule):
-                    if name not in group:
-                        reads[name] = reads.get(name, False) or negated
-            cycles.append(Cycle(2 * depth[group], group, reads, frozenset(rules)))
-        return tuple(found), tuple(cycles)
 
 
 def _needs_dictionary(rule: AnyRule) -> bool:

@@ -13,9 +13,10 @@ from typing import TypeAlias
 
 from tidelog.rules.core import CoreProgram
 from tidelog.spark.cluster.folder import Folder
-from tidelog.spark.cluster.partition import NOWHERE, Logged, Round, State
 from tidelog.spark.cluster.pieces import Piece
 from tidelog.spark.cluster.plan import Place
+from tidelog.spark.cluster.rounds import NOWHERE, Logged, Round, State
+from tidelog.spark.cluster.skew import Frequent
 
 MANIFEST = "manifest"
 _ENTRIES = 40
@@ -43,6 +44,8 @@ class Manifest:
     sizes: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
     kept: Mapping[int, int] = field(default_factory=dict)
     extra: bytes = b""
+    frequent: Mapping[int, Mapping[str, Frequent]] = field(default_factory=dict)
+    """The frequent words of relations in each partition."""
 
     def state(self, partition: int) -> State:
         """What a partition has done last."""

@@ -11,8 +11,7 @@ import pickle
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy
 
@@ -25,85 +24,13 @@ from tidelog.maintain.limits import Watch
 from tidelog.maintain.report import NodeReport
 from tidelog.rules.core import CoreProgram
 from tidelog.spark.cluster import values
-from tidelog.spark.cluster.buckets import FIRST, MINE, owned, owners
+from tidelog.spark.cluster.buckets import EVERYBODY, FIRST, MINE, homes_of, owned, owners, parcels
 from tidelog.spark.cluster.folder import Folder
 from tidelog.spark.cluster.pieces import Message, Piece, PieceFile, Statement, Words, read_pieces
-from tidelog.spark.cluster.plan import Export, Plan, Route, facts_name
+from tidelog.spark.cluster.plan import Export, Plan, Route, facts_name, moved
+from tidelog.spark.cluster.rounds import NOWHERE, Logged, Reply, Round, State, Task
+from tidelog.spark.cluster.skew import Lookout
 from tidelog.storage.dictionary import Dictionary
-
-State: TypeAlias = tuple[str, int, str]
-"""The round that a partition has done last, and who did it: two that do the same round may number symbols apart."""
-NOWHERE: State = ("", 0, "")
-
-
-@dataclass(frozen=True)
-class Round:
-    """What all partitions are told of a round, as a file. They `forget` what they have been sent for these relations
-    and send what the exports of `cycles` say anew; `pieces` are for one partition each, `shared` ones for all. Of facts
-    that have been everywhere and have become too many for that they keep those that live with them (`narrow`)."""
-
-    token: str
-    number: int
-    plan: str
-    forget: tuple[str, ...] = ()
-    cycles: tuple[int, ...] = ()
-    narrow: tuple[str, ...] = ()
-    pieces: Mapping[int, Sequence[Any]] = field(default_factory=dict)
-    shared: Sequence[Any] = ()
-    symbols: Sequence[str] = ()
-    """The files of symbols and records, in order."""
-
-    @property
-    def name(self) -> str:
-        """The name of the file."""
-        return f"round-{self.token}-{self.number}"
-
-
-@dataclass(frozen=True)
-class Logged:
-    """What came to a partition in the past, in order: pieces, and relations to forget or narrow before them."""
-
-    forget: tuple[str, ...]
-    narrow: tuple[str, ...]
-    pieces: tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class Task:
-    """What a partition is asked to do. It is to be in `state`; where it is not, it is restored from the file `past` and
-    the rounds `since` then (names of files), with the `symbols` known by now."""
-
-    folder: str
-    partition: int
-    partitions: int
-    state: State
-    past: str
-    since: tuple[str, ...]
-    symbols: tuple[str, ...]
-    what: str
-    round: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)
-    arguments: tuple[Any, ...] = ()
-
-
-@dataclass(frozen=True)
-class Reply:
-    """What a partition has done in a round: the `state` that it is in now, `messages` that wait to be released, the
-    cycles that have `shrunk` because their inputs lost something, the sizes of the user's relations, the bytes that it
-    has `kept` of what it has been told, how many rows of each relation have come and gone in the epoch so
-    far, the reports of the hyper-nodes, and a file of new symbols and records."""
-
-    partition: int
-    state: State
-    messages: tuple[Message, ...]
-    shrunk: tuple[int, ...]
-    sizes: Mapping[str, int]
-    kept: int
-    changed: Mapping[str, tuple[int, int]]
-    nodes: tuple[NodeReport, ...]
-    symbols: str
-    seconds: float
-    restored: bool
 
 
 class Partition:
@@ -129,6 +56,7 @@ class Partition:
         self.deltas: dict[str, list[tuple[Words, Words]]] = {}
         self.moved: dict[str, Words] = {}
         """For relations that have got another home in this epoch, the rows that lived here before."""
+        self.lookout = Lookout(partitions)
         self.narrowed: frozenset[str] = frozenset()
         """The facts of which only those that live here have been kept in this epoch."""
 
@@ -238,6 +166,7 @@ class Partition:
             made,
             time.perf_counter() - started,
             self.restored,
+            self.lookout.look(plan, self.engine.views, deltas),
         )
         self.restored = False
         return self.reply
@@ -259,9 +188,9 @@ class Partition:
 
     def note_moves(self, before: Plan, plan: Plan) -> None:
         """Keep the rows of relations that get another home, before these go."""
-        for name, copy in before.views.items():
-            now = plan.views.get(name)
-            if now not in (None, copy) and copy in self.engine.views and name not in self.moved:
+        for name in moved(before, plan):
+            copy = before.views[name]
+            if copy in self.engine.views and name not in self.moved:
                 rows = self.engine.views[copy].words().astype(numpy.int64)
                 self.moved[name] = self.living(rows, before.homes[name] == "all")
 
@@ -292,32 +221,22 @@ class Partition:
             else:
                 continue
             for asserts, words in changes:
-                for target, rows in self.directed(export, words.astype(numpy.int64)):
-                    if len(rows):
-                        parts.setdefault((target, export.level), []).append((export.target, asserts, rows))
+                for target, rows in self.directed(plan, export, words.astype(numpy.int64)):
+                    parts.setdefault((target, export.level), []).append((export.target, asserts, rows))
         for (target, level), statements in sorted(parts.items(), key=lambda part: part[0]):
             yield Message(target, level, file.add(statements))
 
-    def directed(self, export: Export, words: Words) -> Iterator[tuple[int, Words]]:
-        """The rows that an export sends to each partition, -1 for all."""
+    def directed(self, plan: Plan, export: Export, words: Words) -> Iterator[tuple[int, Words]]:
+        """The rows that an export sends to each partition, EVERYBODY for all."""
+        homes = homes_of(export.place, words, plan.heavy, self.partitions)
         if export.signed:
             words = numpy.column_stack([words, numpy.full(len(words), self.number, numpy.int64)])
         if export.origin == "all":  # Everybody has them and keeps what lives here.
-            if export.place == "one" and self.number:
-                return
-            if isinstance(export.place, int):
-                words = words[owners(words[:, export.place], self.partitions) == self.number]
-            yield self.number, words
-        elif export.place == "all":
-            yield -1, words
-        elif export.place == "one":
-            yield 0, words
-        else:
-            owner = owners(words[:, export.place], self.partitions)
-            order = numpy.argsort(owner, kind="stable")
-            ends = numpy.searchsorted(owner[order], numpy.arange(self.partitions + 1))
-            for target in numpy.unique(owner).tolist():
-                yield target, words[order[ends[target] : ends[target + 1]]]
+            here = words[(homes == self.number) | (homes == EVERYBODY)]
+            if len(here):
+                yield self.number, here
+        elif len(words):
+            yield from parcels(homes, words)
 
     def shrunk(self, plan: Plan, deltas: Mapping[str, Delta], statements: Iterable[Statement]) -> Iterator[int]:
         """The cycles whose inputs have lost something, so that what feeds itself may have nothing else to live on."""
@@ -403,6 +322,16 @@ class Partition:
             file.add(shared) if shared and self.number == 0 else None,
             file.add(own) if own else None,
         )
+        file.write(self.folder)
+        return pieces
+
+    def sent_home(self, prefix: str, facts: str) -> list[tuple[int, Piece]]:
+        """Write all facts of a relation here, to be asserted where the words of each row together say, to a file."""
+        words = self.engine.asserted[facts].words().astype(numpy.int64) if facts in self.engine.asserted else None
+        if words is None:
+            return []
+        file = PieceFile(f"{prefix}-{self.number}-{secrets.token_hex(4)}")
+        pieces = file.parted((facts, True), words, homes_of("rows", words, (), self.partitions))
         file.write(self.folder)
         return pieces
 

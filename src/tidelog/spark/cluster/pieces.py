@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 import numpy
 from numpy.typing import NDArray
 
+from tidelog.spark.cluster.buckets import parcels
 from tidelog.spark.cluster.folder import Folder
 
 Words: TypeAlias = NDArray[numpy.int64]
@@ -81,6 +82,11 @@ class PieceFile:
         self._parts.append(data)
         self._length += len(data)
         return piece
+
+    def parted(self, statement: tuple[str, bool], words: Words, homes: Words) -> list[tuple[int, Piece]]:
+        """Append a piece for each partition that `homes` says one of the rows is for."""
+        parts = parcels(homes, words) if len(words) else ()
+        return [(target, self.add([(*statement, rows)])) for target, rows in parts]
 
     def write(self, folder: Folder) -> None:
         """Write the file, if it has any piece."""

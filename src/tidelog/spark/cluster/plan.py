@@ -4,6 +4,9 @@
 the copies that the partition holds: `name@facts` the asserted facts, `name@home.0` what rules derive here, or what they
 derived elsewhere and column 0 puts here, `name@0` a copy by column 0, `name@all` a copy of all rows, `name@one` a copy
 of all rows in the first partition. `exports` feed the copies that no rule derives.
+
+Where single words have a large share of the rows (`heavy`), the copy of one relation that a rule reads is
+`name@spread.0`, and those of the others are `name@follow.0`.
 """
 
 from __future__ import annotations
@@ -14,12 +17,35 @@ from typing import Literal, TypeAlias
 
 from tidelog.rules.core import CoreProgram
 
-Place: TypeAlias = int | Literal["all", "one"]
-"""Where the rows of a relation are: where the word in a column says, everywhere, or in the first partition."""
+
+@dataclass(frozen=True)
+class Spread:
+    """Rows are where the word in a column says; those with a heavy word there where all their words together say."""
+
+    column: int
+
+    def __str__(self) -> str:
+        return f"spread.{self.column}"
 
 
-Route: TypeAlias = tuple[str, str, Place, Place, int]
-"""Source, target, their places, and the columns of the target."""
+@dataclass(frozen=True)
+class Follow:
+    """Rows are where the word in a column says; those with a heavy word there are everywhere, so that they meet what is
+    `Spread` by the same words."""
+
+    column: int
+
+    def __str__(self) -> str:
+        return f"follow.{self.column}"
+
+
+Place: TypeAlias = int | Literal["all", "one", "rows"] | Spread | Follow
+"""Where the rows of a relation are: where the word in a column says, everywhere, in the first partition, or where all
+words of the row together say."""
+
+
+Route: TypeAlias = tuple[str, str, Place, Place, int, tuple[int, ...]]
+"""Source, target, their places, the columns of the target, and the heavy words where these matter."""
 
 
 @dataclass(frozen=True)
@@ -66,14 +92,35 @@ class Plan:
     dictionary: bool
     """Whether rules look into symbols or records, so that every partition needs them."""
     nodes: tuple[tuple[tuple[str, ...], str], ...]
+    heavy: tuple[int, ...] = ()
+    skewed: frozenset[tuple[str, int]] = frozenset()
+    """Relations and columns in which heavy words are known or presumed."""
+    skew: int = 0
+    """The rows that a word has at least to be heavy."""
 
     def routes(self) -> dict[Export, Route]:
         """What has to be the same in another plan for an export to go on there where it is."""
         relations = self.program.relations
         return {
-            each: (each.source, each.target, each.origin, each.place, len(relations[each.target].columns))
+            each: (
+                each.source,
+                each.target,
+                each.origin,
+                each.place,
+                len(relations[each.target].columns),
+                self.heavy if isinstance(each.place, (Spread, Follow)) else (),
+            )
             for each in self.exports
         }
+
+
+def moved(before: Plan, plan: Plan) -> frozenset[str]:
+    """The relations of which rows live elsewhere than before, those aside that have been everywhere under this name."""
+    return frozenset(
+        name
+        for name, view in before.views.items()
+        if name in plan.views and (view != plan.views[name] or before.homes[name] not in ("all", plan.homes[name]))
+    )
 
 
 def home_name(relation: str, place: Place) -> str:

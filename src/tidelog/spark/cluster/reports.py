@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from tidelog.maintain.report import NodeReport, names_of, shown
 from tidelog.rules.core import HyperNode
-from tidelog.spark.cluster.partition import Reply
 from tidelog.spark.cluster.plan import Plan
+from tidelog.spark.cluster.rounds import Reply
 
 _STRONGER = ("skip", "drop", "update", "bootstrap")
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy
 
-from tidelog.spark.cluster.partition import Partition, Task
+from tidelog.spark.cluster.partition import Partition
 from tidelog.spark.cluster.pieces import Words
+from tidelog.spark.cluster.rounds import Task
 
 
 class Keeper:
@@ -26,7 +27,7 @@ class Keeper:
         return self.partition
 
     def perform(self, task: Task) -> Any:
-        """Do a task that has an answer: a round, or writing down what is kept. No round is done twice."""
+        """Do a task that has an answer: a round, or writing down facts. No round is done twice."""
         if task.what == "round":
             kept = self.partition
             round = None
@@ -40,8 +41,11 @@ class Keeper:
             reply = partition.apply(round, task.options)
             self.partition = partition
             return reply
-        assert task.what == "keep", task.what
-        return self.partition_for(task).kept(*task.arguments)
+        partition = self.partition_for(task)
+        if task.what == "keep":
+            return partition.kept(*task.arguments)
+        assert task.what == "send home", task.what
+        return partition.sent_home(*task.arguments)
 
     def read(self, task: Task) -> Iterator[Words]:
         """Do a task that asks for rows: of a relation, or those that it gained or lost. Rows without columns have one

@@ -3,6 +3,11 @@
 A rule is evaluated at a *site*: where the word of one of its variables lives, in every partition, or in the first one.
 At the site of a variable, an atom that has the variable reads the rows that lie there by that column, and every other
 atom reads a copy of all rows. As in the paper on declarative networking (rule localization), prices are rows sent.
+
+Where a word of the variable is heavy, one partition would do most of the work. `Evenly` is the site of a variable at
+which one atom that has it reads rows that are spread also for heavy words, and the others with the variable all rows
+that have heavy words: each derivation is at one partition, and has all that it takes. `Resident` is the site where the
+rows of one atom are, wherever that is.
 """
 
 from __future__ import annotations
@@ -12,14 +17,46 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tidelog.rules.core import Atom, Comparison, Computation, Pack, Rule, Unpack, Variable
-from tidelog.spark.cluster.plan import Place
+from tidelog.spark.cluster.plan import Follow, Place, Spread
 
-Site: TypeAlias = Variable | Literal["all", "one"]
+
+@dataclass(frozen=True)
+class Evenly:
+    """Where `variable` lives, but for heavy words where the atom at this place of the body has its rows spread."""
+
+    variable: Variable
+    atom: int
+
+
+@dataclass(frozen=True)
+class Resident:
+    """Where the atom at this place of the body has its rows."""
+
+    atom: int
+
+
+Site: TypeAlias = Variable | Evenly | Resident | Literal["all", "one"]
 
 _CROSSING = 5e6
 """Rows that could be sent in the time of the rounds of a recursion that crosses partitions."""
+_UNEVEN = 10.0
+"""Rows that could be sent in the time that a row costs with which one partition is busy alone."""
 _NEW_VALUES = frozenset(("cat", "substr", "to_string"))
 _LOOKING = frozenset(("strlen", "substr", "ord", "cat", "to_string"))
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known, or guessed, of relations: how many rows they have, and which share of these the heavy words of a
+    column have."""
+
+    partitions: int
+    size: Callable[[str], float]
+    share: Callable[[str, int], float]
+
+    def uneven(self, name: str, place: Place) -> float:
+        """The price of having a relation by a column that has heavy words."""
+        return _UNEVEN * self.size(name) * self.share(name, place) if isinstance(place, int) else 0.0
 
 
 @dataclass(frozen=True)
@@ -37,19 +74,20 @@ class Located:
 def located(
     rule: Rule,
     homes: Mapping[str, Place],
-    size: Callable[[str], float],
-    partitions: int,
+    known: Known,
     within: Collection[str] = (),
     alone: bool = False,
 ) -> Located:
     """The cheapest site of a rule of a hyper-node of the relations `within` when relations have these homes; the first
     partition if it has to be `alone`. A recursion that crosses partitions pays for its rounds."""
-    sites: list[Site] = ["one"] if alone or makes_values(rule) else [*variables(rule), "all", "one"]
+    sites: list[Site] = ["one"]
+    if not alone and not makes_values(rule):
+        sites = [*variables(rule), "all", "one", *_even_sites(rule, homes, known)]
 
     def price(at: Located) -> float:
         return at.price + _CROSSING * crosses(at, homes, within)
 
-    return min((_at(rule, site, homes, size, partitions) for site in sites), key=price)
+    return min((_at(rule, site, homes, known) for site in sites), key=price)
 
 
 def crosses(at: Located, homes: Mapping[str, Place], within: Collection[str]) -> bool:
@@ -60,48 +98,74 @@ def crosses(at: Located, homes: Mapping[str, Place], within: Collection[str]) ->
     return bool(own) and (at.exchanged or any(homes[name] != place for name, place in own))
 
 
-def _at(rule: Rule, site: Site, homes: Mapping[str, Place], size: Callable[[str], float], partitions: int) -> Located:
+def _even_sites(rule: Rule, homes: Mapping[str, Place], known: Known) -> Iterator[Site]:
+    """The sites that keep heavy words from making one partition do most of the work."""
+    for number, atom in enumerate(rule.body):
+        if not isinstance(atom, Atom) or atom.negated or homes[atom.relation] == "all":
+            continue
+        if homes[atom.relation] == "rows":
+            yield Resident(number)
+        for column, arg in enumerate(atom.args):
+            if isinstance(arg, Variable) and atom.args.index(arg) == column and known.share(atom.relation, column):
+                yield Evenly(arg, number)
+
+
+def _at(rule: Rule, site: Site, homes: Mapping[str, Place], known: Known) -> Located:
     price = 0.0
     copies: list[Place | None] = []
-    for literal in rule.body:
+    for number, literal in enumerate(rule.body):
         if not isinstance(literal, Atom):
             copies.append(None)
             continue
-        home = homes[literal.relation]
-        rows = size(literal.relation)
-        copy, sent = _copy(literal, site, home, rows, partitions)
+        rows = known.size(literal.relation)
+        copy, sent = _copy(literal, number, site, homes[literal.relation], known)
         copies.append(copy)
-        price += sent
+        price += sent + known.uneven(literal.relation, copy)
         if site == "one":
-            price += rows * (partitions - 1) / 2  # The others have nothing to do meanwhile.
+            price += rows * (known.partitions - 1) / 2  # The others have nothing to do meanwhile.
     home = homes[rule.head.relation]
-    rows = size(rule.head.relation)
+    rows = known.size(rule.head.relation)
     everywhere = all(copy in ("all", None) for copy in copies)
     if home == "all":
         exchanged = site != "all"
-        price += rows * partitions if exchanged else 0.0
-    elif everywhere and site == "all":
-        exchanged = False  # Each partition keeps what lives in it.
-    elif home == "one":
-        exchanged = site != "one"
-        price += rows if exchanged else 0.0
+        price += rows * known.partitions if exchanged else 0.0
     else:
-        exchanged = site != rule.head.args[home]
-        price += rows if exchanged else 0.0
+        # Where everything is everywhere, each partition keeps what lives in it.
+        kept = site == "all" and everywhere and home != "rows"
+        exchanged = not kept and not _at_home(rule, site, home, homes)
+        price += rows * (known.partitions if site == "all" else 1) if exchanged else 0.0
     if isinstance(site, Variable) and everywhere:
         price += 0.5  # Then "all" does as well.
     return Located(rule, site, tuple(copies), exchanged, price + 1e-6 * len(copies))
 
 
-def _copy(atom: Atom, site: Site, home: Place, rows: float, partitions: int) -> tuple[Place, float]:
-    """The place of the copy that an atom reads, and how many rows are sent for it."""
+def _at_home(rule: Rule, site: Site, home: Place, homes: Mapping[str, Place]) -> bool:
+    """Whether what a rule derives at a site lives there."""
+    if isinstance(home, int):
+        return site == rule.head.args[home]
+    if home == "rows":
+        atom = rule.body[site.atom] if isinstance(site, Resident) else None
+        return isinstance(atom, Atom) and homes[atom.relation] == "rows" and atom.args == rule.head.args
+    return site == home
+
+
+def _copy(atom: Atom, number: int, site: Site, home: Place, known: Known) -> tuple[Place, float]:
+    """The place of the copy that an atom of a body reads, and how many rows are sent for it."""
+    rows = known.size(atom.relation)
     if home == "all":
         return "all", 0.0
     if site == "one":
         return "one", 0.0 if home == "one" else rows
-    columns = [i for i, arg in enumerate(atom.args) if arg == site]
+    if isinstance(site, Resident) and site.atom == number:
+        return home, 0.0
+    variable = site.variable if isinstance(site, Evenly) else site
+    columns = [column for column, arg in enumerate(atom.args) if arg == variable]
     if not columns:
-        return "all", rows * partitions
+        return "all", rows * known.partitions
+    if isinstance(site, Evenly):
+        if site.atom == number:
+            return Spread(columns[0]), rows
+        return Follow(columns[0]), rows * (1 + known.share(atom.relation, columns[0]) * known.partitions)
     return (home, 0.0) if home in columns else (columns[0], rows)
 
 

@@ -1,0 +1,51 @@
+"""When exports are released: after everything that could still change what they say, see `plan.Export`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from tidelog.rules.components import components
+from tidelog.rules.edges import AnyRule, body_of, head_of
+from tidelog.spark.cluster.plan import Cycle, Export
+
+
+def levels(
+    relations: Iterable[str], rules: Sequence[AnyRule], exports: Sequence[Export]
+) -> tuple[tuple[Export, ...], tuple[Cycle, ...]]:
+    """The exports with their levels, and the cycles: an export is released once nothing can come any more that
+    would change what it says, and a cycle is at rest before others see what it has come to."""
+    leads: dict[str, dict[str, bool]] = {name: {} for name in relations}
+    for rule in rules:
+        for name, _ in body_of(rule):
+            leads[name].setdefault(head_of(rule), False)
+    for export in exports:
+        leads[export.source][export.target] = True
+    groups = [frozenset(group) for group in components(leads)]
+    group_of = {name: group for group in groups for name in group}
+    cyclic = {group for group in groups if any(leads[a].get(b) for a in group for b in group)}
+    depth: dict[frozenset[str], int] = dict.fromkeys(groups, 0)
+    for group in reversed(groups):
+        for name in group:
+            for target, sent in leads[name].items():
+                if group_of[target] is not group:
+                    further = depth[group] + (sent or group in cyclic)
+                    depth[group_of[target]] = max(depth[group_of[target]], further)
+    ordered = sorted(cyclic, key=lambda group: (depth[group], sorted(group)))
+    number = {group: index for index, group in enumerate(ordered)}
+    found = []
+    for export in exports:
+        group = group_of[export.source]
+        internal = group is group_of[export.target]
+        cycle = number[group] if internal else None
+        found.append(replace(export, level=2 * depth[group] + (not internal), cycle=cycle))
+    cycles = []
+    for group in ordered:
+        own = [rule for rule in rules if head_of(rule) in group]
+        reads: dict[str, bool] = {}
+        for rule in own:
+            for name, negated in body_of(rule):
+                if name not in group:
+                    reads[name] = reads.get(name, False) or negated
+        cycles.append(Cycle(2 * depth[group], group, reads, frozenset(own)))
+    return tuple(found), tuple(cycles)

@@ -1,0 +1,87 @@
+"""What the driver and the partitions tell each other: rounds, tasks, replies, and the log that restores a partition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from tidelog.maintain.report import NodeReport
+from tidelog.spark.cluster.pieces import Message
+from tidelog.spark.cluster.skew import Frequent
+
+State: TypeAlias = tuple[str, int, str]
+"""The round that a partition has done last, and who did it: two that do the same round may number symbols apart."""
+NOWHERE: State = ("", 0, "")
+
+
+@dataclass(frozen=True)
+class Round:
+    """What all partitions are told of a round, as a file. They `forget` what they have been sent for these relations
+    and send what the exports of `cycles` say anew; `pieces` are for one partition each, `shared` ones for all. Of facts
+    that have been everywhere and have become too many for that they keep those that live with them (`narrow`)."""
+
+    token: str
+    number: int
+    plan: str
+    forget: tuple[str, ...] = ()
+    cycles: tuple[int, ...] = ()
+    narrow: tuple[str, ...] = ()
+    pieces: Mapping[int, Sequence[Any]] = field(default_factory=dict)
+    shared: Sequence[Any] = ()
+    symbols: Sequence[str] = ()
+    """The files of symbols and records, in order."""
+
+    @property
+    def name(self) -> str:
+        """The name of the file."""
+        return f"round-{self.token}-{self.number}"
+
+
+@dataclass(frozen=True)
+class Logged:
+    """What came to a partition in the past, in order: pieces, and relations to forget or narrow before them."""
+
+    forget: tuple[str, ...]
+    narrow: tuple[str, ...]
+    pieces: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a partition is asked to do. It is to be in `state`; where it is not, it is restored from the file `past` and
+    the rounds `since` then (names of files), with the `symbols` known by now."""
+
+    folder: str
+    partition: int
+    partitions: int
+    state: State
+    past: str
+    since: tuple[str, ...]
+    symbols: tuple[str, ...]
+    what: str
+    round: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    arguments: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a partition has done in a round: the `state` that it is in now, `messages` that wait to be released, the
+    cycles that have `shrunk` because their inputs lost something, the sizes of the user's relations, the bytes that it
+    has `kept` of what it has been told, how many rows of each relation have come and gone in the epoch so
+    far, the reports of the hyper-nodes, and a file of new symbols and records."""
+
+    partition: int
+    state: State
+    messages: tuple[Message, ...]
+    shrunk: tuple[int, ...]
+    sizes: Mapping[str, int]
+    kept: int
+    changed: Mapping[str, tuple[int, int]]
+    nodes: tuple[NodeReport, ...]
+    symbols: str
+    seconds: float
+    restored: bool
+    frequent: Mapping[str, Frequent]
+    """The frequent words of relations."""

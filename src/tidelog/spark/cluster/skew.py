@@ -1,0 +1,123 @@
+"""Heavy words: those with so many rows of a relation that the partition in which they live has more to do than others.
+
+Partitions look at their relations now and then, and report the frequent words of each column (`frequent`), from a
+sample. `find` puts together what they say and decides which words are heavy, and in which columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy
+
+from tidelog.maintain.deltas import Delta
+from tidelog.spark.cluster.buckets import Words
+from tidelog.spark.cluster.plan import Plan
+from tidelog.storage.stored import StoredRelation
+
+Frequent: TypeAlias = Mapping[int, Mapping[int, int]]
+"""Column -> word -> about how many rows have it."""
+
+_SAMPLE = 1 << 16
+_PART = 2
+"""A word is heavy when it has more rows than one in so many of an even share."""
+
+
+@dataclass(frozen=True)
+class Skew:
+    """The heavy words, and for relations of which something is known the share of rows that the heaviest word of a
+    column has. A heavy word has `limit` rows at least."""
+
+    heavy: tuple[int, ...] = ()
+    shares: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+    limit: int = 0
+
+    def columns(self) -> frozenset[tuple[str, int]]:
+        """The columns that have heavy words."""
+        return frozenset((name, column) for name, shares in self.shares.items() for column in shares)
+
+
+NO_SKEW = Skew()
+
+
+def frequent(words: Words, partitions: int) -> Frequent:
+    """The frequent words of rows, about half of what can be heavy counted in; nothing for a single column, whose words
+    are distinct."""
+    count, arity = words.shape
+    if arity < 2 or not count or partitions < 2:
+        return {}
+    step = 1 + count // _SAMPLE
+    sample = words[::step]
+    found: dict[int, dict[int, int]] = {}
+    for column in range(arity):
+        distinct, counts = numpy.unique(sample[:, column], return_counts=True)
+        many = 2 * _PART * partitions * counts >= len(sample)
+        if many.any():
+            found[column] = dict(zip(distinct[many].tolist(), (step * counts[many]).tolist(), strict=True))
+    return found
+
+
+class Lookout:
+    """What a partition has seen of its relations. It looks again when half of the rows may be others."""
+
+    def __init__(self, partitions: int) -> None:
+        self.partitions = partitions
+        self.seen: dict[str, Frequent] = {}
+        self.left: dict[str, float] = {}
+        """The rows that may still come or go before it looks again, of each copy."""
+
+    def look(
+        self, plan: Plan, views: Mapping[str, StoredRelation], deltas: Mapping[str, Delta]
+    ) -> Mapping[str, Frequent]:
+        """The frequent words of the relations of a plan, after a change, of those with enough rows."""
+        self.seen = {name: found for name, found in self.seen.items() if name in plan.views}
+        for name, copy in plan.views.items():
+            if plan.homes[name] == "all" or self.partitions == 1:
+                self.seen.pop(name, None)
+                continue
+            rows = len(views[copy])
+            if copy in deltas:
+                self.left[copy] = self.left.get(copy, 0) - len(deltas[copy].inserted) - len(deltas[copy].deleted)
+            if self.left.get(copy, 0) <= 0 or copy not in self.left:
+                enough = 4 * rows * self.partitions >= plan.skew
+                self.seen[name] = frequent(views[copy].words(), self.partitions) if enough else {}
+                self.left[copy] = rows / 2
+        return {name: found for name, found in self.seen.items() if found}
+
+
+def find(
+    seen: Iterable[Mapping[str, Frequent]], sizes: Mapping[str, int], partitions: int, limit: int, before: Plan | None
+) -> Skew:
+    """What partitions and deliveries have `seen` of relations that have these sizes, put together. Words that are heavy
+    already stay so until they have half as many rows as that takes."""
+    totals: dict[tuple[str, int], dict[int, int]] = {}
+    for name, column, word, rows in _entries(seen):
+        counts = totals.setdefault((name, column), {})
+        counts[word] = counts.get(word, 0) + rows
+    had = frozenset(before.heavy) if before is not None else frozenset()
+    heavy: set[int] = set()
+    shares: dict[str, dict[int, float]] = {}
+    for (name, column), counts in totals.items():
+        size = max(1, sizes.get(name, 0))
+        for word, rows in counts.items():
+            doubled = 2 * rows if word in had else rows
+            if doubled >= limit and _PART * partitions * doubled >= size:
+                heavy.add(word)
+                columns = shares.setdefault(name, {})
+                columns[column] = max(columns.get(column, 0.0), min(1.0, rows / size))
+    return Skew(tuple(sorted(heavy)), shares, limit)
+
+
+def outdated(plan: Plan, skew: Skew) -> bool:
+    """Whether a plan does not know of a heavy word or column, or takes words for heavy that are so no more."""
+    return set(skew.heavy) != set(plan.heavy) or not skew.columns() <= plan.skewed
+
+
+def _entries(seen: Iterable[Mapping[str, Frequent]]) -> Iterator[tuple[str, int, int, int]]:
+    for each in seen:
+        for name, columns in each.items():
+            for column, counts in columns.items():
+                for word, rows in counts.items():
+                    yield name, column, word, rows
