@@ -19,7 +19,7 @@ from tidelog.rdf.terms import TYPE
 from tidelog.relation import Relation, Rows
 
 if TYPE_CHECKING:
-    from tidelog.rdf.reader import Columns
+    from tidelog.rdf.lines import Columns
     from tidelog.storage.dictionary import Dictionary
     from tidelog.storage.stored import StoredRelation
 

@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidelog.errors import DataError, Problem, SetupError, UsageError
-from tidelog.rdf.reader import FORMATS, INFERRED, load
+from tidelog.rdf.formats import INFERRED, ending_of, format_of, is_packed, load
 from tidelog.relation import Relation
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import rdflib
 
-_WRITTEN = ("TURTLE", "N_TRIPLES", "N_QUADS")
+_WITH_GRAPHS = ("N_QUADS", "TRIG", "JSON_LD")
+_WRITTEN = ("TURTLE", "N_TRIPLES", *_WITH_GRAPHS)
 
 
 def text(asserted: Relation, inferred: Relation | None, format: str, prefixes: Mapping[str, str]) -> bytes:
-    """Triples in one of the formats turtle, ntriples and nquads; in the last, `inferred` ones have a graph of their
-    own. UsageError (E0660) for another format."""
-    form = FORMATS.get(format)
+    """Triples in one of the formats turtle, ntriples, nquads, trig and jsonld; in the last three, `inferred` ones have
+    a graph of their own. UsageError (E0660) for another format."""
+    form = format_of(format)
     if form not in _WRITTEN:
-        hint = "triples are written as turtle, ntriples or nquads"
-        raise UsageError(Problem("E0660", f"there is no format {format!r} to write", hint=hint))
-    graph = f" <{INFERRED}>" if form == "N_QUADS" else ""
+        hint = "triples are written as turtle, ntriples, nquads, trig or jsonld"
+        raise UsageError(Problem("E0660", f"{format} is read, and not written", hint=hint))
+    graph = f" <{INFERRED}>" if form in _WITH_GRAPHS else ""
     lines = _lines(asserted, "") + (_lines(inferred, graph) if inferred is not None else b"")
-    if form != "TURTLE":
+    if form in ("N_TRIPLES", "N_QUADS"):
         return lines
     oxigraph = load()
-    triples = oxigraph.parse(lines, oxigraph.RdfFormat.N_TRIPLES)
+    quads = oxigraph.parse(lines, oxigraph.RdfFormat.N_QUADS)
     usable = {name: iri for name, iri in prefixes.items() if iri}
-    written: bytes = oxigraph.serialize((t.triple for t in triples), format=oxigraph.RdfFormat.TURTLE, prefixes=usable)
+    parts = quads if form in _WITH_GRAPHS else (quad.triple for quad in quads)
+    written: bytes = oxigraph.serialize(parts, format=getattr(oxigraph.RdfFormat, form), prefixes=usable)
     return written
 
 
@@ -43,8 +46,11 @@ def write(
     inferred: Relation | None,
     prefixes: Mapping[str, str],
 ) -> None:
-    """Write `text` to a file, in the format of its ending when none is said. DataError (E0412)."""
-    data = text(asserted, inferred, format or Path(path).suffix[1:], prefixes)
+    """Write `text` to a file, in the format of its ending when none is said; packed where that is `.gz`. DataError
+    (E0412)."""
+    data = text(asserted, inferred, format or ending_of(path), prefixes)
+    if is_packed(path):
+        data = gzip.compress(data, mtime=0)
     try:
         Path(path).write_bytes(data)
     except (OSError, ValueError) as error:

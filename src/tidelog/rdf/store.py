@@ -23,6 +23,7 @@ from tidelog.language.syntax import Anonymous, Atom, Constant, Declaration, Prog
 from tidelog.rdf import output, prefixes, reader
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.data import COLUMNS, Triples, Words
+from tidelog.rdf.documents import Labels
 from tidelog.rdf.guards import guards
 from tidelog.rdf.names import COLON, INCONSISTENCY, REST, TRIPLE, Names, declaration
 from tidelog.rdf.naming import derives, reads
@@ -59,7 +60,7 @@ class Store:
         self._guards: tuple[Instance, ...] = ()
         self._alive: frozenset[str] = frozenset()
         self._limits: dict[str, Any] = {"timeout": None, "max_rows": None}
-        self._labels = reader.Labels()
+        self._labels = Labels()
         self._pending: list[tuple[bool, Words]] = []
         fixed = tuple(
             generic(rule).rule(rule.name.replace("-", "_"), self._names) for rule in table if is_generic(rule)
@@ -101,11 +102,11 @@ class Store:
 
     def insert(self, data: Any, format: str | None = None, *, base: str | None = None) -> None:
         """Assert triples, to take effect with the next `commit`: a text, a path (anything path-like, or one line that
-        ends like `.ttl` or `.nt`), an rdflib graph, or an iterable of triples of terms.
+        ends like `.ttl` or `.nt.gz`), an rdflib graph, or an iterable of triples of terms.
 
-        `format` is turtle, ntriples, nquads, trig or rdfxml; of paths it is the ending, of texts turtle, when not said.
-        The graphs of quads are merged. Raises DataError with the place (E0460 to E0465, E0410, E0411), UsageError
-        (E0660), SetupError (E0790), and then changes nothing.
+        `format` is turtle, ntriples, nquads, trig, jsonld or rdfxml; of paths it is the ending, of texts turtle, when
+        not said. The graphs of quads are merged. Raises DataError with the place (E0460 to E0465, E0410, E0411),
+        UsageError (E0660), SetupError (E0790), and then changes nothing.
         """
         self._pending.append((True, self._triples.encoded(reader.read(data, format, base, self._labels))))
 
@@ -276,13 +277,14 @@ class Store:
         return output.to_rdflib(self.triples(inferred=inferred), self.prefixes)
 
     def to_text(self, format: str = "turtle", *, inferred: bool = True) -> str:
-        """The triples as turtle, ntriples or nquads; in quads, the inferred ones are the graph
+        """The triples as turtle, ntriples, nquads, trig or jsonld; in the last three, the inferred ones are the graph
         `urn:tidelog:inferred`."""
         more = self.inferred() if inferred else None
         return output.text(self.triples(inferred=False), more, format, self.prefixes).decode()
 
     def write(self, path: str | os.PathLike[str], format: str | None = None, *, inferred: bool = True) -> None:
-        """Write what `to_text` gives to a file, in the format of its ending. Raises DataError (E0412)."""
+        """Write what `to_text` gives to a file, in the format of its ending, and packed where that is `.gz`.
+        Raises DataError (E0412)."""
         more = self.inferred() if inferred else None
         output.write(path, format, self.triples(inferred=False), more, self.prefixes)
 

@@ -3,17 +3,18 @@ the form of canonical N-Triples. So no two sorts of terms can be confused, and e
 with its datatype and spelling.
 
 Texts of RDF have been read by pyoxigraph before they come here; `term` also takes the terms of pyoxigraph and rdflib,
-and Python's numbers, dates and truth values.
+and Python's numbers, dates, times and truth values.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import date, datetime
+from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
 
 from tidelog.errors import DataError, Problem
+from tidelog.rdf.formats import load
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
@@ -37,17 +38,19 @@ _ESCAPES = str.maketrans(
 )
 _UNESCAPED = re.compile(r'"[^"\\\x00-\x1f\x7f]*"')
 _DATATYPES = ((bool, "boolean"), (int, "integer"), (float, "double"), (Decimal, "decimal"))
-_DATES = ((datetime, "dateTime"), (date, "date"))
+_DATES = ((datetime, "dateTime"), (date, "date"), (time, "time"))
 
 
 def literal(value: object, datatype: str | None = None, language: str | None = None) -> str:
-    """The text of a literal: of a string (with a language, or a datatype by its IRI), a number, a truth value or a
-    date, which have the datatypes of XML Schema that Turtle and rdflib give them.
+    """The text of a literal: of a string (with a language, or a datatype by its IRI), a number, a truth value, a
+    date or time, which have the datatypes of XML Schema that Turtle and rdflib give them.
 
     >>> literal("chat", language="fr"), literal(5)
     ('"chat"@fr', '"5"^^<http://www.w3.org/2001/XMLSchema#integer>')
     """
     lexical = str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, Decimal):
+        lexical = format(value, "f")
     if isinstance(value, float):
         lexical = {"inf": "INF", "-inf": "-INF", "nan": "NaN"}.get(lexical, lexical)
     for kind, name in _DATES:
@@ -64,15 +67,15 @@ def literal(value: object, datatype: str | None = None, language: str | None = N
 
 def term(value: Any) -> str:
     """The symbol of a term: of the text of an IRI (with or without angle brackets), of a blank node (`_:…`), of a
-    literal in N-Triples; of terms of rdflib and pyoxigraph; of numbers, truth values and dates. DataError (E0465) for
-    others.
+    literal in N-Triples; of terms of rdflib and pyoxigraph; of numbers, truth values, dates and times. DataError
+    (E0465) for others.
     """
     module = type(value).__module__.partition(".")[0]
     if module == "rdflib" and hasattr(value, "n3"):
         return _from_rdflib(value)
     if module == "pyoxigraph":
         return term(str(value))
-    if isinstance(value, (bool, int, float, Decimal, date)):
+    if isinstance(value, (bool, int, float, Decimal, date, time)):
         return literal(value)
     if not isinstance(value, str) or not value:
         message = f"expected a term, found {value!r}"
@@ -93,10 +96,14 @@ def _from_rdflib(value: Any) -> str:
 
 
 def _canonical(text: str) -> str:
-    """A literal as pyoxigraph writes it."""
-    from tidelog.rdf.reader import literals
-
-    return literals([text])[0]
+    """A literal as pyoxigraph writes it. DataError (E0465) for what is none."""
+    oxigraph = load()
+    try:
+        (quad,) = oxigraph.parse(f"<x:s> <x:p> {text} .".encode(), oxigraph.RdfFormat.N_TRIPLES)
+    except (SyntaxError, ValueError):
+        hint = "make literals with tidelog.rdf.literal"
+        raise DataError(Problem("E0465", f"this is no literal: {text}", hint=hint)) from None
+    return str(quad.object)
 
 
 def ntriples(symbol: str) -> str:

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from tidelog.rdf.reader import Labels, read
+from tidelog.rdf.documents import Labels
+from tidelog.rdf.reader import read
 from tidelog.rdf.terms import TYPE
 
 Facts: TypeAlias = set[tuple[str, tuple[Any, ...]]]

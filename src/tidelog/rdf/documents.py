@@ -1,0 +1,166 @@
+"""A text on its way to columns of terms, and all that can be wrong with it.
+
+N-Triples in the canonical form are cut as they are (see `lines`), every other text after pyoxigraph has read it and
+written it as that; so pyoxigraph decides what is right wherever a text is not of the plainest form.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from secrets import token_hex
+from typing import TYPE_CHECKING
+from xml.parsers import expat
+
+import numpy
+
+from tidelog.errors import DataError, Problem
+from tidelog.rdf.datatypes import ill_typed
+from tidelog.rdf.formats import INFERRED, load
+from tidelog.rdf.lines import Columns, cut, lines_of, plain_lines
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_LONGEST = 300
+"""Characters of what a message repeats."""
+ONE_BY_ONE = "<triples>"
+"""The name for messages of what is no text, but triples."""
+
+
+class Labels:
+    """New names for blank nodes, which no other store has."""
+
+    def __init__(self) -> None:
+        self._token = token_hex(4)
+        self._count = 0
+
+    def new(self) -> str:
+        """The next name."""
+        self._count += 1
+        return f"_:n{self._token}x{self._count}"
+
+
+@dataclass(frozen=True)
+class Document:
+    """A text on its way to columns; with `keep`, blank nodes keep their names."""
+
+    text: bytes
+    name: str
+    format: str
+    base: str | None
+    labels: Labels | None
+    keep: bool = False
+
+    def columns(self) -> Columns:
+        lines = plain_lines(self.text) if self.format == "N_TRIPLES" else None
+        subjects, predicates, objects = cut(lines_of(self.rewritten()) if lines is None else lines)
+        self.refuse_newer(objects.dictionary)
+        wrong = ill_typed(objects.dictionary)
+        if wrong:
+            message = f"the datatype has no such value: {wrong[0]}"
+            hint = "correct the literal, or give it another datatype"
+            raise DataError(Problem("E0462", message, place=self.place_of(wrong[0]), hint=hint))
+        names: dict[str, str] = {}
+        return Columns(*(self.named(part, names) for part in (subjects, predicates, objects)))
+
+    def named(self, column: pa.Array, names: dict[str, str]) -> pa.Array:
+        """The column with the symbols of terms in its dictionary."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        symbols = column.dictionary
+        symbols = pc.if_else(pc.starts_with(symbols, "<"), pc.binary_slice(symbols.cast("binary"), 1, -1), symbols)
+        symbols = symbols.cast(pa.string())
+        blank = pc.starts_with(symbols, "_:")
+        if not self.keep and pc.any(blank).as_py():
+            if self.labels is None:
+                found = symbols.filter(blank)[0].as_py()
+                message = f"a blank node in what is to be deleted: {found}"
+                hint = "no text can name a blank node of the store; pass triples as `store.triples` gives them"
+                raise DataError(Problem("E0463", message, place=self.place_of(found), hint=hint))
+            texts = symbols.to_pylist()
+            for i in numpy.flatnonzero(numpy.asarray(blank)).tolist():
+                texts[i] = names.get(texts[i]) or names.setdefault(texts[i], self.labels.new())
+            symbols = pa.array(texts, pa.string())
+        return pa.DictionaryArray.from_arrays(column.indices, symbols)
+
+    def rewritten(self) -> bytes:
+        """The text as canonical N-Triples, without the names of graphs."""
+        oxigraph = load()
+        self.refuse_broken_xml()
+        try:
+            form = getattr(oxigraph.RdfFormat, self.format)
+            quads = oxigraph.parse(self.text, form, base_iri=self.base)
+            if form.supports_datasets:
+                inferred = oxigraph.NamedNode(INFERRED)
+                quads = (quad.triple for quad in quads if quad.graph_name != inferred)
+            written: bytes = oxigraph.serialize(quads, format=oxigraph.RdfFormat.N_TRIPLES)
+        except SyntaxError as error:
+            raise self.wrong(error) from None
+        except (TypeError, ValueError) as error:
+            hint = "a base is an absolute IRI such as http://example.org/"
+            raise DataError(Problem("E0461", f"{self.base!r} is no base: {error}", hint=hint)) from None
+        return written
+
+    def refuse_newer(self, objects: pa.Array) -> None:
+        """DataError (E0464) for what RDF 1.2 has added."""
+        import pyarrow.compute as pc
+
+        newer = objects.filter(pc.match_substring_regex(objects, r'^<<|"@[a-z0-9-]+--(?:ltr|rtl)$'))
+        if len(newer):
+            message = f"triples in triples and directions of texts, of RDF 1.2, cannot be stored: {newer[0]}"
+            raise DataError(Problem("E0464", message, place=self.name, hint="leave them out"))
+
+    def wrong(self, error: SyntaxError) -> DataError:
+        """What pyoxigraph says of a text that it cannot read."""
+        reason = re.sub(r"^Parser error(?: at line \d+ (?:between columns? \d+ and (?:line \d+ column )?\d+|column \d+)"
+                        r"|[^:]*)?: ", "", error.msg)  # fmt: skip
+        reason = reason if len(reason) <= _LONGEST else f"{reason[:_LONGEST]}…"
+        if self.name == ONE_BY_ONE and error.lineno:
+            message = f"expected a triple, found `{self.text.splitlines()[error.lineno - 1].decode()}`: {reason}"
+            hint = "subjects are IRIs or blank nodes, predicates IRIs, and IRIs are absolute, like http://example.org/a"
+            return DataError(Problem("E0465", message, place=f"{self.name}, row {error.lineno - 1}", hint=hint))
+        place = f"{self.name}:{error.lineno}:{error.offset}" if error.lineno else self.name
+        if "No scheme found" in reason:
+            message = "a relative IRI, and no base to complete it with"
+            return DataError(
+                Problem("E0461", message, place=place, hint=f'pass base="http://…/", or write {self.as_base}')
+            )
+        hint = f"it was read as {self.format.replace('_', '-').title()}: for other formats, say `format`"
+        undeclared = re.fullmatch(r"The prefix (.*): has not been declared", reason)
+        if undeclared:
+            hint = f"write @prefix {undeclared[1]}: <…> . at the top"
+        elif self.name == "<text>" and not re.search(rb"\s", self.text.strip()):
+            hint = "is it the path of a file? Pass a pathlib.Path, or call the file .ttl, .nt or .nq.gz"
+        return DataError(Problem("E0460", f"the text cannot be read: {reason}", place=place, hint=hint))
+
+    @property
+    def as_base(self) -> str:
+        """How a text of this format says what its base is."""
+        return {"RDF_XML": 'xml:base="…"', "JSON_LD": '"@base" in its context'}.get(self.format, "@base <…> .")
+
+    def refuse_broken_xml(self) -> None:
+        """DataError (E0460) for a text of RDF/XML that is no XML. pyoxigraph reads one that is cut, and tells no
+        place."""
+        if self.format != "RDF_XML":
+            return
+        try:
+            expat.ParserCreate().Parse(self.text, True)
+        except ValueError as error:
+            raise DataError(Problem("E0460", f"the text cannot be read: {error}", place=self.name)) from None
+        except expat.ExpatError as error:
+            message = f"the text is no XML: {expat.ErrorString(error.code)}"
+            place, hint = f"{self.name}:{error.lineno}:{error.offset + 1}", "is the text cut, or in another format?"
+            raise DataError(Problem("E0460", message, place=place, hint=hint)) from None
+
+    def place_of(self, found: str) -> str:
+        """The place where a term is first written in the text, as far as it is written as it is shown."""
+        quoted = found[: found.rindex('"') + 1] if found.startswith('"') else found
+        offset = self.text.find(f"{quoted}^^".encode() if found.startswith('"') else quoted.encode())
+        return f"{self.name}:{place(self.text[:offset].decode(errors='replace'))}" if offset >= 0 else self.name
+
+
+def place(before: str) -> str:
+    """Line and column behind a text."""
+    return f"{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"

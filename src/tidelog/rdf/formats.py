@@ -1,0 +1,50 @@
+"""The formats of RDF: their names, the endings of files, and the library that reads and writes them."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from tidelog.errors import Problem, SetupError, UsageError
+
+FORMATS = {
+    "turtle": "TURTLE", "ttl": "TURTLE", "text/turtle": "TURTLE",
+    "ntriples": "N_TRIPLES", "nt": "N_TRIPLES", "application/n-triples": "N_TRIPLES",
+    "nquads": "N_QUADS", "nq": "N_QUADS", "application/n-quads": "N_QUADS",
+    "trig": "TRIG", "application/trig": "TRIG",
+    "jsonld": "JSON_LD", "application/ld+json": "JSON_LD",
+    "rdfxml": "RDF_XML", "xml": "RDF_XML", "rdf": "RDF_XML", "owl": "RDF_XML", "application/rdf+xml": "RDF_XML",
+}  # fmt: skip
+"""Names of formats, which are also the endings of files, and what pyoxigraph calls them."""
+_PACKED = ".gz"
+INFERRED = "urn:tidelog:inferred"
+"""The graph of N-Quads that holds what follows; it is not read."""
+
+
+def format_of(name: str) -> str:
+    """What pyoxigraph calls a format, spelled like `turtle`, `Turtle` or `N-Triples`. UsageError (E0660) for others."""
+    found = FORMATS.get(name) or FORMATS.get(name.lower().replace("-", "")) if isinstance(name, str) else None
+    if found is None:
+        hint = "the formats are turtle, ntriples, nquads, trig, jsonld and rdfxml"
+        raise UsageError(Problem("E0660", f"there is no format {name!r}", hint=hint))
+    return found
+
+
+def ending_of(path: str | os.PathLike[str]) -> str:
+    """What the name of a file says of its format: its ending, or that before `.gz`."""
+    return os.fspath(path).removesuffix(_PACKED).rpartition(".")[2].lower()
+
+
+def is_packed(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is packed by gzip, as its name says."""
+    return os.fspath(path).endswith(_PACKED)
+
+
+def load() -> Any:
+    """The module pyoxigraph. SetupError (E0790) where it is not installed."""
+    try:
+        import pyoxigraph
+    except ImportError:
+        message = "this needs pyoxigraph, which is not installed"
+        raise SetupError(Problem("E0790", message, hint="pip install 'tidelog[rdf]'")) from None
+    return pyoxigraph

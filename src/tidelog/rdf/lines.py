@@ -1,0 +1,71 @@
+"""Lines of N-Triples to columns of terms, with Arrow: nothing is done per triple in Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy
+
+from tidelog.rdf.terms import XSD
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_SCHEME = "[A-Za-z][A-Za-z0-9+.-]*:"
+_REST = "[A-Za-z0-9._~!$&'()*+,;=-]"
+_IRI = f"<{_SCHEME}(?://{_REST}*(?:[/?](?:{_REST}|[:@/?])*)?|{_REST}(?:{_REST}|[:@/?])*)(?:#(?:{_REST}|[:@/?])*)?>"
+_NODE = "_:[A-Za-z0-9]+"
+_LITERAL = rf'"(?:[^"\\\x00-\x1f\x7f]|\\["\\nr])*"(?:@[a-z]{{1,8}}(?:-[a-z0-9]{{1,8}})*|\^\^{_IRI})?'
+_LINE = rf"^(?:{_IRI}|{_NODE}) {_IRI} (?:{_IRI}|{_NODE}|{_LITERAL}) \.\n$"
+_END = " .\n"
+_STRING = f'"^^<{XSD}string>'.encode()
+_NEWLINE = 10
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Triples as three Arrow columns of the type dictionary, of terms as symbols."""
+
+    subjects: pa.Array
+    predicates: pa.Array
+    objects: pa.Array
+
+    def __len__(self) -> int:
+        return len(self.subjects)
+
+
+def plain_lines(text: bytes) -> pa.Array | None:
+    """The lines of N-Triples in the canonical form; None for any other text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    lines = lines_of(text)
+    try:
+        lines.validate(full=True)
+    except pa.ArrowInvalid:
+        return None
+    plain = _STRING not in text and pc.all(pc.match_substring_regex(lines, _LINE)).as_py() in (True, None)
+    return lines if plain else None
+
+
+def lines_of(text: bytes) -> pa.Array:
+    """The lines of a text with the characters that end them."""
+    import pyarrow as pa
+
+    text = text if text.endswith(b"\n") or not text else text + b"\n"
+    ends = numpy.flatnonzero(numpy.frombuffer(text, numpy.uint8) == _NEWLINE)
+    starts = numpy.concatenate(([0], ends + 1))
+    return pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(starts), pa.py_buffer(text))
+
+
+def cut(lines: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """The subjects, predicates and objects of lines of canonical N-Triples, as they are written."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    parts = pc.split_pattern(lines, " ", max_splits=2).values
+    rows = numpy.arange(len(lines)) * 3
+    subjects, predicates, objects = (parts.take(pa.array(rows + i)).dictionary_encode() for i in range(3))
+    terms = pc.binary_slice(objects.dictionary.cast(pa.large_binary()), 0, -len(_END)).cast(pa.large_string())
+    return subjects, predicates, pa.DictionaryArray.from_arrays(objects.indices, terms)
