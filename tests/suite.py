@@ -46,7 +46,7 @@ Evaluate = Callable[[str, Facts], Views]
 
 PROGRAMS = Path(__file__).parent / "programs"
 FIRST_SEED = int(os.environ.get("TIDELOG_TEST_SEED", "1"))
-CHECKED = int(os.environ.get("TIDELOG_TEST_CHECKED", "20"))
+CHECKED = int(os.environ.get("TIDELOG_TEST_CHECKED", "100"))
 
 
 # --- engines ---------------------------------------------------------------------------------------------------------

@@ -25,14 +25,14 @@ def size(case: Case) -> int:
 
 
 def test_most_views_are_not_empty() -> None:
-    derived, filled, fruitful = 0, 0, 0
-    for case in random_cases(PROGRAMS, FIRST_SEED):
+    evaluated, derived, filled, fruitful = 150, 0, 0, 0
+    for case in random_cases(evaluated, FIRST_SEED):
         found = evaluate_naive(case.text, case.facts)
         not_empty = sum(bool(found[name]) for name in case.derived)
         derived += len(case.derived)
         filled += not_empty
         fruitful += not_empty > 0
-    assert fruitful >= 0.95 * PROGRAMS
+    assert fruitful >= 0.95 * evaluated
     assert filled >= 0.8 * derived
 
 

@@ -12,8 +12,8 @@ class TestNaive(Suite):
 
 class TestSeminaive(Suite):
     evaluate = staticmethod(evaluate_seminaive)
-    random_programs = 400
 
 
 class TestEmbedded(Suite):
-    evaluate = staticmethod(evaluate_embedded)  # many more random programs are in test_random
+    evaluate = staticmethod(evaluate_embedded)
+    random_programs = 60  # many more are in test_random

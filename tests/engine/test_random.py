@@ -20,7 +20,7 @@ from tests.suite import (
     views,
 )
 
-PROGRAMS, CHUNK = 2000, 100
+PROGRAMS, CHUNK = 800, 50
 
 
 @pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + PROGRAMS, CHUNK))
@@ -30,7 +30,7 @@ def test_views_are_those_of_the_reference(first: int) -> None:
         assert not problem, f"{problem}\n{case}"
 
 
-@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + 300, CHUNK))
+@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + 200, CHUNK))
 def test_births_and_counts_are_those_of_the_reference(first: int) -> None:
     for case in random_cases(CHUNK, first):
         found = births_in_embedded(case.text, case.facts)
@@ -39,14 +39,14 @@ def test_births_and_counts_are_those_of_the_reference(first: int) -> None:
 
 
 def test_facts_of_two_commits_are_as_those_of_one() -> None:
-    for case in random_cases(100, FIRST_SEED + 2_000_000):
+    for case in random_cases(60, FIRST_SEED + 2_000_000):
         first, second = halves(case.facts, random.Random(case.seed))
         problem = difference(views(loaded(case.text, first, second)), evaluate_embedded(case.text, case.facts))
         assert not problem, f"{problem}\n{case}"
 
 
 def test_order_of_rules_and_of_facts_does_not_matter() -> None:
-    for case in random_cases(100, FIRST_SEED + 3_000_000):
+    for case in random_cases(60, FIRST_SEED + 3_000_000):
         rng = random.Random(case.seed)
         other = shuffled(case, rng)
         facts = {name: rng.sample(sorted(rows, key=repr), len(rows)) for name, rows in case.facts.items()}

@@ -79,7 +79,7 @@ def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("strategy", ["update", "bootstrap", "auto"])
 def test_random_scripts(strategy: str) -> None:
-    for seed in range(FIRST_SEED, FIRST_SEED + 20):
+    for seed in range(FIRST_SEED, FIRST_SEED + (20 if strategy == "update" else 6)):
         script = script_of(seed)
         problem = run(script, strategy)
         assert not problem, f"{problem}\n{script}"
@@ -99,7 +99,7 @@ def test_strategies_in_turn() -> None:
 @pytest.mark.parametrize("error", [limit, KeyboardInterrupt], ids=["limit", "interrupt"])
 def test_an_epoch_stopped_anywhere_leaves_no_trace(error: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     stops = 0
-    for seed in range(FIRST_SEED + 2_000, FIRST_SEED + 2_004):
+    for seed in range(FIRST_SEED + 2_000, FIRST_SEED + 2_003):
         script = script_of(seed)
         follower = Follower(script, "update")
         for epoch in script.epochs[:5]:

@@ -43,28 +43,28 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- every epoch -----------------------------------------------------------------------------------------------------
 
 
-@chunks(0, 1_600)
+@chunks(0, 1_000)
 def test_updates_in_place(first: int) -> None:
     for script in scripts_from(first):
         problem = run(script, "update")
         assert not problem, f"{problem}\n{script}"
 
 
-@chunks(100_000, 500)
+@chunks(100_000, 150)
 def test_bootstraps(first: int) -> None:
     for script in scripts_from(first):
         problem = run(script, "bootstrap")
         assert not problem, f"{problem}\n{script}"
 
 
-@chunks(200_000, 500)
+@chunks(200_000, 250)
 def test_choosing_freely(first: int) -> None:
     for script in scripts_from(first):
         problem = run(script)
         assert not problem, f"{problem}\n{script}"
 
 
-@chunks(300_000, 500)
+@chunks(300_000, 300)
 @pytest.mark.usefixtures("hasty")
 def test_updates_that_are_cut_off(first: int) -> None:
     for script in scripts_from(first):
@@ -172,7 +172,7 @@ def backwards(follower: Follower, epoch: Epoch) -> Epoch:
 
 @pytest.mark.parametrize("part", ["facts", "rules", "both"])
 def test_there_and_back_is_where_it_was(part: str) -> None:
-    for script in scripts_from(FIRST_SEED + 900_000, 40):
+    for script in scripts_from(FIRST_SEED + 900_000, 25):
         follower = Follower(script, "update")
         for epoch in script.epochs:
             if part == "facts":

@@ -73,7 +73,7 @@ def test_alternatives_outside_of_a_closure_all_count() -> None:
 @pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + 30, 10))
 def test_several_sequences_follow_the_facts(first: int, strategy: str) -> None:
     """By the judgement of automata, with rules that come and go; the checker agrees."""
-    for seed in range(first, first + 10):
+    for seed in range(first, first + (10 if strategy == "update" else 4)):
         rng = random.Random(seed)
         texts = ["/".join(random_path(rng, "abc", 1) for _ in range(2)).join(("(", ")")) for _ in range(2)]
         one, two = (f"{text}/{text}" if rng.random() < 0.5 else text for text in texts)

@@ -51,12 +51,12 @@ def problem(script: Script) -> str:
 
 @pytest.mark.parametrize("part", range(4))
 def test_views_after_each_epoch_of_hand_programs(part: int) -> None:
-    scripts = list(hand_scripts(360))[part * 90 : (part + 1) * 90]
+    scripts = list(hand_scripts(240))[part * 60 : (part + 1) * 60]
     assert [found for found in map(problem, scripts) if found] == []
 
 
 def test_views_after_each_epoch_of_generated_programs() -> None:
-    assert [found for found in map(problem, generated_scripts(80)) if found] == []
+    assert [found for found in map(problem, generated_scripts(40)) if found] == []
 
 
 def test_insertion_and_deletion_of_the_same_facts_leave_everything_as_it_was() -> None:
@@ -89,7 +89,7 @@ AnyRule = Rule | AggregateRule
 
 
 def test_views_and_hyper_nodes_while_rules_come_and_go() -> None:
-    for number, script in enumerate([*hand_scripts(180), *generated_scripts(80)]):
+    for number, script in enumerate([*hand_scripts(120), *generated_scripts(40)]):
         rng = random.Random(FIRST_SEED + number)
         core, facts = compiled(script.text), script.facts
         rules = [rule for node in core.nodes for rule in node.rules]
