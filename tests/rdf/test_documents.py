@@ -199,6 +199,35 @@ def test_graphs_of_rdflib_go_in_and_out() -> None:
     assert len(store.commit().inserted) == 0
 
 
+def test_all_graphs_of_a_dataset_go_in() -> None:
+    dataset = rdflib.Dataset()
+    for number, graph in enumerate((dataset.default_graph, dataset.graph("http://a/graph"))):
+        graph.add((rdflib.URIRef("http://a/s"), rdflib.URIRef("http://a/p"), rdflib.Literal(number)))
+    store = connect()
+    store.insert(dataset)
+    store.commit()
+    assert objects(store) == {literal(0), literal(1)}
+    store.delete(dataset)
+    store.commit()
+    assert len(store) == 0
+
+
+def test_a_quad_that_goes_takes_its_triple_from_all_graphs() -> None:
+    quads = [f"<http://a/s> <http://a/p> 1 <http://a/g{number}> .".replace("1 ", '"1" ') for number in range(2)]
+    store = store_of("\n".join(quads), "nquads")
+    store.delete(quads[0], format="nquads")
+    store.commit()
+    assert len(store) == 0
+
+
+def test_literals_of_a_graph_that_are_none_have_their_row() -> None:
+    store = connect()
+    rows = [("http://a/s", "http://a/p", value) for value in (literal(1), literal("x", f"{XSD}date"))]
+    with pytest.raises(DataError) as caught:
+        store.insert(rows)
+    assert (caught.value.code, caught.value.problems[0].place) == ("E0462", "<triples>, row 1")
+
+
 def test_integers_may_have_any_number_of_digits() -> None:
     ones, zeros, start = "1" * 5000, "0" * 5000, "<http://a/s> <http://a/p>"
     store = store_of(f'{start} "{ones}"^^<{XSD}positiveInteger>, "-{zeros}7"^^<{XSD}byte>, "+{ones}"^^<{XSD}integer> .')

@@ -9,7 +9,7 @@ import pytest
 from tests.rdf.random_ontologies import triple
 from tests.rdf.stores import clashes, delete, everything, insert, triples
 from tests.rdf.w3c import closure
-from tidelog.rdf import Store, connect
+from tidelog.rdf import connect
 
 CASES = {
     "equality": (":a owl:sameAs :b; :a :p :c; :d :p :a", ":b owl:sameAs :a; :b :p :c; :d :p :b"),
@@ -220,31 +220,3 @@ def test_owl_follows_data_that_speak_of_the_ontology(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(200, 206))
 def test_rdfs_follows_data_and_ontology(seed: int) -> None:
     _random_changes("rdfs", seed, 0.2)
-
-
-def _typed(store: Store) -> dict[str, str]:
-    return {name: store.database.rules[name] for name in store.database.rules}
-
-
-def test_an_axiom_is_a_rule_and_nothing_else_is_evaluated_again() -> None:
-    store = connect(rules="owl-rl")
-    insert(store, triples(":A rdfs:subClassOf :B; :C rdfs:subClassOf :D"))
-    insert(store, [(f":x{i}", "rdf:type", f":{'AC'[i % 2]}") for i in range(2000)])
-    store.commit()
-    rules = _typed(store)
-    insert(store, triples(":B rdfs:subClassOf :D"))
-    change = store.commit()
-    assert len(change.reports) == 1
-    assert change.rules_removed == ()
-    assert [store.database.rules[name] for name in change.rules_added] == [
-        f"{change.rules_added[0]}: aːD(x) :- aːB(x)."
-    ]
-    assert _typed(store).items() >= rules.items()
-    data = [node for node in change.reports[0].nodes if any(name.startswith("aː") for name in node.relations)]
-    assert {node.strategy for node in data} <= {"skip", "update"}
-    assert len(change.inserted) == 1000 + 2  # :A is below :D as well
-    delete(store, triples(":B rdfs:subClassOf :D"))
-    change = store.commit()
-    data = [node for node in change.reports[0].nodes if any(name.startswith("aː") for name in node.relations)]
-    assert {node.strategy for node in data} <= {"skip", "update"}
-    assert _typed(store) == rules

@@ -173,6 +173,22 @@ def test_certificates_hold() -> None:
     store.check()
 
 
+def test_a_change_says_what_can_no_longer_be() -> None:
+    store = animals()
+    insert(store, triples(":Plant owl:disjointWith :Mammal; :rex rdf:type :Plant"))
+    change = store.commit()
+    found = ("cax-dw", full(":rex"), full(":Plant"), full(":Mammal"))
+    assert change.inconsistencies == set(store.inconsistencies()) == {found}
+    assert "inconsistencies +1" in repr(change)
+    assert "1 inconsistencies" in repr(store)
+    insert(store, triples(":tom rdf:type :Dog"))
+    assert store.commit().inconsistencies == set()
+    delete(store, triples(":rex rdf:type :Plant"))
+    change = store.commit()
+    assert change.inconsistencies == set()
+    assert "inconsistencies" not in repr(change) + repr(store)
+
+
 def test_equal_last_parts_are_different_relations() -> None:
     store = connect()
     store.insert(

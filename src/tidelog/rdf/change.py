@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy
 
 from tidelog.database import Change
 from tidelog.maintain.report import Report
 from tidelog.rdf.data import COLUMNS, Triples, Words
+from tidelog.rdf.names import INCONSISTENCY
 from tidelog.relation import Relation, Rows
 
 
@@ -44,6 +46,15 @@ class StoreChange:
         """The triples that went."""
         return self._relation("deleted", self._net[1])
 
+    @property
+    def inconsistencies(self) -> frozenset[tuple[str, ...]]:
+        """What cannot be since this commit, as `Store.inconsistencies` has it."""
+        came: set[tuple[Any, ...]] = set()
+        for change in self._changes:
+            if INCONSISTENCY in change:
+                came = (came | set(change[INCONSISTENCY].inserted)) - set(change[INCONSISTENCY].deleted)
+        return frozenset(came)
+
     @cached_property
     def _net(self) -> tuple[Words, Words]:
         came, went = self._of(0)
@@ -67,7 +78,8 @@ class StoreChange:
     def __repr__(self) -> str:
         seconds = sum(report.seconds for report in self.reports)
         rules = f"rules +{len(self.rules_added)} -{len(self.rules_removed)}"
-        return f"<StoreChange: triples +{len(self._net[0])} -{len(self._net[1])}; {rules}; {seconds:.3f} s>"
+        wrong = f"; inconsistencies +{len(self.inconsistencies)}" if self.inconsistencies else ""
+        return f"<StoreChange: triples +{len(self._net[0])} -{len(self._net[1])}; {rules}; {seconds:.3f} s{wrong}>"
 
 
 def _union(one: Words, other: Words) -> Words:

@@ -158,7 +158,12 @@ class Document:
         """The place where a term is first written in the text, as far as it is written as it is shown."""
         quoted = found[: found.rindex('"') + 1] if found.startswith('"') else found
         offset = self.text.find(f"{quoted}^^".encode() if found.startswith('"') else quoted.encode())
-        return f"{self.name}:{place(self.text[:offset].decode(errors='replace'))}" if offset >= 0 else self.name
+        if offset < 0:
+            return self.name
+        before = self.text[:offset].decode(errors="replace")
+        return (
+            f"{self.name}, row {before.count(chr(10))}" if self.name == ONE_BY_ONE else f"{self.name}:{place(before)}"
+        )
 
 
 def place(before: str) -> str:

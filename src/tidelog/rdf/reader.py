@@ -27,15 +27,17 @@ _NO_TERM = re.compile(r'[\x00-\x20<>"{}|^`\\\ud800-\udfff]')
 
 def read(data: Any, format: str | None, base: str | None, labels: Labels | None) -> Columns:
     """The triples of a text, a path (anything path-like, or one line that ends like a file of RDF, also packed by
-    gzip), a graph of rdflib, or of an iterable of triples. `labels` names the blank nodes of a text; without, it must
-    not have any.
+    gzip), a graph or dataset of rdflib, or of an iterable of triples. `labels` names the blank nodes of a text;
+    without, it must not have any.
 
     Raises DataError (E0460 to E0465, E0410, E0411), UsageError (E0660) for an unknown format, SetupError (E0790).
     """
     if isinstance(data, (str, bytes, os.PathLike)):
         text, name, format = _text(data, format)
         return Document(text.removeprefix(BOM_UTF8), name, format_of(format), base, labels).columns()
-    if hasattr(data, "serialize") and hasattr(data, "triples"):
+    if hasattr(data, "serialize") and hasattr(data, "quads"):
+        data = (quad[:3] for quad in data.quads((None, None, None, None)))
+    elif hasattr(data, "serialize") and hasattr(data, "triples"):
         data = data.triples((None, None, None))
     return Document(_lines(data), ONE_BY_ONE, "N_TRIPLES", base, None, keep=True).columns()
 

@@ -102,7 +102,8 @@ class Store:
 
     def insert(self, data: Any, format: str | None = None, *, base: str | None = None) -> None:
         """Assert triples, to take effect with the next `commit`: a text, a path (anything path-like, or one line that
-        ends like `.ttl` or `.nt.gz`), an rdflib graph, or an iterable of triples of terms.
+        ends like `.ttl` or `.nt.gz`), an rdflib graph or dataset, or an iterable of triples of
+        terms.
 
         `format` is turtle, ntriples, nquads, trig, jsonld or rdfxml; of paths it is the ending, of texts turtle, when
         not said. The graphs of quads are merged. Raises DataError with the place (E0460 to E0465, E0410, E0411),
@@ -302,7 +303,9 @@ class Store:
         return Relation(name, Rows(COLUMNS, self._database.dictionary, words))
 
     def __repr__(self) -> str:
-        return f"<Store: {self._triples.total():,} triples, {len(self._instances.current)} rules>"
+        wrong = self._triples.count(INCONSISTENCY)
+        more = f", {wrong:,} inconsistencies" if wrong else ""
+        return f"<Store: {self._triples.total():,} triples, {len(self._instances.current)} rules{more}>"
 
 
 def _hinted(problem: Problem) -> Problem:
