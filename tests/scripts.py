@@ -15,6 +15,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import tidelog
 from tests.generate import Row
@@ -259,10 +260,11 @@ class Follower:
     bootstrap happened where `strategy` is "update".
     """
 
-    def __init__(self, script: Script, strategy: str = "auto", switch: float = 0.2) -> None:
+    def __init__(self, script: Script, strategy: str = "auto", switch: float = 0.2, folder: Path | None = None) -> None:
         self.script = script
         self.strategy = strategy
-        self.db = tidelog.connect()
+        self.switch = switch
+        self.db = tidelog.connect() if folder is None else tidelog.connect(folder)
         self.db.load(script.text())
         self.active = list(script.active)
         self.epochs = 0
@@ -270,8 +272,13 @@ class Follower:
             self.db.insert(name, sorted(rows, key=repr))
         self.facts = {name: set(rows) for name, rows in script.facts.items()}
         self.tables: dict[str, Table] = {name: {} for name in self.db._engine.program.relations}
-        self.db.options(strategy=strategy, switch=switch, closures=(script.seed or 0) // 8 % 2 == 0)
+        self.set_options()
         self.check(self.db.commit())
+
+    def set_options(self) -> None:
+        """Let the database evaluate as the seed and the test say."""
+        closures = (self.script.seed or 0) // 8 % 2 == 0
+        self.db.options(strategy=self.strategy, switch=self.switch, closures=closures)
 
     def follow(self, epoch: Epoch) -> Report:
         """Go through one epoch."""

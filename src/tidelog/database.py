@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tidelog.spark.database import SparkDatabase
-    from tidelog.store.database import StoredDatabase
+    from tidelog.store import StoredDatabase
 
 Words = NDArray[numpy.int64]
 
@@ -73,7 +73,7 @@ def connect(
 
         return SparkDatabase(spark, state)
     if folder is not None:
-        from tidelog.store.database import StoredDatabase
+        from tidelog.store import StoredDatabase
 
         return StoredDatabase(folder)
     return Database()
@@ -236,17 +236,24 @@ class Database:
 
     def delete(self, relation: str, data: Any) -> None:
         """Retract facts like `insert`, to take effect with the next `commit`; an absent fact changes nothing."""
-        words = encode(data, self._relation(relation), self._dictionary)
-        self._pending.facts.append((relation, False, words))
+        self.delete_words(relation, encode(data, self._relation(relation), self._dictionary))
 
     def insert_words(self, relation: str, words: Words) -> None:
         """Assert facts that are encoded already with `dictionary`: int64 words of shape (n, arity)."""
+        self._pending.facts.append((relation, True, self._encoded(relation, words)))
+
+    def delete_words(self, relation: str, words: Words) -> None:
+        """Retract facts that are encoded already with `dictionary`: int64 words of shape (n, arity)."""
+        self._pending.facts.append((relation, False, self._encoded(relation, words)))
+
+    def _encoded(self, relation: str, words: Words) -> Words:
+        """The words, if they can be rows of a relation; else UsageError (E0604)."""
         arity = len(self._relation(relation).columns)
         if words.dtype != numpy.int64 or words.ndim != 2 or words.shape[1] != arity:
             found = f"{words.dtype} of shape {words.shape}"
             message = f"encoded rows of {relation} are int64 of shape (n, {arity}), found {found}"
-            raise UsageError(Problem("E0604", message, hint="use `insert` for data that are not encoded"))
-        self._pending.facts.append((relation, True, words))
+            raise UsageError(Problem("E0604", message, hint="use `insert` or `delete` for data that are not encoded"))
+        return words
 
     def commit(self) -> Change:
         """Make all pending changes one epoch and return what it did.

@@ -1,5 +1,5 @@
-"""`tidelog check PROG.dl`: every error and warning of a program, without running it. `tidelog check FOLDER`: is the
-certificate in the folder right?
+"""`tidelog check PROG.dl`: every error and warning of a program, without running it. `tidelog check FOLDER`: are the
+views right that a store or a certificate in the folder has?
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 def add(commands: Commands) -> None:
     """Add the command `check` to the parser."""
-    help_text = "show all errors of a program, or check a certificate"
+    help_text = "show all errors of a program, or prove the views of a store or certificate"
     command = commands.add_parser("check", help=help_text, description=__doc__, allow_abbrev=False)
     command.add_argument("path", metavar="PROG.dl|FOLDER", type=Path)
     command.add_argument(
-        "--timeout", metavar="S", type=positive(float), help="give up checking a certificate after so many seconds"
+        "--timeout", metavar="S", type=positive(float), help="give up checking views after so many seconds"
     )
     command.add_argument("--json", action="store_true", help="print the result, or the errors, as JSON")
     command.set_defaults(execute=execute)
@@ -30,7 +30,11 @@ def add(commands: Commands) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Check what the path names, and say how much there is in it."""
-    if arguments.path.is_dir():
+    from tidelog.store import is_store
+
+    if is_store(arguments.path):
+        _check_store(arguments.path, arguments.timeout, as_json=arguments.json)
+    elif arguments.path.is_dir():
         _check_certificate(arguments.path, arguments.timeout, as_json=arguments.json)
     else:
         _check_program(arguments.path, as_json=arguments.json)
@@ -57,7 +61,6 @@ def _check_program(path: Path, *, as_json: bool) -> None:
 
 def _check_certificate(path: Path, timeout: float | None, *, as_json: bool) -> None:
     from tidelog.certificate import check, load
-    from tidelog.cli.report import print_json
     from tidelog.maintain.limits import Watch, guarded
 
     watch = Watch(timeout)
@@ -65,11 +68,27 @@ def _check_certificate(path: Path, timeout: float | None, *, as_json: bool) -> N
         certificate = load(path)
         check(certificate, watch)
     program = certificate.program
-    relations = [info for info in program.relations.values() if not info.auxiliary]
-    rules = {rule.origin for node in program.nodes for rule in node.rules}
-    contents = {"relations": len(relations), "rules": len(rules)}
+    relations = sum(not info.auxiliary for info in program.relations.values())
+    _report(
+        "certificate", path, relations, len({rule.origin for node in program.nodes for rule in node.rules}), as_json
+    )
+
+
+def _check_store(path: Path, timeout: float | None, *, as_json: bool) -> None:
+    import tidelog
+
+    with tidelog.connect(path) as db:
+        db.options(timeout=timeout)
+        db.check()
+        _report("store", path, len(db.relations), len(db.rules), as_json)
+
+
+def _report(what: str, path: Path, relations: int, rules: int, as_json: bool) -> None:
+    from tidelog.cli.report import print_json
+
+    contents = {"relations": relations, "rules": rules}
     if as_json:
-        print_json({"ok": True, "certificate": path, **contents})
+        print_json({"ok": True, what: path, **contents})
     else:
         _print_verdict(path, "the views follow from the facts and the rules", contents)
 

@@ -59,7 +59,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
     started = time.perf_counter()
     folder = None if arguments.output_dir == "-" else Path(arguments.output_dir)
-    _check_folders(arguments.fact_dir, folder)
+    check_folders(arguments.fact_dir, folder)
     db = tidelog.connect()
     db.options(timeout=arguments.timeout, max_rows=arguments.max_rows)
     db.load(arguments.program)
@@ -80,7 +80,7 @@ def execute(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _check_folders(facts: Path, outputs: Path | None) -> None:
+def check_folders(facts: Path, outputs: Path | None) -> None:
     """UsageError when the folders are none; before any work is done."""
     from tidelog.errors import Problem, UsageError
 
@@ -136,7 +136,7 @@ def _answer_as_json(db: Database, folder: Path | None) -> dict[str, Any]:
         view = db[directive.relation]
         output = {"rows": len(view), "columns": [column.name for column in view.columns], "file": None}
         if folder is None or directive.options.get("IO") == "stdout":
-            output["tuples"] = _sorted_rows(view)
+            output["tuples"] = sorted_rows(view)
         else:
             output["file"] = str(_write(db, directive, folder))
         outputs[directive.relation] = output
@@ -144,7 +144,7 @@ def _answer_as_json(db: Database, folder: Path | None) -> dict[str, Any]:
     return {"outputs": outputs, "sizes": sizes}
 
 
-def _sorted_rows(view: Relation) -> list[tuple[Value, ...]]:
+def sorted_rows(view: Relation) -> list[tuple[Value, ...]]:
     """The tuples of a view in the order in which files have them."""
     from tidelog.io.sorting import sorted_words
     from tidelog.relation import Relation, Rows

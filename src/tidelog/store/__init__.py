@@ -4,3 +4,7 @@ state       the folder: what each epoch asserted and retracted, and the manifest
 checkpoint  the state of an engine as one file
 database    `StoredDatabase`, a Database in such a folder
 """
+
+from tidelog.store.database import StoredDatabase, is_store
+
+__all__ = ["StoredDatabase", "is_store"]

@@ -90,13 +90,24 @@ def _put(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
         numpy.lib.format.write_array(member, numpy.ascontiguousarray(array), allow_pickle=False)
 
 
-class Checkpoint:
-    """A file that `write` has written. DataError (E0682) where it cannot be read, from all methods."""
+@contextmanager
+def opened(path: Path) -> Iterator[Checkpoint]:
+    """The checkpoint in a file that `write` has written. DataError (E0682) where it cannot be read, also later on."""
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise _damaged(path, error) from None
+    with file:
+        yield Checkpoint(path, file)
 
-    def __init__(self, path: Path) -> None:
+
+class Checkpoint:
+    """A checkpoint to be read from an open file."""
+
+    def __init__(self, path: Path, file: IO[bytes]) -> None:
         self._path = path
         with self._reading():
-            self._arrays: Mapping[str, NDArray[Any]] = numpy.load(path, allow_pickle=False)
+            self._arrays: Mapping[str, NDArray[Any]] = numpy.load(file, allow_pickle=False)
             self._about: dict[str, Any] = json.loads(self._arrays["about"].tobytes())
             if self._about["format"] != FORMAT:
                 raise ValueError("it is of another version of tidelog")
@@ -169,6 +180,9 @@ class Checkpoint:
         try:
             yield
         except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-            hint = "restore the folder from a copy, or begin with an empty one"
-            message = f"the state folder is damaged: {error!s:.200}"
-            raise DataError(Problem("E0682", message, place=str(self._path), hint=hint)) from None
+            raise _damaged(self._path, error) from None
+
+
+def _damaged(path: Path, error: Exception) -> DataError:
+    hint = "restore the folder from a copy, or begin with an empty one"
+    return DataError(Problem("E0682", f"the state folder is damaged: {error!s:.200}", place=str(path), hint=hint))

@@ -68,13 +68,14 @@ class StoredDatabase(Database):
 
     def stats(self) -> dict[str, Any]:
         """See Database; `store` has the folder, the number of the last epoch since the folder was made, that of the
-        checkpoint, or None, and the segments after it."""
+        checkpoint, or None, the segments after it, and what `opening` it has taken."""
         manifest = self._state.manifest
         store = {
             "folder": str(self.folder),
             "epoch": manifest.epoch,
             "checkpoint": int(manifest.checkpoint) if manifest.checkpoint else None,
             "segments": len(manifest.segments),
+            "opening": {} if self.opening is None else _work(self.opening),
         }
         return {**super().stats(), "store": store}
 
@@ -117,7 +118,8 @@ class StoredDatabase(Database):
             return
         started = time.perf_counter()
         if manifest.checkpoint:
-            self._restore(checkpoint.Checkpoint(self._state.folder / "checkpoints" / manifest.checkpoint))
+            with checkpoint.opened(self._state.folder / "checkpoints" / manifest.checkpoint) as saved:
+                self._restore(saved)
         self._price = time.perf_counter() - started
         facts = self._pending.facts
         if not self._programs or text_of(self._programs) != manifest.program:
@@ -163,13 +165,17 @@ class StoredDatabase(Database):
         return changes
 
 
+def _work(report: Report) -> dict[str, Any]:
+    return {"seconds": report.seconds, "bootstraps": report.bootstraps, "updates": report.updates}
+
+
 def _parsed(text: str) -> Program:
     return read(f"{text}\n", name="<store>")
 
 
 def is_store(folder: Path) -> bool:
     """Whether there is a database in a folder."""
-    return (folder / "manifest.json").is_file()
+    return (folder / "manifest.json").is_file() and (folder / "segments").is_dir()
 
 
 def _check_folder(folder: Path) -> None:

@@ -17,6 +17,7 @@ import fcntl
 import json
 import os
 import shutil
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -64,7 +65,7 @@ class State:
         with self._using():
             for part in ("segments", "checkpoints"):
                 (self.folder / part).mkdir(parents=True, exist_ok=True)
-            self._lock = self._locked()
+            self._release = self._locked()
         try:
             self.manifest = self._read()
             with self._using():
@@ -73,7 +74,7 @@ class State:
                 for leftover in set(os.listdir(self.folder / "checkpoints")) - {self.manifest.checkpoint}:
                     (self.folder / "checkpoints" / leftover).unlink()
         except BaseException:
-            self._lock.close()
+            self._release()
             raise
 
     def tables(self) -> Iterator[tuple[str, bool, Path]]:
@@ -153,7 +154,7 @@ class State:
 
     def close(self) -> None:
         """Let others have the folder."""
-        self._lock.close()
+        self._release()
 
     def _read(self) -> Manifest:
         path = self.folder / "manifest.json"
@@ -178,24 +179,23 @@ class State:
             _sync(self.folder)
         self.manifest = manifest
 
-    def _locked(self) -> IO[str]:
-        file = (self.folder / "lock").open("a+", encoding="utf-8")
+    def _locked(self) -> weakref.finalize[[int], State]:
+        """Have the folder; what is called to let it go, which happens by itself when the state is forgotten."""
+        file = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
+        release = weakref.finalize(self, os.close, file)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            file.seek(0)
-            holder = file.read().strip() or "unknown"
-            file.close()
+            holder = os.read(file, 20).decode().strip() or "unknown"
+            release()
             if error.errno not in (errno.EAGAIN, errno.EACCES):
                 raise
             hint = "close that database first; two cannot share a state"
             message = f"the state folder is in use by process {holder}"
             raise UsageError(Problem("E0680", message, place=str(self.folder), hint=hint)) from None
-        file.seek(0)
-        file.truncate()
-        file.write(f"{os.getpid()}\n")
-        file.flush()
-        return file
+        os.truncate(file, 0)
+        os.write(file, f"{os.getpid()}\n".encode())
+        return release
 
     @contextmanager
     def _using(self) -> Iterator[None]:

@@ -1,0 +1,83 @@
+"""`tidelog init STORE PROG.dl -F FACTS`: a store on disk, with the program, its facts and its views."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidelog.cli.run import positive
+
+if TYPE_CHECKING:
+    from tidelog.store import StoredDatabase
+
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+def add(commands: Commands) -> None:
+    """Add the command `init` to the parser."""
+    command = commands.add_parser("init", help="make a store on disk", description=__doc__, allow_abbrev=False)
+    command.add_argument("store", metavar="STORE", type=Path, help="a new folder")
+    command.add_argument("program", metavar="PROG.dl", type=Path)
+    command.add_argument(
+        "-F", "--fact-dir", metavar="FACTS", type=Path, default=Path(), help="where .input finds its files (default: .)"
+    )
+    add_limits(command)
+    command.set_defaults(execute=execute)
+
+
+def add_limits(command: argparse.ArgumentParser) -> None:
+    """Add the options of an epoch to a command."""
+    command.add_argument("--timeout", metavar="S", type=positive(float), help="give up after so many seconds")
+    command.add_argument("--max-rows", metavar="N", type=positive(int), help="give up when more tuples are derived")
+    command.add_argument("--stats", action="store_true", help="report what was done for each hyper-node, and sizes")
+    command.add_argument("--json", action="store_true", help="print results and errors as JSON")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Make the store, or nothing."""
+    import tidelog
+    from tidelog.cli.report import print_json, report_as_json, stats
+    from tidelog.cli.run import check_folders, read_inputs
+    from tidelog.errors import Problem, UsageError
+    from tidelog.store import is_store
+
+    check_folders(arguments.fact_dir, None)
+    if is_store(arguments.store):
+        hint = "change it with `tidelog apply`, or give another folder"
+        raise UsageError(Problem("E0653", "there is a store already", place=str(arguments.store), hint=hint))
+    fresh = not arguments.store.exists()
+    try:
+        with tidelog.connect(arguments.store) as db:
+            db.options(timeout=arguments.timeout, max_rows=arguments.max_rows)
+            db.load(arguments.program)
+            read_inputs(db, arguments.fact_dir)
+            report = db.commit().report
+            sizes = {name: len(db[name]) for name in db.relations}
+            if arguments.json:
+                document = {"ok": True, "store": arguments.store, "relations": sizes}
+                print_json(document | ({"stats": report_as_json(report, db.stats())} if arguments.stats else {}))
+            else:
+                print(f"{arguments.store}: {len(sizes)} relations, {sum(sizes.values()):,} tuples")
+                if arguments.stats:
+                    sys.stdout.flush()
+                    print(stats(report, db.stats()), file=sys.stderr)
+    except BaseException:
+        if fresh and not is_store(arguments.store):
+            shutil.rmtree(arguments.store, ignore_errors=True)
+        raise
+    return 0
+
+
+def existing(folder: Path) -> StoredDatabase:
+    """The store in a folder, opened. UsageError (E0654) where there is none, and nothing is made."""
+    import tidelog
+    from tidelog.errors import Problem, UsageError
+    from tidelog.store import is_store
+
+    if not is_store(folder):
+        hint = "make one with `tidelog init STORE PROG.dl`"
+        raise UsageError(Problem("E0654", "there is no store here", place=str(folder), hint=hint))
+    return tidelog.connect(folder)

@@ -1,0 +1,47 @@
+"""`tidelog show STORE REL`: the tuples of a relation of a store. Without REL, what is in the store."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+def add(commands: Commands) -> None:
+    """Add the command `show` to the parser."""
+    command = commands.add_parser("show", help="read a store", description=__doc__, allow_abbrev=False)
+    command.add_argument("store", metavar="STORE", type=Path)
+    command.add_argument("relation", metavar="REL", nargs="?")
+    command.add_argument("--json", action="store_true", help="print the tuples, or what is wrong, as JSON")
+    command.set_defaults(execute=execute)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Print a relation as Soufflé does, or the sizes of all."""
+    from tidelog.cli.init import existing
+    from tidelog.cli.report import print_json, table
+    from tidelog.cli.run import sorted_rows
+    from tidelog.io import write_view
+
+    with existing(arguments.store) as db:
+        if arguments.relation is None:
+            sizes = {name: len(db[name]) for name in db.relations}
+            if arguments.json:
+                epoch = db.stats()["store"]["epoch"]
+                print_json({"ok": True, "store": arguments.store, "epoch": epoch, "relations": sizes})
+            else:
+                print(table(("relation", "tuples"), list(sizes.items())))
+            return 0
+        view = db[arguments.relation]
+        if arguments.json:
+            columns = [column.name for column in view.columns]
+            document = {"ok": True, "store": arguments.store, "relation": view.name, "columns": columns}
+            print_json({**document, "tuples": sorted_rows(view)})
+        else:
+            sys.stdout.flush()
+            write_view({"IO": "stdout"}, None, db.program.relations[view.name], view.words(), db.dictionary)
+    return 0
