@@ -49,7 +49,7 @@ def choices(simulation: Simulation) -> dict[object, tuple[object, ...]]:
     return {fact: chosen[:2] for node in nodes for fact, chosen in node.machine.chosen.items()}
 
 
-def started(text: str, links: list[Pair], *, roots: bool = False) -> Simulation:
+def started(text: str, links: list[Pair], *, roots: bool = True) -> Simulation:
     """A network at rest."""
     simulation = Simulation(text, 1, roots=roots)
     simulation.insert("link", links)
@@ -57,7 +57,7 @@ def started(text: str, links: list[Pair], *, roots: bool = False) -> Simulation:
     return simulation
 
 
-def node_cost(name: str, text: str, nodes: int, cuts: int, *, roots: bool = False) -> Cost:
+def node_cost(name: str, text: str, nodes: int, cuts: int, *, roots: bool = True) -> Cost:
     """What nodes need on a random topology, for some of its links."""
     rng = random.Random(f"{nodes} nodes")
     edges = topology(rng, nodes)

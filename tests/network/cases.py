@@ -99,8 +99,8 @@ n3: hub(@s) :- degree(@s, n), incoming(@s, m), n + m > 4.
 """
 
 
-LARGEST_NON_LINEAR = 12
-"""Nodes up to which `reachable` joins itself in trials: 26 nodes were not at rest after two minutes."""
+LARGEST_WITHOUT_ROOTS = 12
+"""Nodes up to which trials do without roots: 26 whose `reachable` joined itself were busy after 145,000 offers."""
 
 
 @dataclass(frozen=True)
@@ -191,15 +191,14 @@ def trial(seed: int, nodes: int, changes: int, case: Case | None = None, **optio
     """A network that has come to rest after random changes. AssertionError where it differs from one database."""
     rng = random.Random(f"trial {seed}")
     if case is None:
-        classic = [each for name, each in CASES.items() if nodes <= LARGEST_NON_LINEAR or name != "non-linear"]
-        case = rng.choice(classic) if rng.random() < 0.5 else random_case(rng)
+        case = rng.choice(list(CASES.values())) if rng.random() < 0.5 else random_case(rng)
     settings = {
         "loss": rng.choice([0.0, 0.1, 0.3]),
         "duplicates": rng.choice([0.0, 0.2, 0.5]),
         "restarts": rng.random() < 0.5,
         "schedule": rng.choice(SCHEDULES),
         "sticky": rng.random() < 0.3,
-        "roots": rng.random() < 0.3,
+        "roots": rng.random() < 0.7 or nodes > LARGEST_WITHOUT_ROOTS,
         **options,
     }
     simulation = Simulation(case.text, seed, **settings)  # type: ignore[arg-type]

@@ -11,8 +11,9 @@ import pytest
 
 from tests.network.cases import CASES, Case, World
 from tidelog.network import Simulation
+from tidelog.network.choices import Chosen
 from tidelog.network.derivations import Instance
-from tidelog.network.machine import BASE, Chosen, Letter, Machine
+from tidelog.network.machine import BASE, Letter, Machine
 from tidelog.network.messages import Offer, Support
 from tidelog.network.peer import Peer, Said
 from tidelog.network.program import Fact
@@ -146,7 +147,7 @@ def settles(case: Case, seed: int, machine: type[Machine]) -> bool:
     """Whether a network comes to rest, within reason, in the centralised answer."""
     rng = random.Random(f"weaker {seed}")
     names = [f"n{number}" for number in range(rng.randrange(2, 6))]
-    simulation = Simulation(case.text, seed, duplicates=0.3, machine=machine)
+    simulation = Simulation(case.text, seed, duplicates=0.3, roots=False, machine=machine)
     rules = {line.split(":")[0]: line for line in case.text.splitlines() if ":-" in line}
     world = World(case, {name: {} for name in case.base}, rules)
     for _ in range(rng.randrange(10, 25)):
@@ -200,7 +201,7 @@ def test_a_change_of_the_set_alone_is_news(machine: type[Machine], expected: set
     """q(0) goes on resting on p(2) instead of p(1), at the same height. Unless that is told, p(1), which now rests on
     q(0) by way of p(3) and q(1), seems to rest on itself."""
     text = PQ.text + "p3: p(@x) :- q(@x).\n"
-    simulation = Simulation(text, 1, machine=machine)
+    simulation = Simulation(text, 1, roots=False, machine=machine)
     simulation.insert("a", [("4", "1"), ("4", "2")])
     simulation.insert("l", [("1", "0"), ("2", "0"), ("0", "3"), ("3", "1")])
     simulation.run()
@@ -215,7 +216,7 @@ def test_waiting_for_acknowledgements_saves_messages() -> None:
     names = [f"n{number}" for number in range(6)]
     for machine in offers:
         for seed in range(3):
-            simulation = Simulation(CASES["non-linear"].text, seed, machine=machine)
+            simulation = Simulation(CASES["non-linear"].text, seed, roots=False, machine=machine)
             simulation.insert("link", [(a, b) for a in names for b in names if a != b])
             simulation.run()
             before = sum(node.messages["Offer"] for node in simulation.nodes.values())

@@ -64,14 +64,13 @@ class Derivations:
     def switch(self, program: LocatedProgram) -> None:
         """Go on with another program. All heads are worth another look, because what a derivation rests on depends on
         which relations are recursive."""
-        keep = {rule.key for rule in program.rules} | {each.key for each in program.aggregates}
+        before, keep = self._program.keys, program.keys
         for head, instances in list(self._of.items()):
             for instance in list(instances):
                 if instance.rule not in keep:
                     self._drop(head, instance)
         self._groups = {group: derived for group, derived in self._groups.items() if group[0].key in keep}
         self._stale = {group: None for group in self._stale if group[0].key in keep}
-        before = {rule.key for rule in self._program.rules} | {each.key for each in self._program.aggregates}
         self._program = program
         rules = [rule for rule in program.rules if rule.key not in before]
         self._join(rules, [each for each in program.aggregates if each.key not in before])

@@ -1,35 +1,19 @@
 """A node of a located program, as a state machine without I/O: `step` takes messages and returns messages.
 
-For each tuple that it owns, a node keeps the newest offer of every sender and chooses one: a height and the set of
-tuples that the derivation rests on. A derivation that rests on its own head is never offered, so that no tuple ever
-holds itself up, in whatever order messages come. See `docs/explanation/network.md` for why this ends, and in what.
+`Choices` says what follows from what has been heard; here are the messages: what becomes of each one that comes, and
+what there is to say. See `docs/explanation/network.md` for why nodes that do this come to rest, and in what.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Iterable
+from typing import TypeAlias
 
-from tidelog.network.derivations import Derivations, Instance
-from tidelog.network.joins import Tuples
-from tidelog.network.messages import (
-    Ack,
-    Ask,
-    Base,
-    Change,
-    Floor,
-    Heard,
-    Message,
-    Noted,
-    Offer,
-    Support,
-    Tell,
-)
+from tidelog.network.choices import Choices, Given, Options
+from tidelog.network.messages import Ack, Ask, Base, Change, Floor, Heard, Message, Noted, Offer, Tell
 from tidelog.network.peer import Peer, Said
 from tidelog.network.program import Fact
-from tidelog.network.rulebook import Rulebook
 from tidelog.network.survey import Survey
 from tidelog.network.values import fits
 
@@ -39,59 +23,19 @@ Letter: TypeAlias = tuple[str, Message]
 BASE = "\0"
 """The sender of a base fact; a node of this name is refused."""
 
-ROOT = "#root"
-"""Stands for the relation in the members of a support that are base facts, each with the number of its assertion."""
 
-
-class Given(NamedTuple):
-    """An offer as it is kept: `seq` is 0 for what the node says to itself."""
-
-    height: int
-    support: Support
-    seq: int
-
-
-class Chosen(NamedTuple):
-    height: int
-    support: Support
-    source: str
-
-
-@dataclass(frozen=True)
-class Options:
-    """`sticky`: keep a derivation while it is valid, even when a shorter one appears; insertions then cost less.
-    `roots`: name the base facts in the sets, and the dead ones in withdrawals; deletions then cost less where rules
-    are not linear, at the price of longer sets."""
-
-    sticky: bool = False
-    roots: bool = False
-
-
-class Machine:
+class Machine(Choices):
     """A node called `name`, at the beginning: with the facts of the program that live there. A `blank` one has none
     and is to be restored. Raises ProgramError where the program is wrong."""
 
     conversation = Peer
 
     def __init__(self, name: str, text: str, options: Options | None = None, *, blank: bool = False) -> None:
-        self.name = name
-        self.options = options or Options()
-        self.book = Rulebook(text)
-        self.tuples = Tuples()
+        super().__init__(name, text, options or Options())
         self.peers: dict[str, Peer] = {}
-        self.offers: dict[Fact, dict[str, Given]] = {}
-        self.chosen: dict[Fact, Chosen] = {}
-        self.last: dict[Fact, Instance] = {}
-        self.births: dict[Fact, int] = {}
-        self.dead: set[Fact] = set()
         self.rejected: Counter[str] = Counter()
         self.activity = 0
         self.survey = Survey()
-        self.locations: dict[str, int | None] = {}
-        self._learn_locations()
-        self._dirty: dict[Fact, None] = {}
-        self._foreign: dict[Fact, None] = {}
-        self._derivations = Derivations(name, self.book.program, self.tuples)
         for fact in self.book.program.facts if not blank else ():
             if self.owner(fact) == name:
                 self._base(fact, True)
@@ -103,16 +47,6 @@ class Machine:
     def quiet(self) -> bool:
         """Whether everything that this node has to say was heard. Its answers may still change while others are not."""
         return all(peer.quiet for peer in self.peers.values())
-
-    def view(self, relation: str) -> list[tuple[Any, ...]]:
-        """The tuples of a relation that live here."""
-        return self.tuples.rows(relation)
-
-    def owner(self, fact: Fact) -> str:
-        """Where a tuple lives; here, if every node has the relation for itself. What is said about relations of rules
-        that are gone has to be taken back, so that their locations are remembered."""
-        location = self.locations.get(fact[0])
-        return self.name if location is None or location >= len(fact[1]) else str(fact[1][location])
 
     def meet(self, name: str) -> None:
         """Know of another node from now on."""
@@ -196,7 +130,7 @@ class Machine:
             self.rejected[problem] += 1
             return [(sender, Ack(offer.seq))] if offer.height is None else []
         peer = self._peer(sender)
-        self._bury(offer.dead)
+        self.grounds.bury(offer.dead)
         peer.raise_floor(offer.low)
         known = self.offers.get(offer.fact, {}).get(sender)
         if peer.is_news(offer, known.seq if known else 0):
@@ -211,40 +145,16 @@ class Machine:
             self.rejected["heard before"] += 1
         return [(sender, Ack(offer.seq))]
 
-    def _give(self, fact: Fact, sender: str, given: Given | None) -> None:
-        offers = self.offers.setdefault(fact, {})
-        if given is not None:
-            offers[sender] = given
-        else:
-            offers.pop(sender, None)
-        if not offers:
-            del self.offers[fact]
-        self._dirty[fact] = None
-
     def _base(self, fact: Fact, present: bool) -> None:
         """A fact is asserted or retracted here; asserting a present one changes nothing."""
         if (BASE in self.offers.get(fact, {})) == present:
             return
         self.activity += 1
-        if not present:
-            self._bury(frozenset([self._root(fact)]))
+        if present:
+            self._give(fact, BASE, Given(0, self.grounds.asserted(), 0))
+        else:
+            self.grounds.bury(self.offers[fact][BASE].support)
             self._give(fact, BASE, None)
-            return
-        if self.options.roots:
-            self.births[fact] = self.births.get(fact, 0) + 1
-        self._give(fact, BASE, Given(0, frozenset([self._root(fact)]) if self.options.roots else frozenset(), 0))
-
-    def _root(self, fact: Fact) -> Fact:
-        return (ROOT, (*fact, self.births.get(fact, 0)))
-
-    def _bury(self, roots: Support) -> None:
-        """These assertions are over: every offer that rests on one of them is ignored from now on."""
-        new = roots - self.dead if self.options.roots else frozenset()
-        if new:
-            self.dead |= new
-            for fact, offers in self.offers.items():
-                if any(not new.isdisjoint(given.support) for given in offers.values()):
-                    self._dirty[fact] = None
 
     def _change(self, sender: str, change: Change) -> list[Letter]:
         """Take over a newer rule and pass it on; nodes may switch at different times."""
@@ -254,118 +164,17 @@ class Machine:
         if not self.book.is_news(change):
             return replies
         self.activity += 1
-        self.book.take(change)
-        self._learn_locations()
-        self._derivations.switch(self.book.program)
+        self._switch(change)
         for name, peer in self.peers.items():
             if name != sender:
                 peer.changes[change.name] = change
                 replies.append((name, change))
         return replies
 
-    def _learn_locations(self) -> None:
-        self.locations.update({name: place.location for name, place in self.book.program.places.items()})
-
     def brief(self, name: str) -> list[Letter]:
         """Tell a node that has just come all changes of rules."""
         self._peer(name).changes.update(self.book.changes)
         return [(name, change) for change in self.book.changes.values()]
-
-    # --- choosing ----------------------------------------------------------------------------------------------------
-
-    def _settle(self) -> None:
-        """Choose until nothing changes here any more."""
-        derivations = self._derivations
-        while True:
-            while self._dirty:
-                self._reconsider(next(iter(self._dirty)))
-            if derivations.settle_groups():
-                continue
-            touched, derivations.touched = derivations.touched, {}
-            if not touched:
-                return
-            for head in touched:
-                if self.owner(head) != self.name:
-                    self._foreign[head] = None
-                    continue
-                best = self._best(head)
-                own = Given(best.height, best.support, 0) if best else None
-                if own != self.offers.get(head, {}).get(self.name):
-                    self._give(head, self.name, own)
-
-    def _reconsider(self, fact: Fact) -> None:
-        """Choose again among the offers of a tuple, and let what follows from it know."""
-        del self._dirty[fact]
-        best, old = self._choice(fact), self.chosen.get(fact)
-        if best == old:
-            return
-        if best is None:
-            del self.chosen[fact]
-            self.tuples.remove(fact)
-            self._derivations.disappear(fact)
-            return
-        self.chosen[fact] = best
-        if old is None:
-            self.tuples.add(fact)
-            self._derivations.appear(fact)
-        elif best[:2] != old[:2]:
-            for head in self._derivations.users(fact):
-                if self.options.roots or self._together(fact, head):
-                    self._derivations.touched[head] = None
-
-    def _choice(self, fact: Fact) -> Chosen | None:
-        """The least height, ties by the name of the sender and never by what came first."""
-        current = self.chosen.get(fact)
-        best = None
-        for sender, given in self.offers.get(fact, {}).items():
-            if self.dead and not self.dead.isdisjoint(given.support):
-                continue
-            stays = self.options.sticky and current is not None and sender == current.source
-            rank = (not stays, given.height, sender)
-            if best is None or rank < best[0]:
-                best = rank, Chosen(given.height, given.support, sender)
-        return best[1] if best else None
-
-    def _best(self, head: Fact) -> Said | None:
-        """The best derivation of a tuple here: the least height, ties by the rule and its body. Those that rest on the
-        tuple itself do not take part."""
-        ranked = []
-        for instance in self._derivations.of(head):
-            if any(fact in self.chosen for fact in instance.absent):
-                continue
-            height, support = self._value(head, instance)
-            if head not in support:
-                stays = self.options.sticky and instance == self.last.get(head)
-                ranked.append((not stays, height, instance, support))
-        if not ranked:
-            self.last.pop(head, None)
-            return None
-        least = min(rank[:2] for rank in ranked)
-        candidates = [rank for rank in ranked if rank[:2] == least]
-        best = candidates[0] if len(candidates) == 1 else min(candidates, key=lambda rank: repr(rank[2]))
-        if self.options.sticky:
-            self.last[head] = best[2]
-        return Said(best[1], best[3])
-
-    def _value(self, head: Fact, instance: Instance) -> tuple[int, Support]:
-        """The height of a derivation, and the tuples of the head's own component that it rests on. What lies below
-        settles by itself, and counts as if it were a base fact."""
-        height, support = 0, set[Fact]()
-        for fact in instance.body:
-            chosen = self.chosen[fact]
-            if self.options.roots:
-                support.update([member for member in chosen.support if member[0] == ROOT])
-            if self._together(fact, head):
-                height = max(height, chosen.height)
-                support |= chosen.support
-                support.add(fact)
-        return height + 1, frozenset(support)
-
-    def _together(self, fact: Fact, head: Fact) -> bool:
-        """Whether two tuples may depend on each other."""
-        component = self.book.program.component
-        own = component.get(head[0])
-        return own is not None and component.get(fact[0]) == own
 
     # --- what goes out -----------------------------------------------------------------------------------------------
 
@@ -385,24 +194,9 @@ class Machine:
             else:
                 peer.supersede(head)
                 self.activity += 1
-                dead = frozenset(self.dead & old.support) if old and self.options.roots else frozenset[Fact]()
-                letters.append((name, peer.say(head, best, dead)))
+                letters.append((name, peer.say(head, best, self.grounds.dead_in(old.support) if old else frozenset())))
         return letters
 
     def _differs(self, best: Said | None, old: Said | None) -> bool:
         """Whether there is something new to say."""
         return best != old
-
-    # --- state -------------------------------------------------------------------------------------------------------
-
-    def restore(self, sources: Mapping[Fact, str], last: Mapping[Fact, tuple[Any, ...]]) -> None:
-        """After offers, rules, peers and the like were filled in: build what follows from them again. `sources` says
-        which offer of each tuple was chosen, `last` which derivation was."""
-        self._learn_locations()
-        for fact, source in sources.items():
-            given = self.offers[fact][source]
-            self.chosen[fact] = Chosen(given.height, given.support, source)
-            self.tuples.add(fact)
-        self.last = {head: Instance(*parts) for head, parts in last.items()}
-        self._derivations = Derivations(self.name, self.book.program, self.tuples)
-        self._settle()

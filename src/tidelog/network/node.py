@@ -13,8 +13,9 @@ from types import TracebackType
 from typing import Any
 
 from tidelog.errors import Problem, TidelogError, UsageError
+from tidelog.network.choices import Options
 from tidelog.network.journal import Journal
-from tidelog.network.machine import BASE, Letter, Machine, Options
+from tidelog.network.machine import BASE, Letter, Machine
 from tidelog.network.messages import Base, Message
 from tidelog.network.rulebook import program_text
 from tidelog.network.transport import Transport
@@ -46,7 +47,7 @@ class Node:
         known_only: bool = False,
         store: str | os.PathLike[str] | None = None,
         sticky: bool = False,
-        roots: bool = False,
+        roots: bool = True,
         batch: bool = True,
     ) -> None:
         self.name = name

@@ -92,6 +92,11 @@ class LocatedProgram:
         return None if place is None or place.location is None else str(fact[1][place.location])
 
     @cached_property
+    def keys(self) -> frozenset[str]:
+        """The keys of all rules."""
+        return frozenset([*(rule.key for rule in self.rules), *(each.key for each in self.aggregates)])
+
+    @cached_property
     def component(self) -> Mapping[str, int]:
         """For each derived relation the number of its strongly connected component; relations that do not depend on
         themselves have none."""

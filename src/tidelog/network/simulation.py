@@ -11,7 +11,8 @@ import random
 from collections.abc import Iterable
 from typing import Any
 
-from tidelog.network.machine import Machine, Options
+from tidelog.network.choices import Options
+from tidelog.network.machine import Machine
 from tidelog.network.messages import Base, Change
 from tidelog.network.node import Node
 from tidelog.network.rulebook import Rulebook, program_text
@@ -43,7 +44,7 @@ class Simulation:
         restarts: bool = False,
         schedule: str = "random",
         sticky: bool = False,
-        roots: bool = False,
+        roots: bool = True,
         machine: type[Machine] = Machine,
     ) -> None:
         self.book = Rulebook(program_text(program))

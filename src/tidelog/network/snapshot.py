@@ -9,7 +9,8 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from tidelog.network.machine import Given, Machine, Options
+from tidelog.network.choices import Given, Options
+from tidelog.network.machine import Machine
 from tidelog.network.messages import Change, Offer
 from tidelog.network.peer import Peer, Said
 from tidelog.network.program import Fact
@@ -34,8 +35,10 @@ def dump(machine: Machine) -> bytes:
         "chosen": [[fact, chosen.source] for fact, chosen in machine.chosen.items()],
         "last": [[head, instance] for head, instance in machine.last.items()],
         "locations": machine.locations,
-        "births": list(machine.births.items()),
-        "dead": support_to_json(machine.dead),
+        "count": machine.grounds.count,
+        "standing": [[fact, number] for fact, (_, (_, number)) in machine.grounds.standing.items()],
+        "dead": support_to_json(machine.grounds.dead),
+        "retired": support_to_json(machine.grounds.retired),
         "activity": machine.activity,
         "asked": machine.survey.number,
         "rejected": machine.rejected,
@@ -57,8 +60,11 @@ def load(data: bytes, kind: type[Machine] = Machine) -> Machine:
     for fact, sender, height, support, seq in state["offers"]:
         given = Given(height, frozenset(map(fact_from_json, support)), seq)
         machine.offers.setdefault(fact_from_json(fact), {})[sender] = given
-    machine.births = {fact_from_json(fact): number for fact, number in state["births"]}
-    machine.dead = set(map(fact_from_json, state["dead"]))
+    grounds = machine.grounds
+    grounds.count = state["count"]
+    grounds.standing = {fact_from_json(fact): grounds.root(number) for fact, number in state["standing"]}
+    grounds.dead = set(map(fact_from_json, state["dead"]))
+    grounds.retired = set(map(fact_from_json, state["retired"]))
     machine.activity = state["activity"]
     machine.survey.number = state["asked"]
     machine.rejected.update(state["rejected"])

@@ -1,0 +1,222 @@
+"""What a node holds true: the newest offer of every sender for each tuple that it owns, the one that it has chosen, and
+the derivations that follow here.
+
+A derivation that rests on its own head is never offered, so that no tuple ever holds itself up, in whatever order
+messages come. See `docs/explanation/network.md` for why this ends, and in what. `Machine` adds the conversations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tidelog.network.derivations import Derivations, Instance
+from tidelog.network.grounds import Grounds
+from tidelog.network.joins import Tuples
+from tidelog.network.messages import Change, Support
+from tidelog.network.peer import Said
+from tidelog.network.program import Fact
+from tidelog.network.rulebook import Rulebook
+
+
+class Given(NamedTuple):
+    """An offer as it is kept: `seq` is 0 for what the node says to itself."""
+
+    height: int
+    support: Support
+    seq: int
+
+
+class Chosen(NamedTuple):
+    height: int
+    support: Support
+    source: str
+
+
+@dataclass(frozen=True)
+class Options:
+    """`sticky`: keep a derivation while it is valid, even when a shorter one appears; insertions then cost less.
+    `roots`: name in the sets what else derivations rest on (see `Grounds`); without, sets are shorter, and what becomes
+    underivable costs many times the messages."""
+
+    sticky: bool = False
+    roots: bool = True
+
+
+class Choices:
+    """Those of the node `name`, of a program in which no rules have changed, before anything was offered."""
+
+    def __init__(self, name: str, text: str, options: Options) -> None:
+        self.name = name
+        self.options = options
+        self.book = Rulebook(text)
+        self.tuples = Tuples()
+        self.grounds = Grounds(name, kept=options.roots)
+        self.offers: dict[Fact, dict[str, Given]] = {}
+        self.chosen: dict[Fact, Chosen] = {}
+        self.last: dict[Fact, Instance] = {}
+        self.locations: dict[str, int | None] = {}
+        self._learn_locations()
+        self._dirty: dict[Fact, None] = {}
+        self._foreign: dict[Fact, None] = {}
+        self._derivations = Derivations(name, self.book.program, self.tuples)
+
+    def view(self, relation: str) -> list[tuple[Any, ...]]:
+        """The tuples of a relation that live here."""
+        return self.tuples.rows(relation)
+
+    def owner(self, fact: Fact) -> str:
+        """Where a tuple lives; here, if every node has the relation for itself. What is said about relations of rules
+        that are gone has to be taken back, so that their locations are remembered."""
+        location = self.locations.get(fact[0])
+        return self.name if location is None or location >= len(fact[1]) else str(fact[1][location])
+
+    def restore(self, sources: Mapping[Fact, str], last: Mapping[Fact, tuple[Any, ...]]) -> None:
+        """After offers, rules, grounds and the like were filled in: build what follows from them again. `sources` says
+        which offer of each tuple was chosen, `last` which derivation was."""
+        self._learn_locations()
+        for fact, source in sources.items():
+            given = self.offers[fact][source]
+            self.chosen[fact] = Chosen(given.height, given.support, source)
+            self.tuples.add(fact)
+        self.last = {head: Instance(*parts) for head, parts in last.items()}
+        self._derivations = Derivations(self.name, self.book.program, self.tuples)
+        self._settle()
+
+    # --- changes -----------------------------------------------------------------------------------------------------
+
+    def _give(self, fact: Fact, sender: str, given: Given | None) -> None:
+        """The newest offer of a sender, None if it withdrew the last one. `_settle` then does what follows."""
+        offers = self.offers.setdefault(fact, {})
+        if given is not None:
+            offers[sender] = given
+        else:
+            offers.pop(sender, None)
+        if not offers:
+            del self.offers[fact]
+        self._dirty[fact] = None
+
+    def _switch(self, change: Change) -> None:
+        """Let a change of a rule count. `_settle` then does what follows."""
+        before = self.book.program.keys
+        self.book.take(change)
+        self.grounds.switch(before, self.book.program.keys)
+        self._learn_locations()
+        self._derivations.switch(self.book.program)
+
+    def _learn_locations(self) -> None:
+        self.locations.update({name: place.location for name, place in self.book.program.places.items()})
+
+    # --- choosing ----------------------------------------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        """Choose until nothing changes here any more; `_foreign` then has the tuples of other nodes whose derivations
+        have changed."""
+        derivations = self._derivations
+        while True:
+            while self._dirty:
+                self._reconsider(next(iter(self._dirty)))
+            if derivations.settle_groups() or self._shun():
+                continue
+            touched, derivations.touched = derivations.touched, {}
+            if not touched:
+                return
+            for head in touched:
+                if self.owner(head) != self.name:
+                    self._foreign[head] = None
+                    continue
+                best = self._best(head)
+                own = Given(best.height, best.support, 0) if best else None
+                if own != self.offers.get(head, {}).get(self.name):
+                    self._give(head, self.name, own)
+
+    def _shun(self) -> bool:
+        """Choose again where an offer rests on what has ended; whether there was anything to do."""
+        news = self.grounds.news()
+        for fact, offers in self.offers.items() if news else ():
+            if any(not news.isdisjoint(given.support) for given in offers.values()):
+                self._dirty[fact] = None
+        return bool(self._dirty)
+
+    def _reconsider(self, fact: Fact) -> None:
+        """Choose again among the offers of a tuple, and let what follows from it know."""
+        del self._dirty[fact]
+        best, old = self._choice(fact), self.chosen.get(fact)
+        if best == old:
+            return
+        if best is None:
+            del self.chosen[fact]
+            self.tuples.remove(fact)
+            self.grounds.over(fact)
+            self._derivations.disappear(fact)
+            return
+        self.chosen[fact] = best
+        if old is None:
+            self.tuples.add(fact)
+            self.grounds.over(fact)
+            self._derivations.appear(fact)
+        elif best[:2] != old[:2]:
+            for head in self._derivations.users(fact):
+                if self._together(fact, head):
+                    self._derivations.touched[head] = None
+
+    def _choice(self, fact: Fact) -> Chosen | None:
+        """The least height, ties by the name of the sender and never by what came first."""
+        current = self.chosen.get(fact)
+        best = None
+        for sender, given in self.offers.get(fact, {}).items():
+            if not self.grounds.holds(given.support):
+                continue
+            stays = self.options.sticky and current is not None and sender == current.source
+            rank = (not stays, given.height, sender)
+            if best is None or rank < best[0]:
+                best = rank, Chosen(given.height, given.support, sender)
+        return best[1] if best else None
+
+    def _best(self, head: Fact) -> Said | None:
+        """The best derivation of a tuple here: the least height, ties by the rule and its body. Those that rest on the
+        tuple itself do not take part."""
+        ranked = []
+        for instance in self._derivations.of(head):
+            if any(fact in self.chosen for fact in instance.absent):
+                continue
+            height, support = self._value(head, instance)
+            if head not in support:
+                stays = self.options.sticky and instance == self.last.get(head)
+                ranked.append((not stays, height, instance, support))
+        if not ranked:
+            self.last.pop(head, None)
+            return None
+        least = min(rank[:2] for rank in ranked)
+        candidates = [rank for rank in ranked if rank[:2] == least]
+        best = candidates[0] if len(candidates) == 1 else min(candidates, key=lambda rank: repr(rank[2]))
+        if self.options.sticky:
+            self.last[head] = best[2]
+        return Said(best[1], best[3])
+
+    def _value(self, head: Fact, instance: Instance) -> tuple[int, Support]:
+        """The height of a derivation, and what it rests on: the tuples of the head's own component, and the grounds on
+        which those below take part. The latter settle by themselves and count as height 0; a head that does not depend
+        on itself needs no set."""
+        component = self.book.program.component
+        own = component.get(head[0])
+        if own is None:
+            return 1, frozenset()
+        height, support, below = 0, set[Fact](), list(instance.absent)
+        for fact in instance.body:
+            if component.get(fact[0]) == own:
+                chosen = self.chosen[fact]
+                height = max(height, chosen.height)
+                support |= chosen.support
+                support.add(fact)
+            else:
+                below.append(fact)
+        support.update(self.grounds.of(instance.rule, below))
+        return height + 1, frozenset(support)
+
+    def _together(self, fact: Fact, head: Fact) -> bool:
+        """Whether two tuples may depend on each other."""
+        component = self.book.program.component
+        own = component.get(head[0])
+        return own is not None and component.get(fact[0]) == own
