@@ -178,7 +178,7 @@ def test_a_source_that_fails_changes_nothing_and_leaves_nothing(spark: SparkSess
                 Pipeline(PROGRAM, [source]).run(spark, db)
             assert caught.value.code == "E0482"
             assert said in str(caught.value)
-            assert len(str(caught.value).splitlines()) == 1
+            assert len(str(caught.value).splitlines()) == 2
         assert rows(db["reach"]) == {("start", "a")}
     assert kept(spark) == before
 

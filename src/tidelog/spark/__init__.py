@@ -4,6 +4,7 @@ A row goes through the modules in this order:
 
     machine      PySpark, Java and the workers' Python; a local session for those who have none
     checks       which values of a Spark column fit a declared kind, as Spark expressions
+    readers      files as frames that lose no line; `failures` makes errors of what Spark says
     sources      a frame mapped to a declared relation: rows that fit, as leaf columns; the others with their reasons
     driver       leaf columns to words on the driver; `encode` and `translation` do it in Spark, for the cluster engine
     engines      what the database asks of an engine; `embedded` is the one on the driver, `cluster/` the other

@@ -32,18 +32,11 @@ from tidelog.spark.description import ENGINES
 from tidelog.spark.driver import collect_words
 from tidelog.spark.embedded import Embedded, Front, local
 from tidelog.spark.engines import Draft, Engine, RowChange, Rows
+from tidelog.spark.failures import reading, working
 from tidelog.spark.machine import check_session, check_workers
 from tidelog.spark.mapping import target_of
-from tidelog.spark.sources import (
-    CheckedSource,
-    Facts,
-    Pending,
-    check_sources,
-    located,
-    map_exactly,
-    reading,
-    refuse_bad_rows,
-)
+from tidelog.spark.readers import located
+from tidelog.spark.sources import CheckedSource, Facts, Pending, check_sources, map_exactly, refuse_bad_rows
 from tidelog.spark.streams import Streams
 from tidelog.spark.translation import Translation
 from tidelog.storage.dictionary import Words
@@ -121,13 +114,12 @@ class SparkDatabase:
                 return
             self._take_local()
             source = map_exactly(self._front.program, relation, data)
-            with reading(f"data for {relation}"):
-                [checked] = check_sources([source])
-                try:
-                    refuse_bad_rows(checked)
-                except BaseException:
-                    checked.release()
-                    raise
+            [checked] = check_sources([source])
+            try:
+                refuse_bad_rows(checked)
+            except BaseException:
+                checked.release()
+                raise
             self._kept.append(checked)
             self._pending.append(Pending(relation, asserts, checked.inserted, checked.read))
 
@@ -247,7 +239,7 @@ class SparkDatabase:
         engine, switched = self._engine_for(sum(change.count for change in pending if change.asserts))
         segment = None
         try:
-            with reading("the changes"):
+            with working():
                 facts = self._net(engine, draft, pending)
                 if engine is not self._engine:
                     self._hand_over(engine)

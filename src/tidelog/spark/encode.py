@@ -18,7 +18,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tidelog.errors import InternalError, Problem
-from tidelog.spark.sources import Facts, empty_frame, letting_go
+from tidelog.spark.failures import letting_go
+from tidelog.spark.readers import empty_frame
+from tidelog.spark.sources import Facts
 from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:

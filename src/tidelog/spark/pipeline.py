@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -25,7 +26,9 @@ from tidelog.spark.change import SparkChange
 from tidelog.spark.database import SparkDatabase
 from tidelog.spark.description import Pipeline, Source
 from tidelog.spark.driver import collect_words, distinct
+from tidelog.spark.failures import reading, working
 from tidelog.spark.mapping import operation_of
+from tidelog.spark.readers import csv_frame, empty_frame, json_frame, located
 from tidelog.spark.sinks import check_formats, write_bad_rows, write_changes, write_view
 from tidelog.spark.sources import (
     QUARANTINE_COLUMNS,
@@ -35,12 +38,7 @@ from tidelog.spark.sources import (
     Mapped,
     Pending,
     check_sources,
-    csv_frame,
-    empty_frame,
-    json_frame,
-    located,
     map_frame,
-    reading,
     relation_type,
 )
 from tidelog.spark.views import Result
@@ -86,10 +84,9 @@ class _Run:
             relation_type(db.front.program, sink.relation)
         with self.stage("check"):
             sources = self.sources()
-            with reading("the sources"):
-                checked = check_sources(sources) if sources else []
+            checked = check_sources(sources) if sources else []
         try:
-            with self.stage("facts"), reading("the sources"):
+            with self.stage("facts"), working():
                 db.pend(self.changes(checked))
             start = time.perf_counter()
 
@@ -194,8 +191,10 @@ class _Run:
         columns |= {name: F.expr(text) for name, text in source.expressions.items()}
         frame, torn = self.frame(source, [column.name for column in declared.columns])
         operation = operation_of(source.changes)
-        with reading(source.relation):
-            return map_frame(program, source.relation, frame, columns, source.rejected, operation, torn)
+        place = f"{source.relation} from {source.path or source.table or 'a frame'}"
+        with reading(place):
+            mapped = map_frame(program, source.relation, frame, columns, source.rejected, operation, torn)
+        return replace(mapped, place=place)
 
     def frame(self, source: Source, names: Sequence[str]) -> tuple[DataFrame, str | None]:
         """The rows of a source, and the reason of those that cannot be taken apart."""

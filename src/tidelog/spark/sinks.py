@@ -19,7 +19,8 @@ from pyspark.sql import functions as F
 from tidelog.errors import DataError, Problem, SetupError
 from tidelog.spark.change import SparkRelationChange
 from tidelog.spark.description import Sink
-from tidelog.spark.sources import first_line, is_of_spark, located
+from tidelog.spark.failures import is_of_spark, said
+from tidelog.spark.readers import located
 
 DELTA = "io.delta.sql.DeltaSparkSessionExtension"
 
@@ -77,7 +78,7 @@ def _write(frame: DataFrame, sink: Sink, path: str, mode: str, options: Mapping[
             raise
         exists = "PATH_ALREADY_EXISTS" in str(error)
         hint = 'mode = "overwrite" replaces what is there' if exists else "nothing has changed; look at the path"
-        problem = Problem("E0483", f"cannot write {sink.relation}: {first_line(error)}", place=path, hint=hint)
+        problem = Problem("E0483", f"cannot write {sink.relation}: {said(error)}", place=path, hint=hint)
         raise DataError(problem) from error
 
 

@@ -2,35 +2,31 @@
 
 `map_frame` and `map_exactly` make a `Mapped`; `check_sources` evaluates all of them in one job and counts. The counts
 come from the very rows that go on, which are kept until the run ends, so that read = accepted + quarantined holds even
-when a frame gives other rows the second time it is asked.
+when a frame gives other rows the second time it is asked. `readers` makes frames of files, `failures` errors of what
+Spark says.
 """
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from pyspark import SparkContext, StorageLevel
-from pyspark.errors import PySparkException
+from pyspark import StorageLevel
 from pyspark.sql import Column as Expression
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
-from tidelog.errors import DataError, Problem, SetupError, UsageError
+from tidelog.errors import DataError, Problem, UsageError
 from tidelog.io.columns import match_columns
 from tidelog.language.syntax import CheckedProgram, RelationType
 from tidelog.spark.checks import Leaf, WrongType, leaves
+from tidelog.spark.failures import is_of_spark, letting_go, reading
+from tidelog.spark.readers import REPLACEMENT, TORN, quoted
 from tidelog.storage.dictionary import Words
 
 REASON, ROW, FILE = "reason", "row", "source"
 QUARANTINE_COLUMNS = ("relation string", f"{REASON} string", f"{ROW} string", f"{FILE} string")
-TORN = "_line"  # readers put a line that they cannot take apart here
-_REPLACEMENT = "\ufffd"  # what the CSV reader makes of bytes that are not UTF-8
 
 
 @dataclass(frozen=True)
@@ -64,12 +60,13 @@ class Operation:
 @dataclass(frozen=True)
 class Mapped:
     """A frame of leaf columns, and `reason`, `row` (JSON) and `source` (a file), null where a row fits. With an
-    `operation`, `_op` is whether the row inserts, and `_order` may say when."""
+    `operation`, `_op` is whether the row inserts, and `_order` may say when. `place` is what errors call it."""
 
     relation: str
     frame: DataFrame
     leaves: tuple[Leaf, ...]
     operation: Operation | None = None
+    place: str = ""
 
 
 @dataclass(frozen=True)
@@ -173,7 +170,7 @@ def map_frame(
     declared = relation_type(program, relation)
     no_stream(frame, relation)
     names = [name for name in frame.columns if torn is None or name != TORN]
-    known = {name: _quoted(name) for name in names}
+    known = {name: quoted(name) for name in names}
     wanted = dict(columns or {})
     _only_declared(declared, wanted)
     found: list[Expression] = []
@@ -195,12 +192,12 @@ def map_frame(
     shown = F.to_json(F.struct(*known.values()), {"ignoreNullFields": "false"}) if names else F.lit("{}")
     broken = None
     if torn is not None:
-        line = _quoted(TORN)
+        line = quoted(TORN)
         shown = F.when(line.isNotNull(), F.to_json(F.struct(line.alias("line")))).otherwise(shown)
         broken = F.when(line.isNotNull(), F.lit(torn))
         if torn.endswith("columns"):  # of CSV, whose reader makes this character of bytes that are no UTF-8
             for value in found:
-                broken = broken.when(value.cast("string").contains(_REPLACEMENT), F.lit("not valid UTF-8"))
+                broken = broken.when(value.cast("string").contains(REPLACEMENT), F.lit("not valid UTF-8"))
     reason = None if rejected is None else known[rejected].cast("string")
     return _source(program, declared, frame, found, shown, broken=broken, rejected=reason, operation=operation)
 
@@ -225,56 +222,6 @@ def no_stream(frame: DataFrame, relation: str) -> None:
         raise UsageError(Problem("E0484", "this frame is a stream, a batch is expected", hint=hint, place=relation))
 
 
-def csv_frame(
-    session: SparkSession, path: str | os.PathLike[str], names: Sequence[str], options: Mapping[str, object]
-) -> tuple[DataFrame, str]:
-    """CSV files with every field as text, because which texts fit is for `checks` to say, and lines that have another
-    number of fields in the column TORN; and the reason for these. Columns are those of the header or, without one,
-    `names`. DataError (E0482) when there is no such file."""
-    place = located(session, path)
-    header = str(options.get("header", "false")).lower() == "true"
-    with reading(place):
-        reader = session.read.options(columnPruning=False, enforceSchema=True).options(**_plain(options))
-        names = reader.csv(place).columns if header else names
-        frame = reader.option("columnNameOfCorruptRecord", TORN).schema(_texts([*names, TORN])).csv(place)
-    # The reader makes null of an empty field.
-    fields = [F.coalesce(_quoted(name), F.lit("")).alias(name) for name in names]
-    return frame.select(*fields, TORN), f"not {len(names)} columns"
-
-
-def json_frame(
-    session: SparkSession, path: str | os.PathLike[str], options: Mapping[str, object]
-) -> tuple[DataFrame, str]:
-    """Lines of JSON with types as Spark infers them, and lines that are none in the column TORN; and the reason for
-    these. DataError (E0482) when there is no such file."""
-    place = located(session, path)
-    with reading(place):
-        reader = session.read.options(**_plain(options)).option("columnNameOfCorruptRecord", TORN)
-        inferred = reader.json(place).schema
-        schema = T.StructType([*(f for f in inferred.fields if f.name != TORN), T.StructField(TORN, T.StringType())])
-        return reader.schema(schema).json(place), "not JSON"
-
-
-def _plain(options: Mapping[str, object]) -> dict[str, str]:
-    """Options as Spark wants them."""
-    return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
-
-
-def _texts(names: Sequence[str]) -> T.StructType:
-    return T.StructType([T.StructField(name, T.StringType()) for name in names])
-
-
-def located(session: SparkSession, path: str | os.PathLike[str]) -> str:
-    """A path as Spark should be given it. Java does not follow `os.chdir`, so that on one machine a relative path is
-    made absolute here; on a cluster, text is for its file system to understand."""
-    text = os.fspath(path)
-    has_scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", text) is not None
-    on_one_machine = (session.conf.get("spark.master", "") or "").startswith("local")
-    if isinstance(path, os.PathLike) or (on_one_machine and not has_scheme):
-        return os.path.abspath(text)
-    return text
-
-
 def relation_type(program: CheckedProgram, relation: str) -> RelationType:
     """The declaration of a relation; UsageError (E0601) when there is none."""
     if relation not in program.relations:
@@ -284,20 +231,29 @@ def relation_type(program: CheckedProgram, relation: str) -> RelationType:
 
 
 def check_sources(sources: Sequence[Mapped]) -> list[CheckedSource]:
-    """Evaluates all sources in one Spark job, keeps their rows and counts them. The caller releases them."""
-    frames = [source.frame.persist(StorageLevel.MEMORY_AND_DISK) for source in sources]
-    tallies = [
-        frame.select(F.lit(i).alias("i"), F.col(REASON).isNotNull().cast("long").alias("bad"))
-        for i, frame in enumerate(frames)
-    ]
+    """Evaluates all sources in one Spark job, keeps their rows and counts them. The caller releases them. DataError
+    (E0482) with the place of the one that cannot be read."""
     try:
-        summed = _union(tallies).groupBy("i").agg(F.count("*").alias("read"), F.sum("bad").alias("bad")).collect()
-    except BaseException:
-        for frame in frames:
-            frame.unpersist()
+        for source in sources:
+            source.frame.persist(StorageLevel.MEMORY_AND_DISK)
+        counted = _tally(sources)
+    except BaseException as error:
+        for source in sources:
+            source.frame.unpersist()
+        if is_of_spark(error):
+            for source in sources:
+                with reading(source.place):
+                    _tally([source])
         raise
-    counted = {row["i"]: (row["read"], row["bad"]) for row in summed}
     return [CheckedSource(source, *counted.get(i, (0, 0))) for i, source in enumerate(sources)]
+
+
+def _tally(sources: Sequence[Mapped]) -> dict[int, tuple[int, int]]:
+    """Rows, and bad ones, of each source that has any."""
+    bad = F.col(REASON).isNotNull().cast("long").alias("bad")
+    each = [source.frame.select(F.lit(i).alias("i"), bad) for i, source in enumerate(sources)]
+    summed = reduce(DataFrame.unionAll, each).groupBy("i").agg(F.count("*").alias("read"), F.sum("bad").alias("bad"))
+    return {row["i"]: (row["read"], row["bad"]) for row in summed.collect()}
 
 
 _CODES = {"null": "E0403", "NaN": "E0404", "negative": "E0402", "out of range": "E0402", "not valid UTF-8": "E0408"}
@@ -315,55 +271,6 @@ def refuse_bad_rows(checked: CheckedSource) -> None:
         hint = "filter these rows out, or read them through a Pipeline, which has a quarantine"
         problems.append(Problem(code, message, place=f"relation {checked.relation}", hint=hint))
     raise DataError(*problems)
-
-
-def empty_frame(session: SparkSession, *columns: str) -> DataFrame:
-    """A frame without rows; `columns` are "name type". (An empty list given to Spark would need Python workers.)"""
-    pairs = [column.split(" ") for column in columns]
-    return session.range(0).select(*[F.lit(None).cast(kind).alias(name) for name, kind in pairs])
-
-
-def _union(frames: Iterable[DataFrame]) -> DataFrame:
-    return reduce(DataFrame.unionAll, frames)
-
-
-@contextmanager
-def reading(place: str) -> Iterator[None]:
-    """Turns what Spark says about an unreadable source into DataError (E0482), or into SetupError (E0705) where its
-    session has been stopped meanwhile."""
-    try:
-        yield
-    except Exception as error:
-        if not is_of_spark(error):
-            raise
-        if SparkContext._active_spark_context is None:
-            hint = "make a session and connect again; what a state folder keeps is there"
-            raise SetupError(Problem("E0705", "the Spark session has been stopped", hint=hint)) from error
-        raise DataError(Problem("E0482", f"Spark cannot read this: {first_line(error)}", place=place)) from error
-
-
-def is_of_spark(error: BaseException) -> bool:
-    """Whether an exception comes from Spark, or from the bridge to Java."""
-    return isinstance(error, PySparkException) or type(error).__module__.startswith("py4j")
-
-
-@contextmanager
-def letting_go() -> Iterator[None]:
-    """Inside, things kept in Spark are let go of, which a session that has been stopped has done already."""
-    try:
-        yield
-    except ConnectionError:
-        return
-    except Exception as error:
-        if not is_of_spark(error):
-            raise
-
-
-def first_line(error: BaseException) -> str:
-    """The sentence in which Spark says what is wrong, without its trace."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    causes = [line for line in lines if line.startswith("Caused by:")]
-    return (causes[-1] if causes else lines[0] if lines else type(error).__name__)[:400]
 
 
 def _source(
@@ -406,19 +313,19 @@ def _source(
         F.when(is_bad, shown).alias(ROW),
         F.when(is_bad, F.nullif(F.input_file_name(), F.lit(""))).alias(FILE),
     )
-    return Mapped(declared.name, checked, tuple(flat), operation)
+    return Mapped(declared.name, checked, tuple(flat), operation, f"data for {declared.name}")
 
 
 def _changes(operation: Operation) -> tuple[list[Expression], Expression]:
     """The columns `_op` and perhaps `_order`, and the reason where there is no such operation, or null."""
-    said = _quoted(operation.column).cast("string")
+    said = quoted(operation.column).cast("string")
     inserts, deletes = said.isin(*operation.insert), said.isin(*operation.delete)
     reason = F.when(said.isNull(), F.lit(f"{operation.column}: null")).when(
         ~inserts & ~deletes, F.lit(f"{operation.column}: unknown operation")
     )
     columns = [F.coalesce(inserts, F.lit(False)).alias("_op")]
     if operation.order is not None:
-        when = _quoted(operation.order)
+        when = quoted(operation.order)
         columns.append(when.alias("_order"))
         reason = reason.when(when.isNull(), F.lit(f"{operation.order}: null"))
     return columns, reason
@@ -436,10 +343,6 @@ def _only_declared(declared: RelationType, wanted: Mapping[str, object]) -> None
 def _lacking(declared: RelationType, name: str, given: Sequence[str]) -> Problem:
     message = f"no column {name!r}; found {', '.join(given) or 'no columns'}"
     return Problem("E0480", message, place=declared.name, hint="schema drift? name the column as the frame has it")
-
-
-def _quoted(name: str) -> Expression:
-    return F.col(f"`{name.replace('`', '``')}`")
 
 
 def _missing(declared: RelationType, column: str, source: str, given: Sequence[str]) -> Problem:

@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +24,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from tidelog.errors import Problem, TidelogError, UsageError
+from tidelog.spark.failures import letting_go, reading
 from tidelog.spark.mapping import Target
-from tidelog.spark.sources import QUARANTINE_COLUMNS, Counts, check_sources, empty_frame, letting_go, map_frame, reading
+from tidelog.spark.readers import empty_frame
+from tidelog.spark.sources import QUARANTINE_COLUMNS, Counts, check_sources, map_frame
 
 if TYPE_CHECKING:
     from tidelog.spark.database import SparkDatabase
@@ -121,8 +123,7 @@ class Streams:
             raise UsageError(Problem("E0683", message, hint=hint))
         target = stream.target
         source = map_frame(database.front.program, target.relation, frame, target.columns, operation=target.operation)
-        with reading(f"batch {number} of stream {stream.name}"):
-            [checked] = check_sources([source])
+        [checked] = check_sources([replace(source, place=f"batch {number} of stream {stream.name}")])
         try:
             if checked.quarantined:
                 self._put_aside(stream, checked.bad, number)

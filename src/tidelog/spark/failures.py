@@ -1,0 +1,120 @@
+"""What Spark says when something fails, as errors of tidelog: one sentence, the file where it names one, and a hint."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
+
+from tidelog.errors import DataError, Problem, SetupError, TidelogError
+
+NOTHING_CHANGED = "nothing has changed; the reason is Spark's"
+_HINTS = (
+    ("PATH_NOT_FOUND", "look at the path; a relative one starts at the working directory, in TOML at the file"),
+    ("DATA_SOURCE_NOT_FOUND", "csv, json, parquet, orc, text and jdbc are always there; others come with packages"),
+    ("UNABLE_TO_INFER_SCHEMA", "there is no file in it, or an empty one"),
+    ("DATA_TYPE_MISMATCH|CANNOT_MERGE", "schema drift: make the files of other types a source of their own"),
+    ("the header is", "schema drift: make the files with another header a source of their own"),
+    (
+        "is not a Parquet file|FAILED_READ_FILE",
+        "the file is damaged, or needs another format or options; nothing has changed",
+    ),
+    ("No suitable driver", "the driver's jar comes with the session: spark.jars.packages"),
+)
+_IDLE_CAUSES = ("SocketException", "EOFException", "ClassNotFoundException")
+"""What is said in the end when something else is the matter."""
+_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+
+
+@contextmanager
+def reading(place: str) -> Iterator[None]:
+    """Turns what Spark says about an unreadable source into DataError (E0482), or into SetupError (E0705) where its
+    session has been stopped meanwhile."""
+    with _told(lambda error: DataError(_unreadable(error, place))):
+        yield
+
+
+@contextmanager
+def working() -> Iterator[None]:
+    """The same for the work of an epoch, into SetupError (E0708)."""
+    hint = "nothing has changed; commit again"
+    with _told(lambda error: SetupError(Problem("E0708", f"the work in Spark has failed: {said(error)}", hint=hint))):
+        yield
+
+
+@contextmanager
+def letting_go() -> Iterator[None]:
+    """Inside, things kept in Spark are let go of, which a session that has been stopped has done already."""
+    try:
+        yield
+    except ConnectionError:
+        return
+    except Exception as error:
+        if not is_of_spark(error):
+            raise
+
+
+def is_of_spark(error: BaseException) -> bool:
+    """Whether an exception comes from Spark, or from the bridge to Java."""
+    return isinstance(error, PySparkException) or type(error).__module__.startswith("py4j")
+
+
+def said(error: BaseException) -> str:
+    """The sentence in which Spark says what is wrong, without names of classes and its trace."""
+    text = str(error)
+    header = re.search(r"Header: (.*)\n\s*Schema: (.*)", text)
+    if header:
+        return f"the header is {header[1].strip()}, where {header[2].strip()} is expected"
+    lengths = re.search(r"Header length: (\d+), schema size: (\d+)", text)
+    if lengths:
+        return f"the header is of {lengths[1]} columns, where {lengths[2]} are expected"
+    own = re.search(r"^tidelog\.errors\.\w+: (?:error\[E\d+\]: )?(.+)$", text, re.MULTILINE)
+    if own:
+        return own[1]
+    if text.startswith("An exception was thrown from the Python worker"):
+        return _cut(text.strip().splitlines()[-1])
+    causes = re.findall(r"^(?:: |Caused by: )(?:[\w.$]+\.)?([\w$]+(?:Exception|Error)): (.+)$", text, re.MULTILINE)
+    causes = [message for name, message in causes if name not in _IDLE_CAUSES]
+    first = text.strip().splitlines()[0] if text.strip() else type(error).__name__
+    return _cut(causes[-1] if causes else first)
+
+
+def hint_for(error: BaseException) -> str:
+    """What to do about it."""
+    text = f"{error} {said(error)}"
+    return next((hint for pattern, hint in _HINTS if re.search(pattern, text)), NOTHING_CHANGED)
+
+
+@contextmanager
+def _told(as_error: Callable[[BaseException], TidelogError]) -> Iterator[None]:
+    """Inside, failures of Spark become errors of tidelog, which tell all that PySpark would log besides."""
+    loggers = [PySparkLogger.getLogger(name) for name in _LOGGERS]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
+    try:
+        yield
+    except Exception as error:
+        if not is_of_spark(error):
+            raise
+        if SparkContext._active_spark_context is None:
+            hint = "make a session and connect again; what a state folder keeps is there"
+            raise SetupError(Problem("E0705", "the Spark session has been stopped", hint=hint)) from error
+        raise as_error(error) from error
+    finally:
+        for logger, disabled in zip(loggers, before, strict=True):
+            logger.disabled = disabled
+
+
+def _unreadable(error: BaseException, place: str) -> Problem:
+    file = re.search(r"reading file (?:file:/+)?(\S+?)\.?\s", str(error))
+    where = f"{place}, file /{file[1].lstrip('/')}" if file and file[1].lstrip("/") not in place else place
+    return Problem("E0482", f"Spark cannot read this: {said(error)}", place=where, hint=hint_for(error))
+
+
+def _cut(sentence: str) -> str:
+    return re.sub(r"\s*SQLSTATE: \w+.*$", "", sentence)[:400]

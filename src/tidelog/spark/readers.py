@@ -1,0 +1,87 @@
+"""Files as frames, so that no row is lost: fields are texts where `checks` has to say which of them fit, and what a
+reader cannot take apart is in the column TORN."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from tidelog.errors import Problem, UsageError
+from tidelog.spark.failures import reading
+
+TORN = "_line"  # readers put a line that they cannot take apart here
+REPLACEMENT = "\ufffd"  # what the CSV reader makes of bytes that are not UTF-8
+
+
+def csv_frame(
+    session: SparkSession, path: str | os.PathLike[str], names: Sequence[str], options: Mapping[str, object]
+) -> tuple[DataFrame, str]:
+    """CSV files with every field as text, and lines that have another number of fields in the column TORN; and the
+    reason for these. Columns are those of the header, which all files have to share, or, without one, `names`.
+    DataError (E0482) when there is no such file."""
+    place = located(session, path)
+    has_header = str(options.get("header", "false")).lower() == "true"
+    with reading(place):
+        reader = session.read.options(columnPruning=False, enforceSchema=not has_header).options(**_plain(options))
+        names = reader.csv(place).columns if has_header else names
+        frame = reader.option("columnNameOfCorruptRecord", TORN).schema(_texts([*names, TORN])).csv(place)
+    # The reader makes null of an empty field.
+    fields = [F.coalesce(quoted(name), F.lit("")).alias(name) for name in names]
+    return frame.select(*fields, TORN), f"not {len(names)} columns"
+
+
+def json_frame(
+    session: SparkSession, path: str | os.PathLike[str], options: Mapping[str, object]
+) -> tuple[DataFrame, str]:
+    """Lines of JSON with types as Spark infers them, and lines that are none in the column TORN; and the reason for
+    these. DataError (E0482) when there is no such file."""
+    place = located(session, path)
+    with reading(place):
+        reader = session.read.options(**_plain(options)).option("columnNameOfCorruptRecord", TORN)
+        inferred = reader.json(place).schema
+        schema = T.StructType([*(f for f in inferred.fields if f.name != TORN), T.StructField(TORN, T.StringType())])
+        return reader.schema(schema).json(place), "not JSON"
+
+
+def _plain(options: Mapping[str, object]) -> dict[str, str]:
+    """Options as Spark wants them. UsageError (E0686) for one that would have rows lost in silence."""
+    plain = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
+    for key, value in plain.items():
+        if key.lower() == "mode" and value.upper() == "DROPMALFORMED":
+            hint = "leave it out: rows that cannot be read go to the quarantine, and are counted"
+            raise UsageError(
+                Problem("E0686", f"{key} = {value!r} would lose rows in silence", place="options", hint=hint)
+            )
+    return plain
+
+
+def _texts(names: Sequence[str]) -> T.StructType:
+    return T.StructType([T.StructField(name, T.StringType()) for name in names])
+
+
+def located(session: SparkSession, path: str | os.PathLike[str]) -> str:
+    """A path as Spark should be given it. Java does not follow `os.chdir`, so that on one machine a relative path is
+    made absolute here; on a cluster, text is for its file system to understand."""
+    text = os.fspath(path)
+    has_scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", text) is not None
+    on_one_machine = (session.conf.get("spark.master", "") or "").startswith("local")
+    if isinstance(path, os.PathLike) or (on_one_machine and not has_scheme):
+        return os.path.abspath(text)
+    return text
+
+
+def empty_frame(session: SparkSession, *columns: str) -> DataFrame:
+    """A frame without rows; `columns` are "name type". (An empty list given to Spark would need Python workers.)"""
+    pairs = [column.split(" ") for column in columns]
+    return session.range(0).select(*[F.lit(None).cast(kind).alias(name) for name, kind in pairs])
+
+
+def quoted(name: str) -> Expression:
+    """The column of this name, whatever characters are in it."""
+    return F.col(f"`{name.replace('`', '``')}`")

@@ -1,0 +1,182 @@
+"""What a user gives by mistake: an error with code, place and hint, or a quarantined row, and nothing in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import tidelog
+from tidelog.errors import DataError, TidelogError
+from tidelog.spark import Pipeline, Source
+from tidelog.spark.failures import hint_for, said
+
+PROGRAM = ".decl e(x: number, y: symbol)\n.decl n(k: number)\nc: n(k) :- k = count : { e(_, _) }."
+
+
+def put(folder: Path, **files: str | bytes) -> Path:
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / f"{name}.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
+    return folder
+
+
+def parquet(spark: SparkSession, folder: Path, *selects: str) -> Path:
+    for select in selects:
+        spark.sql(select).coalesce(1).write.mode("append").parquet(str(folder))
+    return folder
+
+
+def damaged(spark: SparkSession, folder: Path) -> Path:
+    """A Parquet file with flipped bits in the middle; its end, which says what is where, is as it was."""
+    parquet(spark, folder, "select id x, concat('n', id * 7919) y from range(20000)")
+    [file] = folder.glob("*.parquet")
+    content = bytearray(file.read_bytes())
+    for i in range(200, len(content) - 1000, 5):
+        content[i] ^= 0xFF
+    file.write_bytes(content)
+    (folder / f".{file.name}.crc").unlink()
+    return folder
+
+
+def test_rows_of_mixed_encodings_and_operations_are_counted(spark: SparkSession, tmp_path: Path) -> None:
+    """Files of one folder in three encodings, with a mark of the byte order, lines too short, unknown operations."""
+    folder = put(
+        tmp_path / "in",
+        latin="I,1,müll\n".encode("latin-1"),
+        marked=b"\xef\xbb\xbfI,2,marked\n",
+        plain="I,3,müll\nI,4\n?,5,e\n,6,f\nD,3,müll\nI,3,müll\n",
+        wide="I,7,müll\n".encode("utf-16"),
+    )
+    keys = {"mode": "cdc", "op": "op", "insert": ["I"], "delete": ["D"]}
+    with Pipeline(PROGRAM, [Source("e", folder, **keys)]).run(spark) as result:
+        assert set(result.database.front["e"]) == {(2, "marked"), (3, "müll")}
+        count = result.counts["e"]
+        assert (count.read, count.accepted, count.quarantined) == (9, 4, 5)
+        reasons = sorted(row.reason for row in result.quarantine.collect())
+        assert reasons[:3] == ["not 3 columns", "not valid UTF-8", "not valid UTF-8"]
+        assert reasons[3:] == ["op: unknown operation"] * 2
+
+
+@pytest.mark.parametrize(
+    ("make", "said_", "place", "hint"),
+    [
+        (
+            lambda spark, at: Source("e", put(at, a="x,y\n1,a\n2,b\n3,c\n", b="y,x\nd,4\n"), options={"header": True}),
+            "the header is y, x, where x, y is expected",
+            "b.csv",
+            "schema drift",
+        ),
+        (
+            lambda spark, at: Source("e", put(at, a="x,y\n1,a\n2,b\n", b="x,y,z\n3,4,5\n"), options={"header": True}),
+            "where",
+            ".csv",
+            "schema drift",
+        ),
+        (
+            lambda spark, at: Source("e", parquet(spark, at, "select 1 x, 'a' y", "select '2' x, 'b' y"), "parquet"),
+            "column: [x]",
+            ".parquet",
+            "schema drift",
+        ),
+        (lambda spark, at: Source("e", damaged(spark, at), "parquet"), "", ".parquet", "damaged"),
+        (lambda spark, at: Source("e", put(at), "parquet"), "UNABLE_TO_INFER_SCHEMA", "in", "no file in it"),
+        (lambda spark, at: Source("e", at / "*.csv"), "PATH_NOT_FOUND", "*.csv", "look at the path"),
+        (
+            lambda spark, at: Source("e", put(at), "nothing"),
+            "Failed to find the data source: nothing",
+            "in",
+            "packages",
+        ),
+        (
+            lambda spark, at: Source("e", format="jdbc", options={"url": "jdbc:no://x", "dbtable": "t"}),
+            "No suitable driver",
+            "jdbc",
+            "spark.jars.packages",
+        ),
+        (lambda spark, at: Source("e", frame=spark.sql("select int('a') x, 'b' y")), "'a'", "a frame", "nothing has"),
+    ],
+)
+def test_sources_that_cannot_be_read_say_where_and_what_to_do(
+    spark: SparkSession,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    make: Callable[[SparkSession, Path], Source],
+    said_: str,
+    place: str,
+    hint: str,
+) -> None:
+    """A good source beside the bad one is neither blamed nor kept, and nobody else talks of it."""
+    good = Source("e", frame=spark.sql("select 1 x, 'a' y"))
+    source = make(spark, tmp_path / "in")
+    capfd.readouterr()
+    kept = spark.sparkContext._jsc.getPersistentRDDs().size()
+    with pytest.raises(DataError) as caught:
+        Pipeline(PROGRAM, [good, source]).run(spark)
+    [problem] = caught.value.problems
+    assert problem.code == "E0482"
+    assert said_ in problem.message
+    assert place in str(problem.place)
+    assert hint in str(problem.hint)
+    assert "SQLSTATE" not in problem.message
+    assert "Exception" not in problem.message
+    assert capfd.readouterr().err == ""
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() == kept
+
+
+def test_options_that_lose_rows_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    for options in ({"mode": "DROPMALFORMED"}, {"Mode": "dropMalformed"}):
+        with pytest.raises(TidelogError, match="would lose rows in silence") as caught:
+            Pipeline(PROGRAM, [Source("e", tmp_path, options=options)]).run(spark)
+        assert caught.value.code == "E0686"
+
+
+def test_frames_with_drifted_columns_change_nothing(spark: SparkSession) -> None:
+    """Batch after batch into one relation, some of them of another schema."""
+    batches: list[tuple[str, str | None]] = [
+        ("select 1 x, 'a' y", None),
+        ("select 2L x, 'b' y", None),
+        ("select 3 x", "E0406"),
+        ("select 4 x, 'd' y, 5 z", "E0406"),
+        ("select '5' x, 'e' y", "E0481"),
+        ("select 6 x, cast(null as string) y", "E0403"),
+        ("select 'g' y, 7 x", None),
+    ]
+    with tidelog.connect(spark=spark) as db:
+        db.load(PROGRAM)
+        for sql, code in batches:
+            if code is None:
+                db.insert("e", spark.sql(sql))
+            else:
+                with pytest.raises(DataError, match="hint: ") as caught:
+                    db.insert("e", spark.sql(sql))
+                assert caught.value.code == code
+            db.commit()
+        assert set(db.front["e"]) == {(1, "a"), (2, "b"), (7, "g")}
+
+
+def test_sentences_of_spark() -> None:
+    """Those that are hard to come by: the last cause that says something, and tidelog's own of a worker."""
+    crash = """Job aborted due to stage failure: Task 1 in stage 9.0 failed 1 times
+Caused by: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed). SQLSTATE: 1234
+\t... 1 more
+Caused by: java.net.SocketException: Connection reset
+"""
+    own = """An exception was thrown from the Python worker:
+Traceback (most recent call last):
+  File "executors.py", line 161, in read
+tidelog.errors.UsageError: error[E0687]: the epoch of this frame is over
+  hint: ask again"""
+    found: list[Any] = [
+        said(Exception(text)) for text in (crash, own, "", "An exception was thrown from the Python worker\nx: y")
+    ]
+    assert found == [
+        "Python worker exited unexpectedly (crashed).",
+        "the epoch of this frame is over",
+        "Exception",
+        "x: y",
+    ]
+    assert hint_for(Exception("whatever")) == "nothing has changed; the reason is Spark's"
