@@ -7,13 +7,9 @@ import signal
 
 
 def pytest_configure() -> None:
-    """A job in the background of a shell starts with SIGINT ignored; tests that press Ctrl-C would wait for ever."""
+    """A job in the background of a shell starts with SIGINT ignored; tests that press Ctrl-C would wait for ever.
+
+    To look for garbage as often as Python does takes a twentieth of the tests' time.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def pytest_collection_finish() -> None:
-    """What has been imported and collected stays until the end. To look through it all again and again, for garbage
-    that goes with its last reference anyway, takes a twentieth of the tests' time."""
-    gc.collect()
-    gc.freeze()
     gc.set_threshold(20_000, 20, 20)

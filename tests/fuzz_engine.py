@@ -28,6 +28,7 @@ from tests.suite import (
     evaluate_embedded,
     evaluate_seminaive,
     random_cases,
+    reductions,
     shrunk,
 )
 from tidelog.errors import TidelogError
@@ -77,7 +78,7 @@ def try_program(seed: int) -> bool:
     for case in random_cases(1, seed):
         problem = problem_with(case)
         if problem:
-            small = shrunk(case, partial(same_problem, problem))
+            small = shrunk(case, reductions, partial(same_problem, problem))
             show(f"{problem}\n{case}\n=== smaller\n{problem_with(small)}\n{small}")
             return False
     return True
@@ -88,7 +89,7 @@ def try_script(seed: int) -> bool:
     script = scripts.script_for(seed)
     problem = problem_in(script)
     if problem:
-        small = scripts.shrunk(script, partial(same_kind, problem))
+        small = shrunk(script, scripts.reductions, partial(same_kind, problem))
         show(f"{problem}\n{script}\n=== smaller\n{problem_in(small)}\n{small}")
     return not problem
 

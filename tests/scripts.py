@@ -2,7 +2,7 @@
 
     script = script_for(seed)             # the same seed gives the same script
     problem = run(script, "update")       # "" or what is wrong, after every epoch: see `Follower`
-    small = shrunk(script, fails)         # a smaller one that still fails
+    small = shrunk(script, reductions, fails)  # a smaller one that still fails
 
 One script in eight runs over a program of tests/generate.py, three over random programs of rules over numbers only,
 which merge and split hyper-nodes freely, one over closures and what shows, reads or spoils them, and three over
@@ -13,7 +13,7 @@ and meets the same tuple again; facts are asserted for derived relations, too.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -282,12 +282,17 @@ class Follower:
 
     def follow(self, epoch: Epoch) -> Report:
         """Go through one epoch."""
+        change = self.commit(epoch)
+        self.note(epoch)
+        self.check(change)
+        return change.report
+
+    def commit(self, epoch: Epoch) -> tidelog.Change:
+        """One epoch of the database alone."""
         with self.db.transaction() as transaction:
             change_in(transaction, self.script, epoch)
-        self.note(epoch)
         assert transaction.change is not None
-        self.check(transaction.change)
-        return transaction.change.report
+        return transaction.change
 
     def note(self, epoch: Epoch) -> None:
         """What ought to be there after an epoch."""
@@ -356,18 +361,6 @@ def run(script: Script, strategy: str = "auto", switch: float = 0.2) -> str:
 
 
 # --- making smaller --------------------------------------------------------------------------------------------------
-
-
-def shrunk(script: Script, fails: Callable[[Script], bool]) -> Script:
-    """A smaller script that still fails: epochs, rules and facts are left out as long as that is so."""
-    smaller = True
-    while smaller:
-        smaller = False
-        for candidate in reductions(script):
-            if fails(candidate):
-                script, smaller = candidate, True
-                break
-    return script
 
 
 def reductions(script: Script) -> Iterator[Script]:

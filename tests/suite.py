@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from zlib import crc32
 
 import pytest
@@ -43,6 +43,7 @@ from tidelog.rules.core import CoreProgram
 Facts = Mapping[str, Iterable[Row]]
 Views = dict[str, set[Row]]
 Evaluate = Callable[[str, Facts], Views]
+Thing = TypeVar("Thing")
 
 PROGRAMS = Path(__file__).parent / "programs"
 FIRST_SEED = int(os.environ.get("TIDELOG_TEST_SEED", "1"))
@@ -220,16 +221,11 @@ def disagreement(case: Case, evaluate: Evaluate, reference: Evaluate = evaluate_
         return f"{type(error).__name__}: {error}"
 
 
-def shrunk(case: Case, fails: Callable[[Case], bool]) -> Case:
-    """A smaller case that still fails: clauses, literals and facts are left out as long as that is so."""
-    smaller = True
-    while smaller:
-        smaller = False
-        for candidate in reductions(case):
-            if fails(candidate):
-                case, smaller = candidate, True
-                break
-    return case
+def shrunk(thing: Thing, reductions: Callable[[Thing], Iterator[Thing]], fails: Callable[[Thing], bool]) -> Thing:
+    """A smaller case or script that still fails: parts of it are left out as long as that is so."""
+    while (smaller := next(filter(fails, reductions(thing)), None)) is not None:
+        thing = smaller
+    return thing
 
 
 def reductions(case: Case) -> Iterator[Case]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from benchmarks.elastic import __main__ as program
 from benchmarks.elastic import bytecode, derivations, epochs, points_to, proportion, targets, updates, workloads
 from benchmarks.elastic.processes import apart
 from benchmarks.harness import BenchmarkError
+from tests.benchmarks.galen_facts import write_galen
 
 SOURCE = """
 class Shape:
@@ -88,14 +88,6 @@ def test_updates_leave_the_sizes_as_they_were(tmp_path: Path) -> None:
         (100, "insert"),
     ]
     assert sum(epoch["bootstraps"] for epoch in found["epochs"]) == 0
-
-
-def write_galen(folder: Path) -> None:
-    facts = {"p": "1,2\n2,3\n", "q": "3,7,4\n", "r": "7,8,9\n", "c": "1,2,5\n", "u": "3,7,6\n", "s": "7,10\n"}
-    (folder / "galen").mkdir()
-    for name, text in facts.items():
-        with gzip.open(folder / f"galen/{name}.txt.gz", "wt") as stream:
-            stream.write(text)
 
 
 def test_a_size_that_is_not_the_published_one_fails(tmp_path: Path) -> None:

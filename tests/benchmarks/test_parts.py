@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks import __main__ as program
 from benchmarks import closure, crdt, first_result, galen, lubm, memory, peers, reading, zodiac
+from tests.benchmarks.galen_facts import write_galen
 
 
 @pytest.fixture
@@ -27,14 +28,6 @@ def test_closure_and_its_peers_agree(edges: Path) -> None:
     assert closure.evaluation(str(edges), False, 1).sizes == pairs
     assert peers.duckdb_closure(str(edges), 1).sizes == pairs
     assert peers.nemo_closure(str(edges), 1).sizes == pairs
-
-
-def write_galen(folder: Path) -> None:
-    facts = {"p": "1,2\n2,3\n", "q": "3,7,4\n", "r": "7,8,9\n", "c": "1,2,5\n", "u": "3,7,6\n", "s": "7,10\n"}
-    (folder / "galen").mkdir()
-    for name, text in facts.items():
-        with gzip.open(folder / f"galen/{name}.txt.gz", "wt") as stream:
-            stream.write(text)
 
 
 def test_galen_and_its_peer_agree(tmp_path: Path) -> None:

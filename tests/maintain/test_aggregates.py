@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -15,10 +16,9 @@ from hypothesis import strategies as st
 
 import tidelog
 from tests.generate import Row
-from tests.maintain.test_scripts import fingerprint, limit, stop_at
-from tests.scripts import Follower, Script, change_in, run, scripted
+from tests.maintain.stopping import Error, at_looks, fails_without_trace, limit
+from tests.scripts import Follower, Script, run, scripted
 from tests.suite import FIRST_SEED
-from tidelog.errors import LimitError
 from tidelog.maintain import large_groups
 from tidelog.maintain.large_groups import LargeGroups, Total, Window, exact, state_of
 from tidelog.reference import values as reference
@@ -97,33 +97,17 @@ def test_strategies_in_turn() -> None:
 
 @pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("error", [limit, KeyboardInterrupt], ids=["limit", "interrupt"])
-def test_an_epoch_stopped_anywhere_leaves_no_trace(error: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_epoch_stopped_anywhere_leaves_no_trace(error: Error) -> None:
     stops = 0
     for seed in range(FIRST_SEED + 2_000, FIRST_SEED + 2_003):
         script = script_of(seed)
         follower = Follower(script, "update")
         for epoch in script.epochs[:5]:
-            before, large = fingerprint(follower.db), states(follower.db)
-            call, stopped = 0, True
-            while stopped:
-                call += 1
-                with monkeypatch.context() as patch:
-                    reached = stop_at(patch, call, error)
-                    try:
-                        with follower.db.transaction() as transaction:
-                            change_in(transaction, script, epoch)
-                    except (LimitError, KeyboardInterrupt):
-                        stops += 1
-                        assert (fingerprint(follower.db), states(follower.db)) == (before, large), str(script)
-                    stopped = reached()
+            change, failures = fails_without_trace(follower.db, partial(follower.commit, epoch), at_looks(error))
+            stops += failures
             follower.note(epoch)
-            assert transaction.change is not None
-            follower.check(transaction.change)
+            follower.check(change)
     assert stops > 50
-
-
-def states(db: tidelog.Database) -> dict[str, dict[tuple[int, ...], str]]:
-    return {name: {g: str(state) for g, state in large.states.items()} for name, large in db._engine.large.items()}
 
 
 def test_a_replaced_rule_of_the_same_name_asks_for_other_groups() -> None:

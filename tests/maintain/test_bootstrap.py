@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tidelog
+from tests.suite import loaded
 from tidelog.maintain import bootstrap
 
 TC = """
@@ -16,13 +17,7 @@ t(x, z) :- t(x, y), e(y, z).
 
 
 def evaluated(text: str, **facts: list[tuple[object, ...]]) -> tidelog.Database:
-    db = tidelog.connect()
-    db.options(closures=False)
-    db.load(text)
-    for name, rows in facts.items():
-        db.insert(name, rows)
-    db.commit()
-    return db
+    return loaded(text, facts, closures=False)
 
 
 def test_births_are_rounds_and_counts_the_derivations_of_that_round() -> None:

@@ -10,18 +10,13 @@ import pytest
 
 import tidelog
 from tests.closure_stories import BASE, COMPOSED, EDGES, SHOWN, STRATEGIES, Story, differences
-from tests.recount import state_of
+from tests.maintain.stopping import at_looks, fails_without_trace, fingerprint, stopping
 from tidelog.errors import LimitError
 from tidelog.maintain import closures as closures_module
 from tidelog.maintain.closures import Closures
 from tidelog.maintain.epoch import Epoch
 from tidelog.maintain.limits import Watch
 from tidelog.storage import closure as closure_module
-
-
-def fingerprint(db: tidelog.Database) -> object:
-    return state_of(db), db.hyper_nodes, sorted(db._engine.closures), db._engine.mirrors
-
 
 RICH = (
     f"{BASE} {COMPOSED} {SHOWN} u(x, y) :- t(y, x). u(x, z) :- u(x, y), u(y, z), x != z. w(x, z) :- u(x, y), f(y, z)."
@@ -37,41 +32,22 @@ def refuse(story: Story, **change: Any) -> None:
     story.right()
 
 
-def stopping(call: int, error: Callable[[], BaseException]) -> Callable[..., None]:
-    """A function that raises when it is called for the `call`-th time."""
-    calls = 0
-
-    def look(*_: object) -> None:
-        nonlocal calls
-        calls += 1
-        if calls == call:
-            raise error()
-
-    return look
-
-
-def stop_everywhere(
-    story: Story, patched: Callable[[pytest.MonkeyPatch, int], None], monkeypatch: pytest.MonkeyPatch
-) -> int:
+def stop_everywhere(story: Story, patched: Callable[[pytest.MonkeyPatch, int], None]) -> int:
     """Let an epoch fail at one place after the other, with no trace, until it succeeds; how often it has failed."""
-    before = fingerprint(story.db)
-    for call in range(1, 500):
-        with monkeypatch.context() as patch:
-            patched(patch, call)
-            try:
-                with story.db.transaction() as transaction:
-                    transaction.insert("e", [(4, 1), (7, 8)])
-                    transaction.delete("e", [(2, 3), (6, 6)])
-                break
-            except (KeyboardInterrupt, LimitError, RuntimeError):
-                pass
-        assert fingerprint(story.db) == before
-    assert transaction.change is not None
+
+    def attempt() -> tidelog.Change:
+        with story.db.transaction() as transaction:
+            transaction.insert("e", [(4, 1), (7, 8)])
+            transaction.delete("e", [(2, 3), (6, 6)])
+        assert transaction.change is not None
+        return transaction.change
+
+    change, failures = fails_without_trace(story.db, attempt, patched)
     story.read()
     now = story.right()
-    story.change, story.expected, story.before = transaction.change, differences(story.before, now), now
+    story.change, story.expected, story.before = change, differences(story.before, now), now
     story.step(delete={"e": [(4, 1)]})
-    return call - 1
+    return failures
 
 
 @STRATEGIES
@@ -79,8 +55,7 @@ def stop_everywhere(
 def test_stopped_at_every_look(strategy: str, error: type[BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(closure_module, "_AT_ONCE", 0)
     story = Story(RICH, strategy, e=EDGES, f=[(4, 6)])
-    stops = stop_everywhere(story, lambda patch, call: patch.setattr(Watch, "look", stopping(call, error)), monkeypatch)
-    assert stops > 10
+    assert stop_everywhere(story, at_looks(error)) > 10
 
 
 @pytest.mark.parametrize(
@@ -96,9 +71,7 @@ def test_stopped_at_every_look(strategy: str, error: type[BaseException], monkey
         (closure_module.Closure, "_make_room", 3),
     ],
 )
-def test_a_fault_behind_any_step_leaves_no_trace(
-    owner: object, name: str, least: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_behind_any_step_leaves_no_trace(owner: object, name: str, least: int) -> None:
     original = getattr(owner, name)
 
     def patched(patch: pytest.MonkeyPatch, call: int) -> None:
@@ -116,7 +89,7 @@ def test_a_fault_behind_any_step_leaves_no_trace(
 
         patch.setattr(owner, name, faulty)
 
-    assert stop_everywhere(Story(RICH, e=EDGES, f=[(4, 6)]), patched, monkeypatch) >= least
+    assert stop_everywhere(Story(RICH, e=EDGES, f=[(4, 6)]), patched) >= least
 
 
 def test_the_time_limit() -> None:

@@ -7,6 +7,7 @@ import random
 import pytest
 
 import tidelog
+from tests.suite import loaded
 from tidelog.maintain import update
 from tidelog.rules import plans
 
@@ -47,9 +48,4 @@ def test_scans_agree_with_evaluation_from_scratch(monkeypatch: pytest.MonkeyPatc
 
 
 def evaluated(facts: dict[str, set[tuple[int, int]]]) -> tidelog.Database:
-    db = tidelog.connect()
-    db.load(PROGRAM)
-    for name, rows in facts.items():
-        db.insert(name, sorted(rows))
-    db.commit()
-    return db
+    return loaded(PROGRAM, {name: sorted(rows) for name, rows in facts.items()})

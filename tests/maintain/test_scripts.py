@@ -6,19 +6,17 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-import tidelog
 from tests.generate import Row
+from tests.maintain.stopping import Error, at_looks, fails_without_trace, limit
 from tests.recount import mistakes, state_of
 from tests.scripts import Epoch, Follower, Script, change_in, run, script_for
 from tests.suite import FIRST_SEED, views
-from tidelog.errors import LimitError, Problem
-from tidelog.maintain.limits import Watch
 
 CHUNK = 50
 
@@ -200,32 +198,10 @@ def test_rules_one_by_one_are_the_rules_together() -> None:
 # --- stopped in the middle -------------------------------------------------------------------------------------------
 
 
-def fingerprint(db: tidelog.Database) -> tuple[dict[str, dict[Row, tuple[int, int]]], object, object]:
-    return state_of(db), db.stats()["relations"], db.hyper_nodes
-
-
-def stop_at(monkeypatch: pytest.MonkeyPatch, call: int, error: Callable[[], BaseException]) -> Callable[[], bool]:
-    """Let the `call`-th look at limits raise; the function returned says whether it came to that."""
-    looks = 0
-
-    def look(self: Watch, rows: int = 0, doing: str = "") -> None:
-        nonlocal looks
-        looks += 1
-        if looks == call:
-            raise error()
-
-    monkeypatch.setattr(Watch, "look", look)
-    return lambda: looks >= call
-
-
-def limit() -> BaseException:
-    return LimitError(Problem("E0502", "a limit of the test"))
-
-
 @pytest.mark.parametrize("error", [limit, KeyboardInterrupt], ids=["limit", "interrupt"])
 @pytest.mark.parametrize("strategy", ["update", "bootstrap", "auto"])
 def test_an_epoch_stopped_anywhere_leaves_no_trace(
-    error: Callable[[], BaseException], strategy: str, monkeypatch: pytest.MonkeyPatch
+    error: Error, strategy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tidelog.maintain.update._WORK_BEFORE_LOOK", 20)
     if strategy == "auto":
@@ -236,21 +212,10 @@ def test_an_epoch_stopped_anywhere_leaves_no_trace(
     for script in scripts_from(FIRST_SEED + 1_100_000, 8):
         follower = Follower(script, strategy, switch=1e-6)
         for epoch in script.epochs[:4]:
-            before, call, stopped = fingerprint(follower.db), 0, True
-            while stopped:
-                call += 1
-                with monkeypatch.context() as patch:
-                    reached = stop_at(patch, call, error)
-                    try:
-                        with follower.db.transaction() as transaction:
-                            change_in(transaction, script, epoch)
-                    except (LimitError, KeyboardInterrupt):
-                        stops += 1
-                        assert fingerprint(follower.db) == before, f"stopped at look {call} in {epoch}\n{script}"
-                    stopped = reached()
+            change, failures = fails_without_trace(follower.db, partial(follower.commit, epoch), at_looks(error))
+            stops += failures
             follower.note(epoch)
-            assert transaction.change is not None
-            follower.check(transaction.change)
+            follower.check(change)
     assert stops > 50
 
 

@@ -7,6 +7,7 @@ import random
 import pytest
 
 import tidelog
+from tests.suite import loaded
 from tidelog.errors import UsageError
 
 PROGRAM = """
@@ -25,13 +26,7 @@ FACTS = {"e": [(1, 2), (2, 3)], "f": [(3, 4), (4, 3)], "t": [(5, 6)]}
 
 
 def evaluated(facts: dict[str, list[tuple[int, int]]], *, maintain: bool = True) -> tidelog.Database:
-    db = tidelog.connect()
-    db.options(maintain=maintain, closures=False)
-    db.load(PROGRAM)
-    for name, rows in facts.items():
-        db.insert(name, rows)
-    db.commit()
-    return db
+    return loaded(PROGRAM, facts, maintain=maintain, closures=False)
 
 
 def test_every_change_is_a_bootstrap_that_says_why() -> None:

@@ -11,7 +11,7 @@ import tidelog
 from tests.paths.automata import pairs, random_path
 from tests.recount import mistakes, state_of
 from tests.scripts import Script, run, scripted
-from tests.suite import FIRST_SEED
+from tests.suite import FIRST_SEED, loaded
 
 EDGES = "".join(f".decl {name}(x: number, y: number)\n" for name in "abc")
 CHUNK = 20
@@ -108,13 +108,7 @@ def test_random_scripts(strategy: str, first: int) -> None:
 
 
 def opened(text: str, **facts: list[tuple[Any, ...]]) -> tidelog.Database:
-    db = tidelog.connect()
-    db.load(text)
-    db.options(strategy="update")
-    for name, rows in facts.items():
-        db.insert(name, rows)
-    db.commit()
-    return db
+    return loaded(text, facts, strategy="update")
 
 
 def right(db: tidelog.Database, **facts: set[tuple[Any, ...]]) -> bool:
