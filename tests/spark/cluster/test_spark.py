@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import tidelog
@@ -186,6 +187,10 @@ def test_the_verbs_of_a_database(spark: SparkSession, tmp_path: Path, monkeypatc
     db.delete("parent", [("bo", "al")])
     db.commit()
     assert {tuple(row) for row in db["ancestor"].collect()} == {("cy", "bo"), ("di", "cy"), ("di", "bo")}
+    with pytest.raises(PySparkException, match=r"error\[E0687\]: .*\n  hint: ask the database for it again"):
+        change["ancestor"].inserted.collect()
+    with pytest.raises(tidelog.DataError, match=r"E0482.*the epoch of this frame is over"):
+        db.insert("parent", change["ancestor"].inserted.toDF("child", "parent"))
     db.close()
     assert spark.conf.getAll == before
     assert list(tmp_path.iterdir()) == []

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy
 
+from tidelog.errors import Problem, UsageError
 from tidelog.spark.cluster.partition import Partition
 from tidelog.spark.cluster.pieces import Words
 from tidelog.spark.cluster.rounds import Task
@@ -49,13 +50,14 @@ class Keeper:
 
     def read(self, task: Task) -> Iterator[Words]:
         """Do a task that asks for rows: of a relation, or those that it gained or lost. Rows without columns have one
-        that is 0. FileNotFoundError where a later epoch has come."""
+        that is 0. UsageError (E0687) where a later epoch has come."""
         if self.partition is None or self.partition.state != task.state:
             try:
                 self.partition = Partition.at(task)
             except FileNotFoundError:
-                said = "there has been another commit since this frame was asked for; ask the database for it again"
-                raise FileNotFoundError(said) from None
+                message = "the epoch of this frame is over: there has been another commit, or the database is closed"
+                hint = "ask the database for it again, or persist and count() it before the commit"
+                raise UsageError(Problem("E0687", message, hint=hint)) from None
         name, copy, replicated, epoch = task.arguments
         if task.what == "rows":
             found = self.partition.rows(copy, replicated)
