@@ -95,6 +95,34 @@ def test_a_wrong_node_file(network: Path, text: str, wrong: str, capsys: pytest.
     assert wrong in error
 
 
+@pytest.mark.parametrize(
+    ("line", "wrong"),
+    [
+        ("", "no configuration"),
+        ("[\n", "no JSON"),
+        ("[]\n", "expected an object"),
+        ('{"program": "p"}\n', "`name` is a text"),
+        ('{"name": "a", "program": "p", "secret": "s", "nodes": {}}\n', "not among the nodes"),
+    ],
+)
+def test_a_wrong_line_for_a_node(
+    line: str, wrong: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(line))
+    assert main(["node", "-"]) == 2
+    error = capsys.readouterr().err
+    assert "E0624" in error
+    assert wrong in error
+
+
+def test_a_node_whose_commands_have_ended_before_it_began(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert main(["node", "-", "--commands"]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
 def test_a_node_without_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["node"]) == 2
     assert "which node?" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -115,20 +116,19 @@ VERDICTS = [
 """What the control room thinks of the turbines with an alarm, from the odd reading on, as long as it changes."""
 
 
-class Recorder(Farm):
-    """A farm that remembers what the control room knew after each step."""
-
-    def settle(self, title: str, begin: float, before: story.Traffic) -> None:
-        super().settle(title, begin, before)
-        alarms = {documents.short(x): each.verdict for x, each in self.state.items() if each.alarm is not None}
-        self.recorded = [*getattr(self, "recorded", []), alarms]
+def alarms(farm: Farm) -> list[dict[str, str | None]]:
+    """What the control room knew after each step."""
+    return [
+        {documents.short(x): each.verdict for x, each in step.state.items() if each.alarm is not None}
+        for step in farm.steps
+    ]
 
 
 def test_the_story_in_one_process(capsys: pytest.CaptureFixture[str]) -> None:
     network = Simulated(seed=5)
-    farm = Recorder(network, documents.turbines(2, 5), Screen(live=False))
+    farm = Farm(network, documents.turbines(2, 5), Screen(live=False))
     tell(farm)
-    assert farm.recorded == [{}, VERDICTS[0], *VERDICTS]
+    assert alarms(farm) == [{}, VERDICTS[0], *VERDICTS]
     derived = ("hasNeighbour", "measurementsNearby", "medianNearby", "moreThan3Neighbours", "sensorAnomaly", "verdict")
     assert {name: network.changes[name] for name in derived} == {name: set() for name in derived}
     assert [step.sent.rules > 0 for step in farm.steps] == [False, False, False, True, False, False, True]
@@ -137,6 +137,8 @@ def test_the_story_in_one_process(capsys: pytest.CaptureFixture[str]) -> None:
     assert "\x1b" not in shown
     assert "t3            41°           4        4   20.5°  alarm, 41°, cause: sensor" in shown
     assert "to the verdict, sensor:" in shown
+    assert all(step.cost in shown for step in farm.steps)
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 def test_the_same_seed_tells_the_same_story() -> None:
@@ -152,21 +154,56 @@ def test_the_same_seed_tells_the_same_story() -> None:
 def test_a_terminal_shows_the_table_all_the_time(capsys: pytest.CaptureFixture[str]) -> None:
     assert story.run(rows=1, simulated=True, live=True) == 0
     shown = capsys.readouterr().out
-    assert shown.count("\x1b[6A\x1b[J") > 5  # the head and five turbines, drawn again
+    assert shown.count("\x1b[7A\x1b[J") > 5  # the step, the head and five turbines, drawn again
+    assert "The control room sends six rules … " in shown
     assert shown.rstrip().splitlines()[-1].startswith("From the odd reading of t3 to the verdict, sensor:")
 
 
 # --- processes -------------------------------------------------------------------------------------------------------
 
 
-def test_the_story_with_processes(tmp_path: Path) -> None:
+def test_the_story_with_processes() -> None:
     rows = documents.turbines(1, 5)
-    with Processes([CONTROL, *rows[0]], tmp_path) as network:
-        farm = Recorder(network, rows, Screen(live=False))
+    with Processes([CONTROL, *rows[0]]) as network:
+        farm = Farm(network, rows, Screen(live=False))
         tell(farm)
-        assert farm.recorded == [{}, VERDICTS[0], *VERDICTS]
+        assert alarms(farm) == [{}, VERDICTS[0], *VERDICTS]
         assert all(step.sent.messages >= 0 for step in farm.steps)
         assert farm.steps[3].sent.rules > 0
+
+
+def test_a_small_terminal_shows_as_much_as_it_has_room_for(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setenv("LINES", "4")
+    screen = Screen(live=True)
+    screen.draw([f"{number} {'x' * 40}" for number in range(9)])
+    assert capsys.readouterr().out.splitlines() == [f"{number} {'x' * 17}" for number in range(3)]
+    screen.say("end")
+    assert capsys.readouterr().out == "\x1b[3A\x1b[Jend\n"
+
+
+def test_nodes_end_with_a_demo_that_is_killed(tmp_path: Path) -> None:
+    """Nobody is left to tidy up, so there must be nothing to tidy: no process, no file, no secret."""
+    demo = subprocess.Popen(
+        [sys.executable, "-c", "from tidelog.demo.edge import run; run(rows=1)"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    assert demo.stdout is not None
+    assert "turbines and a control room" in demo.stdout.readline()
+    nodes = [os.pidfd_open(node) for node in children(demo.pid)]
+    assert len(nodes) == 6
+    assert list(tmp_path.iterdir()) == []
+    demo.kill()
+    assert demo.communicate(timeout=30)[1] == ""
+    for node in nodes:
+        assert select.select([node], [], [], 30)[0] == [node]  # it has ended
+        os.close(node)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +36,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from tidelog.network.local import LocalNetwork
 
     config = network_config(arguments.config)
-    with tempfile.TemporaryDirectory() as folder, LocalNetwork(config, Path(folder)) as network:
+    with LocalNetwork(config) as network:
         _settle(network, f"{len(network.names)} nodes", arguments.wait)
         for line in sys.stdin:
             try:

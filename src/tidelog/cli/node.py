@@ -14,12 +14,15 @@ from tidelog.errors import Problem, TidelogError, UsageError
 
 if TYPE_CHECKING:
     from tidelog.network import Node
+    from tidelog.network.config import NodeConfig
 
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser("node", help="run one node of a located program", allow_abbrev=False)
-    parser.add_argument("config", nargs="?", type=Path, help="name, program, keys and addresses, as TOML")
+    parser.add_argument(
+        "config", nargs="?", type=Path, help="name, program, keys and addresses, as TOML; -: a line of JSON from stdin"
+    )
     parser.add_argument("--new-keys", metavar="FILE", type=Path, help="write a new secret key, print the public one")
     parser.add_argument("--commands", action="store_true", help="take commands as lines of JSON from standard input")
     parser.set_defaults(execute=execute)
@@ -31,7 +34,12 @@ def execute(arguments: argparse.Namespace) -> int:
         return _new_keys(arguments.new_keys)
     if arguments.config is None:
         raise UsageError(Problem("E0624", "which node?", hint="`tidelog node CONFIG.toml`, or `--new-keys FILE`"))
-    with _node(arguments.config) as node:
+    config = _config(arguments.config)
+    if config is None and arguments.commands:
+        return 0  # whoever gives the commands has ended before the first one
+    if config is None:
+        raise UsageError(Problem("E0624", "no configuration on standard input", hint="a line of JSON, or name a file"))
+    with _node(config) as node:
         if arguments.commands:
             _obey(node)
         else:
@@ -50,12 +58,20 @@ def _new_keys(path: Path) -> int:
     return 0
 
 
-def _node(path: Path) -> Node:
+def _config(path: Path) -> NodeConfig | None:
+    """The configuration in a file, or on the first line of standard input; None where that has ended."""
+    from tidelog.network.config import node_config, node_config_of_line
+
+    if str(path) != "-":
+        return node_config(path)
+    line = sys.stdin.readline()
+    return node_config_of_line(line) if line else None
+
+
+def _node(config: NodeConfig) -> Node:
     from tidelog.network import Node
-    from tidelog.network.config import node_config
     from tidelog.network.zeromq import Address, ZeroMQTransport
 
-    config = node_config(path)
     nodes = {name: Address(*each) for name, each in config.nodes.items()}
     transport = ZeroMQTransport(config.name, config.secret, nodes)
     try:

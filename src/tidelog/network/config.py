@@ -10,11 +10,13 @@
     [facts]               # optional
     link = [["a", "b"]]
 
-Paths are relative to the file.
+Paths are relative to the file. The processes of `network.local` take the keys of a node as a line of JSON from standard
+input instead, with the text of the program and the secret itself, so that no secret is ever written to a disk.
 """
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,34 +30,59 @@ Facts = Mapping[str, list[list[Any]]]
 
 @dataclass(frozen=True)
 class NodeConfig:
-    """One node: `nodes` maps every name to address and public key."""
+    """One node: `program` is a path or a text, `nodes` maps every name to address and public key."""
 
     name: str
-    program: Path
+    program: Path | str
     secret: str
     nodes: Mapping[str, tuple[str, str]]
     store: Path | None = None
     sticky: bool = False
-    roots: bool = False
+    roots: bool = True
     facts: Facts = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class NetworkConfig:
-    """A network on one machine."""
+    """A network on one machine; `program` is a path or a text."""
 
-    program: Path
+    program: Path | str
     nodes: tuple[str, ...]
     sticky: bool = False
-    roots: bool = False
+    roots: bool = True
     facts: Facts = field(default_factory=dict)
 
 
 def node_config(path: Path) -> NodeConfig:
     """The configuration of a node. Raises UsageError (E0624), and OSError where a file cannot be read."""
-    table = _Table(path)
-    name = table.take("name", str)
-    secret = path.parent / table.take("secret", str)
+    table = _Table.of_file(path)
+    name, program, secret = (table.take(key, str) for key in ("name", "program", "secret"))
+    store = table.take("store", str, "")
+    return _node_config(
+        table,
+        name,
+        path.parent / program,
+        (path.parent / secret).read_text("utf-8").strip(),
+        path.parent / store if store else None,
+    )
+
+
+def node_config_of_line(line: str) -> NodeConfig:
+    """The configuration of a node from a line of JSON, with the program and the secret in it. Raises UsageError
+    (E0624)."""
+    table = _Table.of_line(line)
+    name, program, secret = (table.take(key, str) for key in ("name", "program", "secret"))
+    return _node_config(table, name, program, secret, None)
+
+
+def line_of(config: NodeConfig) -> str:
+    """The line of JSON of a configuration whose program is a text."""
+    nodes = {name: {"address": address, "key": key} for name, (address, key) in config.nodes.items()}
+    values = {"name": config.name, "program": config.program, "secret": config.secret, "nodes": nodes}
+    return json.dumps({**values, "sticky": config.sticky, "roots": config.roots, "facts": config.facts})
+
+
+def _node_config(table: _Table, name: str, program: Path | str, secret: str, store: Path | None) -> NodeConfig:
     nodes = {}
     for other, each in table.take("nodes", dict).items():
         if not isinstance(each, dict) or set(each) != {"address", "key"} or not all(map(_is_text, each.values())):
@@ -63,15 +90,14 @@ def node_config(path: Path) -> NodeConfig:
         nodes[other] = (each["address"], each["key"])
     if name not in nodes:
         raise table.wrong(f"the node {name} itself is not among the nodes")
-    store = table.take("store", str, "")
     config = NodeConfig(
         name=name,
-        program=path.parent / table.take("program", str),
-        secret=secret.read_text("utf-8").strip(),
+        program=program,
+        secret=secret,
         nodes=nodes,
-        store=path.parent / store if store else None,
+        store=store,
         sticky=table.take("sticky", bool, False),
-        roots=table.take("roots", bool, False),
+        roots=table.take("roots", bool, True),
         facts=table.facts(),
     )
     table.end()
@@ -80,7 +106,7 @@ def node_config(path: Path) -> NodeConfig:
 
 def network_config(path: Path) -> NetworkConfig:
     """The configuration of a network on one machine. Raises UsageError (E0624)."""
-    table = _Table(path)
+    table = _Table.of_file(path)
     nodes = table.take("nodes", list)
     if not nodes or not all(map(_is_text, nodes)) or len(set(nodes)) != len(nodes):
         raise table.wrong(f"nodes is a list of different names, found {nodes!r}")
@@ -88,7 +114,7 @@ def network_config(path: Path) -> NetworkConfig:
         program=path.parent / table.take("program", str),
         nodes=tuple(nodes),
         sticky=table.take("sticky", bool, False),
-        roots=table.take("roots", bool, False),
+        roots=table.take("roots", bool, True),
         facts=table.facts(),
     )
     table.end()
@@ -96,14 +122,31 @@ def network_config(path: Path) -> NetworkConfig:
 
 
 class _Table:
-    """The keys of a file, taken one by one."""
+    """Keys with their values, taken one by one; `place` is where they stand."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, values: dict[str, Any], place: str) -> None:
+        self._values = values
+        self._place = place
+
+    @staticmethod
+    def of_file(path: Path) -> _Table:
+        table = _Table({}, str(path))
         try:
-            self._values = tomllib.loads(path.read_text("utf-8"))
+            table._values = tomllib.loads(path.read_text("utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise self.wrong(f"this is no TOML: {error}") from None
+            raise table.wrong(f"this is no TOML: {error}") from None
+        return table
+
+    @staticmethod
+    def of_line(line: str) -> _Table:
+        table = _Table({}, "<stdin>:1")
+        try:
+            table._values = json.loads(line)
+        except ValueError as error:
+            raise table.wrong(f"this is no JSON: {error}") from None
+        if not isinstance(table._values, dict):
+            raise table.wrong(f"expected an object with the keys of a node, found {line.strip()}")
+        return table
 
     def take(self, key: str, kind: type, default: Any = None) -> Any:
         """The value of a key, which has to be there if it has no default."""
@@ -128,7 +171,7 @@ class _Table:
 
     def wrong(self, message: str) -> UsageError:
         hint = "docs/how-to/network.md shows a whole file"
-        return UsageError(Problem("E0624", message, place=str(self._path), hint=hint))
+        return UsageError(Problem("E0624", message, place=self._place, hint=hint))
 
 
 def _is_text(value: object) -> bool:

@@ -1,6 +1,7 @@
 """A network of node processes on this machine, with keys and ports of its own: for trying out and for measuring.
 
-Each process is `tidelog node --commands`, which takes commands as lines of JSON and answers each with one line.
+Each process is `tidelog node - --commands`, which takes its configuration and then commands, as lines of JSON, and
+answers each command with one line.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
 from tidelog.errors import Problem, SetupError, UsageError
-from tidelog.network.config import NetworkConfig
+from tidelog.network.config import NetworkConfig, NodeConfig, line_of
 from tidelog.network.program import LocatedProgram
 from tidelog.network.rulebook import Rulebook, program_text
 from tidelog.network.values import declared, facts_of
@@ -24,39 +25,34 @@ from tidelog.network.zeromq import new_keys
 
 
 class LocalNetwork:
-    """The processes of `config`, with their files in `folder`, all running and with their facts. Raises ProgramError,
-    UsageError and DataError where the configuration is wrong."""
+    """The processes of `config`, all running and with their facts. Raises ProgramError, UsageError and DataError where
+    the configuration is wrong.
 
-    def __init__(self, config: NetworkConfig, folder: Path) -> None:
+    Nothing is written to a disk, and each process ends with its standard input: whatever becomes of this process, no
+    other one stays, and no secret."""
+
+    def __init__(self, config: NetworkConfig) -> None:
         self.book = Rulebook(program_text(config.program))
         self.names = config.nodes
         self._processes: dict[str, subprocess.Popen[str]] = {}
         initial = [(relation, self._split(relation, rows)) for relation, rows in config.facts.items()]
         keys = {name: new_keys() for name in config.nodes}
         ports = _free_ports(len(config.nodes))
-        nodes = "".join(
-            f'[nodes.{json.dumps(name)}]\naddress = "tcp://127.0.0.1:{port}"\nkey = {json.dumps(keys[name].public)}\n'
-            for name, port in zip(config.nodes, ports, strict=True)
-        )
-        (folder / "program.dl").write_text(self.book.text, "utf-8")
+        nodes = {
+            name: (f"tcp://127.0.0.1:{port}", keys[name].public) for name, port in zip(config.nodes, ports, strict=True)
+        }
         try:
-            for number, name in enumerate(config.nodes):
-                path = folder / f"{number}.toml"
-                secret = folder / f"{number}.secret"
-                secret.touch(mode=0o600)
-                secret.write_text(keys[name].secret, "utf-8")
-                options = f"sticky = {json.dumps(config.sticky)}\nroots = {json.dumps(config.roots)}\n"
-                head = f'name = {json.dumps(name)}\nprogram = "program.dl"\nsecret = "{number}.secret"\n'
-                path.write_text(head + options + nodes, "utf-8")
-                command = [sys.executable, "-m", "tidelog", "node", str(path), "--commands"]
+            for name in config.nodes:
                 self._processes[name] = subprocess.Popen(
-                    command,
+                    [sys.executable, "-m", "tidelog", "node", "-", "--commands"],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     text=True,
                     encoding="utf-8",
                     start_new_session=True,  # Ctrl-C is for us; nodes end when their standard input does
                 )
+                own = NodeConfig(name, self.book.text, keys[name].secret, nodes, None, config.sticky, config.roots)
+                self._write(name, line_of(own))
             for name in self.names:
                 self._answer(name)  # that it is ready
             for relation, by_node in initial:
@@ -125,7 +121,8 @@ class LocalNetwork:
         """End all processes."""
         for process in self._processes.values():
             if process.stdin is not None:
-                process.stdin.close()
+                with suppress(BrokenPipeError):  # of a process that has ended by itself
+                    process.stdin.close()
         end = time.monotonic() + 5
         for process in self._processes.values():
             try:
@@ -166,20 +163,30 @@ class LocalNetwork:
         return self._answer(name)
 
     def _post(self, names: Iterable[str], command: dict[str, Any]) -> None:
-        line = f"{json.dumps(command)}\n"
+        line = json.dumps(command)
         for name in names:
-            stdin = self._processes[name].stdin
-            assert stdin is not None
-            stdin.write(line)
+            self._write(name, line)
+
+    def _write(self, name: str, line: str) -> None:
+        stdin = self._processes[name].stdin
+        assert stdin is not None
+        try:
+            stdin.write(f"{line}\n")
             stdin.flush()
+        except BrokenPipeError:
+            raise _ended(name) from None
 
     def _answer(self, name: str) -> Any:
         stdout = self._processes[name].stdout
         assert stdout is not None
         line = stdout.readline()
         if not line:
-            raise SetupError(Problem("E0791", f"the process of node {name} has ended", hint="its error is shown above"))
+            raise _ended(name)
         return json.loads(line)
+
+
+def _ended(name: str) -> SetupError:
+    return SetupError(Problem("E0791", f"the process of node {name} has ended", hint="its error is shown above"))
 
 
 def _row(parts: list[Any]) -> tuple[Any, ...]:

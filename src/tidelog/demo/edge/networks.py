@@ -89,15 +89,15 @@ class Network(ABC):
 
 
 class Processes(Network):
-    """A process for each node, with its files in `folder`. Changes of rules start at the first one. SetupError (E0790)
+    """A process for each node, which ends with this one. Changes of rules start at the first node. SetupError (E0790)
     without ZeroMQ."""
 
     changes: LocalNetwork
 
-    def __init__(self, names: Sequence[str], folder: Path) -> None:
+    def __init__(self, names: Sequence[str]) -> None:
         from tidelog.network.local import LocalNetwork
 
-        self.changes = LocalNetwork(NetworkConfig(PROGRAM, tuple(names)), folder)
+        self.changes = LocalNetwork(NetworkConfig(PROGRAM, tuple(names)))
 
     def rest(self, look: Callable[[], None]) -> Traffic:
         """LimitError (E0501) when that takes longer than `PATIENCE`."""

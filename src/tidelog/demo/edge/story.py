@@ -8,9 +8,9 @@ comes with the rules still there, and at last the rules are withdrawn.
 
 from __future__ import annotations
 
-import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +18,7 @@ from pathlib import Path
 from tidelog.demo.edge import documents
 from tidelog.demo.edge.documents import CONTROL, FARM, short
 from tidelog.demo.edge.networks import Network, Processes, Simulated, Traffic
-from tidelog.demo.edge.view import HEAD, RELATIONS, Known, Screen, known
+from tidelog.demo.edge.view import HEAD, LEGEND, RELATIONS, Known, Screen, known
 from tidelog.errors import Problem, SetupError
 
 RULES = Path(__file__).with_name("rules.dl")
@@ -35,13 +35,14 @@ def run(rows: int = 2, simulated: bool = False, live: bool = False) -> int:
     turbines = documents.turbines(rows, PER_ROW)
     names = [CONTROL, *(turbine for row in turbines for turbine in row)]
     begin = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        network: Network = Simulated() if simulated else Processes(names, Path(folder))
-        with network:
-            where = "in this process" if simulated else f"as {len(names)} processes"
-            screen.say(f"{len(names) - 1} turbines and a control room, {where}: {time.monotonic() - begin:.1f} s")
-            screen.say(*(f"    {line}" for line in documents.turbine_document(turbines[0][2], BROKEN).splitlines()))
-            tell(Farm(network, turbines, screen))
+    network: Network = Simulated() if simulated else Processes(names)
+    with network:
+        where = "in this process" if simulated else f"as {len(names)} processes"
+        screen.say(f"{len(names) - 1} turbines and a control room, {where}: {time.monotonic() - begin:.1f} s")
+        screen.say("Each has a document in RDF, which is its facts:")
+        screen.say(*(f"    {line}" for line in documents.turbine_document(turbines[0][2], BROKEN).splitlines()))
+        screen.say(*LEGEND)
+        tell(Farm(network, turbines, screen))
     return 0
 
 
@@ -55,11 +56,16 @@ def _check_packages(simulated: bool) -> None:
 
 @dataclass(frozen=True)
 class Step:
-    """What a step has cost."""
+    """A step of the story: what it has cost, and who knew what when everything had taken effect."""
 
     title: str
     seconds: float
     sent: Traffic
+    state: Mapping[str, Known]
+
+    @property
+    def cost(self) -> str:
+        return f"{self.seconds:.2f} s, {self.sent.messages:,} messages, {self.sent.bytes:,} bytes"
 
 
 @dataclass
@@ -72,8 +78,31 @@ class Farm:
     screen: Screen
     documents: dict[str, str] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
-    state: dict[str, Known] = field(default_factory=dict)
+    state: Mapping[str, Known] = field(default_factory=dict)
     heard: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def step(self, title: str, about: str) -> Iterator[None]:
+        """Make the changes of the block, wait until everything has taken effect, and show what is different then."""
+        begin, before, old = time.monotonic(), self.network.traffic(), self.state
+
+        def so_far(traffic: Traffic) -> Step:
+            return Step(title, time.monotonic() - begin, traffic - before, self.state)
+
+        def look() -> None:
+            self.look()
+            now = so_far(self.network.traffic())
+            table = (each.line(turbine) for turbine, each in self.state.items())
+            self.screen.draw([f"{title} … {now.cost}", HEAD, *table])
+
+        self.screen.say("", title, f"    {about}")
+        yield
+        sent = self.network.rest(look)
+        look()
+        self.steps.append(so_far(sent))
+        changed = [each.line(turbine) for turbine, each in self.state.items() if old.get(turbine) != each]
+        table = [HEAD, *changed] if changed else ["nothing new"]
+        self.screen.say(*(f"    {line}" for line in (*table, self.steps[-1].cost)))
 
     def put(self, documents_: Mapping[str, str]) -> None:
         """Nodes have new documents: what is no longer in them is retracted, what is new asserted."""
@@ -90,78 +119,60 @@ class Farm:
         self.put({turbine: documents.turbine_document(turbine, temperature) for turbine in turbines})
 
     def look(self) -> None:
-        """Who knows what at this moment."""
-        state = known([turbine for row in self.rows for turbine in row], self.network.views(RELATIONS))
-        for turbine, each in state.items():
+        """Ask who knows what at this moment."""
+        self.state = known([turbine for row in self.rows for turbine in row], self.network.views(RELATIONS))
+        for turbine, each in self.state.items():
             if each.verdict is not None:
                 self.heard.setdefault(turbine, time.monotonic())
-        self.screen.draw(state)
-        self.state = state
-
-    def settle(self, title: str, begin: float, before: Traffic) -> None:
-        """Wait until everything has taken effect, and show what is different now."""
-        old = self.state
-        sent = self.network.rest(self.look) - before
-        self.look()
-        self.steps.append(Step(title, time.monotonic() - begin, sent))
-        changed = [each.line(turbine) for turbine, each in self.state.items() if old.get(turbine) != each]
-        self.screen.say("", title, *(f"    {line}" for line in ([HEAD, *changed] if changed else ["nothing new"])))
 
 
 def tell(farm: Farm) -> None:
     """All of the story, and its figures."""
-    changes, traffic, now = farm.network.changes, farm.network.traffic, time.monotonic
-    row = farm.rows[0]
+    changes, row = farm.network.changes, farm.rows[0]
     turbine = row[2]
+    with farm.step("An ordinary day", "Nobody asks anybody anything."):
+        farm.put({CONTROL: documents.control_document(farm.rows)})
+        for number, each in enumerate(each for row in farm.rows for each in row):
+            farm.read(USUAL + number % 3, each)
 
-    begin, before = now(), traffic()
-    farm.put({CONTROL: documents.control_document(farm.rows)})
-    for number, each in enumerate(each for row in farm.rows for each in row):
-        farm.read(USUAL + number % 3, each)
-    farm.settle("An ordinary day", begin, before)
-
-    alarmed = begin, before = now(), traffic()
-    farm.read(BROKEN, turbine)
-    farm.settle(f"{short(turbine)} reads {BROKEN}°", begin, before)
-
-    begin, before = now(), traffic()
-    changes.insert("examined", [(CONTROL, ROW)])
-    farm.settle(f"The control room tells {short(ROW)} who stands beside whom", begin, before)
-
-    begin, before = now(), traffic()
-    changes.add_rules(RULES.read_text("utf-8"))
-    farm.settle("The control room sends six rules", begin, before)
+    alarmed = time.monotonic()
+    with farm.step(f"{short(turbine)} reads {BROKEN}°", "Its sensor, or the weather? Alone it cannot know."):
+        farm.read(BROKEN, turbine)
+    with farm.step(f"{short(ROW)} hears who is beside whom", "Each turbine is told of the next one in its row."):
+        changes.insert("examined", [(CONTROL, ROW)])
+    with farm.step(
+        "The control room sends six rules",
+        "By these, turbines find their whole row, and compare with its median.",
+    ):
+        changes.add_rules(RULES.read_text("utf-8"))
     verdict = farm.state[turbine].verdict
 
-    begin, before = now(), traffic()
-    farm.read(USUAL + 2, turbine)
-    farm.settle("The sensor is replaced", begin, before)
-
-    begin, before = now(), traffic()
-    for number, each in enumerate(row):
-        farm.read(WARM + number % 2, each)
-    farm.settle(f"A warm front comes over {short(ROW)}", begin, before)
-
-    begin, before = now(), traffic()
-    for name in ("r6", "r5", "r4", "r3", "r2", "r1"):
-        changes.remove_rule(name)
-    changes.delete("examined", [(CONTROL, ROW)])
-    farm.settle("The control room withdraws the rules", begin, before)
+    with farm.step("The sensor is replaced", "Whoever asked for the reading hears of the new one; the verdict goes."):
+        farm.read(USUAL + 2, turbine)
+    with farm.step(
+        f"A warm front comes over {short(ROW)}",
+        "All readings are odd, and none is far from the others: the weather.",
+    ):
+        for number, each in enumerate(row):
+            farm.read(WARM + number % 2, each)
+    with farm.step("The rules are withdrawn", "What they derived goes with them. The alarms rest on none of them."):
+        for name in ("r6", "r5", "r4", "r3", "r2", "r1"):
+            changes.remove_rule(name)
+        changes.delete("examined", [(CONTROL, ROW)])
 
     farm.screen.say("", *figures(farm.steps))
     if verdict is not None:
-        seconds = farm.heard[turbine] - alarmed[0]
+        seconds = farm.heard[turbine] - alarmed
         farm.screen.say("", f"From the odd reading of {short(turbine)} to the verdict, {verdict}: {seconds:.2f} s")
 
 
 def figures(steps: list[Step]) -> list[str]:
-    """A table of what each step has cost."""
-    width = max(len(step.title) for step in steps)
-    lines = [f"{'step':{width}}{'seconds':>10}{'tuples':>9}{'rules':>8}{'receipts':>10}{'messages':>10}{'bytes':>11}"]
+    """A table of what each step has cost, 80 characters wide."""
+    lines = [f"{'step':32}{'seconds':>8}{'tuples':>7}{'rules':>6}{'receipts':>9}{'messages':>9}{'bytes':>9}"]
     for step in steps:
         sent = step.sent
         lines.append(
-            f"{step.title:{width}}{step.seconds:>10.2f}{sent.tuples:>9,}{sent.rules:>8,}{sent.receipts:>10,}"
-            f"{sent.messages:>10,}{sent.bytes:>11,}"
+            f"{step.title:32}{step.seconds:>8.2f}{sent.tuples:>7,}{sent.rules:>6,}{sent.receipts:>9,}"
+            f"{sent.messages:>9,}{sent.bytes:>9,}"
         )
     return lines

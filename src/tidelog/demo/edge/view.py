@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +22,11 @@ RELATIONS = (
     "verdict",
 )
 HEAD = f"{'turbine':10}{'reads':>7}{'neighbours':>12}{'answers':>9}{'median':>8}  {'control room'}"
+
+LEGEND = (
+    "Shown is what each turbine knows: its reading, its neighbours, how many of them",
+    "have answered, the median of their readings; and what the control room was told.",
+)
 
 
 @dataclass(frozen=True)
@@ -79,13 +86,14 @@ class Screen:
         self._erase()
         print("\n".join(lines), flush=True)
 
-    def draw(self, state: dict[str, Known]) -> None:
-        """The table as it is at this moment."""
+    def draw(self, lines: Sequence[str]) -> None:
+        """Lines in place of those drawn before, as many as the terminal has room for."""
         if self._live:
+            columns, rows = shutil.get_terminal_size()
             self._erase()
-            lines = [HEAD, *(each.line(turbine) for turbine, each in state.items())]
-            print("\n".join(lines), flush=True)
-            self._drawn = len(lines)
+            shown = [line[: columns - 1] for line in lines[: max(1, rows - 1)]]
+            print("\n".join(shown), flush=True)
+            self._drawn = len(shown)
 
     def _erase(self) -> None:
         if self._drawn:
