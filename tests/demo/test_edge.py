@@ -63,7 +63,7 @@ def examined(*temperatures: int) -> dict[str, Known]:
         farm.read(temperature, turbine)
     farm.network.changes.add_rules(RULES.read_text("utf-8"))
     farm.network.changes.insert("examined", [(CONTROL, story.ROW)])
-    farm.network.rest(farm.look)
+    farm.network.rest(lambda _: None)
     farm.look()
     return farm.state
 

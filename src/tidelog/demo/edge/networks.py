@@ -58,13 +58,17 @@ class Traffic:
         )
 
 
+Look: TypeAlias = Callable[[Traffic], None]
+"""Called while the farm comes to rest, with what was sent so far."""
+
+
 class Network(ABC):
     """The nodes of a farm. `changes` takes facts and rules, `rest` lets them take effect."""
 
     changes: LocalNetwork | Simulation
 
     @abstractmethod
-    def rest(self, look: Callable[[], None]) -> Traffic:
+    def rest(self, look: Look) -> Traffic:
         """Wait until the whole farm is quiet, calling `look` now and then, and return what was sent until then."""
 
     @abstractmethod
@@ -99,13 +103,15 @@ class Processes(Network):
 
         self.changes = LocalNetwork(NetworkConfig(PROGRAM, tuple(names)))
 
-    def rest(self, look: Callable[[], None]) -> Traffic:
+    def rest(self, look: Look) -> Traffic:
         """LimitError (E0501) when that takes longer than `PATIENCE`."""
         end = time.monotonic() + PATIENCE
         before: Traffic | None = None
         while time.monotonic() < end:
-            look()
-            sent = self.traffic() if self.changes.settled() else None
+            settled = self.changes.settled()
+            traffic = self.traffic()
+            look(traffic)
+            sent = traffic if settled else None
             # The proof sends questions, whose bytes would count: it waits until nothing was sent for a moment.
             if sent is not None and sent == before:
                 if self.changes.settle(1.0) and self.traffic().messages == sent.messages:
@@ -134,10 +140,10 @@ class Simulated(Network):
     def __init__(self, seed: int = 1) -> None:
         self.changes = Simulation(PROGRAM, seed)
 
-    def rest(self, look: Callable[[], None]) -> Traffic:
+    def rest(self, look: Look) -> Traffic:
         while not self.changes.quiet:
             self.changes.run(AT_ONCE)
-            look()
+            look(self.traffic())
         return self.traffic()
 
     def traffic(self) -> Traffic:

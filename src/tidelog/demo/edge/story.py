@@ -89,16 +89,15 @@ class Farm:
         def so_far(traffic: Traffic) -> Step:
             return Step(title, time.monotonic() - begin, traffic - before, self.state)
 
-        def look() -> None:
+        def look(traffic: Traffic) -> None:
             self.look()
-            now = so_far(self.network.traffic())
             table = (each.line(turbine) for turbine, each in self.state.items())
-            self.screen.draw([f"{title} … {now.cost}", HEAD, *table])
+            self.screen.draw([f"{title} … {so_far(traffic).cost}", HEAD, *table])
 
         self.screen.say("", title, f"    {about}")
         yield
         sent = self.network.rest(look)
-        look()
+        self.look()
         self.steps.append(so_far(sent))
         changed = [each.line(turbine) for turbine, each in self.state.items() if old.get(turbine) != each]
         table = [HEAD, *changed] if changed else ["nothing new"]
