@@ -28,6 +28,8 @@ NOTHING_EVERYWHERE = Limits(replicate=0, closures=0, gather=0)
 """All relations are split, and all recursions that no choice of columns makes local are exchanged."""
 NOTHING_GATHERED = Limits(gather=0)
 GATHERED = Limits(replicate=0, closures=0)
+HEAVY = Limits(replicate=0, closures=0, gather=0, skew=2)
+"""The same, and words are heavy that two rows have."""
 LIMITS = (NOTHING_EVERYWHERE, NOTHING_GATHERED, GATHERED, Limits())
 
 

@@ -7,11 +7,18 @@ from zlib import crc32
 import pytest
 
 from tests.scripts import script_for
-from tests.spark.cluster.harness import LIMITS, evaluated, followed
+from tests.spark.cluster.harness import HEAVY, LIMITS, evaluated, followed
 from tests.suite import FIRST_SEED, Facts, Suite, Views
 from tidelog.spark.cluster.localize import Limits
 
-WAYS = [(1, LIMITS[0]), (3, LIMITS[0]), (16, LIMITS[0]), *((3, limits) for limits in LIMITS[1:])]
+WAYS = [
+    (1, LIMITS[0]),
+    (3, LIMITS[0]),
+    (16, LIMITS[0]),
+    (3, HEAVY),
+    (16, HEAVY),
+    *((3, limits) for limits in LIMITS[1:]),
+]
 
 
 def evaluate(text: str, facts: Facts) -> Views:

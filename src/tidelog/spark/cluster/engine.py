@@ -190,9 +190,7 @@ class PartitionedEngine:
         last = self.explanation
         return {
             "partitions": self.committed.partitions,
-            "rows_of_partitions": [
-                sum(self.committed.sizes.get(i, {}).values()) for i in range(self.committed.partitions)
-            ],
+            "rows_of_partitions": [sum(rows.values()) for _, rows in sorted(self.committed.sizes.items())],
             "rounds": last.rounds,
             "bytes_shuffled": last.bytes,
             "rows_shuffled": last.rows,
@@ -214,6 +212,7 @@ class PartitionedEngine:
             if shown:
                 lines.append(f"{', '.join(shown)}: {way}")
         if self.plan is not None and self.plan.heavy:
+            lines += [f"{name}: facts by all their words" for name, at in self.plan.facts.items() if at == "rows"]
             lines.append(f"heavy words: {len(self.plan.heavy)}, in {', '.join(self.skewed())}")
         return "\n".join(lines)
 
@@ -222,7 +221,9 @@ class PartitionedEngine:
         assert self.plan is not None
         infos = self.committed.core.relations if self.committed.core is not None else {}
         found = sorted(self.plan.skewed)
-        return [f"{name}.{infos[name].columns[column].name}" for name, column in found if name in infos]
+        return [
+            f"{name}.{infos[name].columns[column].name}" for name, column in found if name in infos and name[0] != "#"
+        ]
 
     def close(self) -> None:
         """End the partitions, and remove the state if it is temporary."""

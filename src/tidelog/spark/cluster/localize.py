@@ -113,12 +113,15 @@ class _Localizer:
         self.before = before
         self.sizes = sizes
         self.skew = skew
+        self.presumed: dict[str, float] = {}
+        """What is presumed of the rows of relations that nobody has derived yet."""
         self.shares = {name: dict(shares) for name, shares in skew.shares.items()}
         self.known = Known(partitions, self.size, lambda name, column: self.shares.get(name, {}).get(column, 0.0))
         self.wide = limits.replicate + 1
         self.unknown = _GROWTH * (1 + sum(sizes.get(name, 0) for name in self.homes))
         aggregates = [rule for node in core.nodes for rule in node.rules if isinstance(rule, AggregateRule)]
-        self.grouped = {name: rule.groups for rule in aggregates for name in (rule.inner, rule.outer)}
+        self.inner = {rule.inner: rule for rule in aggregates}
+        self.outer = {rule.outer: rule for rule in aggregates}
         self.relations: dict[str, RelationInfo] = {
             MINE: RelationInfo(MINE, (Column("bucket", "number", "number"),), True),
             FIRST: RelationInfo(FIRST, (), True),
@@ -133,7 +136,10 @@ class _Localizer:
 
     def size(self, name: str) -> float:
         """The rows of a relation, or a guess."""
-        return self.sizes.get(name, self.unknown if name in self.derived else 0.0) + 1.0
+        if name in self.infos and not self.infos[name].columns:
+            return 1.0
+        unknown = self.presumed.get(name, self.unknown) if name in self.derived else 0.0
+        return self.sizes.get(name, unknown) + 1.0
 
     def place(self, node: HyperNode) -> None:
         """Give the relations of a hyper-node their homes, and partitions its rules."""
@@ -157,7 +163,7 @@ class _Localizer:
         if any(map(makes_values, rules)) and node.recursive:
             way, alone = "gathered", True
         else:
-            self.presume(rules)
+            self.presume(node, rules)
             node, rules, broken = self.chosen(node, rules)
             if broken:
                 way = "gathered" if needed <= self.limits.gather else "exchanged"
@@ -172,18 +178,26 @@ class _Localizer:
             self.emit(at)
         self.facts_of(node.relations)
 
-    def presume(self, rules: list[Rule]) -> None:
-        """Presume that a relation of which nothing is known has heavy words where all that binds a column has."""
+    def presume(self, node: HyperNode, rules: list[Rule]) -> None:
+        """Presume of relations of which nothing is known that they have no more rows than atoms that have all variables
+        of a head, and heavy words where an atom that binds a column has."""
+        bounds: dict[str, float] = {}
         for rule in rules:
-            if rule.head.relation in self.sizes:
+            head = rule.head
+            if head.relation in self.sizes:
                 continue
-            atoms = [literal for literal in rule.body if isinstance(literal, Atom) and not literal.negated]
-            for column, arg in enumerate(rule.head.args):
+            positive = [each for each in rule.body if isinstance(each, Atom) and not each.negated]
+            atoms = [atom for atom in positive if atom.relation not in node.relations]
+            needed = {arg for arg in head.args if isinstance(arg, Variable)}
+            rows = min((self.size(atom.relation) for atom in atoms if needed <= set(atom.args)), default=self.unknown)
+            bounds[head.relation] = bounds.get(head.relation, 0.0) + rows
+            for column, arg in enumerate(head.args if len(head.args) > 1 else ()):
                 bound = [(atom.relation, i) for atom in atoms for i, other in enumerate(atom.args) if other == arg]
-                share = min((self.known.share(*place) for place in bound), default=0.0)
-                if share and len(rule.head.args) > 1 and isinstance(arg, Variable):
-                    shares = self.shares.setdefault(rule.head.relation, {})
+                share = max((self.known.share(*place) for place in bound), default=0.0)
+                if share and isinstance(arg, Variable):
+                    shares = self.shares.setdefault(head.relation, {})
                     shares[column] = max(share, shares.get(column, 0.0))
+        self.presumed |= {name: min(rows, self.unknown) for name, rows in bounds.items()}
 
     def chosen(self, node: HyperNode, rules: list[Rule]) -> tuple[HyperNode, list[Rule], int]:
         """Choose homes, and take rules apart that would have a large relation copied everywhere; the hyper-node with
@@ -221,7 +235,7 @@ class _Localizer:
         """Choose the cheapest homes; returns the number of recursive rules that do not stay within a partition."""
         candidates = [self.candidates(name) for name in node.relations]
         if prod(map(len, candidates)) > _CHOICES:
-            candidates = [each[:1] for each in candidates]
+            candidates = [[min(each, key=lambda place: place == "rows")] for each in candidates]
         best: tuple[tuple[int, float], dict[str, Place]] | None = None
         for places in product(*candidates):
             homes = self.homes | dict(zip(node.relations, places, strict=True))
@@ -240,22 +254,51 @@ class _Localizer:
 
     def candidates(self, name: str) -> list[Place]:
         arity = len(self.infos[name].columns)
-        if name in self.grouped:
-            arity = min(arity, 1 if self.grouped[name] else 0)
-        return [*range(arity), *(["rows"] if self.shares.get(name) and arity > 1 else [])] or ["one"]
+        rule = self.outer.get(name) or self.inner.get(name)
+        if rule is not None and (name in self.outer or not self.in_two_steps(rule)):
+            return [0] if rule.groups else ["one"]
+        return [*(["rows"] if self.shares.get(name) and arity > 1 else []), *range(arity)] or ["one"]
 
     def aggregate(self, node: HyperNode) -> None:
-        """Place an aggregate: its groups by their first column, or all of it in the first partition."""
+        """Place an aggregate: its groups by their first column, or all of it in the first partition. Where groups are
+        many rows, partitions aggregate their shares of these first."""
         (rule,) = node.rules
         assert isinstance(rule, AggregateRule)
         place: Place = 0 if rule.groups else "one"
         self.homes[rule.head] = place
-        self.ways.append((node.relations, "split" if rule.groups else "gathered"))
-        head, inner, outer = (self.copy(name, place) for name in (rule.head, rule.inner, rule.outer))
-        self.rules.append(replace(rule, head=head, inner=inner, outer=outer))
+        self.presumed[rule.head] = self.size(rule.outer)
+        rule = replace(rule, head=self.copy(rule.head, place), outer=self.copy(rule.outer, place))
+        if self.homes[rule.inner] not in (place, "all") and self.in_two_steps(rule):
+            rule = self.second_step(rule, node.relations[0], place)
+            self.ways.append((node.relations, "in two steps"))
+        else:
+            rule = replace(rule, inner=self.copy(rule.inner, place))
+            self.ways.append((node.relations, "split" if rule.groups else "gathered"))
+        self.rules.append(rule)
         if place == "one":
             self.single.append(self.rules[-1])
         self.facts_of(node.relations)
+
+    def in_two_steps(self, rule: AggregateRule) -> bool:
+        """Whether an aggregate of aggregates is the same, and there is reason to do it so."""
+        combines = rule.op == "count" or (rule.op in ("sum", "min", "max") and rule.kind in ("number", "unsigned"))
+        many = self.known.share(rule.inner, 0) if rule.groups else self.size(rule.inner) > self.limits.skew
+        return combines and self.partitions > 1 and bool(many)
+
+    def second_step(self, rule: AggregateRule, head: str, place: Place) -> AggregateRule:
+        """Have partitions aggregate what they have of groups, and send that; the rule for what they have sent."""
+        inner = self.copy(rule.inner, self.homes[rule.inner])
+        info, columns = self.infos[head], self.infos[rule.inner].columns
+        asked, part, parts = (f"{head}@{name}" for name in ("asked", "part", "parts"))
+        self.declare(asked, RelationInfo(asked, info.columns[: rule.groups], True))
+        self.declare(part, info)
+        self.declare(parts, info, signed=True)
+        row = tuple(Variable(f"#{i}", column.kind) for i, column in enumerate(columns))
+        self.rules.append(Rule(asked, "", Atom(asked, row[: rule.groups]), (Atom(inner, row),)))
+        self.rules.append(replace(rule, head=part, inner=inner, outer=asked))
+        self.exports[Export(part, parts, 0, place, signed=True)] = None
+        counted = rule.op == "count"
+        return replace(rule, op="sum" if counted else rule.op, kind="number" if counted else rule.kind, inner=parts)
 
     # --- rules -----------------------------------------------------------------------------------------------------
 

@@ -39,8 +39,6 @@ Site: TypeAlias = Variable | Evenly | Resident | Literal["all", "one"]
 
 _CROSSING = 5e6
 """Rows that could be sent in the time of the rounds of a recursion that crosses partitions."""
-_UNEVEN = 10.0
-"""Rows that could be sent in the time that a row costs with which one partition is busy alone."""
 _NEW_VALUES = frozenset(("cat", "substr", "to_string"))
 _LOOKING = frozenset(("strlen", "substr", "ord", "cat", "to_string"))
 
@@ -55,8 +53,9 @@ class Known:
     share: Callable[[str, int], float]
 
     def uneven(self, name: str, place: Place) -> float:
-        """The price of having a relation by a column that has heavy words."""
-        return _UNEVEN * self.size(name) * self.share(name, place) if isinstance(place, int) else 0.0
+        """The price of having a relation by a column that has heavy words: that of having their rows everywhere,
+        because the other partitions have nothing to do meanwhile."""
+        return self.partitions * self.size(name) * self.share(name, place) if isinstance(place, int) else 0.0
 
 
 @dataclass(frozen=True)
