@@ -7,7 +7,7 @@ WITH_JAVA = java_home="$$(scripts/java)" && JAVA_HOME="$$java_home"
 
 export TIDELOG_PYTHON
 
-.PHONY: help setup demo test lint types format docs proofs bench bench-elastic bench-rules bench-graphs bench-spark bench-rdf bench-network fuzz fuzz-network clean
+.PHONY: help setup demo test lint types format docs proofs bench bench-elastic bench-rules bench-graphs bench-spark bench-rdf bench-network fuzz fuzz-network test-delta clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -70,6 +70,9 @@ fuzz: .venv/stamp ## look for texts that end in a traceback, then for wrong view
 fuzz-network: .venv/stamp ## look for networks that do not settle on the centralised view; FUZZ_SECONDS=600, or SEEDS=20000x
 	@$(PYTHON) tests/fuzz_network.py $(or $(SEEDS),$(FUZZ_SECONDS)) $(SEED)
 
+test-delta: .venv/stamp ## test Delta tables, with a Spark that Delta supports and its jars from Maven Central
+	@scripts/delta -q
+
 clean: ## remove what make has made, .venv too
-	@rm -rf .venv docs/_build proofs/_build build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv .venv-delta docs/_build proofs/_build build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -47,8 +47,9 @@ class Operation:
     """What makes a row of a change feed an assertion or a retraction: a text in `column`, of `insert` or of `delete`.
 
     The defaults are those of Delta's change data feed and of tidelog's own change tables. Of several rows about one
-    fact in a batch that with the largest value in the column `order` counts; without such a column, whether more rows
-    insert or delete it, which is right for feeds in which insertions and deletions of a fact alternate.
+    fact in a batch that with the largest value in the column `order` counts, and of equal ones an insertion: a table
+    that is written anew, or updated beside what is mapped, deletes and inserts a fact at once. Without such a column it
+    counts whether more rows insert or delete it, which is right where insertions and deletions of a fact alternate.
     """
 
     column: str = "op"
@@ -145,7 +146,8 @@ class CheckedSource:
         names = [leaf.name for leaf in self.source.leaves]
         assert self.source.operation is not None
         if self.source.operation.order is not None:
-            return self._good().groupBy(names).agg(F.max_by("_op", "_order").alias("_op"))
+            latest = F.max_by("_op", F.struct("_order", "_op"))
+            return self._good().groupBy(names).agg(latest.alias("_op"))
         votes = F.sum(F.when(F.col("_op"), 1).otherwise(-1))
         net = self._good().groupBy(names).agg(votes.alias("_votes")).where("_votes != 0")
         return net.withColumn("_op", F.col("_votes") > 0)
