@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
+from collections import Counter
+from itertools import pairwise
 
 import pytest
 
@@ -125,6 +127,20 @@ def test_rules_bring_declarations() -> None:
     simulation.insert("loop", [("z",)])
     simulation.run()
     assert ("z",) in simulation["loop"]
+
+
+def test_a_rule_is_told_once_in_each_direction() -> None:
+    """What a node hears from another one that it was about to tell is the answer as well."""
+    names = [f"n{number}" for number in range(10)]
+    simulation = Simulation(REACHABILITY, 1)
+    simulation.insert("link", list(pairwise(names)))
+    simulation.run()
+    simulation.remove_rule("r2")
+    simulation.run()
+    assert simulation.quiet
+    messages = sum((node.messages for node in simulation.nodes.values()), Counter[str]())
+    assert messages["Change"] + messages["Noted"] <= 10 * 9
+    assert simulation["reachable"] == set(pairwise(names))
 
 
 def test_rules_reach_nodes_that_come_later() -> None:

@@ -105,9 +105,7 @@ class Machine(Choices):
             case Change():
                 return self._change(sender, message)
             case Noted():
-                known = self._peer(sender).changes.get(message.name)
-                if known is not None and (known.version, known.author) <= (message.version, message.author):
-                    del self._peer(sender).changes[message.name]
+                self._peer(sender).noted(message)
             case Ask(number):
                 return [(sender, self._tell(number))]
             case Tell():
@@ -117,7 +115,9 @@ class Machine(Choices):
         return []
 
     def _peer(self, name: str) -> Peer:
-        return self.peers.setdefault(name, self.conversation())
+        if name not in self.peers:
+            self.peers[name] = self.conversation()
+        return self.peers[name]
 
     # --- what comes in -----------------------------------------------------------------------------------------------
 
@@ -157,10 +157,14 @@ class Machine(Choices):
             self._give(fact, BASE, None)
 
     def _change(self, sender: str, change: Change) -> list[Letter]:
-        """Take over a newer rule and pass it on; nodes may switch at different times."""
-        replies: list[Letter] = (
-            [] if sender == self.name else [(sender, Noted(change.name, change.version, change.author))]
-        )
+        """Take over a newer rule and pass it on; nodes may switch at different times. Who tells us of a change knows it;
+        where we have told the same, that is the answer."""
+        replies: list[Letter] = []
+        if sender != self.name:
+            noted = Noted(change.name, change.version, change.author)
+            if self._peer(sender).changes.get(change.name) != change:
+                replies.append((sender, noted))
+            self._peer(sender).noted(noted)
         if not self.book.is_news(change):
             return replies
         self.activity += 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tidelog.network.messages import Change, Offer, Support
+from tidelog.network.messages import Change, Noted, Offer, Support
 from tidelog.network.program import Fact
 
 
@@ -82,6 +82,12 @@ class Peer:
     def again(self) -> list[Offer]:
         """The offers that wait for an acknowledgement."""
         return [Offer(o.seq, self.low, o.fact, o.height, o.support, o.dead) for o in self.out.values()]
+
+    def noted(self, message: Noted) -> None:
+        """The other node knows of a change of a rule."""
+        change = self.changes.get(message.name)
+        if change is not None and (change.version, change.author) <= (message.version, message.author):
+            del self.changes[message.name]
 
     # --- what we hear ------------------------------------------------------------------------------------------------
 

@@ -31,13 +31,17 @@ class Transport(ABC):
 
 SCHEDULES = ("random", "lifo", "burst", "starve", "fifo")
 
+TRIES = 20
+"""How often a packet of a slow node is passed over for another one."""
+
 
 class SimulatedNetwork:
     """Packets on their way between the transports that `transport` hands out. What becomes of them depends on `seed`
     and on nothing else.
 
     `loss` and `duplicates` are probabilities. `schedule` says which packet comes next: any ("random"), mostly the
-    newest ("lifo"), mostly one of the newest ("burst"), those of one slow node last ("starve"), or the oldest ("fifo").
+    newest ("lifo"), mostly one of the newest ("burst"), any but mostly not those of one slow node
+    ("starve"), or the oldest ("fifo").
     """
 
     def __init__(self, seed: int, *, loss: float = 0.0, duplicates: float = 0.0, schedule: str = "random") -> None:
@@ -118,9 +122,10 @@ class SimulatedNetwork:
             case "starve":
                 if self._slow is None:
                     self._slow = self.random.choice(sorted(self._inboxes))
-                fast = [i for i, (*ends, _) in enumerate(self._flight) if self._slow not in ends]
-                if fast:
-                    return self.random.choice(fast)
+                for _ in range(TRIES):
+                    index = self.random.randrange(last + 1)
+                    if self._slow not in self._flight[index][:2]:
+                        return index
         return self.random.randrange(last + 1)
 
 

@@ -15,6 +15,8 @@ from typing import Any
 from tidelog.network.messages import Ack, Ask, Base, Change, Floor, Heard, Message, Noted, Offer, Tell
 from tidelog.network.program import Fact
 
+_JSON = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
+
 FORMAT = 1
 LARGEST_PACKET = 16 * 2**20
 
@@ -40,7 +42,7 @@ def encode(packet: Packet) -> bytes:
         packet.receiver,
         [message_to_json(each) for each in packet.messages],
     ]
-    return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return _JSON.encode(body).encode("utf-8", "surrogatepass")
 
 
 def packets(sender: str, receiver: str, fingerprint: str, messages: Sequence[Message]) -> list[bytes]:
