@@ -113,6 +113,15 @@ def test_the_relation_of_all_types_follows_what_rules_derive_and_what_goes() -> 
     store.check()
 
 
+def test_texts_outside_of_rdf_are_symbols() -> None:
+    store = people(
+        '.decl own(x: symbol, y: symbol)\n own("a", "b"). own("b", "c").\n'
+        'r(x) :- own(x, "b").\n r(x) :- <own/own>(x, "c").\n'
+        'r(x) :- :name(_, x), x = cat("\\"", "Ann", "\\"").'
+    )
+    assert set(store["r"]) == {("a",), ('"Ann"',)}
+
+
 def test_queries_of_all_types_and_of_all_triples() -> None:
     store = people("r(x) :- :Woman(x).")
     assert set(store.query("rdf:type(x, c)")) == {

@@ -1,13 +1,14 @@
 """RDF: triples in and out, RDFS and OWL 2 RL kept up with data and ontology. See docs/how-to/rdf.md.
 
-    reader      text, files, graphs -> columns of terms          terms, datatypes: what a term is
-    data        columns -> relations of a database, and back     names: which relation is which property or class
+    reader      what is given, to columns of terms: documents  a text, and what is wrong with it;  lines  N-Triples
+                terms, datatypes  what a term is;  formats  their names, and pyoxigraph
+    data        columns to relations of a database, and back;  names  which relation is which property or class
     tables      the rules, as W3C writes them
-    schema      what follows from the ontology alone             matching, lists: patterns over it
-    specialise  tables + schema -> rules about relations         rules: which of them there are at the moment
+    schema      what follows from the ontology alone;  matching, lists  patterns over it
+    specialise  tables and schema to rules about relations;  rules  which of them there are at the moment
     guards      rules for what the data say of the ontology
-    prefixes    rule text with `foaf:knows(x, y)`
-    store       all of it together                               change, output: what it tells
+    prefixes    rule text with `foaf:knows(x, y)`;  naming  its syntax tree
+    store       all of it together;  connect  a new one;  change, output  what it tells
 
 >>> import tidelog.rdf
 >>> store = tidelog.rdf.connect(rules="rdfs")

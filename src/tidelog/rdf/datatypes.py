@@ -37,9 +37,10 @@ _RANGES: dict[str, tuple[int | None, int | None]] = {
     **{name: (-(1 << bits - 1), (1 << bits - 1) - 1) for name, bits in _BITS.items()},
     **{f"unsigned{name.capitalize()}": (0, (1 << bits) - 1) for name, bits in _BITS.items()},
 }
-NUMBERS = {"decimal": "to_float", "double": "to_float", "float": "to_float"} | dict.fromkeys(
-    ("integer", *_RANGES), "to_number"
-)
+NUMBERS = {
+    **dict.fromkeys((f"{XSD}{name}" for name in ("decimal", "double", "float")), "to_float"),
+    **dict.fromkeys((f"{XSD}{name}" for name in ("integer", *_RANGES)), "to_number"),
+}
 """Datatypes of numbers, and the functor that reads one."""
 
 

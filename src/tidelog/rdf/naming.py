@@ -1,9 +1,10 @@
 """From words to relations: the syntax tree of a rule text with the names of properties and classes, and with terms.
 
-    foaf:knows(x, y)        the relation of the property             foaf:Person(x)       that of the class
-    rdf:type(x, foaf:Person)  the same as foaf:Person(x)             rdf:type(x, c)       everything with its classes
+    foaf:knows(x, y)                 the relation of the property
+    foaf:Person(x)                   that of the class, and so rdf:type(x, foaf:Person)
+    rdf:type(x, c)                   everything with its classes
     ex:age(x, 5), ex:name(x, "Ann")  as in Turtle, numbers and texts are literals
-    xsd:integer(v, n)       n is the number of the literal v, if that is of this datatype
+    xsd:integer(v, n)                n is the number of the literal v, if that is of this datatype
 
 `prefixes` makes the words, `rules` the rules that fill the relation of all types.
 """
@@ -36,8 +37,11 @@ from tidelog.rdf.datatypes import NUMBERS
 from tidelog.rdf.names import REST, TRIPLE, Names
 from tidelog.rdf.terms import TYPE, XSD, literal
 
-_INTEGER = re.compile(r"[+-]?\d+")
-_DECIMAL = re.compile(r"[+-]?\d*\.\d+")
+_SPELLINGS = {
+    "integer": re.compile(r"[+-]?\d+"),
+    "decimal": re.compile(r"[+-]?\d*\.\d+"),
+    "double": re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)[eE][+-]?\d+"),
+}
 
 
 class Naming:
@@ -62,8 +66,9 @@ class Naming:
             case Atom(path=None):
                 return self._number(node) or self._atom(node, TYPE)
             case Atom(path=path):
-                path = self.named(path)
-                return replace(node, relation=path_name(path), args=self._terms(node.args), path=path)
+                named = self.named(path)
+                args = self._terms(node.args) if named != path else self.named(node.args)
+                return replace(node, relation=path_name(named), args=args, path=named)
             case Step(relation=relation) if relation in self._symbols:
                 return replace(node, relation=self._names.property(self._symbols[relation]))
             case Variable(name=name) if name in self._symbols:
@@ -94,11 +99,11 @@ class Naming:
     def _number(self, atom: Atom, negated: bool = False) -> Literal | None:
         """What `xsd:integer(v, n)` stands for, and so for the other datatypes of NUMBERS, or what its negation does;
         None for any other atom. A number that does not fit into the type of the language has no value."""
-        datatype = self._symbols.get(atom.relation, "").removeprefix(XSD)
+        datatype = self._symbols.get(atom.relation)
         if datatype not in NUMBERS or len(atom.args) != 2:
             return None
         value, number = map(self.named, atom.args)
-        end = f'"^^<{XSD}{datatype}>'
+        end = f'"^^<{datatype}>'
         before = Functor("-", (Functor("strlen", (value,)), Constant(len(end))))
         found = Comparison("=", Functor("substr", (value, before, Constant(len(end)))), Constant(end, "symbol"))
         digits = Functor("substr", (value, Constant(1), Functor("-", (before, Constant(1)))))
@@ -116,17 +121,14 @@ def _is_group(node: Any) -> bool:
 
 
 def _literal(constant: Constant) -> Constant:
-    """A text or number as Turtle has it."""
-    if isinstance(constant.value, str):
-        return replace(constant, value=literal(constant.value))
+    """A text or number as Turtle has it, in the spelling of the rule if Turtle has that as well."""
     span = constant.span
-    text = span.source.text[span.start : span.end].replace(" ", "") if span is not None else str(constant.value)
-    decimal, digits = _DECIMAL.fullmatch(text), _INTEGER.fullmatch(text)
-    if isinstance(constant.value, int):
-        symbol = literal(text if digits else str(constant.value), f"{XSD}integer")
-    else:
-        symbol = literal(text, f"{XSD}{'decimal' if decimal else 'double'}")
-    return Constant(symbol, "symbol", span=span)
+    written = "" if span is None else span.source.text[span.start : span.end].replace(" ", "")
+    if not isinstance(constant.value, str):
+        for datatype, spelling in _SPELLINGS.items():
+            if spelling.fullmatch(written):
+                return Constant(literal(written, XSD + datatype), "symbol", span=span)
+    return Constant(literal(constant.value), "symbol", span=span)
 
 
 def rebuilt(node: Any, change: Any) -> Any:

@@ -126,6 +126,8 @@ class _Words:
     def _literal(self, match: re.Match[str]) -> str | None:
         """A literal with its language or datatype; None for a plain text, of which `Naming` makes a literal where it
         is one. DataError (E0462) where the datatype has no such value."""
+        import pyarrow as pa
+
         datatype = match["type_iri"] or self._full(match["type_prefix"], match["type_local"])
         if datatype is None and match["language"] is None:
             return None
@@ -133,10 +135,8 @@ class _Words:
         text, problem = string(match["string"], replace(span, end=match.end("string")))
         if problem is not None:
             raise ProgramError(problem)
-        import pyarrow
-
         symbol = literal(text, datatype, match["language"])
-        if ill_typed(pyarrow.array([symbol])):
+        if ill_typed(pa.array([symbol])):
             hint = "correct the literal, or give it another datatype"
             raise DataError(Problem("E0462", f"the datatype has no such value: {symbol}", span, hint=hint))
         return symbol

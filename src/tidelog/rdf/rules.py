@@ -112,13 +112,12 @@ class _Views:
 
     @staticmethod
     def of(rules: list[Rule], names: Names) -> _Views:
-        types, rest = names.property(TYPE), names.property(REST)
         all_triples = names.has_triples
         return _Views(
             all_triples and reads(rules, TRIPLE),
             all_triples and derives(rules, TRIPLE),
-            reads(rules, types),
-            derives(rules, rest),
+            reads(rules, names.properties.get(TYPE, "")),
+            derives(rules, names.property(REST)),
         )
 
 

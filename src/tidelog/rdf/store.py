@@ -248,7 +248,7 @@ class Store:
     def _of_all(self, atom: Atom) -> Relation | None:
         """What matches an atom of all types, or of all triples, for which there is no relation to be asked."""
         is_triple = atom.relation == TRIPLE and TRIPLE not in self._database.relations and len(atom.args) == 3
-        if not is_triple and (atom.relation != self._names.property(TYPE) or len(atom.args) != 2):
+        if not is_triple and (atom.relation != self._names.properties.get(TYPE) or len(atom.args) != 2):
             return None
         given = atom.args if is_triple else (atom.args[0], Constant(TYPE, "symbol"), atom.args[1])
         if not all(isinstance(arg, (Constant, Variable, Anonymous)) for arg in given):
