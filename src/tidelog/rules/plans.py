@@ -104,6 +104,7 @@ class _Planner:
         self.needs = [self._needs(literal, occurrences) for literal in rule.body]
         self.binds = [variables(x) if not (isinstance(x, Atom) and x.negated) else frozenset() for x in rule.body]
         self.steps = 0
+        self._fanouts: dict[tuple[int, frozenset[str]], float] = {}
 
     @staticmethod
     def _needs(literal: Literal, occurrences: dict[str, int]) -> frozenset[str]:
@@ -132,6 +133,12 @@ class _Planner:
 
     def fanout(self, i: int, bound: frozenset[str]) -> float:
         """How many bindings literal `i` makes of one."""
+        key = i, self.binds[i] & bound
+        if key not in self._fanouts:
+            self._fanouts[key] = self._fanout(i, bound)
+        return self._fanouts[key]
+
+    def _fanout(self, i: int, bound: frozenset[str]) -> float:
         literal = self.rule.body[i]
         if not isinstance(literal, Atom):
             return 10.0
@@ -172,7 +179,9 @@ class _Planner:
             return (cost, order) if best is None or cost < best[0] else best
         self.steps += 1
         ways = sorted((self.fanout(i, bound), i) for i in self.candidates(done, bound))
-        for fanout, i in ways if self.steps < _SEARCH_STEPS else ways[:1]:
+        # A literal that makes less than one binding of one is a filter, and no order that puts it off is cheaper.
+        only_first = self.steps >= _SEARCH_STEPS or (ways and ways[0][0] < 1.0)
+        for fanout, i in ways[:1] if only_first else ways:
             produced = rows * fanout
             total = cost + produced + rows + self.index_cost(i, bound)
             if best is not None and total >= best[0]:
