@@ -201,6 +201,7 @@ def trial(seed: int, nodes: int, changes: int, case: Case | None = None, **optio
         "roots": rng.random() < 0.7 or nodes > LARGEST_WITHOUT_ROOTS,
         **options,
     }
+    losses = settings.pop("losses", rng.random() < 0.3)
     simulation = Simulation(case.text, seed, **settings)  # type: ignore[arg-type]
     rules = {line.split(":")[0]: line for line in case.text.splitlines() if ":-" in line}
     world = World(case, {name: {} for name in case.base}, rules)
@@ -209,6 +210,8 @@ def trial(seed: int, nodes: int, changes: int, case: Case | None = None, **optio
     most = max(2, round(share * nodes * (nodes - 1) / len(case.base)))
     for _ in range(changes):
         _change(rng, simulation, world, names, most)
+        if losses and rng.random() < 0.03:
+            _lose(rng, simulation, world)
         simulation.run(rng.choice([0, 0, 1, 3, 10, 40]))
         if rng.random() < 0.03:
             simulation.cut(names[: nodes // 2], names[nodes // 2 :])
@@ -251,6 +254,20 @@ def _change(rng: random.Random, simulation: Simulation, world: World, names: lis
         row = tuple(rng.choice(names) if kind == "n" else rng.randrange(1, 4) for kind in kinds)
         facts[row] = None
         simulation.insert(relation, [row])
+
+
+def _lose(rng: random.Random, simulation: Simulation, world: World) -> None:
+    """A node loses its store, with its facts, and begins again; not where nobody else has heard of a rule."""
+    if not simulation.nodes:
+        return
+    name = rng.choice(list(simulation.nodes))
+    others = [node.machine.book.changes for other, node in simulation.nodes.items() if other != name]
+    if all(change in (each.get(key) for each in others) for key, change in simulation.book.changes.items()):
+        simulation.lose(name)
+        for relation, rows in world.facts.items():
+            place = simulation.book.program.places[relation].location
+            assert place is not None
+            world.facts[relation] = {row: None for row in rows if row[place] != name}
 
 
 def assert_nothing_left(simulation: Simulation) -> None:

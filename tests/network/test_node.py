@@ -30,8 +30,15 @@ def pair(**options: object) -> tuple[SimulatedNetwork, Node, Node]:
     return wires, a, b
 
 
-def packet(*messages: Message, sender: str = "b", receiver: str = "a", fingerprint: str = FINGERPRINT) -> bytes:
-    return encode(Packet(sender, receiver, fingerprint, messages))
+def packet(
+    *messages: Message,
+    sender: str = "b",
+    receiver: str = "a",
+    fingerprint: str = FINGERPRINT,
+    incarnation: int = 0,
+    known: int = 0,
+) -> bytes:
+    return encode(Packet(sender, receiver, fingerprint, messages, incarnation, known))
 
 
 # --- what is refused -------------------------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ def test_noise_is_refused(data: bytes) -> None:
 
 @given(some.recursive(SCALARS, lambda inner: some.lists(inner, max_size=5), max_leaves=12))
 def test_any_other_json_is_refused(content: object) -> None:
-    whole = json.dumps([wire.FORMAT, "f", "a", "b", [content]]).encode()
+    whole = json.dumps([wire.FORMAT, "f", "a", 0, "b", 0, [content]]).encode()
     assert reason(whole) == "no packet"
 
 
@@ -62,21 +62,21 @@ def test_every_cut_is_refused() -> None:
 
 def test_wrong_numbers_are_refused() -> None:
     for message in (["ack", -1], ["ack", 1.0], ["ack", True], ["ack"], ["offer", 1, 1, "p", [True], 0, []], ["base"]):
-        assert reason(json.dumps([1, "f", "a", "b", [message]]).encode()) == "no packet"
+        assert reason(json.dumps([2, "f", "a", 0, "b", 0, [message]]).encode()) == "no packet"
 
 
 def test_deep_nesting_is_refused() -> None:
-    assert reason(b'[1,"f","a","b",' + b"[" * 200_000 + b"]" * 200_000 + b"]") == "no packet"
+    assert reason(b'[2,"f","a",0,"b",0,' + b"[" * 200_000 + b"]" * 200_000 + b"]") == "no packet"
 
 
 def test_facts_of_a_user_do_not_come_over_the_wire() -> None:
-    assert reason(json.dumps([1, "f", "a", "b", [["base", "link", ["b", "c"], True]]]).encode()) == "no packet"
+    assert reason(json.dumps([2, "f", "a", 0, "b", 0, [["base", "link", ["b", "c"], True]]]).encode()) == "no packet"
 
 
 def test_another_program_and_another_node() -> None:
     assert reason(encode(Packet("a", "b", "other", ()))) == "another program"
     assert reason(encode(Packet("a", "c", "f", ()))) == "for another node"
-    assert reason(b'[2,"f","a","b",[]]') == "no packet"
+    assert reason(b'[1,"f","a",0,"b",0,[]]') == "no packet"
 
 
 def test_what_is_too_large_is_not_even_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +87,7 @@ def test_what_is_too_large_is_not_even_parsed(monkeypatch: pytest.MonkeyPatch) -
 def test_many_messages_are_cut_into_packets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wire, "LARGEST_PACKET", 100)
     messages = [Ack(number) for number in range(50)]
-    cut = packets("a", "b", "f", messages)
+    cut = packets(Packet("a", "b", "f", tuple(messages), 3, 4))
     assert all(len(data) <= 100 for data in cut)
     assert [m for data in cut for m in decode(data, receiver="b", fingerprint="f").messages] == messages
 

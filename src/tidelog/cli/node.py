@@ -82,6 +82,7 @@ def _node(config: NodeConfig) -> Node:
             peers=nodes,
             known_only=True,
             store=config.store,
+            incarnation=config.incarnation,
             sticky=config.sticky,
             roots=config.roots,
         )

@@ -45,14 +45,15 @@ class Options:
 
 
 class Choices:
-    """Those of the node `name`, of a program in which no rules have changed, before anything was offered."""
+    """Those of the node `name`, of a program in which no rules have changed, before anything was offered. `count` is as
+    for `Grounds`."""
 
-    def __init__(self, name: str, text: str, options: Options) -> None:
+    def __init__(self, name: str, text: str, options: Options, count: int) -> None:
         self.name = name
         self.options = options
         self.book = Rulebook(text)
         self.tuples = Tuples()
-        self.grounds = Grounds(name, kept=options.roots)
+        self.grounds = Grounds(name, kept=options.roots, count=count)
         self.offers: dict[Fact, dict[str, Given]] = {}
         self.chosen: dict[Fact, Chosen] = {}
         self.last: dict[Fact, Instance] = {}

@@ -37,6 +37,7 @@ class NodeConfig:
     secret: str
     nodes: Mapping[str, tuple[str, str]]
     store: Path | None = None
+    incarnation: int = 0
     sticky: bool = False
     roots: bool = True
     facts: Facts = field(default_factory=dict)
@@ -96,12 +97,20 @@ def _node_config(table: _Table, name: str, program: Path | str, secret: str, sto
         secret=secret,
         nodes=nodes,
         store=store,
+        incarnation=_incarnation(table),
         sticky=table.take("sticky", bool, False),
         roots=table.take("roots", bool, True),
         facts=table.facts(),
     )
     table.end()
     return config
+
+
+def _incarnation(table: _Table) -> int:
+    value: int = table.take("incarnation", int, 0)
+    if value < 0:
+        raise table.wrong(f"`incarnation` is 0 or more, found {value}")
+    return value
 
 
 def network_config(path: Path) -> NetworkConfig:
@@ -152,7 +161,7 @@ class _Table:
         """The value of a key, which has to be there if it has no default."""
         value = self._values.pop(key, default)
         if type(value) is not kind:
-            names = {str: "a text", bool: "true or false", list: "a list", dict: "a table"}
+            names = {str: "a text", bool: "true or false", list: "a list", dict: "a table", int: "a number"}
             raise self.wrong(f"`{key}` is {names[kind]}, found {'nothing' if value is None else repr(value)}")
         return value
 

@@ -40,6 +40,10 @@ class Derivations:
         """The instances that derive a tuple."""
         return self._of.get(head, ())
 
+    def heads(self) -> Iterable[Fact]:
+        """The tuples that have instances."""
+        return self._of
+
     def users(self, fact: Fact) -> list[Fact]:
         """The heads of the instances in which a tuple takes part."""
         return [head for head, _ in self._uses.get(fact, ())]

@@ -34,10 +34,10 @@ class Grounds:
     most_dead = 2**14
     """So many dead roots are remembered."""
 
-    def __init__(self, name: str, *, kept: bool) -> None:
+    def __init__(self, name: str, *, kept: bool, count: int = 0) -> None:
         self._name = name
         self._kept = kept
-        self.count = 0
+        self.count = count
         self.standing: dict[Fact, Fact] = {}
         self.dead: set[Fact] = set()
         self.retired: set[Fact] = set()

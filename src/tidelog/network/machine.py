@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 from tidelog.network.choices import Choices, Given, Options
-from tidelog.network.messages import Ack, Ask, Base, Change, Floor, Heard, Message, Noted, Offer, Tell
+from tidelog.network.messages import Ack, Ask, Base, Change, Floor, Heard, Hello, Message, Met, Noted, Offer, Tell
 from tidelog.network.peer import Peer, Said
 from tidelog.network.program import Fact
 from tidelog.network.survey import Survey
@@ -24,17 +24,25 @@ BASE = "\0"
 """The sender of a base fact; a node of this name is refused."""
 
 
+LIFETIME = 2**40
+"""So many numbers are there for each incarnation, to count what must never be confused with what was before."""
+
+
 class Machine(Choices):
     """A node called `name`, at the beginning: with the facts of the program that live there. A `blank` one has none
-    and is to be restored. Raises ProgramError where the program is wrong."""
+    and is to be restored. A node that begins again without its state has a greater `incarnation` than ever before.
+    Raises ProgramError where the program is wrong."""
 
     conversation = Peer
 
-    def __init__(self, name: str, text: str, options: Options | None = None, *, blank: bool = False) -> None:
-        super().__init__(name, text, options or Options())
+    def __init__(
+        self, name: str, text: str, options: Options | None = None, *, blank: bool = False, incarnation: int = 0
+    ) -> None:
+        super().__init__(name, text, options or Options(), incarnation * LIFETIME)
+        self.incarnation = incarnation
         self.peers: dict[str, Peer] = {}
         self.rejected: Counter[str] = Counter()
-        self.activity = 0
+        self.activity = incarnation * LIFETIME
         self.survey = Survey()
         for fact in self.book.program.facts if not blank else ():
             if self.owner(fact) == name:
@@ -71,6 +79,8 @@ class Machine(Choices):
         for name, peer in self.peers.items():
             letters += [(name, offer) for offer in peer.again()]
             letters += [(name, change) for change in peer.changes.values()]
+            if peer.greeting:
+                letters.append((name, Hello()))
             if peer.withdrawn and not peer.out:
                 letters.append((name, Floor(peer.low)))
         return letters
@@ -106,6 +116,10 @@ class Machine(Choices):
                 return self._change(sender, message)
             case Noted():
                 self._peer(sender).noted(message)
+            case Hello():
+                return [(sender, Heard(0))]
+            case Met(incarnation, known):
+                return self._met(sender, incarnation, known)
             case Ask(number):
                 return [(sender, self._tell(number))]
             case Tell():
@@ -116,7 +130,7 @@ class Machine(Choices):
 
     def _peer(self, name: str) -> Peer:
         if name not in self.peers:
-            self.peers[name] = self.conversation()
+            self.peers[name] = self.conversation(greeting=self.incarnation > 0)
         return self.peers[name]
 
     # --- what comes in -----------------------------------------------------------------------------------------------
@@ -157,8 +171,8 @@ class Machine(Choices):
             self._give(fact, BASE, None)
 
     def _change(self, sender: str, change: Change) -> list[Letter]:
-        """Take over a newer rule and pass it on; nodes may switch at different times. Who tells us of a change knows it;
-        where we have told the same, that is the answer."""
+        """Take over a newer rule and pass it on; nodes may switch at different times. Who tells us of a change
+        knows it; where we have told the same, that is the answer."""
         replies: list[Letter] = []
         if sender != self.name:
             noted = Noted(change.name, change.version, change.author)
@@ -173,6 +187,23 @@ class Machine(Choices):
             if name != sender:
                 peer.changes[change.name] = change
                 replies.append((name, change))
+        return replies
+
+    def _met(self, sender: str, incarnation: int, known: int) -> list[Letter]:
+        """Begin anew with a node that has begun anew: what it has said does not count, and all is to be said again.
+        Where it takes us for what we were before, let it know."""
+        peer, replies = self._peer(sender), list[Letter]()
+        if incarnation > peer.incarnation:
+            self.activity += 1
+            for fact in [fact for fact, offers in self.offers.items() if sender in offers]:
+                self._give(fact, sender, None)
+            peer = self.peers[sender] = self.conversation(incarnation=incarnation, greeting=peer.greeting)
+            replies += self.brief(sender)
+            self._foreign.update({head: None for head in self._derivations.heads() if self.owner(head) == sender})
+        if known == self.incarnation:
+            peer.greeting = False
+        else:
+            replies.append((sender, Hello()))
         return replies
 
     def brief(self, name: str) -> list[Letter]:

@@ -5,6 +5,8 @@ Ack      an offer was received and stored
 Floor    all offers below a number are acknowledged, so that what was kept to recognise them can go; answered by Heard
 Change   a rule has come or gone; answered by Noted
 Ask      is the network quiet? answered by Tell
+Hello    I know nothing of what was before; answered by Heard
+Met      from whoever runs a node: a packet was the first one of an incarnation, or for another one than this
 Base     from the node's own user: a fact is asserted or retracted
 """
 
@@ -68,6 +70,19 @@ class Noted:
 
 
 @dataclass(frozen=True)
+class Hello:
+    pass
+
+
+@dataclass(frozen=True)
+class Met:
+    """The sender is in this `incarnation`, and takes us to be in the one `known`."""
+
+    incarnation: int
+    known: int
+
+
+@dataclass(frozen=True)
 class Ask:
     number: int
 
@@ -88,4 +103,4 @@ class Base:
     present: bool
 
 
-Message: TypeAlias = Offer | Ack | Floor | Heard | Change | Noted | Ask | Tell | Base
+Message: TypeAlias = Offer | Ack | Floor | Heard | Change | Noted | Hello | Met | Ask | Tell | Base

@@ -16,11 +16,12 @@ from tidelog.errors import Problem, TidelogError, UsageError
 from tidelog.network.choices import Options
 from tidelog.network.journal import Journal
 from tidelog.network.machine import BASE, Letter, Machine
-from tidelog.network.messages import Base, Message
+from tidelog.network.messages import Base, Message, Met
+from tidelog.network.peer import Peer
 from tidelog.network.rulebook import program_text
 from tidelog.network.transport import Transport
 from tidelog.network.values import declared, facts_of
-from tidelog.network.wire import RefusedError, decode, packets
+from tidelog.network.wire import Packet, RefusedError, decode, packets
 
 PATIENCE = 0.25
 """Seconds without an acknowledgement after which an offer is sent again; doubled while nothing is heard."""
@@ -34,7 +35,9 @@ class Node:
 
     `peers` are nodes to know of from the beginning; others get known by what they say and by what there is to say to
     them. With `known_only`, packets of nodes that are not among `peers` are refused. `store` is a folder that keeps the
-    state; if it has one already, the node goes on from there. Without `batch` every message is a packet of its own.
+    state; if it has one already, the node goes on from there. A node that comes back without its state has a greater
+    `incarnation` than ever before, so that others forget what it said, and say again what concerns it. Without `batch`
+    every message is a packet of its own.
     """
 
     def __init__(
@@ -48,15 +51,18 @@ class Node:
         store: str | os.PathLike[str] | None = None,
         sticky: bool = False,
         roots: bool = True,
+        incarnation: int = 0,
         batch: bool = True,
     ) -> None:
+        if incarnation < 0:
+            raise ValueError(f"incarnation {incarnation}: 0 or more")
         self.name = name
         self._journal = Journal(store) if store is not None else None
         made = program if isinstance(program, Machine) else None
         text = program.book.text if isinstance(program, Machine) else program_text(program)
         try:
             stored = self._journal.open(name, text) if self._journal is not None else None
-            self.machine = stored or made or Machine(name, text, Options(sticky, roots))
+            self.machine = stored or made or Machine(name, text, Options(sticky, roots), incarnation=incarnation)
         except TidelogError:
             if self._journal is not None:
                 self._journal.close()
@@ -131,20 +137,40 @@ class Node:
         letters: list[Letter] = []
         for proven, data in received:
             try:
-                packet = decode(data, receiver=self.name, fingerprint=self.machine.book.fingerprint)
-                if proven is not None and proven != packet.sender:
-                    raise RefusedError("forged sender")
-                if packet.sender in (self.name, BASE) or (self._known is not None and packet.sender not in self._known):
-                    raise RefusedError("unknown node")
+                packet = self._admitted(proven, data)
             except RefusedError as refused:
                 self.machine.rejected[refused.args[0]] += 1
                 continue
             self._tries.pop(packet.sender, None)
-            letters += [(packet.sender, message) for message in packet.messages]
+            if self._is_first(packet):
+                self._step([*letters, (packet.sender, Met(packet.incarnation, packet.known))])
+                letters = []
+            if packet.known == self.machine.incarnation:
+                letters += [(packet.sender, message) for message in packet.messages]
         if letters:
-            self._patience = PATIENCE
             self._step(letters)
+        if received:
+            self._patience = PATIENCE
         return bool(received)
+
+    def _admitted(self, proven: str | None, data: bytes) -> Packet:
+        """A packet that may count. Raises RefusedError."""
+        packet = decode(data, receiver=self.name, fingerprint=self.machine.book.fingerprint)
+        if proven is not None and proven != packet.sender:
+            raise RefusedError("forged sender")
+        if packet.sender in (self.name, BASE) or (self._known is not None and packet.sender not in self._known):
+            raise RefusedError("unknown node")
+        if packet.incarnation < self._peer(packet.sender).incarnation:
+            raise RefusedError("former incarnation")
+        return packet
+
+    def _is_first(self, packet: Packet) -> bool:
+        """Whether a packet says anything about incarnations, its sender's or ours."""
+        peer = self._peer(packet.sender)
+        return peer.greeting or (packet.incarnation, packet.known) != (peer.incarnation, self.machine.incarnation)
+
+    def _peer(self, name: str) -> Peer:
+        return self.machine.peers.get(name) or Peer()
 
     def resend(self, *, everyone: bool = True) -> None:
         """Say again what is not acknowledged; unless to `everyone`, less often to nodes that do not answer."""
@@ -222,7 +248,9 @@ class Node:
             parcels.setdefault((receiver, 0 if self._batch else number), []).append(message)
             self.messages[type(message).__name__] += 1
         for (receiver, _), messages in parcels.items():
-            for data in packets(self.name, receiver, self.machine.book.fingerprint, messages):
+            incarnations = self.machine.incarnation, self._peer(receiver).incarnation
+            packet = Packet(self.name, receiver, self.machine.book.fingerprint, tuple(messages), *incarnations)
+            for data in packets(packet):
                 self.bytes += len(data)
                 self.transport.send(receiver, data)
 

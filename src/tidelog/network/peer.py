@@ -24,10 +24,14 @@ class Said:
 
 @dataclass
 class Peer:
-    """`said`, `out` and `held` are about what we say: the state last sent of each tuple, the offers that wait for an
+    """`incarnation` is that of the other node, and `greeting` says that it may not know ours.
+
+    `said`, `out` and `held` are about what we say: the state last sent of each tuple, the offers that wait for an
     acknowledgement, by number in `numbers`, and tuples about which there is something newer to say after that. `floor`
     and `graves` are about what we hear."""
 
+    incarnation: int = 0
+    greeting: bool = False
     count: int = 0
     said: dict[Fact, Said] = field(default_factory=dict)
     out: dict[Fact, Offer] = field(default_factory=dict)
@@ -41,7 +45,7 @@ class Peer:
     @property
     def quiet(self) -> bool:
         """Whether the other node has acknowledged everything that there is to say."""
-        return not (self.out or self.held or self.changes)
+        return not (self.out or self.held or self.changes or self.greeting)
 
     # --- what we say -------------------------------------------------------------------------------------------------
 

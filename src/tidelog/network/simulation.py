@@ -89,6 +89,16 @@ class Simulation:
         node = self.node(name)
         node.machine = load(dump(node.machine), self._machine)
 
+    def lose(self, name: str) -> None:
+        """Stop a node whose store is lost, and start it again with nothing, in its next incarnation: the facts that
+        were asserted there are gone."""
+        node = self.node(name)
+        incarnation = node.machine.incarnation + 1
+        node.machine = self._machine(name, self.book.text, self._options, incarnation=incarnation)
+        for other in self.nodes:
+            if other != name:
+                node.machine.meet(other)
+
     # --- running -----------------------------------------------------------------------------------------------------
 
     def run(self, steps: int | None = None) -> None:

@@ -16,7 +16,7 @@ from tidelog.network.peer import Peer, Said
 from tidelog.network.program import Fact
 from tidelog.network.wire import fact_from_json, support_to_json
 
-FORMAT = 1
+FORMAT = 2
 
 
 def dump(machine: Machine) -> bytes:
@@ -24,6 +24,7 @@ def dump(machine: Machine) -> bytes:
     state = {
         "format": FORMAT,
         "name": machine.name,
+        "incarnation": machine.incarnation,
         "program": machine.book.text,
         "options": asdict(machine.options),
         "changes": [_change(change) for change in machine.book.changes.values()],
@@ -52,7 +53,9 @@ def load(data: bytes, kind: type[Machine] = Machine) -> Machine:
     state = json.loads(data.decode("utf-8", "surrogatepass"))
     if state["format"] != FORMAT:
         raise ValueError(f"format {state['format']}")
-    machine = kind(state["name"], state["program"], Options(**state["options"]), blank=True)
+    machine = kind(
+        state["name"], state["program"], Options(**state["options"]), blank=True, incarnation=state["incarnation"]
+    )
     for change in state["changes"]:
         machine.book.changes[change[0]] = Change(*change)
     machine.book.renew()
@@ -85,6 +88,8 @@ def _change(change: Change) -> list[Any]:
 
 def _peer(peer: Peer) -> dict[str, Any]:
     return {
+        "incarnation": peer.incarnation,
+        "greeting": peer.greeting,
         "count": peer.count,
         "said": [[fact, said.height, support_to_json(said.support)] for fact, said in peer.said.items()],
         "out": [
@@ -106,6 +111,8 @@ def _read_peer(parts: dict[str, Any]) -> Peer:
         members = frozenset(map(fact_from_json, support)), frozenset(map(fact_from_json, dead))
         out[fact] = Offer(seq, low, fact, height, *members)
     return Peer(
+        incarnation=parts["incarnation"],
+        greeting=parts["greeting"],
         count=parts["count"],
         said={fact_from_json(f): Said(height, frozenset(map(fact_from_json, s))) for f, height, s in parts["said"]},
         out=out,

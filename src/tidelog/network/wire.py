@@ -8,16 +8,16 @@ used. Members of a support are listed in order, so that equal packets are equal 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
-from tidelog.network.messages import Ack, Ask, Base, Change, Floor, Heard, Message, Noted, Offer, Tell
+from tidelog.network.messages import Ack, Ask, Base, Change, Floor, Heard, Hello, Message, Met, Noted, Offer, Tell
 from tidelog.network.program import Fact
 
 _JSON = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 
-FORMAT = 1
+FORMAT = 2
 LARGEST_PACKET = 16 * 2**20
 
 
@@ -27,10 +27,14 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True)
 class Packet:
+    """`incarnation` is that of the sender, `known` that of the receiver as far as the sender knows."""
+
     sender: str
     receiver: str
     fingerprint: str
     messages: tuple[Message, ...]
+    incarnation: int = 0
+    known: int = 0
 
 
 def encode(packet: Packet) -> bytes:
@@ -39,20 +43,22 @@ def encode(packet: Packet) -> bytes:
         FORMAT,
         packet.fingerprint,
         packet.sender,
+        packet.incarnation,
         packet.receiver,
+        packet.known,
         [message_to_json(each) for each in packet.messages],
     ]
     return _JSON.encode(body).encode("utf-8", "surrogatepass")
 
 
-def packets(sender: str, receiver: str, fingerprint: str, messages: Sequence[Message]) -> list[bytes]:
-    """As few packets as hold all messages, none of them larger than allowed."""
-    data = encode(Packet(sender, receiver, fingerprint, tuple(messages)))
+def packets(packet: Packet) -> list[bytes]:
+    """The bytes of as few packets as hold all messages of one, none of them larger than allowed."""
+    data, messages = encode(packet), packet.messages
     if len(data) <= LARGEST_PACKET or len(messages) == 1:
         return [data]
     middle = len(messages) // 2
     parts = messages[:middle], messages[middle:]
-    return [data for part in parts for data in packets(sender, receiver, fingerprint, part)]
+    return [data for part in parts for data in packets(replace(packet, messages=part))]
 
 
 def decode(data: bytes, *, receiver: str, fingerprint: str) -> Packet:
@@ -61,14 +67,15 @@ def decode(data: bytes, *, receiver: str, fingerprint: str) -> Packet:
         raise RefusedError("too large")
     try:
         body = json.loads(data.decode("utf-8", "surrogatepass"))
-        version, theirs, sender, to, messages = body
+        version, theirs, sender, incarnation, to, known, messages = body
         if version != FORMAT or not all(type(each) is str for each in (theirs, sender, to)):
             raise RefusedError("no packet")
         if to != receiver:
             raise RefusedError("for another node")
         if theirs != fingerprint:
             raise RefusedError("another program")
-        return Packet(sender, to, theirs, tuple([_from_others(each) for each in messages]))
+        found = tuple([_from_others(each) for each in messages])
+        return Packet(sender, to, theirs, found, _count(incarnation), _count(known))
     except (ValueError, TypeError, LookupError, RecursionError):
         raise RefusedError("no packet") from None
 
@@ -96,6 +103,10 @@ def message_to_json(message: Message) -> list[Any]:
             return ["ask", number]
         case Tell(number, quiet, activity, peers):
             return ["tell", number, quiet, activity, list(peers)]
+        case Hello():
+            return ["hello"]
+        case Met(incarnation, known):
+            return ["met", incarnation, known]
         case Base(fact, present):
             return ["base", *fact, present]
 
@@ -105,6 +116,9 @@ def message_from_json(parts: Any) -> Message:
     if parts[0] == "base":
         _, relation, row, present = parts
         return Base((_text(relation), _row(row)), _flag(present))
+    if parts[0] == "met":
+        _, incarnation, known = parts
+        return Met(_count(incarnation), _count(known))
     return _from_others(parts)
 
 
@@ -139,6 +153,7 @@ _READERS: dict[str, Callable[..., Message]] = {
     "heard": lambda low: Heard(_count(low)),
     "change": _change,
     "noted": lambda name, version, author: Noted(_text(name), _count(version), _text(author)),
+    "hello": Hello,
     "ask": lambda number: Ask(_count(number)),
     "tell": _tell,
 }
