@@ -301,34 +301,40 @@ def _source(
     if problems:
         raise DataError(*problems)
     none = F.lit(None).cast("string")
-    changes: list[Expression] = []
-    reasons = [none if rejected is None else rejected, *[leaf.reason for leaf in flat]]
+    why = {"broken": none if broken is None else broken, "rejected": none if rejected is None else rejected}
+    changes: dict[str, Expression] = {}
     if operation is not None:
-        changes, wrong_operation = _changes(operation)
-        reasons.insert(1, wrong_operation)
-    reason = F.coalesce(none if broken is None else broken, F.concat_ws("; ", *reasons))
-    is_bad = reason != F.lit("")
-    checked = frame.select(
-        *[leaf.value.alias(leaf.name) for leaf in flat],
-        *changes,
-        F.when(is_bad, reason).alias(REASON),
+        changes, why["operation"] = _changes(operation)
+    why |= {leaf.name: leaf.reason for leaf in flat}
+    # In two steps, so that Spark has every value and every reason once, and the rest for bad rows only.
+    values = {**{leaf.name: leaf.value for leaf in flat}, **changes}
+    step = frame.select("*", *_named("_value", values), *_named("_why", why))
+    said = [quoted(f"_why {name}") for name in why]
+    is_bad = F.coalesce(*said).isNotNull()
+    checked = step.select(
+        *[quoted(f"_value {name}").alias(name) for name in values],
+        F.when(is_bad, F.coalesce(said[0], F.concat_ws("; ", *said[1:]))).alias(REASON),
         F.when(is_bad, shown).alias(ROW),
         F.when(is_bad, F.nullif(F.input_file_name(), F.lit(""))).alias(FILE),
     )
     return Mapped(declared.name, checked, tuple(flat), operation, f"data for {declared.name}")
 
 
-def _changes(operation: Operation) -> tuple[list[Expression], Expression]:
+def _named(prefix: str, columns: Mapping[str, Expression]) -> list[Expression]:
+    return [column.alias(f"{prefix} {name}") for name, column in columns.items()]
+
+
+def _changes(operation: Operation) -> tuple[dict[str, Expression], Expression]:
     """The columns `_op` and perhaps `_order`, and the reason where there is no such operation, or null."""
     said = quoted(operation.column).cast("string")
     inserts, deletes = said.isin(*operation.insert), said.isin(*operation.delete)
     reason = F.when(said.isNull(), F.lit(f"{operation.column}: null")).when(
         ~inserts & ~deletes, F.lit(f"{operation.column}: unknown operation")
     )
-    columns = [F.coalesce(inserts, F.lit(False)).alias("_op")]
+    columns = {"_op": F.coalesce(inserts, F.lit(False))}
     if operation.order is not None:
         when = quoted(operation.order)
-        columns.append(when.alias("_order"))
+        columns["_order"] = when
         reason = reason.when(when.isNull(), F.lit(f"{operation.order}: null"))
     return columns, reason
 
