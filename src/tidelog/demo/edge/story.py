@@ -35,6 +35,7 @@ def run(rows: int = 2, simulated: bool = False, live: bool = False) -> int:
     turbines = documents.turbines(rows, PER_ROW)
     names = [CONTROL, *(turbine for row in turbines for turbine in row)]
     begin = time.monotonic()
+    screen.draw([f"Starting {len(names)} nodes …"])
     network: Network = Simulated() if simulated else Processes(names)
     with network:
         where = "in this process" if simulated else f"as {len(names)} processes"
