@@ -242,9 +242,16 @@ db.load(".decl e(x: number)")
 db.insert("e", spark.range(3))
 db.commit()
 frame = db["e"]
-spark.stop()
+
+def stop(event, arguments):
+    if event == "os.rename" and "/cluster/round-" in str(arguments[0]):
+        spark.stop()
+
+sys.addaudithook(stop)
+db.options(engine="cluster")
+db.insert("e", [(7,)])
 insert, read, connect = lambda: db.insert("e", [(1,)]), lambda: db["e"], lambda: tidelog.connect(spark=spark)
-for call in (insert, read, db.commit, db.stats, connect):
+for call in (db.commit, insert, read, db.commit, db.stats, connect):
     try:
         call()
     except tidelog.SetupError as error:
@@ -255,6 +262,7 @@ with tidelog.connect(spark=session(1, brief=True), state=sys.argv[1]) as again:
 """
 
 
-def test_a_session_stopped_under_us_is_told_and_the_state_is_there(tmp_path: Path) -> None:
+def test_a_session_stopped_in_the_middle_of_a_commit_is_told_and_the_state_is_there(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", STOPPED, str(tmp_path)], capture_output=True, text=True, check=False)
-    assert done.stdout.split() == ["E0705"] * 5 + ["3"], done.stderr
+    assert done.stdout.split() == ["E0705"] * 6 + ["3"], done.stderr
+    assert not (tmp_path / "cluster").exists()

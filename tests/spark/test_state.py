@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -129,42 +128,6 @@ def test_a_file_where_the_folder_should_be_is_told(spark: SparkSession, tmp_path
             tidelog.connect(spark=spark, state=place)
         assert caught.value.code == "E0681"
         assert str(place) in str(caught.value)
-
-
-def test_a_disk_that_cannot_take_the_epoch_leaves_the_last_one(spark: SparkSession, tmp_path: Path) -> None:
-    with tidelog.connect(spark=spark, state=tmp_path / "s") as db:
-        db.load(PROGRAM)
-        db.commit()
-        # A file where the next segment's folder should be stands for a disk without room.
-        (tmp_path / "s/segments/00000002").write_text("")
-        db.insert("e", [(1, "a")])
-        with pytest.raises(UsageError) as caught:
-            db.commit()
-        assert caught.value.code == "E0681"
-        assert rows(db["e"]) == {(0, "said")}
-        (tmp_path / "s/segments/00000002").unlink()
-        db.insert("e", [(1, "a")])
-        db.commit()
-        assert rows(db["e"]) == {(0, "said"), (1, "a")}
-    assert json.loads((tmp_path / "s/manifest.json").read_text())["epoch"] == 2
-
-
-def test_a_commit_that_the_disk_refuses_at_the_end_closes_the_database(spark: SparkSession, tmp_path: Path) -> None:
-    db = tidelog.connect(spark=spark, state=tmp_path)
-    db.load(PROGRAM)
-    db.commit()
-    (tmp_path / "manifest.json.new").mkdir()
-    db.insert("e", [(1, "a")])
-    with pytest.raises(UsageError) as caught:
-        db.commit()
-    assert caught.value.code == "E0681"
-    with pytest.raises(UsageError) as closed:
-        db["e"]
-    assert closed.value.code == "E0602"
-    db.close()
-    (tmp_path / "manifest.json.new").rmdir()
-    with tidelog.connect(spark=spark, state=tmp_path) as again:
-        assert rows(again["e"]) == {(0, "said")}
 
 
 @pytest.mark.parametrize(

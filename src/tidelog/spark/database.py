@@ -32,7 +32,7 @@ from tidelog.spark.description import ENGINES
 from tidelog.spark.driver import collect_words
 from tidelog.spark.embedded import Embedded, Front, local
 from tidelog.spark.engines import Draft, Engine, RowChange, Rows
-from tidelog.spark.failures import reading, working
+from tidelog.spark.failures import reading, working, writing
 from tidelog.spark.machine import check_session, check_workers
 from tidelog.spark.mapping import target_of
 from tidelog.spark.readers import located
@@ -294,7 +294,12 @@ class SparkDatabase:
         if not isinstance(rows, DataFrame):
             return facts_table(relation, self._front.dictionary, rows)
         values = self._translation.values(name, rows, relation.columns) if relation.columns else rows
-        return lambda path: values.write.parquet(path.as_uri())
+
+        def write(path: Path) -> None:
+            with writing():
+                values.write.parquet(path.as_uri())
+
+        return write
 
     def _restore(self, state: State) -> None:
         """Come back to what the state folder has."""

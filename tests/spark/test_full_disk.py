@@ -1,0 +1,101 @@
+"""A disk that takes no more: files that must not grow (a limit of the processes that write) and a device without room.
+
+The epoch has not happened, and works as soon as there is room again.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import tidelog
+from tests.spark.cluster.test_spark import processes
+from tidelog.errors import UsageError
+from tidelog.spark import SparkDatabase
+
+PROGRAM = """
+.decl e(x: number, y: symbol)
+.decl n(k: number)
+.decl t(x: number, y: number)
+c: n(k) :- k = count : { e(_, _) }.
+t: t(x, y) :- e(x, s), e(y, s).
+"""
+
+
+@contextmanager
+def full(*ids: int) -> Iterator[None]:
+    """While the disk is full for these processes."""
+    before = [resource.prlimit(each, resource.RLIMIT_FSIZE, (64, resource.RLIM_INFINITY)) for each in ids]
+    try:
+        yield
+    finally:
+        for each, limits in zip(ids, before, strict=True):
+            resource.prlimit(each, resource.RLIMIT_FSIZE, limits)
+
+
+def refused(db: SparkDatabase) -> None:
+    with pytest.raises(UsageError, match="make room") as caught:
+        db.commit()
+    assert caught.value.code == "E0681"
+    assert "File too large" in str(caught.value)
+
+
+def test_facts_that_the_disk_does_not_take(spark: SparkSession, tmp_path: Path) -> None:
+    with tidelog.connect(spark=spark, state=tmp_path) as db:
+        db.load(PROGRAM)
+        db.commit()
+        before = sorted(map(str, tmp_path.rglob("*")))
+        for _ in range(2):
+            db.insert("e", [(i, f"n{i}") for i in range(100)])
+            with full(0):
+                refused(db)
+            assert sorted(map(str, tmp_path.rglob("*"))) == before
+            assert set(db.front["n"]) == {(0,)}
+        db.insert("e", [(1, "a")])
+        db.commit()
+        assert set(db.front["n"]) == {(1,)}
+    assert json.loads((tmp_path / "manifest.json").read_text())["epoch"] == 2
+
+
+def test_a_commit_for_which_the_device_has_no_room_closes_the_database(spark: SparkSession, tmp_path: Path) -> None:
+    """The engine is ahead of the folder then, and cannot go back."""
+    with tidelog.connect(spark=spark, state=tmp_path) as db:
+        db.load(PROGRAM)
+        db.commit()
+        (tmp_path / "manifest.json.new").symlink_to("/dev/full")
+        db.insert("e", [(1, "a")])
+        with pytest.raises(UsageError, match="No space left on device") as caught:
+            db.commit()
+        assert caught.value.code == "E0681"
+        with pytest.raises(UsageError, match="E0602"):
+            db.insert("e", [(1, "a")])
+    (tmp_path / "manifest.json.new").unlink()
+    with tidelog.connect(spark=spark, state=tmp_path) as again:
+        assert set(again.front["n"]) == {(0,)}
+
+
+def test_partitions_and_executors_whose_disk_is_full(spark: SparkSession, tmp_path: Path) -> None:
+    gateway: Any = spark.sparkContext._gateway
+    with tidelog.connect(spark=spark, state=tmp_path) as db:
+        db.options(engine="cluster")
+        db.load(PROGRAM)
+        db.insert("e", [(0, "n0")])
+        db.commit()
+        partitions = sorted(processes(f"cluster.host {spark.sparkContext.applicationId}"))[1:]
+        for ids in (partitions, [gateway.proc.pid]):
+            db.insert("e", spark.range(1, 400).selectExpr("id x", "concat('n', id % 7) y"))
+            with full(*ids):
+                refused(db)
+            assert set(map(tuple, db["n"].collect())) == {(1,)}
+        db.insert("e", spark.range(1, 4).selectExpr("id x", "concat('n', id % 7) y"))
+        db.commit()
+        assert set(map(tuple, db["n"].collect())) == {(4,)}
+    with tidelog.connect(spark=spark, state=tmp_path) as again:
+        assert set(again.front["t"]) == {(i, i) for i in range(4)}
