@@ -35,7 +35,7 @@ def _name(sort: str = "") -> str:
 
 def _iri(sort: str = "") -> str:
     """An IRI in angle brackets: one with `//`, or any other where no path can be meant."""
-    return rf"<(?P<{sort}iri>[A-Za-z][\w+.-]*:(?://{_CHARACTER}*|{_CHARACTER}+(?=>\s*[,)\]])))>"
+    return rf"<(?P<{sort}iri>[A-Za-z][\w+.-]*:(?://{_CHARACTER}*|{_CHARACTER}+(?=>\s*[,)\].;}}]|>\s*!=|>\s+=)))>"
 
 
 _PREFIX = re.compile(r"^[ \t]*@?prefix[ \t]+([^\W\d]\w*)?:[ \t]*<([^<>\s]*)>[ \t]*\.?[ \t]*$", re.MULTILINE | re.I)
