@@ -1,0 +1,133 @@
+"""A cluster of two hosts, as far as Spark knows: tasks that run twice because one is slow, executors that are killed.
+
+A session in `local[n]` neither speculates nor has executors to lose, so that this one is of a master and two workers of
+Spark's own, on this machine under two names.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyspark
+
+from tidelog.spark.machine import java_home
+
+DRIVER = """
+import os, signal, sys, threading
+from contextlib import suppress
+from pathlib import Path
+from pyspark.sql import SparkSession
+import tidelog
+
+builder = SparkSession.builder.master(sys.argv[1])
+for line in sys.argv[2:]:
+    builder = builder.config(*line.split("=", 1))
+spark = builder.getOrCreate()
+tracker = spark.sparkContext.statusTracker()
+db = tidelog.connect(spark=spark)
+db.options(engine="cluster")
+db.load('''
+.decl e(x: number, y: number)
+.decl t(x: number, y: number)
+.decl degree(x: number, n: number)
+t(x, y) :- e(x, y).
+t(x, z) :- t(x, y), e(y, z).
+degree(x, n) :- e(x, _), n = count : { t(x, _) }.
+''')
+db.insert("e", [(i, i + 1) for i in range(30)])
+db.commit()
+
+def processes(of):
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            if entry.name.isdigit() and of in (entry / "cmdline").read_text(errors="replace").replace("\\0", " "):
+                yield int(entry.name)
+
+def meanwhile(number, stopped, is_time, do):
+    '''An epoch of one edge more, and `do` when it is time; meanwhile these partitions are stopped.'''
+    db.insert("e", [(number, number + 1)])
+    for process in stopped:
+        os.kill(process, signal.SIGSTOP)
+    committing = threading.Thread(target=db.commit)
+    committing.start()
+    while not any(is_time(info) for i in tracker.getActiveStageIds() if (info := tracker.getStageInfo(i))):
+        assert committing.is_alive(), "it was over before it was time"
+        committing.join(0.05)
+    do()
+    for process in stopped:
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGCONT)
+    committing.join()
+    rows = set(map(tuple, db["degree"].collect()))
+    print(rows == {(i, number + 1 - i) for i in range(number + 1)}, db.size("t"), flush=True)
+
+host, *partitions = sorted(processes("cluster.host " + spark.sparkContext.applicationId))
+twice = lambda info: info.numActiveTasks + info.numCompletedTasks > info.numTasks
+meanwhile(30, partitions[:1], twice, lambda: None)
+executor = min(processes("--app-id " + spark.sparkContext.applicationId))
+host, *partitions = sorted(processes("cluster.host " + spark.sparkContext.applicationId))
+meanwhile(31, partitions, lambda info: info.numActiveTasks, lambda: os.kill(executor, signal.SIGKILL))
+db.close()
+spark.stop()
+"""
+CONFIGURATION = {
+    "spark.speculation": "true",
+    "spark.speculation.interval": "50ms",
+    "spark.speculation.quantile": "0.1",
+    "spark.speculation.minTaskRuntime": "20ms",
+    "spark.default.parallelism": "2",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+    "spark.executor.memory": "512m",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+}
+
+
+@contextmanager
+def started(environment: dict[str, str], ready: str, *command: str) -> Iterator[str]:
+    """A daemon of Spark, as far as the line in its log that says it is ready."""
+    program = [str(Path(environment["SPARK_HOME"], "bin/spark-class")), *command]
+    process = subprocess.Popen(program, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stderr is not None
+        log = ""
+        while not re.search(ready, log):
+            line = process.stderr.readline()
+            assert line, log
+            log += line
+        yield log
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+def test_speculation_and_executors_that_are_killed(tmp_path: Path) -> None:
+    environment = {
+        **os.environ,
+        "JAVA_HOME": str(java_home()),
+        "SPARK_HOME": str(Path(pyspark.__file__).parent),
+        "SPARK_WORKER_DIR": str(tmp_path),
+        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1",
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    deploy, here = "org.apache.spark.deploy", ["--webui-port", "0"]
+    master = [f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", "0", *here]
+    with started(environment, "New state: ALIVE", *master) as log:
+        [address] = set(re.findall(r"spark://127\.0\.0\.1:\d+", log))
+        worker = [f"{deploy}.worker.Worker", "--cores", "1", "--memory", "600m", *here, address, "--host"]
+        ready = "Successfully registered with master"
+        with started(environment, ready, *worker, "127.0.0.2"), started(environment, ready, *worker, "127.0.0.3"):
+            given = [f"{key}={value}" for key, value in CONFIGURATION.items()]
+            command = [sys.executable, "-c", DRIVER, address, *given]
+            done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.stdout.splitlines() == [f"True {31 * 32 // 2}", f"True {32 * 33 // 2}"], done.stderr
