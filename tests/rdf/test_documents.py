@@ -228,6 +228,15 @@ def test_literals_of_a_graph_that_are_none_have_their_row() -> None:
     assert (caught.value.code, caught.value.problems[0].place) == ("E0462", "<triples>, row 1")
 
 
+def test_tags_of_languages_that_are_none() -> None:
+    for tag in ("n", "en-a", "english-", "e1", "en-gb-oed-toolongsubtag"):
+        assert problem(f'<http://a/s> <http://a/p> "x"@{tag} .\n', format="nt")[0] == "E0460"
+        with pytest.raises(DataError):
+            literal("x", language=tag)
+    for tag in ("fr", "zh-hans-cn", "de-1996", "x-klingon", "en-a-bbb-x-a-ccc"):
+        assert len(store_of(f'<http://a/s> <http://a/p> "x"@{tag} .\n', "nt")) == 1
+
+
 def test_integers_may_have_any_number_of_digits() -> None:
     ones, zeros, start = "1" * 5000, "0" * 5000, "<http://a/s> <http://a/p>"
     store = store_of(f'{start} "{ones}"^^<{XSD}positiveInteger>, "-{zeros}7"^^<{XSD}byte>, "+{ones}"^^<{XSD}integer> .')

@@ -144,6 +144,16 @@ def test_queries_of_all_types_and_of_all_triples() -> None:
     assert caught.value.code == "E0661"
 
 
+def test_what_rules_derive_and_nobody_can_write_is_refused_when_it_is_written() -> None:
+    store = people('r(x) :- :Woman(x).\n:tag(x, cat("no", "IRI")) :- :Woman(x).')
+    assert (EXAMPLE + "ann", EXAMPLE + "tag", "noIRI") in store
+    assert "<noIRI>" in store.to_text("ntriples")
+    for format in ("turtle", "jsonld"):
+        with pytest.raises(DataError, match="noIRI") as caught:
+            store.to_text(format)
+        assert caught.value.code == "E0465"
+
+
 def test_prefixes_are_written_as_in_turtle_or_in_sparql() -> None:
     for line in (
         "@prefix ex: <http://example.org/> .",
@@ -165,6 +175,8 @@ def test_prefixes_are_written_as_in_turtle_or_in_sparql() -> None:
         ("foaf:knows(x, x) :- :knows(x, _).", "E0661", "<text>:3:1"),
         ("label: foaf:knows(x, x) :- :knows(x, _).", "E0661", "<text>:3:8"),
         ('r(x) :- :age(x, "five"^^xsd:integer).', "E0462", "<text>:3:17"),
+        ('r(x) :- :name(x, "Ann"@e).', "E0465", "<text>:3:18"),
+        ("@prefix e: <example/> .", "E0461", "<text>:3:13"),
         (r'r(x) :- :name(x, "\q"@en).', "E0104", "<text>:3:19"),
         ("r(x) :- :age(x, v), v > 5.", "E0211", "<text>:3:25"),
         ("r(x) :- :age(x, v), xsd:integer(w, 5).", "E0217", "<text>:3:33"),

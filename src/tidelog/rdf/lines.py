@@ -16,7 +16,8 @@ _SCHEME = "[A-Za-z][A-Za-z0-9+.-]*:"
 _REST = "[A-Za-z0-9._~!$&'()*+,;=-]"
 _IRI = f"<{_SCHEME}(?://{_REST}*(?:[/?](?:{_REST}|[:@/?])*)?|{_REST}(?:{_REST}|[:@/?])*)(?:#(?:{_REST}|[:@/?])*)?>"
 _NODE = "_:[A-Za-z0-9]+"
-_LITERAL = rf'"(?:[^"\\\x00-\x1f\x7f]|\\["\\nr])*"(?:@[a-z]{{1,8}}(?:-[a-z0-9]{{1,8}})*|\^\^{_IRI})?'
+_LANGUAGE = "[a-z]{2,3}(?:-[a-z]{4})?(?:-[a-z]{2})?"
+_LITERAL = rf'"(?:[^"\\\x00-\x1f\x7f]|\\["\\nr])*"(?:@{_LANGUAGE}|\^\^{_IRI})?'
 _LINE = rf"^(?:{_IRI}|{_NODE}) {_IRI} (?:{_IRI}|{_NODE}|{_LITERAL}) \.\n$"
 _END = " .\n"
 _STRING = f'"^^<{XSD}string>'.encode()

@@ -22,7 +22,7 @@ _WRITTEN = ("TURTLE", "N_TRIPLES", *_WITH_GRAPHS)
 
 def text(asserted: Relation, inferred: Relation | None, format: str, prefixes: Mapping[str, str]) -> bytes:
     """Triples in one of the formats turtle, ntriples, nquads, trig and jsonld; in the last three, `inferred` ones have
-    a graph of their own. UsageError (E0660) for another format."""
+    a graph of their own. UsageError (E0660) for another format, DataError (E0465) for a triple that is none."""
     form = format_of(format)
     if form not in _WRITTEN:
         hint = "triples are written as turtle, ntriples, nquads, trig or jsonld"
@@ -32,10 +32,18 @@ def text(asserted: Relation, inferred: Relation | None, format: str, prefixes: M
     if form in ("N_TRIPLES", "N_QUADS"):
         return lines
     oxigraph = load()
-    quads = oxigraph.parse(lines, oxigraph.RdfFormat.N_QUADS)
     usable = {name: iri for name, iri in prefixes.items() if iri}
-    parts = quads if form in _WITH_GRAPHS else (quad.triple for quad in quads)
-    written: bytes = oxigraph.serialize(parts, format=getattr(oxigraph.RdfFormat, form), prefixes=usable)
+    try:
+        quads = oxigraph.parse(lines, oxigraph.RdfFormat.N_QUADS)
+        parts = quads if form in _WITH_GRAPHS else (quad.triple for quad in quads)
+        written: bytes = oxigraph.serialize(parts, format=getattr(oxigraph.RdfFormat, form), prefixes=usable)
+    except SyntaxError as error:
+        found = lines.splitlines()[error.lineno - 1].decode() if error.lineno else error.msg
+        message, hint = (
+            f"a triple that a rule derives cannot be written: {found}",
+            "correct the rule; ntriples shows all",
+        )
+        raise DataError(Problem("E0465", message, hint=hint)) from None
     return written
 
 

@@ -45,6 +45,7 @@ _TERM = re.compile(
     rf"(?:@(?P<language>[A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^(?:{_name('type_')}|{_iri('type_')}))?"
     rf"|{_name()}|{_iri()}"
 )
+_ABSOLUTE = re.compile(rf"[A-Za-z][A-Za-z0-9+.-]*:{_CHARACTER}*")
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
@@ -54,7 +55,7 @@ def read(
     """A parsed program, and the prefixes with those that it declares; `names` gets its properties and classes, and
     `declared` are the relations that are there already.
 
-    Raises ProgramError, DataError (E0462), UsageError (E0661).
+    Raises ProgramError, DataError (E0461, E0462, E0465), UsageError (E0661).
     """
     is_path = isinstance(program, os.PathLike) or (program.endswith(".dl") and "\n" not in program)
     name = str(program) if is_path else "<text>"
@@ -62,6 +63,11 @@ def read(
     known = {**prefixes, **{match[1] or "": match[2] for match in _PREFIX.finditer(text)}}
     blank = _PREFIX.sub(lambda match: " " * len(match[0]), text)
     source = Source(name, text)
+    for match in _PREFIX.finditer(text):
+        if not _ABSOLUTE.fullmatch(match[2]):
+            message = f"the prefix {match[1] or ''}: stands for no absolute IRI: {match[2]}"
+            span = Span(source, match.start(2), match.end(2))
+            raise DataError(Problem("E0461", message, span, hint="write it in full, like http://example.org/"))
     words = _Words(known, source)
     try:
         parsed = read_program(f"{_TERM.sub(words.spelled, blank)}\n", name=name)
@@ -135,7 +141,10 @@ class _Words:
         text, problem = string(match["string"], replace(span, end=match.end("string")))
         if problem is not None:
             raise ProgramError(problem)
-        symbol = literal(text, datatype, match["language"])
+        try:
+            symbol = literal(text, datatype, match["language"])
+        except DataError as error:
+            raise DataError(*(replace(problem, span=span) for problem in error.problems)) from None
         if ill_typed(pa.array([symbol])):
             hint = "correct the literal, or give it another datatype"
             raise DataError(Problem("E0462", f"the datatype has no such value: {symbol}", span, hint=hint))

@@ -78,7 +78,8 @@ class Store:
         `foaf:Person(x)` for a class, `ex:alice` for an individual, literals as in Turtle, `xsd:integer(v, n)` for the
         number of a literal, and `triple(s, p, o)` for everything. They take effect with the next `commit`.
 
-        Raises ProgramError, DataError (E0462), UsageError (E0661, no such prefix), and then changes nothing."""
+        Raises ProgramError, DataError (E0461, E0462, E0465), UsageError (E0661, no such prefix), and then changes
+        nothing."""
         given: object = program
         if not isinstance(given, (str, os.PathLike)):
             hint = "pass the text of a program, or the path of one"

@@ -36,6 +36,10 @@ _ESCAPES = str.maketrans(
         "\\": r"\\",
     }
 )
+_LANGUAGE = re.compile(
+    "[a-z]{2,3}(?:-[a-z]{3}){0,3}(?:-[a-z]{4})?(?:-(?:[a-z]{2}|[0-9]{3}))?(?:-(?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*"
+    "(?:-[0-9a-wyz](?:-[a-z0-9]{2,8})+)*(?:-x(?:-[a-z0-9]{1,8})+)?|x(?:-[a-z0-9]{1,8})+"
+)
 _UNESCAPED = re.compile(r'"[^"\\\x00-\x1f\x7f]*"')
 _DATATYPES = ((bool, "boolean"), (int, "integer"), (float, "double"), (Decimal, "decimal"))
 _DATES = ((datetime, "dateTime"), (date, "date"), (time, "time"))
@@ -43,7 +47,8 @@ _DATES = ((datetime, "dateTime"), (date, "date"), (time, "time"))
 
 def literal(value: object, datatype: str | None = None, language: str | None = None) -> str:
     """The text of a literal: of a string (with a language, or a datatype by its IRI), a number, a truth value, a
-    date or time, which have the datatypes of XML Schema that Turtle and rdflib give them.
+    date or time, which have the datatypes of XML Schema that Turtle and rdflib give them. DataError (E0465) for what is
+    no tag of a language.
 
     >>> literal("chat", language="fr"), literal(5)
     ('"chat"@fr', '"5"^^<http://www.w3.org/2001/XMLSchema#integer>')
@@ -61,6 +66,9 @@ def literal(value: object, datatype: str | None = None, language: str | None = N
             datatype = XSD + name
     quoted = f'"{lexical.translate(_ESCAPES)}"'
     if language:
+        if not _LANGUAGE.fullmatch(language.lower()):
+            hint = "a language is a tag such as fr or en-gb"
+            raise DataError(Problem("E0465", f"there is no language {language!r}", hint=hint))
         return f"{quoted}@{language.lower()}"
     return quoted if datatype in (None, f"{XSD}string") else f"{quoted}^^<{datatype}>"
 
