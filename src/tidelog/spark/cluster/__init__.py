@@ -1,9 +1,10 @@
 """The cluster engine: programs over relations that are spread over the partitions of a Spark session.
 
-Read it in this order: `plan` (what every partition knows), `sites` and `localize` (how a program becomes a plan),
-`partition` (what a partition does in a round), `engine` (how the driver goes from round to round). Below these:
-`buckets` (where a word lives), `pieces` and `folder` (files), `values` (symbols between dictionaries), `manifest` (what
-is committed). `executors`, `host` and `serve` bring tasks to partitions.
+Read it in this order: `plan` (what every partition knows), `sites`, `localize` and `levels` (how a program becomes a
+plan), `rounds` and `partition` (what a partition does in a round), `engine` and `epoch` (how the driver goes from round
+to round). Two things have modules of their own: `skew` (words that many rows have) and `suspects` (deletions in
+recursions that cross partitions). Below these: `buckets` (where a word lives), `pieces` and `folder` (files), `values`
+(symbols between dictionaries), `manifest` (what is committed). `executors`, `host` and `serve` bring tasks to partitions.
 """
 
 from __future__ import annotations

@@ -21,11 +21,16 @@ from tidelog.spark.cluster.plan import Plan, facts_name
 from tidelog.spark.cluster.reports import merged
 from tidelog.spark.cluster.rounds import NOWHERE, Logged, Reply, Round, State, Task
 from tidelog.spark.cluster.skew import Frequent, find, outdated
+from tidelog.spark.cluster.suspects import gone_name
 
 if TYPE_CHECKING:
     from tidelog.spark.cluster.engine import PartitionedEngine
     from tidelog.spark.engines import RowChange, Rows
 
+_MANY = 0.5
+"""The part of a recursion that is suspected at most, or else it is evaluated anew."""
+_FEW = 1_000
+"""So many rows are never too many for that."""
 _OUTGROWN = 4
 """Facts stay everywhere until they are so many times as many as are put everywhere."""
 
@@ -42,6 +47,7 @@ class Explanation:
     seconds: list[float] = field(default_factory=list)
     restored: int = 0
     resets: int = 0
+    rederived: int = 0
     nodes: tuple[tuple[tuple[str, ...], str], ...] = ()
 
 
@@ -67,6 +73,9 @@ class Attempt:
         self.rounds: list[Round] = []
         self.pending: dict[int, list[Message]] = {}
         self.dirty: set[int] = set()
+        """Cycles to be evaluated anew."""
+        self.shrunk: set[int] = set()
+        """Cycles that have lost something."""
         self.replies: dict[int, Reply] = {}
         self.reports: list[tuple[Reply, bool]] = []
         self.explanation = Explanation()
@@ -99,12 +108,14 @@ class Attempt:
             self.round(first, changed or bool(shared))
         while True:
             levels = [level for level, waiting in self.pending.items() if waiting]
-            levels += [self.plan.cycles[number].level for number in self.dirty]
+            levels += [self.plan.cycles[number].level for number in self.dirty | self.shrunk]
             if not levels:
                 break
             level = min(levels)
             if any(self.plan.cycles[number].level == level for number in self.dirty):
                 self.reset(level)
+            elif any(self.plan.cycles[number].level == level for number in self.shrunk):
+                self.rederive(level)
             else:
                 self.release(level)
         return self.manifest()
@@ -213,8 +224,8 @@ class Attempt:
 
     # --- rounds ----------------------------------------------------------------------------------------------------
 
-    def release(self, level: int) -> None:
-        """A round in which partitions hear what has waited on a level."""
+    def release(self, level: int, suspect: tuple[int, ...] = ()) -> None:
+        """A round in which partitions hear what has waited on a level, of what others suspect in cycles if they do."""
         waiting = self.pending.pop(level)
         pieces: dict[int, list[Piece]] = {}
         shared = []
@@ -224,12 +235,36 @@ class Attempt:
             else:
                 pieces.setdefault(message.target, []).append(message.piece)
         number = len(self.rounds) + 1
-        self.round(Round(self.token, number, self.plan_name, (), (), (), pieces, shared), bool(shared), level % 2 == 0)
+        round = Round(self.token, number, self.plan_name, (), (), (), pieces, shared, suspect=suspect)
+        self.round(round, bool(shared), level % 2 == 0)
+
+    def rederive(self, level: int) -> None:
+        """Rounds in which recursions that cross partitions take back what may rest on what has gone (`suspects`); they
+        begin anew where that is much. What they had to say of the recursions waits meanwhile, because losses and gains
+        that chase each other in a circle would never come to rest."""
+        held = self.pending.pop(level, [])
+        cycles = tuple(sorted(number for number in self.shrunk if self.plan.cycles[number].level == level))
+        names = {name.partition("@")[0] for number in cycles for name in self.plan.cycles[number].relations}
+        many = _MANY * sum(size_of(self.plan, self.sizes, name) for name in names if name in self.plan.homes)
+        self.shrunk.difference_update(cycles)
+        self.round(Round(self.token, len(self.rounds) + 1, self.plan_name, suspect=cycles), True)
+        suspected = 0
+        while waiting := self.pending.get(level):
+            suspected += sum(message.piece.rows for message in waiting)
+            if suspected > max(many, _FEW):
+                self.dirty.update(cycles)
+                return
+            self.release(level, cycles)
+        self.explanation.rederived += 1
+        self.round(Round(self.token, len(self.rounds) + 1, self.plan_name, withdraw=cycles), True)
+        self.pending[level] = [*held, *self.pending.get(level, [])]
 
     def reset(self, level: int) -> None:
         """A round in which recursions that cross partitions begin anew, from what they read."""
         cycles = tuple(number for number, cycle in enumerate(self.plan.cycles) if cycle.level == level)
-        forget = tuple(dict.fromkeys(export.target for export in self.plan.exports if export.cycle in cycles))
+        targets = dict.fromkeys(export.target for export in self.plan.exports if export.cycle in cycles)
+        forget = (*targets, *map(gone_name, targets))
+        self.shrunk.difference_update(cycles)
         self.pending.pop(level, None)
         self.explanation.resets += 1
         number = len(self.rounds) + 1
@@ -284,7 +319,7 @@ class Attempt:
             copies = self.partitions - 1 if message.target < 0 else message.target != reply.partition
             self.explanation.bytes += message.piece.length * copies
             self.explanation.rows += message.piece.rows * copies
-        self.dirty |= set(reply.shrunk) - set(round.cycles)
+        self.shrunk |= set(reply.shrunk) - set(round.cycles) - set(round.withdraw)
         if reply.symbols:
             values.learn(self.engine.dictionary, self.folder.read(reply.symbols))
             self.engine.told = values.extent(self.engine.dictionary, self.core.records)

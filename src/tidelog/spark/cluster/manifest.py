@@ -66,8 +66,8 @@ def continued(log: Mapping[int, tuple[Logged, ...]], rounds: Iterable[Round]) ->
     for round in rounds:
         for number, entries in longer.items():
             pieces = (*round.shared, *round.pieces.get(number, ()))
-            if pieces or round.forget or round.narrow:
-                entries.append(Logged(round.forget, round.narrow, pieces))
+            if pieces or round.forget or round.narrow or round.withdraw:
+                entries.append(Logged(round.forget, round.narrow, pieces, bool(round.withdraw)))
     return {number: tuple(entries) for number, entries in longer.items()}
 
 

@@ -30,6 +30,7 @@ from tidelog.spark.cluster.pieces import Message, Piece, PieceFile, Statement, W
 from tidelog.spark.cluster.plan import Export, Plan, Route, facts_name, moved
 from tidelog.spark.cluster.rounds import NOWHERE, Logged, Reply, Round, State, Task
 from tidelog.spark.cluster.skew import Lookout
+from tidelog.spark.cluster.suspects import Suspicions, gone_name, watched
 from tidelog.storage.dictionary import Dictionary
 
 
@@ -51,6 +52,7 @@ class Partition:
         self.established: frozenset[Route] = frozenset()
         self.reply: Reply | None = None
         self.epoch = ""
+        self.suspicions = Suspicions()
         self.had: frozenset[str] = frozenset()
         """The relations that had rows before the epoch; what the epoch has brought so far to these is in `deltas`."""
         self.deltas: dict[str, list[tuple[Words, Words]]] = {}
@@ -81,6 +83,9 @@ class Partition:
         for entry in log:
             for name in entry.forget:
                 rows.pop(name, None)
+            for name in [each for each in rows if entry.withdraw and watched(each)]:
+                told = [(str(watched(name)), False, words) for _, _, words in rows.pop(name)]
+                rows.setdefault(str(watched(name)), []).extend(told)
             for name in entry.narrow:
                 rows[name] = [(name, asserts, self.living(words, True)) for _, asserts, words in rows.get(name, ())]
             for statement in read_pieces(self.folder, entry.pieces):
@@ -105,10 +110,15 @@ class Partition:
             self.dictionary.add_records(self.plan.program.records)
 
     @property
-    def program(self) -> CoreProgram:
-        """What this partition runs."""
+    def base(self) -> CoreProgram:
+        """What the plan has for this partition."""
         assert self.plan is not None
         return self.plan.others if self.number else self.plan.program
+
+    @property
+    def program(self) -> CoreProgram:
+        """What this partition runs."""
+        return self.suspicions.program or self.base
 
     def learn(self, symbols: Sequence[str]) -> None:
         """Read the files of symbols and records that came since."""
@@ -125,6 +135,7 @@ class Partition:
             self.epoch = round.token
             self.deltas, self.moved, self.narrowed = {}, {}, frozenset()
             self.had = frozenset(name for name, rows in self.engine.views.items() if len(rows))
+            self.suspicions = Suspicions()
         before = self.plan
         self.go_to(round.plan)
         plan = self.plan
@@ -135,16 +146,20 @@ class Partition:
             self.learn(round.symbols)
         kinds = plan.program.records
         known = values.extent(self.dictionary, kinds)
-        statements = self.statements(round)
+        suspicions = self.suspicions
+        due, withdrawn = suspicions.end(plan, round.withdraw, self.engine.views)
+        found = suspicions.begin(plan, round.suspect, self.base, self.engine.views)
+        statements = [*withdrawn, *self.statements(round)]
         deltas, nodes = self.step(
-            [*(self.own() if before is None else []), *statements],
+            [*(self.own() if before is None else []), *found, *statements],
             Watch(options.get("timeout"), options.get("max_rows")),
             _choice(options),
         )
         again = {route for export, route in plan.routes().items() if export.cycle in round.cycles}
         settled = self.established - again
         file = PieceFile(f"sent-{round.token}-{round.number}-{self.number}-{secrets.token_hex(4)}")
-        messages = tuple(self.messages(plan, deltas, settled, file)) if send else ()
+        messages = tuple(self.messages(plan, self.said(plan, deltas, settled, due), file)) if send else ()
+        suspicions.note(plan, deltas, statements)
         self.established = frozenset(plan.routes().values())
         made, now = "", values.extent(self.dictionary, kinds)
         if send:
@@ -205,26 +220,34 @@ class Partition:
             if name in shown and name in self.had:
                 came, went = (rows_of(rows).astype(numpy.int64) for rows in (delta.inserted, delta.deleted))
                 self.deltas.setdefault(name, []).append((came, went))
-        return outcome.deltas, outcome.report.nodes
+        return outcome.deltas, tuple(each for each in outcome.report.nodes if not any(map(watched, each.relations)))
 
-    def messages(
-        self, plan: Plan, deltas: Mapping[str, Delta], settled: frozenset[Route], file: PieceFile
-    ) -> Iterator[Message]:
+    def messages(self, plan: Plan, said: Iterable[tuple[Export, Statement]], file: PieceFile) -> Iterator[Message]:
         """Write what exports say into a file, a piece for each receiver and level."""
         parts: dict[tuple[int, int], list[Statement]] = {}
-        for export, route in plan.routes().items():
-            if route not in settled:
-                changes = [(True, self.engine.views[export.source].words())]
-            elif export.source in deltas:
-                delta = deltas[export.source]
-                changes = [(False, rows_of(delta.deleted)), (True, rows_of(delta.inserted))]
-            else:
-                continue
-            for asserts, words in changes:
-                for target, rows in self.directed(plan, export, words.astype(numpy.int64)):
-                    parts.setdefault((target, export.level), []).append((export.target, asserts, rows))
+        for export, (name, asserts, words) in said:
+            for target, rows in self.directed(plan, export, words.astype(numpy.int64)):
+                parts.setdefault((target, export.level), []).append((name, asserts, rows))
         for (target, level), statements in sorted(parts.items(), key=lambda part: part[0]):
             yield Message(target, level, file.add(statements))
+
+    def said(
+        self, plan: Plan, deltas: Mapping[str, Delta], settled: frozenset[Route], due: Mapping[str, Words]
+    ) -> Iterator[tuple[Export, Statement]]:
+        """What exports say of their targets: what has come and gone, all rows where that is not `settled`, and of rows
+        that are `due` those that are still here; and what has come to be suspected."""
+        views = self.engine.views
+        for export, route in plan.routes().items():
+            source, target = export.source, export.target
+            if route not in settled:
+                yield export, (target, True, views[source].words())
+            elif source in deltas:
+                yield export, (target, False, rows_of(deltas[source].deleted))
+                yield export, (target, True, rows_of(deltas[source].inserted))
+            if source in due:
+                yield export, (target, True, due[source][views[source].find(due[source]) >= 0])
+            if export.cycle in self.suspicions.cycles:
+                yield export, (gone_name(target), True, self.suspicions.new(source, views, deltas))
 
     def directed(self, plan: Plan, export: Export, words: Words) -> Iterator[tuple[int, Words]]:
         """The rows that an export sends to each partition, EVERYBODY for all."""

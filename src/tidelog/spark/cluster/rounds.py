@@ -31,6 +31,10 @@ class Round:
     shared: Sequence[Any] = ()
     symbols: Sequence[str] = ()
     """The files of symbols and records, in order."""
+    suspect: tuple[int, ...] = ()
+    """Cycles in which partitions find out what may rest on what has gone (`suspects`)."""
+    withdraw: tuple[int, ...] = ()
+    """Cycles in which they forget what has been found."""
 
     @property
     def name(self) -> str:
@@ -40,11 +44,13 @@ class Round:
 
 @dataclass(frozen=True)
 class Logged:
-    """What came to a partition in the past, in order: pieces, and relations to forget or narrow before them."""
+    """What came to a partition in the past, in order: pieces, and relations to forget or narrow before them, and
+    whether it took back what was suspected."""
 
     forget: tuple[str, ...]
     narrow: tuple[str, ...]
     pieces: tuple[Any, ...]
+    withdraw: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,163 @@
+"""Deletions in recursions across partitions: what may rest on what has gone is taken back, and comes back if right."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+
+import pytest
+
+import tidelog
+from tests.spark.cluster.harness import HEAVY, NOTHING_EVERYWHERE, Cluster
+from tests.spark.cluster.test_faults import Forgetful
+from tidelog.spark.cluster import epoch
+from tidelog.spark.cluster.executors import LocalExecutors
+from tidelog.spark.cluster.localize import Limits
+
+Edge = tuple[int, int]
+DECLARED = """
+.decl e(x: number, y: number)
+.decl f(x: number, y: number)
+.decl t(x: number, y: number)
+"""
+PROGRAMS = {
+    "non-linear": DECLARED + "t(x, y) :- e(x, y).\nt(x, z) :- t(x, y), t(y, z).",
+    "with a negation": DECLARED + "t(x, y) :- e(x, y).\nt(x, z) :- t(x, y), t(y, z), !f(x, z).",
+    "from both sides": DECLARED + "t(x, y) :- e(x, y).\nt(y, x) :- t(x, y), f(y, _).\nt(x, z) :- t(x, y), t(y, z).",
+    "with numbers": DECLARED + "t(x, y) :- e(x, y).\nt(y, z) :- t(x, y), t(_, x), z = x + 1, z < 9.",
+    "two in turn": DECLARED
+    + """
+    .decl u(x: number, y: number)
+    .decl n(x: number, n: number)
+    t(x, y) :- e(x, y).
+    t(x, z) :- u(x, y), u(y, z).
+    u(y, x) :- t(x, y), !f(x, y).
+    n(x, n) :- e(x, _), n = count : { u(x, _) }.
+    """,
+    "one on another": DECLARED
+    + """
+    .decl u(x: number, y: number)
+    t(x, y) :- e(x, y).
+    t(x, z) :- t(x, y), t(y, z).
+    u(x, y) :- f(x, y), !t(y, x).
+    u(x, z) :- u(x, y), u(y, z), t(_, z).
+    """,
+}
+
+
+class Pair:
+    """A program on the cluster and on the embedded engine, which must agree after each epoch."""
+
+    def __init__(self, text: str, partitions: int, limits: Limits, executors: LocalExecutors | None = None) -> None:
+        self.here = tidelog.connect()
+        self.there = Cluster(partitions, limits, executors=executors)
+        for db in (self.here, self.there):
+            db.load(text)
+
+    def commit(self, **facts: tuple[Iterable[Edge], Iterable[Edge]]) -> None:
+        for db in (self.here, self.there):
+            for name, (come, go) in facts.items():
+                db.insert(name, list(come))
+                db.delete(name, list(go))
+        wanted, change = self.here.commit(), self.there.commit()
+        assert self.there.views() == {name: set(self.here[name]) for name in self.here.relations}
+        found = {name: both for name, both in self.there.changes(change).items() if any(both)}
+        assert found == {name: (set(wanted[name].inserted), set(wanted[name].deleted)) for name in wanted}
+
+    @property
+    def done(self) -> tuple[int, int]:
+        """How often the last epoch has taken back and evaluated anew."""
+        last = self.there.engine.explanation
+        return last.rederived, last.resets
+
+
+@pytest.mark.parametrize("limits", [NOTHING_EVERYWHERE, HEAVY], ids=["", "heavy words"])
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS.keys())
+def test_random_deletions(text: str, limits: Limits) -> None:
+    """Deletions and insertions together, on graphs full of circles."""
+    taken = 0
+    for seed in (1, 2):
+        rng = random.Random(seed)
+        pair = Pair(text, 2 + seed, limits, Forgetful(seed, 0.1) if seed == 2 else None)
+        facts: dict[str, set[Edge]] = {"e": set(), "f": set()}
+        for step in range(4):
+            change = {}
+            for name, rows in facts.items():
+                count = (12 if name == "e" else 5) if step == 0 else rng.randrange(3)
+                come = {(rng.randrange(8), rng.randrange(8)) for _ in range(count)} - rows
+                go = set(rng.sample(sorted(rows), min(len(rows), rng.randrange(3))))
+                rows |= come
+                rows -= go
+                change[name] = come, go
+            pair.commit(**change)
+            assert limits is HEAVY or pair.done[1] == 0  # Where words become heavy, relations move.
+            taken += pair.done[0]
+        pair.there.engine.close()
+    assert taken
+
+
+def test_circles_across_partitions_do_not_live_on() -> None:
+    circle = [(i, (i + 1) % 9) for i in range(9)]
+    pair = Pair(PROGRAMS["non-linear"], 4, NOTHING_EVERYWHERE)
+    pair.commit(e=([*circle, (20, 0)], []))
+    pair.commit(e=([], [(8, 0)]))
+    assert pair.done == (1, 0)
+    assert (3, 2) not in pair.there["t"]
+    pair.commit(e=([], circle))
+    assert pair.there["t"] == {(20, 0)}
+    pair.commit(e=(circle, [(20, 0)]))
+    assert len(pair.there["t"]) == 81
+    pair.there.engine.close()
+
+
+def test_a_small_deletion_takes_back_little() -> None:
+    """A tail of a large relation: few rows go back and forth, in few rounds."""
+    chain = [(i, i + 1) for i in range(64)]
+    apart = [(1000 * k + i, 1000 * k + i + 1) for k in range(1, 30) for i in range(12)]
+    pair = Pair(PROGRAMS["non-linear"], 3, NOTHING_EVERYWHERE)
+    pair.commit(e=(chain + apart, []))
+    first = pair.there.engine.explanation
+    pair.commit(e=([], [(1011, 1012)]))
+    last = pair.there.engine.explanation
+    assert pair.done == (1, 0)
+    assert last.rows * 50 < first.rows
+    assert last.rounds <= 7
+    pair.there.engine.close()
+
+
+def test_where_much_is_suspected_it_is_evaluated_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(epoch, "_FEW", 0)
+    monkeypatch.setattr(epoch, "_MANY", 0.3)
+    executors = Forgetful(3, 0.2)
+    pair = Pair(PROGRAMS["one on another"], 3, NOTHING_EVERYWHERE, executors)
+    circle = [(i, (i + 1) % 9) for i in range(9)]
+    pair.commit(e=(circle, []), f=([(1, 3), (3, 1), (20, 21), (21, 22)], []))
+    pair.commit(e=([(3, 7)], [(8, 0)]))
+    assert pair.done[1] >= 1
+    pair.commit(f=([], [(20, 21)]))
+    pair.there.engine.close()
+
+
+def test_after_rules_have_gone_it_is_evaluated_anew() -> None:
+    pair = Pair(PROGRAMS["from both sides"], 3, NOTHING_EVERYWHERE)
+    pair.commit(e=([(1, 2), (2, 3), (3, 1), (4, 5)], []), f=([(2, 2), (5, 1)], []))
+    for db in (pair.here, pair.there):
+        db.rules.remove("r2")
+    pair.commit(e=([], [(1, 2)]))
+    assert pair.done == (0, 1)
+    pair.commit(e=([], [(2, 3)]))
+    assert pair.done == (1, 0)
+    pair.there.engine.close()
+
+
+def test_partitions_are_restored_after_rows_were_taken_back() -> None:
+    """The log says what partitions were told and took back."""
+    executors = Forgetful(5, 0.0)
+    pair = Pair(PROGRAMS["non-linear"], 3, NOTHING_EVERYWHERE, executors)
+    pair.commit(e=([(i, (i + 1) % 7) for i in range(7)], []))
+    pair.commit(e=([], [(6, 0)]))
+    assert pair.done == (1, 0)
+    for number in range(3):
+        executors.keepers.clear()
+        pair.commit(e=([(10 + number, 0)], [(number, number + 1)]))
+    pair.there.engine.close()
