@@ -4,7 +4,8 @@ Read it in this order: `plan` (what every partition knows), `sites`, `localize` 
 plan), `rounds` and `partition` (what a partition does in a round), `engine` and `epoch` (how the driver goes from round
 to round). Two things have modules of their own: `skew` (words that many rows have) and `suspects` (deletions in
 recursions that cross partitions). Below these: `buckets` (where a word lives), `pieces` and `folder` (files), `values`
-(symbols between dictionaries), `manifest` (what is committed). `executors`, `host` and `serve` bring tasks to partitions.
+(symbols between dictionaries), `manifest` (what is committed). `executors`, `host` and `serve` bring tasks to
+partitions.
 """
 
 from __future__ import annotations

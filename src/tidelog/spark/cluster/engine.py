@@ -7,8 +7,8 @@ nothing has happened. An epoch that fails leaves partitions behind that have gon
 when they are next needed.
 
 Recursions that cross partitions follow insertions round by round. When something that they read has gone, rows could
-support each other in a circle, so that what may rest on it is taken back first (`suspects`); where that is much, or rules
-have gone, they are evaluated anew (`epoch.Attempt.reset`), which reports call a bootstrap.
+support each other in a circle, so that what may rest on it is taken back first (`suspects`); where that is much, or
+rules have gone, they are evaluated anew (`epoch.Attempt.reset`), which reports call a bootstrap.
 """
 
 from __future__ import annotations
