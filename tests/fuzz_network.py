@@ -1,9 +1,9 @@
 """Random networks until the time is up, or so many: `python tests/fuzz_network.py SECONDS [SEED]`, `… 20000x [SEED]`.
 
-Each has 3 to 30 nodes and runs a classic protocol or a random located program under every adversity. After at least 100
-changes of facts and rules it has to end quiet, in the centralised answer, and with nothing left over. What fails is
-shown with its seed, and ends the run with exit code 1; the same seed gives the same network again. Without a seed the
-clock gives the first one.
+Each has 3 to 30 nodes, where `reachable` joins itself up to 20, and runs a classic protocol or a random located program
+under every adversity. After at least 100 changes of facts and rules it has to end quiet, in the centralised answer, and
+with nothing left over. What fails is shown with its seed, and ends the run with exit code 1; the same seed gives the
+same network again. Without a seed the clock gives the first one.
 """
 
 from __future__ import annotations

@@ -103,6 +103,11 @@ LARGEST_WITHOUT_ROOTS = 12
 """Nodes up to which trials do without roots: 26 whose `reachable` joined itself were busy after 145,000 offers."""
 
 
+LARGEST_NON_LINEAR = 20
+"""Nodes up to which `reachable` joins itself in trials. 26 come to rest as well, after 47,000 offers with losses, but
+every restart then writes and reads 7,600 derivations."""
+
+
 @dataclass(frozen=True)
 class Case:
     """A program, the columns of its base relations ("n" a node, "w" a weight), and rules that may come and go."""
@@ -191,7 +196,8 @@ def trial(seed: int, nodes: int, changes: int, case: Case | None = None, **optio
     """A network that has come to rest after random changes. AssertionError where it differs from one database."""
     rng = random.Random(f"trial {seed}")
     if case is None:
-        case = rng.choice(list(CASES.values())) if rng.random() < 0.5 else random_case(rng)
+        classic = [each for name, each in CASES.items() if nodes <= LARGEST_NON_LINEAR or name != "non-linear"]
+        case = rng.choice(classic) if rng.random() < 0.5 else random_case(rng)
     settings = {
         "loss": rng.choice([0.0, 0.1, 0.3]),
         "duplicates": rng.choice([0.0, 0.2, 0.5]),

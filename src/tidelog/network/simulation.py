@@ -23,6 +23,10 @@ from tidelog.network.values import declared, facts_of
 RETRIES = 0.01
 """How often, per packet, some node says again what is not acknowledged while others are still busy."""
 
+BUSY = 500
+"""Packets on their way above which nobody says anything again, or the repetitions breed faster than they arrive: a
+real node is patient as long as it hears something."""
+
 RESTARTS = 0.01
 """How often, per packet, some node stops and starts again from its store."""
 
@@ -123,7 +127,7 @@ class Simulation:
         name = self.network.deliver()
         if name is not None:
             self.node(name).turn()
-        if self.network.loss and self._random.random() < RETRIES:
+        if self.network.loss and self.network.on_the_way < BUSY and self._random.random() < RETRIES:
             self._some().resend()
         if self._restarts and self._random.random() < RESTARTS:
             self.restart(self._some().name)

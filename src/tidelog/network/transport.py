@@ -68,6 +68,11 @@ class SimulatedNetwork:
         """Whether nothing is on its way."""
         return not self._flight
 
+    @property
+    def on_the_way(self) -> int:
+        """How many packets are."""
+        return len(self._flight)
+
     def cut(self, *parts: Iterable[str]) -> None:
         """Cut the network: nothing gets from one part to another, nor to nodes in none, until `heal`."""
         self._parts = tuple(map(frozenset, parts))
