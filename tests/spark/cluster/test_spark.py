@@ -194,3 +194,19 @@ def test_the_verbs_of_a_database(spark: SparkSession, tmp_path: Path, monkeypatc
     db.close()
     assert spark.conf.getAll == before
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_frame_with_a_hub(spark: SparkSession) -> None:
+    """Its rows are spread when they come, without a look at them on the driver."""
+    text = ".decl e(x: number, y: number)\n.decl p(y: number, x: number)\np(y, x) :- e(x, y), e(y, _)."
+    session = Session(spark, text, Limits(replicate=0, closures=0, gather=0, skew=50), partitions=3)
+    rows = [(7, i) for i in range(100)] + [(i, 7) for i in range(20, 60)]
+    frame = spark.createDataFrame(rows, "c0 long, c1 long")
+    session.commit(e=(frame, []))
+    assert session.engine.plan is not None
+    assert session.engine.plan.facts["e"] == "rows"
+    assert session.rows("e") == set(rows)
+    assert session.rows("p") == {(y, x) for x, y in rows if y == 7 or 20 <= y < 60}
+    sizes = session.engine.committed.sizes.values()
+    assert max(each["e"] for each in sizes) < 80
+    session.engine.close()
