@@ -234,7 +234,7 @@ def relation_type(program: CheckedProgram, relation: str) -> RelationType:
 
 def check_sources(sources: Sequence[Mapped]) -> list[CheckedSource]:
     """Evaluates all sources in one Spark job, keeps their rows and counts them. The caller releases them. DataError
-    (E0482) with the place of the one that cannot be read."""
+    (E0482) with the place of the one that cannot be read; SetupError (E0708) where something else is the matter."""
     try:
         for source in sources:
             source.frame.persist(StorageLevel.MEMORY_AND_DISK)
@@ -246,7 +246,8 @@ def check_sources(sources: Sequence[Mapped]) -> list[CheckedSource]:
             for source in sources:
                 with reading(source.place):
                     _tally([source])
-        raise
+        with working():  # Each by itself can be read.
+            raise
     return [CheckedSource(source, *counted.get(i, (0, 0))) for i, source in enumerate(sources)]
 
 
