@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.functions import lit, udf
 
 import tidelog
-from tidelog.errors import DataError, TidelogError
+from tidelog.errors import DataError, SetupError, TidelogError
 from tidelog.spark import Pipeline, Source
 from tidelog.spark.failures import hint_for, said
 
@@ -180,3 +181,23 @@ tidelog.errors.UsageError: error[E0687]: the epoch of this frame is over
         "x: y",
     ]
     assert hint_for(Exception("whatever")) == "nothing has changed; the reason is Spark's"
+
+
+def test_a_fault_that_is_over_when_it_is_looked_for(spark: SparkSession, tmp_path: Path) -> None:
+    """No source is to blame that can be read by itself."""
+    met = str(tmp_path / "met")
+
+    def once(value):  # type: ignore[no-untyped-def]  # or Spark looks at its types
+        from pathlib import Path
+
+        if not Path(met).exists():
+            Path(met).touch()
+            raise OSError("gone for a moment")
+        return value
+
+    frame = spark.range(1).select(udf(once, "bigint")("id").alias("x"), lit("a").alias("y"))
+    with pytest.raises(SetupError, match="gone for a moment") as caught:
+        Pipeline(PROGRAM, [Source("e", frame=frame)]).run(spark)
+    assert caught.value.code == "E0708"
+    with Pipeline(PROGRAM, [Source("e", frame=frame)]).run(spark) as result:
+        assert set(result.database.front["e"]) == {(0, "a")}

@@ -21,7 +21,7 @@ from tidelog.errors import DataError, Problem, UsageError
 from tidelog.io.columns import match_columns
 from tidelog.language.syntax import CheckedProgram, RelationType
 from tidelog.spark.checks import Leaf, WrongType, leaves
-from tidelog.spark.failures import is_of_spark, letting_go, reading
+from tidelog.spark.failures import is_of_spark, letting_go, reading, working
 from tidelog.spark.readers import REPLACEMENT, TORN, quoted
 from tidelog.storage.dictionary import Words
 
