@@ -143,6 +143,7 @@ def change_byte(path: Path) -> None:
 DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "no JSON": (lambda folder: (folder / "manifest.json").write_text("{"), "manifest.json"),
     "another version": (lambda folder: (folder / "manifest.json").write_text('{"version": 9}'), "another version"),
+    "no manifest": (lambda folder: (folder / "manifest.json").unlink(), "manifest.json is missing"),
     "no segment": (lambda folder: shutil.rmtree(folder / "segments/00000002"), "segment 00000002 is missing"),
     "a cut table": (
         lambda folder: (folder / "segments/00000002/e.insert.parquet").write_bytes(b"PAR1"),

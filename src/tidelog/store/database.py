@@ -22,6 +22,7 @@ from tidelog.errors import DataError, Problem, UsageError
 from tidelog.io import encode
 from tidelog.language import read
 from tidelog.language.syntax import Program
+from tidelog.maintain.limits import Watch, guarded
 from tidelog.maintain.report import Report
 from tidelog.store import checkpoint
 from tidelog.store.state import State, facts_table, read_table, text_of
@@ -105,7 +106,8 @@ class StoredDatabase(Database):
 
     def _write_checkpoint(self) -> None:
         started, text = time.perf_counter(), self._state.manifest.program
-        with suppress(UsageError):  # The epoch is safe without, and the next try is due when as much has been spent.
+        # The epoch is safe without, and the next try is due when as much time has been spent again.
+        with guarded(Watch()), suppress(UsageError):
             self._state.checkpoint(lambda file: checkpoint.write(self._engine, text, file))
         self._price, self._spent = time.perf_counter() - started, 0.0
 

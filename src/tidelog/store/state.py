@@ -19,7 +19,7 @@ import os
 import shutil
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
@@ -127,8 +127,10 @@ class State:
         return len(self.manifest.segments) > MOST_SEGMENTS
 
     def checkpoint(self, write: Callable[[IO[bytes]], object]) -> None:
-        """Replace the checkpoint and all segments by what `write` writes to a file."""
+        """Replace the checkpoint and all segments by what `write` writes to a file, unless it is of the last epoch."""
         old, name = self.manifest, f"{self.manifest.epoch:08}"
+        if name == old.checkpoint:
+            return
         path = self.folder / "checkpoints" / name
         with self._using():
             try:
@@ -136,10 +138,9 @@ class State:
                 _sync(path.parent)
                 self._replace(replace(old, checkpoint=name, segments=()))
             except BaseException:
-                if name != old.checkpoint:
-                    path.unlink(missing_ok=True)
+                path.unlink(missing_ok=True)
                 raise
-            if old.checkpoint not in ("", name):
+            if old.checkpoint:
                 (path.parent / old.checkpoint).unlink()
         for segment in old.segments:
             self.discard(segment)
@@ -165,6 +166,9 @@ class State:
             found["segments"] = tuple(found["segments"])
             return Manifest(**found)
         except FileNotFoundError:
+            # An epoch that was killed before the first commit leaves no more than its segment.
+            if os.listdir(self.folder / "checkpoints") or set(os.listdir(self.folder / "segments")) - {"00000001"}:
+                raise self._damaged("manifest.json is missing") from None
             return Manifest()
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             raise self._damaged(f"manifest.json: {error}") from None
@@ -176,8 +180,9 @@ class State:
         with self._using():
             _write_file(new, lambda file: file.write(text))
             new.replace(self.folder / "manifest.json")
-            _sync(self.folder)
         self.manifest = manifest
+        with suppress(OSError):  # What follows the commit must not fail, and some file systems cannot do this.
+            _sync(self.folder)
 
     def _locked(self) -> weakref.finalize[[int], State]:
         """Have the folder; what is called to let it go, which happens by itself when the state is forgotten."""
