@@ -88,7 +88,7 @@ def test_partitions_and_executors_whose_disk_is_full(spark: SparkSession, tmp_pa
         db.load(PROGRAM)
         db.insert("e", [(0, "n0")])
         db.commit()
-        partitions = sorted(processes(f"cluster.host {spark.sparkContext.applicationId}"))[1:]
+        partitions = processes(f"cluster.host {spark.sparkContext.applicationId}")[1:]
         for ids in (partitions, [gateway.proc.pid]):
             db.insert("e", spark.range(1, 400).selectExpr("id x", "concat('n', id % 7) y"))
             with full(*ids):

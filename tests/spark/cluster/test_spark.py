@@ -79,14 +79,16 @@ def chained(last: int) -> set[tuple[int, int]]:
 
 
 def processes(of: str) -> list[int]:
-    """Processes whose command line contains a text."""
+    """Processes whose command line contains a text, the oldest first: those that were forked come behind their parent,
+    which their numbers need not do."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with suppress(OSError):
                 if of in (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"):
-                    found.append(int(entry.name))
-    return found
+                    started = (entry / "stat").read_text().rsplit(")", 1)[1].split()[19]
+                    found.append((int(started), int(entry.name)))
+    return [number for _, number in sorted(found)]
 
 
 def test_frames_in_and_out(spark: SparkSession, chain: Session) -> None:
@@ -105,7 +107,7 @@ def test_partitions_that_are_killed_between_rounds_and_in_the_middle(chain: Sess
     edges = [(i, i + 1) for i in range(1, CHAIN + 1)]
     chain.commit(e=(edges, []), start=(edges[:0], []))
     application = f"cluster.host {chain.engine.executors.application}"
-    host = min(processes(application))
+    host = processes(application)[0]
     for process in processes(application):
         os.kill(process, signal.SIGKILL)
     stopped = threading.Event()
