@@ -12,10 +12,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from inspect import getsource
 from pathlib import Path
 
 import pyspark
 
+from tests.spark.cluster.test_spark import processes
 from tidelog.spark.machine import java_home
 
 DRIVER = """
@@ -43,12 +45,7 @@ degree(x, n) :- e(x, _), n = count : { t(x, _) }.
 db.insert("e", [(i, i + 1) for i in range(30)])
 db.commit()
 
-def processes(of):
-    for entry in Path("/proc").iterdir():
-        with suppress(OSError):
-            if entry.name.isdigit() and of in (entry / "cmdline").read_text(errors="replace").replace("\\0", " "):
-                yield int(entry.name)
-
+PROCESSES
 def meanwhile(number, stopped, is_time, do):
     '''An epoch of one edge more, and `do` when it is time; meanwhile these partitions are stopped.'''
     db.insert("e", [(number, number + 1)])
@@ -128,6 +125,7 @@ def test_speculation_and_executors_that_are_killed(tmp_path: Path) -> None:
         ready = "Successfully registered with master"
         with started(environment, ready, *worker, "127.0.0.2"), started(environment, ready, *worker, "127.0.0.3"):
             given = [f"{key}={value}" for key, value in CONFIGURATION.items()]
-            command = [sys.executable, "-c", DRIVER, address, *given]
+            driver = DRIVER.replace("PROCESSES", getsource(processes))
+            command = [sys.executable, "-c", driver, address, *given]
             done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.stdout.splitlines() == [f"True {31 * 32 // 2}", f"True {32 * 33 // 2}"], done.stderr
