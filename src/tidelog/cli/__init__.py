@@ -2,9 +2,16 @@
 
     entry       the parser, and what becomes of errors: exit codes, messages, JSON
     run         tidelog run PROG.dl -F FACTS -D OUT
-    check       tidelog check PROG.dl
+    check       tidelog check PROG.dl, or FOLDER
+    init        tidelog init STORE PROG.dl -F FACTS
+    apply       tidelog apply STORE
+    show        tidelog show STORE REL
     graph       tidelog graph PROG.dl -o FILE
+    node        tidelog node CONFIG.toml
+    network     tidelog network FILE.toml
+    pipeline    tidelog pipeline run FILE.toml
     demo        tidelog demo
+    stores      what the commands about stores share
     report      tables for --stats, JSON for --json
 
 Command modules import the engine inside `execute`, so that `tidelog --help` answers at once.

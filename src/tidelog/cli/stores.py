@@ -1,0 +1,32 @@
+"""What the commands about stores share: the options of an epoch, and the store that has to be there already."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidelog.cli.run import positive
+
+if TYPE_CHECKING:
+    from tidelog.store import StoredDatabase
+
+
+def add_limits(command: argparse.ArgumentParser) -> None:
+    """Add the options of an epoch to a command."""
+    command.add_argument("--timeout", metavar="S", type=positive(float), help="give up after so many seconds")
+    command.add_argument("--max-rows", metavar="N", type=positive(int), help="give up when more tuples are derived")
+    command.add_argument("--stats", action="store_true", help="report what was done for each hyper-node, and sizes")
+    command.add_argument("--json", action="store_true", help="print results and errors as JSON")
+
+
+def existing(folder: Path) -> StoredDatabase:
+    """The store in a folder, opened. UsageError (E0654) where there is none, and nothing is made."""
+    import tidelog
+    from tidelog.errors import Problem, UsageError
+    from tidelog.store import is_store
+
+    if not is_store(folder):
+        hint = "make one with `tidelog init STORE PROG.dl`"
+        raise UsageError(Problem("E0654", "there is no store here", place=str(folder), hint=hint))
+    return tidelog.connect(folder)
