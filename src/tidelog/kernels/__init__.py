@@ -8,8 +8,10 @@
     scalars    what compare, compute and range levels do with a batch
     registers  the columns of a batch
     probes     levels that look rows up;  ranges  levels that count
+    live       levels of an update, which see a relation as it was, in between, or as it is
+    closed     levels that look pairs up in a closure
     joins      the batched plan interpreter: one level after the other, a batch of bindings at a time
-    fixpoint   the rounds of a hyper-node
+    fixpoint   the rounds of a hyper-node evaluated from scratch;  changes  the rounds of an update
     lists      lists of node numbers in one pool
     components strongly connected components of a graph, and whether one still holds
     reach      the reach sets of components while edges come and go

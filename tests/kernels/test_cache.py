@@ -1,0 +1,102 @@
+"""Where compiled kernels are kept, and when they go."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numba
+import pytest
+
+from tidelog.kernels.cache import remove_unused, use_cache
+
+DAY = 24 * 3600
+
+
+@pytest.fixture
+def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user's folder of tidelog's caches, which is not there yet."""
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    return tmp_path / "tidelog"
+
+
+def used() -> Path:
+    """The folder that a process uses that begins now."""
+    use_cache()
+    return Path(numba.config.CACHE_DIR)
+
+
+def kernels(base: Path, name: str, *, days: float) -> Path:
+    """A folder with compiled kernels, last used so many days ago."""
+    folder = base / name
+    (folder / "words").mkdir(parents=True)
+    (folder / "words" / "load.nbi").write_bytes(b"compiled")
+    age(folder, days)
+    return folder
+
+
+def age(path: Path, days: float) -> None:
+    stamp = time.time() - days * DAY
+    os.utime(path, (stamp, stamp), follow_symlinks=False)
+
+
+def names(folders: Sequence[Path]) -> set[str]:
+    return {folder.name for folder in folders if folder.exists()}
+
+
+def test_a_new_folder_takes_the_place_of_those_that_nobody_has_used_for_a_month(base: Path) -> None:
+    folders = [kernels(base, f"kernels-{days}", days=days) for days in (0, 29, 31, 400)]
+    grammar = base / "grammar.lark.cache"
+    grammar.write_bytes(b"")
+    age(grammar, days=400)
+    folder = used()
+    assert folder.parent == base
+    assert names([*folders, folder, grammar]) == {"kernels-0", "kernels-29", "grammar.lark.cache", folder.name}
+
+
+def test_use_keeps_a_folder(base: Path) -> None:
+    folder = used()
+    age(folder, days=31)
+    other = kernels(base, "kernels-other", days=31)
+    assert used() == folder
+    assert time.time() - folder.stat().st_mtime < DAY
+    remove_unused(base)
+    assert names([folder, other]) == {folder.name}
+
+
+def test_what_cannot_be_removed_stays_and_is_no_failure(base: Path) -> None:
+    old = kernels(base, "kernels-old", days=31)
+    elsewhere = kernels(base.parent, "elsewhere", days=31)
+    (base / "kernels-file").write_bytes(b"")
+    (base / "kernels-link").symlink_to(elsewhere)
+    (base / "kernels-nowhere").symlink_to(base / "nothing")
+    others = [base / name for name in ("kernels-file", "kernels-link", "kernels-nowhere")]
+    for other in others:
+        age(other, days=31)
+    used()
+    assert names([old, elsewhere, *others]) == {"elsewhere", "kernels-file", "kernels-link"}
+    assert (elsewhere / "words" / "load.nbi").exists()
+    remove_unused(base / "nothing")
+
+
+def test_many_may_remove_at_once(base: Path) -> None:
+    folders = [kernels(base, f"kernels-{i}", days=31 * (i % 2)) for i in range(40)]
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(remove_unused, base) for _ in range(4)]:
+            done.result()
+    assert names(folders) == {f"kernels-{i}" for i in range(0, 40, 2)}
+
+
+def test_a_folder_that_cannot_be_made_is_replaced_by_a_temporary_one(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base.write_bytes(b"a file is in the way")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    folder = used()
+    assert folder.parent == tmp_path
+    assert folder.is_dir()
