@@ -1,66 +1,177 @@
-"""The yardsticks: transitive closure by what Spark itself offers.
+"""The yardsticks: what Spark itself offers for recursion.
 
-`dataframes` is semi-naive evaluation with joins and anti-joins, its lineage cut in every iteration; `recursive_query`
-is `WITH RECURSIVE`, which has UNION ALL only and so lists ways and not pairs. Both stop after a number of seconds.
+`dataframes` is semi-naive evaluation of a program with joins and anti-joins, its lineage cut in every iteration;
+`recursive_query` is `WITH RECURSIVE`, which has UNION ALL only and so lists the ways of a graph and not its pairs, and
+one recursive reference only, so that it cannot say what GALEN's program says. Both stop after a number of seconds.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Literal
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col, lit
+
+from benchmarks.harness import BenchmarkError
+from tidelog.rules.core import Atom, Constant, HyperNode, Rule, Variable
+from tidelog.rules.edges import AnyRule
+from tidelog.spark.embedded import Front
+
+Tables = dict[str, DataFrame]
+"""The rows of each relation so far, none twice; columns c0, c1 and so on."""
 
 
 @dataclass(frozen=True)
 class Yardstick:
-    """Pairs found, rounds and seconds; `finished` is False where the time was up before the end."""
+    """Tuples of the view if it `finished`, iterations and seconds; it was stopped when the time was up, or Spark has
+    given up before."""
 
-    pairs: int
-    rounds: int
+    tuples: int
+    iterations: int
     seconds: float
-    finished: bool
+    end: Literal["finished", "stopped", "failed"]
 
     def __str__(self) -> str:
-        end = f"{self.pairs:,} pairs" if self.finished else "not finished"
-        return f"{self.seconds:.1f} s, {self.rounds} rounds, {end}"
+        end = f"{self.tuples:,} tuples" if self.end == "finished" else self.end
+        return f"{self.seconds:.1f} s, {self.iterations} iterations, {end}"
 
 
-def dataframes(edges: DataFrame, limit: float) -> Yardstick:
-    """Semi-naive evaluation of the closure of the frame `edges` (x, y), for at most `limit` seconds."""
-    started = time.perf_counter()
-    edges = edges.toDF("x", "y").distinct().localCheckpoint()
-    steps = edges.toDF("y", "z")
-    total, delta = edges, edges
-    rounds = 0
-    while time.perf_counter() - started < limit:
-        rounds += 1
-        found = delta.join(steps, "y").select("x", "z").distinct().toDF("x", "y")
-        delta = found.join(total, ["x", "y"], "left_anti").localCheckpoint()
-        if delta.isEmpty():
-            return Yardstick(total.count(), rounds, time.perf_counter() - started, True)
-        total = total.unionAll(delta).localCheckpoint()
-    return Yardstick(0, rounds, time.perf_counter() - started, False)
+def dataframes(session: SparkSession, text: str, facts: Mapping[str, DataFrame], view: str, limit: float) -> Yardstick:
+    """Semi-naive evaluation of a program over frames of numbers, for at most `limit` seconds. BenchmarkError for rules
+    that have anything but atoms without negation."""
+    front = Front()
+    front.add_program(text)
+    core = front.draft.core
+    iterations = 0
+
+    def evaluate() -> int:
+        nonlocal iterations
+        tables: Tables = {}
+        for name, info in core.relations.items():
+            columns = _columns(len(info.columns))
+            given = facts.get(name, session.createDataFrame([], ", ".join(f"{column} long" for column in columns)))
+            tables[name] = given.toDF(*columns).distinct().localCheckpoint()
+        for node in core.nodes:
+            for _ in _iterations(node, tables):
+                iterations += 1
+        return tables[view].count()
+
+    found = _within(session, limit, evaluate)
+    return replace(found, iterations=iterations)
 
 
 def recursive_query(session: SparkSession, edges: DataFrame, limit: float) -> Yardstick:
-    """Spark's recursive query over the frame `edges` (x, y), cancelled after `limit` seconds."""
+    """Spark's recursive query for the closure of the frame `edges` (x, y), for at most `limit` seconds."""
     edges.toDF("x", "y").createOrReplaceTempView("edges")
     query = """
         WITH RECURSIVE t(x, y) AS (
             SELECT x, y FROM edges UNION ALL SELECT t.x, edges.y FROM t JOIN edges ON t.y = edges.x
-        ) SELECT count(*) FROM (SELECT DISTINCT x, y FROM t)
+        ) SELECT DISTINCT x, y FROM t
     """
-    context = session.sparkContext
-    started = time.perf_counter()
-    timer = threading.Timer(limit, context.cancelAllJobs)
-    timer.start()
+    found = _within(session, limit, lambda: session.sql(query).count())
+    session.catalog.dropTempView("edges")
+    return found
+
+
+# --- semi-naive evaluation -----------------------------------------------------------------------------------------
+
+
+def _iterations(node: HyperNode, tables: Tables) -> Iterator[None]:
+    """Bring the relations of a hyper-node to the fix-point, and yield after each iteration, the last of which finds
+    nothing. The first deltas are the facts and what rules derive that read nothing of the hyper-node."""
+    rules = [_positive(rule) for rule in node.rules]
+    places = [[at for at, atom in enumerate(body) if atom.relation in node.relations] for _, body in rules]
+    exits = [(head, body, 0) for (head, body), found in zip(rules, places, strict=True) if not found]
+    loops = [(head, body, at) for (head, body), found in zip(rules, places, strict=True) for at in found]
+    for head, body, at in exits:
+        tables[head.relation] = tables[head.relation].unionAll(_derived(head, body, at, tables, tables))
+    for name in node.relations:
+        tables[name] = tables[name].distinct().localCheckpoint()
+    deltas = {name: tables[name] for name in node.relations}
+    while loops and deltas:
+        found: dict[str, list[DataFrame]] = {}
+        for head, body, at in loops:
+            if body[at].relation in deltas:
+                found.setdefault(head.relation, []).append(_derived(head, body, at, deltas, tables))
+        deltas = {}
+        for name, frames in found.items():
+            rows = reduce(DataFrame.unionAll, frames).distinct()
+            new = rows.join(tables[name], rows.columns, "left_anti").localCheckpoint()
+            if not new.isEmpty():
+                deltas[name] = new
+        tables |= {name: tables[name].unionAll(new).localCheckpoint() for name, new in deltas.items()}
+        yield
+
+
+def _positive(rule: AnyRule) -> tuple[Atom, list[Atom]]:
+    """The head and the body of a rule."""
+    if isinstance(rule, Rule):
+        body = [literal for literal in rule.body if isinstance(literal, Atom) and not literal.negated]
+        if body and len(body) == len(rule.body):
+            return rule.head, body
+    raise BenchmarkError(f"the yardstick knows rules over atoms only: {rule}")
+
+
+def _derived(head: Atom, body: list[Atom], at: int, deltas: Tables, tables: Tables) -> DataFrame:
+    """What a rule derives when atom `at` of its body reads a delta. From there the others are joined in their order,
+    those that share a variable with what is joined first."""
+    rows = _matching(body[at], deltas)
+    others = [atom for number, atom in enumerate(body) if number != at]
+    while others:
+        atom = max(others, key=lambda each: not _variables(each).isdisjoint(rows.columns))
+        others.remove(atom)
+        shared = [name for name in rows.columns if name in _variables(atom)]
+        more = _matching(atom, tables)
+        rows = rows.join(more, shared) if shared else rows.crossJoin(more)
+    values = [lit(arg.value) if isinstance(arg, Constant) else col(arg.name) for arg in head.args]
+    return rows.select(*(value.alias(name) for value, name in zip(values, _columns(len(values)), strict=True)))
+
+
+def _matching(atom: Atom, tables: Tables) -> DataFrame:
+    """The rows of a table that match an atom, with a column for each of its variables."""
+    table, columns = tables[atom.relation], dict[str, str]()
+    for column, arg in zip(table.columns, atom.args, strict=True):
+        if isinstance(arg, Constant):
+            table = table.where(col(column) == lit(arg.value))
+        elif arg.name in columns:
+            table = table.where(col(column) == col(columns[arg.name]))
+        else:
+            columns[arg.name] = column
+    return table.select(*(col(column).alias(name) for name, column in columns.items()))
+
+
+def _variables(atom: Atom) -> set[str]:
+    return {arg.name for arg in atom.args if isinstance(arg, Variable)}
+
+
+def _columns(arity: int) -> list[str]:
+    return [f"c{number}" for number in range(arity)]
+
+
+def _within(session: SparkSession, limit: float, evaluate: Callable[[], int]) -> Yardstick:
+    """How long a function takes to count tuples, whose jobs are cancelled after `limit` seconds."""
+    over, started = threading.Event(), time.perf_counter()
+
+    def cancel() -> None:
+        pause = limit
+        while not over.wait(pause):
+            session.sparkContext.cancelAllJobs()
+            pause = 0.5  # Between two jobs there is nothing to cancel.
+
+    canceller = threading.Thread(target=cancel)
+    canceller.start()
     try:
-        (row,) = session.sql(query).collect()
-        return Yardstick(int(row[0]), 1, time.perf_counter() - started, True)
-    except Exception:  # cancelled, or too many rows or levels for Spark's own limits
-        return Yardstick(0, 1, time.perf_counter() - started, False)
+        return Yardstick(evaluate(), 1, time.perf_counter() - started, "finished")
+    except (PySparkException, Py4JJavaError):
+        seconds = time.perf_counter() - started
+        return Yardstick(0, 1, seconds, "failed" if seconds < limit else "stopped")
     finally:
-        timer.cancel()
-        session.catalog.dropTempView("edges")
+        over.set()
+        canceller.join()
