@@ -10,8 +10,9 @@
     [facts]               # optional
     link = [["a", "b"]]
 
-Paths are relative to the file. The processes of `network.local` take the keys of a node as a line of JSON from standard
-input instead, with the text of the program and the secret itself, so that no secret is ever written to a disk.
+Both may have `sticky` and `roots`, and that of a node `incarnation`, as for `Node`. Paths are relative to the file. The
+processes of `network.local` take the keys of a node as a line of JSON from standard input instead, with the text of the
+program and the secret itself, so that no secret is ever written to a disk.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tidelog.errors import Problem, UsageError
 Facts = Mapping[str, list[list[Any]]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NodeConfig:
     """One node: `program` is a path or a text, `nodes` maps every name to address and public key."""
 
@@ -77,10 +78,11 @@ def node_config_of_line(line: str) -> NodeConfig:
 
 
 def line_of(config: NodeConfig) -> str:
-    """The line of JSON of a configuration whose program is a text."""
+    """The line of JSON of a configuration whose program is a text, and which has no store."""
     nodes = {name: {"address": address, "key": key} for name, (address, key) in config.nodes.items()}
     values = {"name": config.name, "program": config.program, "secret": config.secret, "nodes": nodes}
-    return json.dumps({**values, "sticky": config.sticky, "roots": config.roots, "facts": config.facts})
+    options = {"incarnation": config.incarnation, "sticky": config.sticky, "roots": config.roots}
+    return json.dumps({**values, **options, "facts": config.facts})
 
 
 def _node_config(table: _Table, name: str, program: Path | str, secret: str, store: Path | None) -> NodeConfig:

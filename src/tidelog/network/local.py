@@ -36,11 +36,7 @@ class LocalNetwork:
         self.names = config.nodes
         self._processes: dict[str, subprocess.Popen[str]] = {}
         initial = [(relation, self._split(relation, rows)) for relation, rows in config.facts.items()]
-        keys = {name: new_keys() for name in config.nodes}
-        ports = _free_ports(len(config.nodes))
-        nodes = {
-            name: (f"tcp://127.0.0.1:{port}", keys[name].public) for name, port in zip(config.nodes, ports, strict=True)
-        }
+        configs = node_configs(config, self.book.text)
         try:
             for name in config.nodes:
                 self._processes[name] = subprocess.Popen(
@@ -51,8 +47,7 @@ class LocalNetwork:
                     encoding="utf-8",
                     start_new_session=True,  # Ctrl-C is for us; nodes end when their standard input does
                 )
-                own = NodeConfig(name, self.book.text, keys[name].secret, nodes, None, config.sticky, config.roots)
-                self._write(name, line_of(own))
+                self._write(name, line_of(configs[name]))
             for name in self.names:
                 self._answer(name)  # that it is ready
             for relation, by_node in initial:
@@ -183,6 +178,26 @@ class LocalNetwork:
         if not line:
             raise _ended(name)
         return json.loads(line)
+
+
+def node_configs(config: NetworkConfig, program: str) -> dict[str, NodeConfig]:
+    """The configuration of each node of a network whose program is this text, with a key and a port of its own."""
+    keys = {name: new_keys() for name in config.nodes}
+    ports = _free_ports(len(config.nodes))
+    nodes = {
+        name: (f"tcp://127.0.0.1:{port}", keys[name].public) for name, port in zip(config.nodes, ports, strict=True)
+    }
+    return {
+        name: NodeConfig(
+            name=name,
+            program=program,
+            secret=keys[name].secret,
+            nodes=nodes,
+            sticky=config.sticky,
+            roots=config.roots,
+        )
+        for name in config.nodes
+    }
 
 
 def _ended(name: str) -> SetupError:

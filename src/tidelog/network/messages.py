@@ -18,7 +18,7 @@ from typing import TypeAlias
 from tidelog.network.program import Fact
 
 Support: TypeAlias = frozenset[Fact]
-"""The tuples on which a derivation rests."""
+"""The tuples and grounds (`Grounds`) on which a derivation rests."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Offer:
     """`fact` has a derivation of this `height` that rests on `support`; with height None it has none any more.
 
     `seq` numbers the offers of a sender to a receiver, `low` is the smallest one that is not acknowledged yet. `dead`
-    are facts that were retracted, when nodes keep roots.
+    are roots that are over, of those on which the last offer rested.
     """
 
     seq: int

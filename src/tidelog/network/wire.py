@@ -52,7 +52,8 @@ def encode(packet: Packet) -> bytes:
 
 
 def packets(packet: Packet) -> list[bytes]:
-    """The bytes of as few packets as hold all messages of one, none of them larger than allowed."""
+    """The bytes of a packet, or of several that hold its messages where it is larger than allowed; one message is never
+    parted, whatever its size."""
     data, messages = encode(packet), packet.messages
     if len(data) <= LARGEST_PACKET or len(messages) == 1:
         return [data]
@@ -87,8 +88,9 @@ def message_to_json(message: Message) -> list[Any]:
     """A message as JSON can hold it."""
     match message:
         case Offer(seq, low, fact, height, support, dead):
-            rest = [height, _support(support)] if height is not None else []
-            return ["offer", seq, low, *fact, *rest] if not dead else ["dead", _support(dead), seq, low, *fact, *rest]
+            rest = [height, support_to_json(support)] if height is not None else []
+            state = [seq, low, *fact, *rest]
+            return ["dead", support_to_json(dead), *state] if dead else ["offer", *state]
         case Ack(seq):
             return ["ack", seq]
         case Floor(low):
@@ -129,12 +131,12 @@ def _from_others(parts: Any) -> Message:
 def _offer(seq: Any, low: Any, relation: Any, row: Any, *rest: Any) -> Offer:
     height, support = rest if rest else (None, ())
     known = None if height is None else _count(height)
-    return Offer(_count(seq), _count(low), (_text(relation), _row(row)), known, frozenset(map(_fact, support)))
+    return Offer(_count(seq), _count(low), (_text(relation), _row(row)), known, frozenset(map(fact_from_json, support)))
 
 
 def _with_dead(dead: Any, *rest: Any) -> Offer:
     offer = _offer(*rest)
-    return Offer(offer.seq, offer.low, offer.fact, offer.height, offer.support, frozenset(map(_fact, dead)))
+    return Offer(offer.seq, offer.low, offer.fact, offer.height, offer.support, frozenset(map(fact_from_json, dead)))
 
 
 def _change(name: Any, version: Any, author: Any, text: Any) -> Change:
@@ -168,16 +170,10 @@ def support_to_json(support: Iterable[Fact]) -> list[Any]:
     return sorted(([relation, row] for relation, row in support), key=repr)
 
 
-_support = support_to_json
-
-
 def fact_from_json(parts: Any) -> Fact:
     """Raises TypeError or ValueError where that is none."""
     relation, row = parts
     return _text(relation), _row(row)
-
-
-_fact = fact_from_json
 
 
 def _row(parts: Any) -> tuple[Any, ...]:
