@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from benchmarks import data, findings, galen
 from benchmarks.evaluate import CLOSURE, NON_LINEAR
 from benchmarks.findings import Judged, promises
-from benchmarks.spark import cluster, pipeline, scaling, seminaive
+from benchmarks.spark import cluster, pipeline, scaling, seminaive, skew
 from benchmarks.spark.seminaive import Yardstick
 from tidelog.spark import session as spark_session
 from tidelog.spark.cluster.localize import Limits
 
-PARTS = ("pipeline", "closures", "yardsticks", "galen", "scaling")
+PARTS = ("pipeline", "closures", "yardsticks", "galen", "scaling", "skew")
 _YARDSTICK_SECONDS = 60.0
 _GALEN_SECONDS = 150.0
 _TIMES_FASTER = 5
@@ -65,6 +65,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"\n{scaling.table(points, given)}")
         scaling.plot(points, asked.out / "scaling.svg")
         found["scaling"] = scaling.as_json(points, given)
+    if "skew" in parts:
+        hubs = skew.hubs()
+        print(f"\n{skew.table(hubs)}")
+        found["skew"] = [asdict(each) for each in hubs]
     print(f"\n{promises(judged)}")
     findings.write(asked.out / "spark.json", {**found, "promises": [one.as_json() for one in judged]})
     return 0

@@ -1,10 +1,10 @@
-"""How the benchmark of partitions counts, and what it predicts."""
+"""How the benchmarks of partitions count, and what they predict."""
 
 from __future__ import annotations
 
 import pytest
 
-from benchmarks.spark import scaling
+from benchmarks.spark import scaling, skew
 from benchmarks.spark.scaling import Assumptions, Point
 
 
@@ -25,3 +25,14 @@ def test_a_prediction() -> None:
     given = Assumptions(executors=10, tuples=1e9, kernels=1e6, network=1e8, per_round=2.0, skew=1.0)
     found = scaling.predicted(measured, given)
     assert found == pytest.approx({"compute": 100.0, "transfer": 60.0, "rounds": 20.0, "total": 180.0})
+
+
+def test_a_hub_with_and_without_spreading() -> None:
+    """800 edges, half of them to one node, counted where their rows are or all in one partition."""
+    given = skew.facts(800)
+    gathered, spread = (skew.hub("count of all edges", given, heavy) for heavy in (skew.NEVER, 100))
+    assert (gathered.spread, spread.spread) == (False, True)
+    assert gathered.sent > 700
+    assert spread.sent < 32
+    assert gathered.of_share > 5
+    assert spread.of_share < 2
