@@ -169,7 +169,8 @@ def _compiled(text: str, changes: tuple[Change, ...]) -> Assembled:
 
 def _read_change(name: str, text: str) -> Program:
     """The one rule of a change, with its declarations. A text from another node cannot include files of this one."""
-    problem = Problem("E0111", "a rule that travels is one rule without preprocessor lines", place=f"rule {name}")
+    message = "a rule that travels is one rule without preprocessor lines"
+    problem = Problem("E0111", message, place=f"rule {name}", hint="write out what the lines stand for")
     if any(line.lstrip().startswith("#") for line in text.splitlines()):
         raise ProgramError(problem)
     program = read(f"{text}\n", name=f"rule {name}")

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from tidelog.database import Database
 from tidelog.language.syntax import Column
-from tidelog.rdf.names import REST, TRIPLE, Names
-from tidelog.rdf.tables import MEMBER, Triple
+from tidelog.rdf.names import INTERNAL, REST, TRIPLE, Names
+from tidelog.rdf.tables import Triple
 from tidelog.rdf.terms import TYPE
 from tidelog.relation import Relation, Rows
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 Words = NDArray[numpy.int64]
 
 COLUMNS = tuple(Column(name, "symbol", "symbol") for name in ("subject", "predicate", "object"))
-_INTERNAL = frozenset([MEMBER, REST])
 _QUOTE = '"'
 
 
@@ -145,7 +144,7 @@ class Triples:
         """The relations where triples with these terms are: predicate and class of each, its name and arity."""
         if predicate != TYPE:
             for iri, name in self._names.properties.items():
-                if iri not in _INTERNAL and iri != TYPE and predicate in (None, iri):
+                if iri not in INTERNAL and iri != TYPE and predicate in (None, iri):
                     yield (iri, ""), name, 2
         if predicate in (None, TYPE):
             for iri, name in self._names.classes.items():

@@ -43,7 +43,8 @@ class Labels:
 
 @dataclass(frozen=True)
 class Document:
-    """A text on its way to columns; with `keep`, blank nodes keep their names."""
+    """A text on its way to columns. Blank nodes get names of `labels`, without which there must be none; with `keep`,
+    they keep their own."""
 
     text: bytes
     name: str
@@ -53,6 +54,7 @@ class Document:
     keep: bool = False
 
     def columns(self) -> Columns:
+        """Its triples. Raises DataError (E0460 to E0465)."""
         lines = plain_lines(self.text) if self.format == "N_TRIPLES" else None
         subjects, predicates, objects = cut(lines_of(self.rewritten()) if lines is None else lines)
         self.refuse_newer(objects.dictionary)
@@ -147,8 +149,9 @@ class Document:
             return
         try:
             expat.ParserCreate().Parse(self.text, True)
-        except ValueError as error:
-            raise DataError(Problem("E0460", f"the text cannot be read: {error}", place=self.name)) from None
+        except (ValueError, LookupError) as error:  # of an encoding that expat cannot read, or that nobody knows
+            hint = "save it as UTF-8"
+            raise DataError(Problem("E0460", f"the text cannot be read: {error}", place=self.name, hint=hint)) from None
         except expat.ExpatError as error:
             message = f"the text is no XML: {expat.ErrorString(error.code)}"
             place, hint = f"{self.name}:{error.lineno}:{error.offset + 1}", "is the text cut, or in another format?"

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from tidelog.errors import Problem, UsageError
 from tidelog.language.syntax import Attribute, Declaration, Span
-from tidelog.rdf.tables import FALSE, Triple
+from tidelog.rdf.tables import FALSE, MEMBER, Triple
 from tidelog.rdf.terms import TYPE
 
 COLON = "ː"
@@ -22,7 +22,9 @@ INCONSISTENCY = f"inconsistency{COLON}"
 TRIPLE = "triple"
 """The relation of all triples, for programs that ask for it."""
 REST = "tidelog:type"
-"""The property of types that need not be classes; internal."""
+"""The property of types that need not be classes."""
+INTERNAL = frozenset([MEMBER, REST])
+"""The properties that no triple of a user has."""
 _LONGEST = 40
 
 

@@ -147,7 +147,7 @@ def reads(rules: Iterable[Rule], relation: str) -> bool:
 
 
 def derives(rules: Iterable[Rule], relation: str) -> bool:
-    """Whether some rule has a head of a relation, and a body."""
+    """Whether some rule or fact has a head of a relation."""
     return any(head.relation == relation for rule in rules for head in rule.heads)
 
 

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 
 from tidelog.language.syntax import Atom, CheckedProgram, Constant, Rule, Variable
 from tidelog.rdf.matching import Facts
-from tidelog.rdf.names import REST, TRIPLE, Names
+from tidelog.rdf.names import INTERNAL, REST, TRIPLE, Names
 from tidelog.rdf.naming import derives, reads
-from tidelog.rdf.specialise import NOTHING, Instance, expanded, instances, is_generic, named, relevant
-from tidelog.rdf.tables import MEMBER, TableRule, Triple
+from tidelog.rdf.specialise import NOTHING, Instance, expanded, instances, named, relevant
+from tidelog.rdf.tables import TableRule, Triple
 from tidelog.rdf.terms import SAME_AS, TYPE
-
-_INTERNAL = frozenset([MEMBER, REST])
 
 
 class Instances:
@@ -24,7 +22,6 @@ class Instances:
         self.current: dict[object, Rule] = {}
         self._table = tuple(table)
         self._names = names
-        self._generic = [rule for rule in self._table if is_generic(rule)]
         self._made_for: object = None
         self._base: tuple[Facts | None, list[Instance]] = (None, [])
         self._program: CheckedProgram | None = None
@@ -93,7 +90,7 @@ class Instances:
         where it derives triples."""
         if views.reads_types:
             yield from ((None, TYPE, name) for name in sorted(classes))
-        pairs = [(name, "?y") for name in sorted(properties - _INTERNAL - {TYPE})]
+        pairs = [(name, "?y") for name in sorted(properties - INTERNAL - {TYPE})]
         pairs += [(TYPE, name) for name in sorted(classes)]
         if views.reads_triples or views.derives_triples:
             yield from ((False, *pair) for pair in pairs)

@@ -103,8 +103,7 @@ class Store:
 
     def insert(self, data: Any, format: str | None = None, *, base: str | None = None) -> None:
         """Assert triples, to take effect with the next `commit`: a text, a path (anything path-like, or one line that
-        ends like `.ttl` or `.nt.gz`), an rdflib graph or dataset, or an iterable of triples of
-        terms.
+        ends like `.ttl` or `.nt.gz`), an rdflib graph or dataset, or an iterable of triples of terms.
 
         `format` is turtle, ntriples, nquads, trig, jsonld or rdfxml; of paths it is the ending, of texts turtle, when
         not said. The graphs of quads are merged. Raises DataError with the place (E0460 to E0465, E0410, E0411),
