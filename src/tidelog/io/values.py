@@ -1,7 +1,7 @@
 """What may stand in a column, and what to say about a value that may not.
 
 `complaint` judges one Python value, `text_complaint` a piece of text as it stands in a file. Both are slow and exact:
-the fast paths of `rows`, `columns` and `text_files` accept whole columns at a time, and come here to find the first
+the fast paths of `rows`, `columns` and `text_reader` accept whole columns at a time, and come here to find the first
 value that was wrong and why.
 """
 

@@ -4,9 +4,9 @@ reading       `read`: files and texts; with the C preprocessor (preprocessor) wh
 lexer         text to tokens;  grammar.lark  the grammar of one statement
 statements    tokens to statements, and recovery;  mistakes  problems of the syntax in words
 builder       reductions of the grammar to nodes;  literals  numbers and strings;  nesting  bounded depth
-syntax        the tree;  printer  the tree as source
+syntax        the tree;  printer  the tree as source;  precedence  how strongly operators bind
 check         `check`, and `Checker` for programs that change: declarations, directives, names, kinds (with functors,
-              scopes), subtypes, grounding, patterns
+              scopes), paths, subtypes, grounding (with bindings), patterns
 lints         `warnings`: what is allowed but probably not meant
 """
 

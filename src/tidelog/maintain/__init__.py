@@ -1,9 +1,12 @@
 """What happens in an epoch: the asserted facts change, and the views follow, hyper-node by hyper-node.
 
 engine      the state of a database, and an epoch that succeeds or leaves no trace
+epoch       what it does: hyper-nodes in order, each in the way that is cheapest (choice: of those that a user allows)
 bootstrap   evaluates a hyper-node from its inputs, with births and counts
+update      follows the changes of its inputs, facts and rules in place
 aggregates  evaluates aggregate rules and keeps them up to date;  large_groups  what is kept for that
+closures    hyper-nodes that are kept as components and reach sets
 assemble    join plans to the code of the kernels;  functors  what the kernels know, and Python for the rest
-statistics  what the planner is told
-limits      time, rows, Ctrl-C;  report  what was done
+machine     runs assembled plans;  statistics  what the planner is told
+deltas      what has come and gone in a relation;  limits  time, rows, Ctrl-C;  report  what was done
 """

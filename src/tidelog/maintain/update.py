@@ -7,8 +7,8 @@
     3. Insertions. In the same round the derivations that insertions and new rules bring; then semi-naively from the
        newly born. A new birth is above all others, so that no old tuple changes any more.
 
-What each atom of a plan sees decides that each derivation is met exactly once (`_sights`). Source: Algorithm 3 and
-Section 4.1 of the elastic paper, with births instead of iteration numbers as in docs/theory.md.
+What each atom of a plan sees decides that each derivation is met exactly once (`_lost`, `_won`). Source: Algorithm 3
+and Section 4.1 of the elastic paper, with births instead of iteration numbers as in docs/theory.md.
 """
 
 from __future__ import annotations

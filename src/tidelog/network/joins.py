@@ -1,8 +1,8 @@
 """Joins at one node: which literals can be evaluated when, the tuples of a node with their indexes, and the ways in
 which a rule's body holds there.
 
-Every body atom is looked up through an index over the columns that are known when its turn comes. `Matcher` plans the
-order once for each body atom that a new tuple can match first.
+Every body atom is looked up through an index over the columns that are known when its turn comes. `_plan`
+orders them once for each body atom that a new tuple can match first.
 """
 
 from __future__ import annotations

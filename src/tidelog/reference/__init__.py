@@ -1,6 +1,7 @@
 """Slow and obvious evaluators: what programs mean, in plain Python over sets, as the oracle of the tests.
 
     values         functors, comparisons and aggregates on Python values
+    paths          what regular paths mean, as operations on relations
     substitutions  the substitutions that satisfy a body of the checked program
     naive          checked program + facts -> the least model
     seminaive      core program + facts -> the least model with the birth and count of each tuple

@@ -1,4 +1,4 @@
-"""tidelog over a Spark session (design: `spark.md`): `tidelog.connect(spark=session)`, pipelines and streams.
+"""tidelog over a Spark session: `tidelog.connect(spark=session)`, pipelines and streams.
 
 A row goes through the modules in this order:
 
@@ -8,7 +8,7 @@ A row goes through the modules in this order:
     sources      a frame mapped to a declared relation: rows that fit, as leaf columns; the others with their reasons
     driver       leaf columns to words on the driver; `encode` and `translation` do it in Spark, for the cluster engine
     engines      what the database asks of an engine; `embedded` is the one on the driver, `cluster/` the other
-    database     the object that a user holds; `change` is what a commit returns, `state` what outlives the process
+    database     the object that a user holds; `change` is what a commit returns; `tidelog.store` has what outlives it
     streams      micro-batches as epochs
     description  sources, sinks and pipelines as a user describes them, also in TOML (`toml_file`, `mapping`)
     pipeline     a run of a pipeline; `sinks` and `views` are where it ends
