@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -25,7 +24,6 @@ from tidelog.spark.cluster.localize import Limits
 from tidelog.spark.embedded import Front
 from tidelog.spark.engines import Epoch, RowChange
 
-CHAIN = 1_200
 PROGRAM = """
 .decl e(x: number, y: number)
 .decl t(x: number, y: number)
@@ -102,39 +100,17 @@ def test_frames_in_and_out(spark: SparkSession, chain: Session) -> None:
     assert set(map(tuple, chain.engine.asserted("e").collect())) == {(1, 2), (3, 4), (4, 5), (5, 6), (6, 7)}
 
 
-def test_partitions_that_are_killed_between_rounds_and_in_the_middle(chain: Session) -> None:
-    """They come back from files, within the same commit."""
-    edges = [(i, i + 1) for i in range(1, CHAIN + 1)]
-    chain.commit(e=(edges, []), start=(edges[:0], []))
-    application = f"cluster.host {chain.engine.executors.application}"
-    host = processes(application)[0]
-    for process in processes(application):
+def test_partitions_and_their_host_that_are_killed_between_epochs(chain: Session) -> None:
+    """They come back from files. `test_faults` loses partitions between rounds, `test_lost_processes` in the middle."""
+    chain.commit(e=([(i, i + 1) for i in range(1, 6)], []), start=([(i,) for i in range(1, 6)], []))
+    for process in processes(f"cluster.host {chain.engine.executors.application}"):
         os.kill(process, signal.SIGKILL)
-    stopped = threading.Event()
-
-    def kill_now_and_then() -> None:
-        for _ in range(2):
-            stopped.wait(0.7)
-            for process in processes(application):
-                if process != host:
-                    with suppress(OSError):
-                        os.kill(process, signal.SIGKILL)
-
-    killer = threading.Thread(target=kill_now_and_then)
-    killer.start()
-    try:
-        for number in range(3):
-            last = CHAIN + 1 + number
-            with suppress(Exception):  # killed too often for one commit: it has not happened then
-                chain.commit(e=([(last, last + 1)], []), start=([(i,) for i in range(1, last + 1)], []))
-    finally:
-        stopped.set()
-        killer.join()
-    last = CHAIN + 4
-    edges, starts = [(i, i + 1) for i in range(CHAIN, last + 1)], [(i,) for i in range(1, last + 1)]
-    chain.commit(e=(edges, []), start=(starts, []))
-    assert chain.rows("far") == chained(last)
-    assert chain.engine.size("t") == last * (last + 1) // 2
+    assert chain.rows("far") == chained(5)
+    for process in processes(f"cluster.host {chain.engine.executors.application}"):
+        os.kill(process, signal.SIGKILL)
+    chain.commit(e=([(6, 7)], []), start=([(6,)], []))
+    assert chain.rows("far") == chained(6)
+    assert chain.engine.size("t") == 21
 
 
 def test_golden_programs_in_the_session(spark: SparkSession) -> None:

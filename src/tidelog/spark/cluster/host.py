@@ -86,7 +86,6 @@ def _answer(connection: socket.socket, task: Task) -> Any:
 def _connected(application: str, task: Task) -> socket.socket:
     """A connection to the process of a partition, whose host is started if there is none."""
     address, deadline = _address(application), time.monotonic() + _START
-    process: subprocess.Popen[bytes] | None = None
     while True:
         connection = socket.socket(socket.AF_UNIX)
         try:
@@ -97,25 +96,27 @@ def _connected(application: str, task: Task) -> socket.socket:
             connection.close()  # Pickles of others are not to be trusted.
         except OSError:
             connection.close()
-        if process is None or process.poll() is not None:
-            process = _started(application)
         if time.monotonic() > deadline:
             raise InternalError(Problem("E0901", f"the host of the partitions in {task.folder} does not start"))
-        time.sleep(0.02)
+        _start(application)
 
 
-def _started(application: str) -> subprocess.Popen[bytes]:
+def _start(application: str) -> None:
+    """Start a host, and wait until its output ends: it listens then, or is not needed because another one does."""
     command = [sys.executable, "-m", "tidelog.spark.cluster.host", application, str(os.getppid())]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
-    return subprocess.Popen(
+    process = subprocess.Popen(
         command,
         env=environment,
         cwd="/",
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
+    assert process.stdout is not None
+    with process.stdout as output:
+        select.select([output], [], [], _START)
 
 
 def _address(application: str) -> str:
@@ -162,10 +163,12 @@ def serve(application: str, parent: int) -> None:
         if not address.startswith("\0"):
             Path(address).unlink(missing_ok=True)
         listening.bind(address)
+        listening.listen(64)
     except OSError:
         return  # Another one was faster.
-    warm()
-    listening.listen(64)
+    with open(os.devnull, "wb") as nothing:
+        os.dup2(nothing.fileno(), sys.stdout.fileno())
+    warm()  # Whoever calls meanwhile waits until it is over, and partitions are forked from what it has loaded.
     watched = _watch(parent)
     children: Children = {}
     try:
