@@ -1,4 +1,4 @@
-"""tidelog: Datalog whose views follow from facts and rules, embedded in one process.
+"""tidelog: Datalog whose views follow facts and rules.
 
 >>> import tidelog
 >>> db = tidelog.connect()

@@ -60,6 +60,30 @@ def test_module_has_a_docstring_and_is_short(module: Path) -> None:
     assert len(text.splitlines()) <= 600
 
 
+def imported(module: Path) -> set[str]:
+    """The rooms that a module imports, also inside of functions, but not for types alone."""
+    names = set[str]()
+    nodes: list[ast.AST] = [ast.parse(module.read_text(encoding="utf-8"))]
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tidelog."):
+            names.add(str(node.module).split(".")[1])
+        if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+            nodes.extend(ast.iter_child_nodes(node))
+    return names
+
+
+def test_rooms_import_those_before_them_in_the_list_of_the_architecture() -> None:
+    lines = (ROOT / "docs/architecture.md").read_text(encoding="utf-8").splitlines()
+    rows = [re.findall(r"`(\w+)(?:/|\.py)`", line.split("|")[1]) for line in lines if line.startswith("| `")]
+    place = {name: number for number, row in enumerate(rows) for name in row}
+    found = set()
+    for module in MODULES:
+        room = module.relative_to(ROOT / "src/tidelog").parts[0].removesuffix(".py")
+        if room not in ("__init__", "__main__"):
+            found |= {(room, other) for other in imported(module) if place[other] > place[room]}
+    assert found == {("database", "store"), ("database", "spark")}, "`connect` alone may"
+
+
 def test_no_machine_is_named() -> None:
     named = re.compile(
         r"/wor[k]/|/hom[e]/|inde[x]-url|extra-inde[x]|\b10\.\d+\.\d+\.\d+\b|://[^/\s]*(?:artifac|nexus|mirror|intern)"

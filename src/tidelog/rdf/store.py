@@ -291,7 +291,7 @@ class Store:
 
     @property
     def database(self) -> Database:
-        """The database underneath, to look at: reports, explanations, certificates. Its relations of properties and
+        """The database underneath, to look at: reports, sizes, certificates. Its relations of properties and
         classes belong to the store, which must be told of all changes."""
         return self._database
 
