@@ -21,10 +21,10 @@ from tidelog.language import Checker, read
 from tidelog.language.syntax import CheckedProgram, Column, Program, RelationType, Value
 from tidelog.maintain.choice import Choice
 from tidelog.maintain.deltas import Delta, Outcome, rows_of
-from tidelog.maintain.engine import Engine
+from tidelog.maintain.engine import Engine, evaluated
 from tidelog.maintain.limits import Watch, guarded
 from tidelog.maintain.report import Report
-from tidelog.pattern import QUERY, along, matching
+from tidelog.pattern import QUERY, matching, remaining
 from tidelog.relation import Relation, Rows
 from tidelog.rules import Compiler
 from tidelog.rules.core import CoreProgram
@@ -361,9 +361,11 @@ class Database:
             columns, words = view.columns, view.near(pattern.words(self._dictionary))
         else:
             columns = pattern.program.relations[QUERY].columns
-            watch = Watch(self._options["timeout"], self._options["max_rows"], {})
+            core, read = remaining(pattern.program, self._checked, self._engine.views)
+            watch = Watch(self._options["timeout"], self._options["max_rows"])
             with guarded(watch):
-                words = along(pattern.program, self._checked, self._engine, watch)
+                facts = {name: self._engine.views[name].words() for name in read}
+                words = evaluated(self._dictionary, core, facts, watch).views[QUERY].words()
         return Relation(pattern.relation, Rows(columns, self._dictionary, pattern.select(words, self._dictionary)))
 
     def stored(self, name: str, *, asserted: bool = False) -> StoredRelation | None:

@@ -139,7 +139,7 @@ CODES: dict[str, str] = {
     "E0685": "a mapping of a stream or source is wrong",
     "E0686": "the description of a pipeline is wrong",
     "E0687": "a frame of an epoch that is over",
-    "E0688": "the cluster engine cannot answer this",
+    "E0688": "too many rows for the driver",
     "E0689": "no Spark session",
     "E0660": "no such format of RDF",
     "E0661": "no such prefix",

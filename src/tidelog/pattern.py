@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,10 +29,8 @@ from tidelog.language.syntax import (
     Value,
     Variable,
 )
-from tidelog.maintain.choice import Choice
-from tidelog.maintain.engine import Engine
-from tidelog.maintain.limits import Watch
 from tidelog.rules import compile_program
+from tidelog.rules.core import CoreProgram
 from tidelog.rules.edges import body_of
 from tidelog.storage.dictionary import Dictionary
 
@@ -112,11 +110,12 @@ def _atom(text: str) -> Atom:
     return rules[0].heads[0]
 
 
-def along(program: CheckedProgram, committed: CheckedProgram, engine: Engine, watch: Watch) -> NDArray[Any]:
-    """The pairs that the path of a pattern's `program` connects in the views of `engine`, those of the `committed`
-    program. What its rules keep of the same path is used, the rest evaluated and thrown away.
-
-    Raises LimitError or KeyboardInterrupt.
+def remaining(
+    program: CheckedProgram, committed: CheckedProgram, kept: Container[str]
+) -> tuple[CoreProgram, tuple[str, ...]]:
+    """What has to be evaluated for QUERY, the pairs that the path of a pattern's `program` connects, and the relations
+    that this reads. What the rules of the `committed` program derive of the same path is `kept`, like all its
+    relations, and needs no evaluation.
     """
     derived = {head.relation for rule in committed.rules if rule.body for head in rule.heads}
     domains = {
@@ -124,16 +123,10 @@ def along(program: CheckedProgram, committed: CheckedProgram, engine: Engine, wa
         for domain, columns in program.domains.items()
     }
     core = compile_program(replace(program, domains=domains))
-    nodes = tuple(node for node in core.nodes if not engine.views.keys() >= set(node.relations))
+    nodes = tuple(node for node in core.nodes if any(name not in kept for name in node.relations))
     made = {name for node in nodes for name in node.relations}
-    given = dict.fromkeys(
-        name for node in nodes for rule in node.rules for name, _ in body_of(rule) if name not in made
-    )
-    facts = {name: engine.views[name].words() for name in given if name in engine.views}
-    scratch = Engine(engine.dictionary, compile_program(check()))
-    changes = {name: (words, words[:0]) for name, words in facts.items()}
-    scratch.epoch(replace(core, nodes=nodes), changes, watch, Choice("bootstrap"))
-    return scratch.views[QUERY].words()
+    read = dict.fromkeys(name for node in nodes for rule in node.rules for name, _ in body_of(rule))
+    return replace(core, nodes=nodes), tuple(name for name in read if name not in made and name in kept)
 
 
 def _pattern(atom: Literal, kinds: tuple[Kind, ...]) -> Pattern:

@@ -162,10 +162,12 @@ def test_wrong_calls_are_told(spark: SparkSession, db: Any) -> None:
         (lambda: db.insert("e", spark.readStream.format("rate").load()), "E0484"),
         (lambda: db.options(engine="other"), "E0603"),
         (lambda: db.options(embedded_limit=-1), "E0603"),
+        (lambda: db.options(cluster_folder=""), "E0603"),
         (lambda: db.options(speed=3), "E0603"),
         (lambda: db.rules.remove("r9"), "E0608"),
         (lambda: db.subscribe("e", None), "E0609"),
         (lambda: tidelog.connect(spark="session"), "E0689"),
+        (lambda: tidelog.connect(spark=spark, state="s3://bucket/state"), "E0681"),
         (lambda: db.insert("e", [(datetime.date(2020, 1, 1), 1)]), "E0401"),
         (lambda: db.load("t(x, y) :- no(x, y)."), "E0201"),
     ):
@@ -244,7 +246,7 @@ db.commit()
 frame = db["e"]
 
 def stop(event, arguments):
-    if event == "os.rename" and "/cluster/round-" in str(arguments[0]):
+    if event == "os.rename" and "/cluster/" in str(arguments[0]) and "/round-" in str(arguments[0]):
         spark.stop()
 
 sys.addaudithook(stop)

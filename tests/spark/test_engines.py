@@ -127,13 +127,44 @@ def test_a_database_moves_while_its_data_grow(spark: SparkSession) -> None:
         assert switched[:2] + switched[3:] == [None] * 5
         with pytest.raises(UsageError, match="E0688"):
             db.check()
-        with pytest.raises(UsageError, match="E0688"):
-            db.query("e+(X, Y)")
+        db.options(embedded_limit=1000)
+        db.check()
         db.options(engine="embedded")
         assert db.commit().report.switched == "asked for by options(engine='embedded')"
         assert views(db) == {name: set(here[name]) for name in here.relations}
         assert db.explain().startswith("embedded engine\n\n4 rules, ")
         db.check()
+
+
+def test_paths_that_no_rule_asks_for_and_certificates(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the cluster engine, whose files are where a file system of fsspec has them."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "shared").mkdir()
+    with tidelog.connect(spark=spark) as db:
+        db.options(engine="cluster", cluster_folder=f"local://{tmp_path}/shared")
+        db.load(GRAPH)
+        db.insert("e", [("a", "b"), ("b", "c"), ("c", "b"), ("d", "d")])
+        db.commit()
+        assert len(list(tmp_path.glob("shared/tidelog-*/manifest"))) == 1
+        assert rows(db.query('<e/e>("a", Y)')) == {("a", "c")}
+        db.options(embedded_limit=0)
+        beside = db.query("<^e/e>(X, Y)")
+        assert len(list(tmp_path.glob("shared/tidelog-*/manifest"))) == 2
+        assert rows(beside) == {("b", "b"), ("c", "c"), ("d", "d")}
+        with pytest.raises(UsageError, match=r"E0688.*takes 16 rows to the driver, more than the embedded_limit of 0"):
+            db.check()
+        db.options(embedded_limit=1000)
+        db.check()
+        db.save_certificate(tmp_path / "certificate")
+        tidelog.check_certificate(tmp_path / "certificate")
+        db.insert("e", [("c", "a")])
+        db.commit()
+        assert len(list(tmp_path.glob("shared/tidelog-*/manifest"))) == 1
+        db.load(".decl later(x: symbol)")
+        assert rows(db.query("later(X)")) == rows(db.query('<e>("nobody", Y)')) == set()
+    assert list((tmp_path / "shared").iterdir()) == []
 
 
 def test_a_first_epoch_that_fails_on_the_cluster_leaves_the_embedded_engine(spark: SparkSession) -> None:

@@ -144,6 +144,14 @@ class Engine:
                 raise
 
 
+def evaluated(dictionary: Dictionary, program: CoreProgram, facts: Mapping[str, Words], watch: Watch) -> Engine:
+    """An engine of its own that has evaluated a program over these facts. Raises as `Engine.epoch`."""
+    engine = Engine(dictionary, CoreProgram({}, {}, ()))
+    changes = {name: (words, words[:0]) for name, words in facts.items()}
+    engine.epoch(program, changes, watch, Choice("bootstrap"))
+    return engine
+
+
 def _needs_wide_words(program: CoreProgram, changes: Mapping[str, tuple[Words, Words]]) -> bool:
     floats = any(column.kind == "float" for info in program.relations.values() for column in info.columns)
     return floats or any(rows.size and (rows.min() < -(2**31) or rows.max() >= 2**31) for rows, _ in changes.values())

@@ -3,12 +3,14 @@
 Facts come as DataFrames, as names of tables or as anything that a Database takes; views and changes go out as
 DataFrames. The front (`embedded.Front`) reads programs and local data. At `commit` everything pending becomes one epoch
 of the engine: the embedded one or, above `embedded_limit` facts or on demand, that of the cluster. `streams` and
-`pipeline` make their epochs by `SparkDatabase.apply`, and `state` keeps what is to survive the process.
+`pipeline` make their epochs by `SparkDatabase.apply`, `keeping` writes what is to survive the process, and `aside`
+evaluates what an engine does not have at hand.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,20 +21,21 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from tidelog.database import net_changes
-from tidelog.errors import DataError, Problem, UsageError
-from tidelog.pattern import matching
+from tidelog.errors import Problem, UsageError
+from tidelog.maintain.limits import Watch, guarded
+from tidelog.pattern import QUERY, matching
 from tidelog.ruleset import RuleSet
+from tidelog.spark.aside import Aside
 from tidelog.spark.change import SparkChange, SparkRelationChange, SparkReport
-from tidelog.spark.description import ENGINES
+from tidelog.spark.choice import EngineChoice
 from tidelog.spark.driver import collect_words
 from tidelog.spark.embedded import Embedded, Front, local
 from tidelog.spark.engines import Draft, Engine, RowChange, Rows
-from tidelog.spark.failures import reading, working, writing
+from tidelog.spark.failures import reading, working
+from tidelog.spark.keeping import changes_in, check_kind, stored, tables_of
 from tidelog.spark.machine import check_session, check_workers
 from tidelog.spark.mapping import target_of
 from tidelog.spark.readers import located
@@ -40,13 +43,13 @@ from tidelog.spark.sources import CheckedSource, Facts, Pending, check_sources, 
 from tidelog.spark.streams import Streams
 from tidelog.spark.translation import Translation
 from tidelog.storage.dictionary import Words
-from tidelog.store.state import State, Tables, facts_table, read_table, text_of
+from tidelog.store.state import State, text_of
 from tidelog.transaction import Transaction, tell
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
-EMBEDDED_LIMIT = 50_000_000
+
 CLUSTER = "cluster"
 """The folder in the state folder that the cluster engine works in."""
 
@@ -62,11 +65,12 @@ class SparkDatabase:
         self._front = Front()
         self._engine: Engine = Embedded(self._front)
         self._translation = Translation(session, self._front.dictionary)
-        self._choice: dict[str, Any] = {"engine": "auto", "embedded_limit": EMBEDDED_LIMIT}
+        self._choice = EngineChoice()
         self._limits: dict[str, Any] = {}
         self._pending: list[Pending] = []
         self._kept: list[CheckedSource] = []
         self._views: dict[str, DataFrame] = {}
+        self._aside = Aside(self._front, self._cluster_engine)
         self._subscribers: list[tuple[str, Callable[[SparkRelationChange], object]]] = []
         self._epochs = 0
         self._closed = self._released = False
@@ -244,7 +248,7 @@ class SparkDatabase:
                 if engine is not self._engine:
                     self._hand_over(engine)
                 if state is not None:
-                    segment = state.prepare(self._tables(draft, facts))
+                    segment = state.prepare(tables_of(draft.checked.relations, facts, self._translation))
                 epoch = engine.epoch(draft, facts, self._limits)
         except BaseException:
             if state is not None and segment is not None:
@@ -259,6 +263,7 @@ class SparkDatabase:
             self._front.settle(draft)
         self._epochs += 1
         self._views.clear()
+        self._aside.close()
         report = epoch.report
         seconds = time.perf_counter() - started
         told = SparkReport(seconds, report.nodes, report.growing, engine.name, switched)
@@ -274,57 +279,20 @@ class SparkDatabase:
                 self._closed = True  # the engine is ahead of the folder, and cannot go back
             raise
         if state is not None and state.is_scattered:
-            everything = {name: self._engine.asserted(name) for name in draft.checked.relations}
-            state.gather({(name, True): self._stored(draft, name, rows) for name, rows in everything.items()})
+            everything = {name: (each, self._engine.asserted(name)) for name, each in draft.checked.relations.items()}
+            state.gather({(name, True): stored(*each, self._translation) for name, each in everything.items()})
         tell(self._subscribers, change)
         return change
 
-    def _tables(self, draft: Draft, facts: Mapping[str, RowChange]) -> Tables:
-        """What an epoch asserts and retracts, for the state folder."""
-        found: dict[tuple[str, bool], pa.Table | Callable[[Path], None]] = {}
-        for name, change in facts.items():
-            for asserts, rows in ((True, change.inserted), (False, change.deleted)):
-                if isinstance(rows, DataFrame) or len(rows):
-                    found[name, asserts] = self._stored(draft, name, rows)
-        return found
-
-    def _stored(self, draft: Draft, name: str, rows: Rows) -> pa.Table | Callable[[Path], None]:
-        """Rows as values for the state folder: a table, or what writes them."""
-        relation = draft.checked.relations[name]
-        if not isinstance(rows, DataFrame):
-            return facts_table(relation, self._front.dictionary, rows)
-        values = self._translation.values(name, rows, relation.columns) if relation.columns else rows
-
-        def write(path: Path) -> None:
-            with writing():
-                values.write.parquet(path.as_uri())
-
-        return write
-
     def _restore(self, state: State) -> None:
         """Come back to what the state folder has."""
-        if state.manifest.checkpoint:
-            hint = "open it with tidelog.connect(folder), or give another folder"
-            message = "the folder is a store of an embedded database"
-            raise UsageError(Problem("E0681", message, place=str(state.folder), hint=hint))
+        check_kind(state)
         if not state.manifest.epoch:
             return
         self._restoring = True  # an epoch that the folder has already
         self._front.add_program(state.manifest.program)
-        for relation, asserts, path in state.tables():
-            change = self.insert if asserts else self.delete
-            declared = relation in self._front.program.relations
-            if not declared:
-                raise DataError(
-                    Problem("E0682", f"the state folder is damaged: no relation {relation}", place=str(path))
-                )
-            width = len(self._front.program.relations[relation].columns)
-            if not width:
-                change(relation, [()])
-            elif path.is_dir():
-                change(relation, self.session.read.parquet(path.as_uri()))
-            else:
-                change(relation, read_table(path))
+        for relation, asserts, data in changes_in(state, self.session, self._front.program):
+            self._change(relation, data, asserts)
         self.commit()
         self._restoring, self._epochs = False, state.manifest.epoch
 
@@ -350,33 +318,22 @@ class SparkDatabase:
 
     def options(self, **options: Any) -> None:
         """`engine` is "auto" (embedded until there are more than `embedded_limit` facts, then the cluster's),
-        "embedded" or "cluster"; all others are those of `Database.options`. They hold from the next commit on.
+        "embedded" or "cluster". `cluster_folder` is where the cluster engine has its files: a folder that the driver
+        and all executors reach, as a path or an address such as `hdfs:///tmp/tidelog`; if nothing is said, the state
+        folder, or a temporary one of this machine. All others are those of `Database.options`. They hold from the next
+        commit on.
 
         Raises UsageError (E0603) for another name or value, and then sets nothing.
         """
         with self._lock:
-            own = {name: value for name, value in options.items() if name in self._choice}
-            engine, limit = own.get("engine", "auto"), own.get("embedded_limit", 0)
-            if engine not in ENGINES:
-                hint = f"it is one of {', '.join(ENGINES)}"
-                raise UsageError(Problem("E0603", f"there is no engine {engine!r}", hint=hint))
-            if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
-                message = f"embedded_limit is a number of facts, found {limit!r}"
-                raise UsageError(Problem("E0603", message, hint="for instance 10_000_000"))
-            others = {name: value for name, value in options.items() if name not in own}
+            choice, others = self._choice.changed(options)
             self._front.options(**others)
-            self._choice.update(own)
+            self._choice = choice
             self._limits.update(others)
 
     def _engine_for(self, incoming: int) -> tuple[Engine, str | None]:
         """The engine of the next epoch, and why it is another one than now."""
-        wanted, limit = self._choice["engine"], self._choice["embedded_limit"]
-        reason = f"asked for by options(engine={wanted!r})"
-        if wanted == "auto":
-            wanted = self._engine.name
-            facts = self._front.facts() + incoming
-            if wanted == "embedded" and facts > limit:
-                wanted, reason = "cluster", f"{facts:,} facts are more than the embedded_limit of {limit:,}"
+        wanted, reason = self._choice.next(self._engine.name, self._front.facts() + incoming)
         if wanted == self._engine.name:
             return self._engine, None
         if wanted == "embedded":
@@ -384,21 +341,19 @@ class SparkDatabase:
         return self._cluster_engine(), reason
 
     def _cluster_engine(self) -> Engine:
-        """A cluster engine, whose files are in the state folder if there is one: all executors see that, and who opens
-        it removes what a killed process has left. SetupError (E0704) without workers for it."""
+        """A cluster engine, with a folder of its own. If there is a state folder, it is in there: all executors see
+        that, and who opens it removes what a killed process has left. SetupError (E0704) without workers for it."""
         from tidelog.spark.cluster import ClusterEngine
 
         check_workers(self.session)
-        folder = None if self._state is None else str(self._state.folder / CLUSTER)
+        within = self._choice.cluster_folder or (self._state and self._state.folder / CLUSTER)
+        folder = f"{within}/tidelog-{secrets.token_hex(6)}" if within else None
         engine: Engine = ClusterEngine(self.session, self._front.dictionary, state=folder, temporary=True)
         return engine
 
     def is_embedded_with(self, incoming: int) -> bool:
         """Whether the next epoch runs on the driver if it asserts so many facts."""
-        wanted, limit = self._choice["engine"], self._choice["embedded_limit"]
-        if wanted != "auto":
-            return bool(wanted == "embedded")
-        return self._engine.name == "embedded" and self._front.facts() + incoming <= limit
+        return self._choice.next(self._engine.name, self._front.facts() + incoming)[0] == "embedded"
 
     def size(self, name: str) -> int:
         """The number of rows of a relation as of the last epoch."""
@@ -439,9 +394,14 @@ class SparkDatabase:
         if there is no relation of this name."""
         with self._using():
             if name not in self._views:
-                declared = name in self._front.committed.relations and self._epochs
-                self._views[name] = self._frame(name, self._engine.relation(name) if declared else None)
+                self._views[name] = self._frame(name, self._rows(name))
             return self._views[name]
+
+    def _rows(self, name: str) -> Rows:
+        """The rows of a relation as of the last committed epoch, which need not know it."""
+        columns = self._front[name].columns
+        known = self._epochs and name in self._front.committed.relations
+        return self._engine.relation(name) if known else np.empty((0, len(columns)), np.int64)
 
     def _frame(self, name: str, rows: Rows | None) -> DataFrame:
         """Rows of a relation as values; None is no row."""
@@ -456,22 +416,15 @@ class SparkDatabase:
             if self._engine.name == "embedded":
                 found = self._front.query(text)
                 return self._translation.values(found.name, found.words(), found.columns)
-            return self._matching(text)
-
-    def _matching(self, text: str) -> DataFrame:
-        """`query` by the cluster."""
-        pattern = matching(text, self._front.draft.programs)
-        if pattern.program is not None:
-            hint = f"give it a name: .decl way(x: …, y: …)  way(x, y) :- {text.rstrip('.')}."
-            raise UsageError(Problem("E0688", "the cluster engine keeps paths that rules ask for", hint=hint))
-        columns = self._front[pattern.relation].columns
-        rows = self._translation.frame(self._engine.relation(pattern.relation), len(columns))
-        words = pattern.words(self._front.dictionary)
-        for column, _ in pattern.constants:
-            rows = rows.where(F.col(f"c{column}") == words[column] if column in words else F.lit(False))
-        for one, other in pattern.equal:
-            rows = rows.where(F.col(f"c{one}") == F.col(f"c{other}"))
-        return self._translation.values(pattern.relation, rows, columns)
+            pattern = matching(text, self._front.draft.programs)
+            if pattern.program is None:
+                columns, rows = self._front[pattern.relation].columns, self._rows(pattern.relation)
+            else:
+                columns = pattern.program.relations[QUERY].columns
+                with working():
+                    most = self._choice.embedded_limit
+                    rows = self._aside.pairs(pattern.program, self._engine, most, self._limits)
+            return self._translation.values(pattern.relation, self._translation.select(pattern, rows), columns)
 
     def subscribe(self, relation: str, callback: Callable[[SparkRelationChange], object]) -> Callable[[], None]:
         """Call `callback` with the change of a relation after each epoch that changes it, see `Database.subscribe`.
@@ -512,13 +465,30 @@ class SparkDatabase:
             return f"{self._engine.name} engine\n\n{self._engine.explain()}"
 
     def check(self) -> None:
-        """Check the views independently of the engine, see `Database.check`. UsageError (E0688) on the cluster engine,
-        which keeps no births that a checker could follow."""
-        with self._using():
-            if self._engine.name != "embedded":
-                hint = 'options(engine="embedded") and commit() bring the facts to the driver, if they fit'
-                raise UsageError(Problem("E0688", "the cluster engine has no certificates", hint=hint))
-            self._front.check()
+        """Check the views independently of the engine, see `Database.check`: on the driver, on either engine. Raises
+        UsageError (E0688) where the cluster engine has more rows than `embedded_limit`."""
+        from tidelog.certificate import check
+
+        with self._using(), working():
+            if self._engine.name == "embedded":
+                self._front.check()
+            else:
+                watch = Watch(self._limits.get("timeout"))
+                with guarded(watch):
+                    check(self._aside.certificate(self._engine, self._choice.embedded_limit, watch), watch)
+
+    def save_certificate(self, folder: str | os.PathLike[str]) -> None:
+        """Write the last epoch to a new folder of this machine as a certificate, see `Database.save_certificate`.
+        Raises as `check`, and UsageError (E0816) where that cannot be written."""
+        from tidelog.certificate import program_text, save
+
+        with self._using(), working():
+            if self._engine.name == "embedded":
+                self._front.save_certificate(folder)
+            else:
+                text = program_text(self._front.unchanged.programs)
+                certificate = self._aside.certificate(self._engine, self._choice.embedded_limit, Watch())
+                save(certificate, text, Path(folder))
 
     def close(self) -> None:
         """Stop the streams, and remove everything that is kept in the session, in memory and in temporary folders.
@@ -529,10 +499,12 @@ class SparkDatabase:
                 return
             self._closed = self._released = True
             self.rollback()
+            self._aside.close()
             self._engine.close()
             self._translation.close()
             self._front.close()
             if self._state is not None:
+                rmtree(self._state.folder / CLUSTER, ignore_errors=True)
                 self._state.close()
 
     def __enter__(self) -> SparkDatabase:

@@ -11,13 +11,13 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
 
 from tidelog.errors import Problem, UsageError
+from tidelog.spark.choice import ENGINES
 from tidelog.spark.mapping import operation_of
 
 if TYPE_CHECKING:
     from tidelog.spark.database import SparkDatabase
     from tidelog.spark.views import Result
 
-ENGINES = ("auto", "embedded", "cluster")
 SOURCE_MODES = ("snapshot", "append", "cdc")
 SINK_MODES = ("overwrite", "error", "epochs")
 

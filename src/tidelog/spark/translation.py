@@ -20,6 +20,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 
 from tidelog.database import net_changes
 from tidelog.language.syntax import PRIMITIVES, Column
+from tidelog.pattern import Pattern
 from tidelog.relation import Relation
 from tidelog.relation import Rows as LocalRows
 from tidelog.spark.driver import collect_words
@@ -38,7 +39,7 @@ class Translation:
 
     def __init__(self, session: SparkSession, dictionary: Dictionary) -> None:
         self._session = session
-        self._dictionary = dictionary
+        self.dictionary = dictionary
         self._symbols = SymbolTable(session, dictionary)
 
     def close(self) -> None:
@@ -81,7 +82,7 @@ class Translation:
         if not isinstance(facts, Facts):
             return facts
         if any(column.kind not in PRIMITIVES for column in columns):
-            return collect_words(facts, columns, self._dictionary)  # records get their numbers on the driver
+            return collect_words(facts, columns, self.dictionary)  # records get their numbers on the driver
         if not columns:
             return facts.frame.select(F.lit(0).cast("long").alias("unit"))
         self._symbols.grow(facts)
@@ -94,7 +95,7 @@ class Translation:
     def values(self, name: str, rows: Rows, columns: Sequence[Column]) -> DataFrame:
         """Rows of words as a frame of values."""
         if isinstance(rows, np.ndarray):
-            relation = Relation(name, LocalRows(tuple(columns), self._dictionary, rows))
+            relation = Relation(name, LocalRows(tuple(columns), self.dictionary, rows))
             return to_spark(self._session, relation.to_arrow())
         if not columns:
             return rows.select()
@@ -111,10 +112,21 @@ class Translation:
                 names[i] = _unsigned(names[i])
         return found.select([column.alias(c.name) for column, c in zip(names, columns, strict=True)])
 
+    def select(self, pattern: Pattern, rows: Rows) -> Rows:
+        """The rows of words that match a pattern."""
+        if isinstance(rows, np.ndarray):
+            return pattern.select(rows, self.dictionary)
+        words = pattern.words(self.dictionary)
+        for column, _ in pattern.constants:
+            rows = rows.where(F.col(f"c{column}") == words[column] if column in words else F.lit(False))
+        for one, other in pattern.equal:
+            rows = rows.where(F.col(f"c{one}") == F.col(f"c{other}"))
+        return rows
+
     def _unpacked(self, rows: DataFrame, records: dict[str, str]) -> DataFrame:
         """`rows` with records in place of their numbers; the dictionary goes to the workers."""
-        shared = self._session.sparkContext.broadcast(self._dictionary)
-        types = {name: self._dictionary.arrow_type(kind) for name, kind in records.items()}
+        shared = self._session.sparkContext.broadcast(self.dictionary)
+        types = {name: self.dictionary.arrow_type(kind) for name, kind in records.items()}
 
         def unpack(column: pa.Array, name: str) -> pa.Array:
             kept: Dictionary = shared.value

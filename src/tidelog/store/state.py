@@ -61,6 +61,9 @@ class State:
     """What can be in the folder."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
+        if "://" in os.fspath(folder):
+            hint = "give the path of a folder; files of the cluster engine can be elsewhere: options(cluster_folder=…)"
+            raise UsageError(Problem("E0681", "a state folder is no address", place=os.fspath(folder), hint=hint))
         self.folder = Path(folder).absolute()
         with self._using():
             for part in ("segments", "checkpoints"):

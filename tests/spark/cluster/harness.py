@@ -14,9 +14,12 @@ import numpy as np
 import tidelog
 from tests.generate import Row
 from tests.scripts import Script, change_in
-from tests.suite import difference
+from tests.suite import check_now_and_then, difference
+from tidelog.certificate import check
 from tidelog.database import net_changes
+from tidelog.maintain.limits import Watch
 from tidelog.relation import Relation, Rows
+from tidelog.spark.aside import Aside
 from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.cluster.executors import Executors, LocalExecutors
 from tidelog.spark.cluster.folder import Folder
@@ -44,14 +47,13 @@ class Cluster:
         executors: Executors | None = None,
     ) -> None:
         self.front = Front()
-        self.engine = PartitionedEngine(
-            self.front.dictionary,
-            executors or LocalExecutors(),
-            Folder(str(folder or tempfile.mkdtemp(prefix="tidelog-test-"))),
-            partitions,
-            limits,
-            temporary=folder is None,
-        )
+
+        def engine(at: Path | None, by: Executors) -> PartitionedEngine:
+            place = Folder(str(at or tempfile.mkdtemp(prefix="tidelog-test-")))
+            return PartitionedEngine(self.front.dictionary, by, place, partitions, limits, temporary=at is None)
+
+        self.engine = engine(folder, executors or LocalExecutors())
+        self.aside = Aside(self.front, lambda: engine(None, LocalExecutors()))
         self.options: dict[str, Any] = {}
 
     def __enter__(self) -> Cluster:
@@ -87,6 +89,9 @@ class Cluster:
         self.front.settle(draft)
         return epoch
 
+    def check(self) -> None:
+        check(self.aside.certificate(self.engine, 1_000_000, Watch()))
+
     def __getitem__(self, name: str) -> set[Row]:
         return self.decoded(name, self.engine.relation(name))
 
@@ -114,6 +119,7 @@ def evaluated(text: str, facts: Mapping[str, Iterable[Row]], **how: Any) -> dict
         for name, rows in facts.items():
             db.insert(name, rows)
         db.commit()
+        check_now_and_then(db, text)
         return db.views()
 
 

@@ -1,0 +1,81 @@
+"""What a database on the cluster evaluates beside its views: certificates, and paths that no rule asks for.
+
+Partitions have births each of their own, which cannot be compared. So for a certificate the driver evaluates the
+program once more, over the facts, and takes the births from there. They are hints: views and facts of the certificate
+are the cluster's, and no births whatsoever make the checker accept views that do not follow from the facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tidelog.certificate import Certificate, certificate_of
+from tidelog.errors import Problem, UsageError
+from tidelog.language.syntax import CheckedProgram
+from tidelog.maintain.engine import evaluated
+from tidelog.maintain.limits import Watch, guarded
+from tidelog.pattern import QUERY, remaining
+from tidelog.spark.embedded import Front, local
+from tidelog.spark.engines import Draft, Engine, RowChange, Rows
+from tidelog.storage.catalog import Catalog
+from tidelog.storage.dictionary import Words
+from tidelog.storage.stored import StoredRelation
+
+
+class Aside:
+    """Evaluates for the database of `front`; `another` makes a cluster engine."""
+
+    def __init__(self, front: Front, another: Callable[[], Engine]) -> None:
+        self._front = front
+        self._another = another
+        self._engines: list[Engine] = []
+
+    def pairs(self, program: CheckedProgram, engine: Engine, most: int, options: Mapping[str, Any]) -> Rows:
+        """The pairs that the path of a pattern's `program` connects in the views of `engine`: on the driver where no
+        more than `most` rows have to be read for it, else by a cluster engine that has them until `close`. Raises as
+        `Engine.epoch`."""
+        core, read = remaining(program, self._front.committed, self._front.unchanged.core.relations)
+        rows = {name: engine.relation(name) for name in read}
+        if sum(map(engine.size, read)) <= most:
+            watch = Watch(options.get("timeout"), options.get("max_rows"))
+            with guarded(watch):
+                facts = {name: local(found) for name, found in rows.items()}
+                return evaluated(self._front.dictionary, core, facts, watch).views[QUERY].words()
+        other = self._another()
+        self._engines.append(other)
+        none = {name: np.empty((0, len(core.relations[name].columns)), np.int64) for name in read}
+        other.epoch(Draft((), program, core), {name: RowChange(rows[name], none[name]) for name in read}, options)
+        return other.relation(QUERY)
+
+    def certificate(self, engine: Engine, most: int, watch: Watch) -> Certificate:
+        """The certificate of the last epoch of `engine`. Raises UsageError (E0688) where it has more than `most` rows,
+        LimitError or KeyboardInterrupt."""
+        draft, dictionary = self._front.unchanged, self._front.dictionary
+        count = sum(map(engine.size, draft.checked.relations))
+        if count > most:
+            message = f"a certificate takes {count:,} rows to the driver, more than the embedded_limit of {most:,}"
+            raise UsageError(Problem("E0688", message, hint="raise it with options(embedded_limit=…), if they fit"))
+        facts = {name: local(engine.asserted(name)) for name in draft.checked.relations}
+        alone = certificate_of(evaluated(dictionary, draft.core, facts, watch))
+
+        def view(name: str) -> tuple[Words, Words]:
+            rows = local(engine.relation(name))
+            return rows, _births(rows, *alone.view(name))
+
+        return replace(alone, view=view)
+
+    def close(self) -> None:
+        """Let go of pairs."""
+        while self._engines:
+            self._engines.pop().close()
+
+
+def _births(rows: Words, known: Words, births: Words) -> Words:
+    """The births of rows by those of known ones; all others are younger than these."""
+    stored = StoredRelation(Catalog(64), known.shape[1])
+    stored.insert(known)
+    return np.append(births, births.max(initial=0) + 1)[stored.find(rows)]

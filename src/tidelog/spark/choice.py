@@ -1,0 +1,48 @@
+"""Which engine a SparkDatabase works with: the embedded one on the driver, or the cluster's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from tidelog.errors import Problem, UsageError
+
+ENGINES = ("auto", "embedded", "cluster")
+
+
+@dataclass(frozen=True)
+class EngineChoice:
+    """The options that decide: `engine` is one of ENGINES, `embedded_limit` the number of rows that the driver takes,
+    `cluster_folder` where partitions have their files, if not where the database has chosen: a path or an address
+    (`hdfs://…`, `s3://…`)."""
+
+    engine: str = "auto"
+    embedded_limit: int = 50_000_000
+    cluster_folder: str | None = None
+
+    def changed(self, options: Mapping[str, Any]) -> tuple[EngineChoice, dict[str, Any]]:
+        """The choice with those of the options that belong to it, and the others. UsageError (E0603) for a wrong
+        value."""
+        own = {field.name: options[field.name] for field in fields(self) if field.name in options}
+        if (engine := own.get("engine", "auto")) not in ENGINES:
+            hint = f"it is one of {', '.join(ENGINES)}"
+            raise UsageError(Problem("E0603", f"there is no engine {engine!r}", hint=hint))
+        limit = own.get("embedded_limit", 0)
+        if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
+            message = f"embedded_limit is a number of facts, found {limit!r}"
+            raise UsageError(Problem("E0603", message, hint="for instance 10_000_000"))
+        folder = own.get("cluster_folder")
+        if folder is not None and not (isinstance(folder, str) and folder):
+            message = f"cluster_folder is a path or an address as text, found {folder!r}"
+            raise UsageError(Problem("E0603", message, hint='for instance "hdfs:///tmp/tidelog"'))
+        return replace(self, **own), {name: value for name, value in options.items() if name not in own}
+
+    def next(self, current: str, facts: int) -> tuple[str, str]:
+        """The engine of an epoch that leads to so many facts, and why it would be another than the current one. On the
+        cluster a database stays until it is called back."""
+        if self.engine != "auto":
+            return self.engine, f"asked for by options(engine={self.engine!r})"
+        if current == "embedded" and facts > self.embedded_limit:
+            return "cluster", f"{facts:,} facts are more than the embedded_limit of {self.embedded_limit:,}"
+        return current, ""

@@ -1,0 +1,64 @@
+"""What a SparkDatabase writes to its state folder and reads from there: facts as values, by Spark where it has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from tidelog.errors import DataError, Problem, UsageError
+from tidelog.language.syntax import CheckedProgram, RelationType
+from tidelog.spark.engines import RowChange, Rows
+from tidelog.spark.failures import writing
+from tidelog.spark.translation import Translation
+from tidelog.store.state import State, Tables, facts_table, read_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def tables_of(
+    relations: Mapping[str, RelationType], facts: Mapping[str, RowChange], translation: Translation
+) -> Tables:
+    """What an epoch asserts and retracts."""
+    found: dict[tuple[str, bool], pa.Table | Callable[[Path], None]] = {}
+    for name, change in facts.items():
+        for asserts, rows in ((True, change.inserted), (False, change.deleted)):
+            if isinstance(rows, DataFrame) or len(rows):
+                found[name, asserts] = stored(relations[name], rows, translation)
+    return found
+
+
+def stored(relation: RelationType, rows: Rows, translation: Translation) -> pa.Table | Callable[[Path], None]:
+    """Rows as values: a table, or what writes them."""
+    if not isinstance(rows, DataFrame):
+        return facts_table(relation, translation.dictionary, rows)
+    values = translation.values(relation.name, rows, relation.columns) if relation.columns else rows
+
+    def write(path: Path) -> None:
+        with writing():
+            values.write.parquet(path.as_uri())
+
+    return write
+
+
+def check_kind(state: State) -> None:
+    """UsageError (E0681) where the folder is that of an embedded database."""
+    if state.manifest.checkpoint:
+        hint = "open it with tidelog.connect(folder), or give another folder"
+        message = "the folder is a store of an embedded database"
+        raise UsageError(Problem("E0681", message, place=str(state.folder), hint=hint))
+
+
+def changes_in(state: State, session: SparkSession, program: CheckedProgram) -> Iterator[tuple[str, bool, Any]]:
+    """Relation, whether it asserts, and data of all changes, in their order. DataError (E0682)."""
+    for name, asserts, path in state.tables():
+        if name not in program.relations:
+            message = f"the state folder is damaged: no relation {name}"
+            raise DataError(Problem("E0682", message, place=str(path)))
+        if not program.relations[name].columns:
+            yield name, asserts, [()]
+        else:
+            yield name, asserts, session.read.parquet(path.as_uri()) if path.is_dir() else read_table(path)

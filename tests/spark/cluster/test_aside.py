@@ -1,0 +1,100 @@
+"""Certificates of what partitions have, and paths that no rule asks for, on partitions in this process."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.paths.automata import pairs, random_path
+from tests.spark.cluster.harness import NOTHING_EVERYWHERE, Cluster
+from tests.suite import FIRST_SEED
+from tidelog.errors import CertificateRejected, LimitError, UsageError
+from tidelog.maintain.limits import Watch
+from tidelog.pattern import matching
+from tidelog.spark.cluster.localize import Limits
+
+GRAPH = """
+.decl e(x: number, y: number)
+.decl t(x: number, y: number)
+.decl far(x: number, n: number)
+.decl lonely(x: number)
+t1: t(x, y) :- e(x, y).
+t2: t(x, z) :- t(x, y), t(y, z).
+far(x, n) :- e(x, _), n = count : { t(x, _) }.
+lonely(x) :- e(x, _), !t(x, x).
+"""
+
+
+@pytest.fixture(params=[NOTHING_EVERYWHERE, Limits()], ids=["split", "everywhere"])
+def graph(request: pytest.FixtureRequest) -> Any:
+    with Cluster(limits=request.param) as db:
+        db.load(GRAPH)
+        db.insert("e", [(1, 2), (2, 3), (3, 1), (3, 4), (8, 9)])
+        db.commit()
+        yield db
+
+
+def test_certificates_follow_changes(graph: Cluster) -> None:
+    graph.check()
+    graph.delete("e", [(3, 1), (8, 9)])
+    graph.insert("t", [(4, 4)])
+    graph.commit()
+    graph.check()
+    graph.rules.remove("t2")
+    graph.commit()
+    assert graph["t"] == {(1, 2), (2, 3), (3, 4), (4, 4)}
+    graph.check()
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "codes"),
+    [
+        ("t", lambda rows: rows[1:], {"E0802", "E0803"}),
+        ("t", lambda rows: np.append(rows, [[9, 1]], axis=0), {"E0802", "E0803"}),
+        ("far", lambda rows: np.add(rows, [0, 1]), {"E0802", "E0803"}),
+        ("lonely", lambda rows: rows[:0], {"E0802"}),
+        ("e", lambda rows: rows[1:], {"E0801", "E0803"}),
+    ],
+)
+def test_wrong_views_are_rejected(graph: Cluster, name: str, wrong: Any, codes: set[str]) -> None:
+    right = graph.engine.relation
+
+    def relation(asked: str) -> Any:
+        return wrong(right(asked)) if asked == name else right(asked)
+
+    graph.engine.relation = relation  # type: ignore[method-assign]
+    with pytest.raises(CertificateRejected) as rejected:
+        graph.check()
+    assert {problem.code for problem in rejected.value.problems} == codes
+
+
+def test_a_certificate_has_its_limits(graph: Cluster) -> None:
+    rows = sum(graph.engine.size(name) for name in graph.front.relations)
+    with pytest.raises(UsageError, match=rf"E0688.*takes {rows} rows to the driver, more than the .* of {rows - 1}"):
+        graph.aside.certificate(graph.engine, rows - 1, Watch())
+    with pytest.raises(LimitError, match="E0501"):
+        graph.aside.certificate(graph.engine, rows, Watch(timeout=1e-9))
+
+
+@pytest.mark.parametrize("most", [0, 1000], ids=["cluster", "driver"])
+def test_paths_that_no_rule_asks_for(most: int) -> None:
+    for seed in range(FIRST_SEED, FIRST_SEED + 6):
+        rng = random.Random(seed)
+        path, other = random_path(rng, "abd"), random_path(rng, "ab")
+        graph = {name: {(rng.randrange(5), rng.randrange(5)) for _ in range(rng.randrange(1, 7))} for name in "ab"}
+        nodes = {value for edges in graph.values() for edge in edges for value in edge}
+        with Cluster() as db:
+            db.load(f".decl a, b, d(x: number, y: number)\nd(x, y) :- <{other}>(x, y).")
+            for name, edges in graph.items():
+                db.insert(name, edges)
+            db.commit()
+            graph["d"] = pairs(other, graph, nodes)
+            for asked in (path, other, f"({other})?"):
+                program = matching(f"<{asked}>(X, Y)", db.front.draft.programs).program
+                assert program is not None
+                found = db.aside.pairs(program, db.engine, most, {})
+                assert set(map(tuple, found.tolist())) == pairs(asked, graph, nodes), f"seed {seed}, {asked}"
+            db.aside.close()
