@@ -137,7 +137,7 @@ class _Inference:
             for term, slot in ((literal.left, left), (literal.right, right)):
                 self.expect(slot, "symbol", Reason(f"`{literal.op.lstrip('!')}` takes {{}}", term.span), term)
             return
-        self.unify(left, right, literal.left, literal.right)
+        self.unify(left, right, literal.right)
         if literal.op not in ("=", "!="):
             self.allow(left, ORDERED, Reason(f"`{literal.op}` compares {{}}", literal.span), literal.left)
 
@@ -211,7 +211,7 @@ class _Inference:
                 continue
             if signature.over is not None:
                 self.allow(slot, signature.over, reason, part)
-            self.unify(shared, slot, term.args[0], part)
+            self.unify(shared, slot, part)
         if SAME in signature.parameters:
             self.operands[id(term)] = shared
         if signature.result == SAME:
@@ -270,8 +270,8 @@ class _Inference:
         elif slot.allowed - kinds:
             slot.allowed, slot.reason = slot.allowed & kinds, reason
 
-    def unify(self, one: _Slot, two: _Slot, first: Term, second: Term) -> None:
-        """Both slots must have the same kind."""
+    def unify(self, one: _Slot, two: _Slot, second: Term) -> None:
+        """Both slots must have the same kind; `second` is the term of the latter."""
         one, two = one.root(), two.root()
         if one is two:
             return

@@ -31,7 +31,6 @@ class Layout:
 
     places: list[Place]
     routes: list[list[int]]
-    layers: list[list[int]]
 
 
 def layout(
@@ -64,7 +63,7 @@ def layout(
     _order(layers, places)
     _columns(layers, places, gap[0])
     _rows(layers, places, gap[1])
-    return Layout(places, routes, layers)
+    return Layout(places, routes)
 
 
 def _depths(number: int, arrows: Sequence[tuple[int, int]], late: set[int]) -> list[int]:
