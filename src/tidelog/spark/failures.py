@@ -23,6 +23,7 @@ _HINTS = (
         "is not a Parquet file|FAILED_READ_FILE",
         "the file is damaged, or needs another format or options; nothing has changed",
     ),
+    ("the epoch of this frame is over", "ask the database for it again, or persist and count() it before the commit"),
     ("No suitable driver", "the driver's jar comes with the session: spark.jars.packages"),
 )
 _IDLE_CAUSES = ("SocketException", "EOFException", "ClassNotFoundException")
@@ -83,9 +84,11 @@ def said(error: BaseException) -> str:
     lengths = re.search(r"Header length: (\d+), schema size: (\d+)", text)
     if lengths:
         return f"the header is of {lengths[1]} columns, where {lengths[2]} are expected"
-    own = re.search(r"^tidelog\.errors\.\w+: (?:error\[E\d+\]: )?(.+)$", text, re.MULTILINE)
+    own = re.search(
+        r"(?:^tidelog\.errors\.\w+: |\[USER_RAISED_EXCEPTION\] )(?:error\[E\d+\]: )?(.+)$", text, re.MULTILINE
+    )
     if own:
-        return own[1]
+        return _cut(own[1])
     if text.startswith("An exception was thrown from the Python worker"):
         return _cut(text.strip().splitlines()[-1])
     causes = re.findall(r"^(?:: |Caused by: )(?:[\w.$]+\.)?([\w$]+(?:Exception|Error)): (.+)$", text, re.MULTILINE)

@@ -146,6 +146,8 @@ class SparkExecutors:
         return [answers[number][1] for number in range(len(tasks))]
 
     def rows(self, tasks: Sequence[Task], arity: int) -> DataFrame:
+        from pyspark.sql import functions as F
+
         from tidelog.spark.engines import word_columns
 
         tasks, application, names = list(tasks), self.application, word_columns(arity)
@@ -154,17 +156,26 @@ class SparkExecutors:
             import numpy
             import pyarrow
 
+            from tidelog.errors import TidelogError
             from tidelog.spark.cluster.host import stream
+
+            def batch_of(words: Words, failed: pyarrow.Array) -> pyarrow.RecordBatch:
+                columns = [pyarrow.array(numpy.ascontiguousarray(column)) for column in words.T]
+                return pyarrow.RecordBatch.from_arrays([*columns, failed], names=[*names, "failed"])
 
             for batch in batches:
                 for number in batch.column(0).to_pylist():
-                    for frame in stream(application, tasks[number]):
-                        words = numpy.frombuffer(frame, numpy.int64).reshape(-1, len(names))
-                        columns = [pyarrow.array(numpy.ascontiguousarray(column)) for column in words.T]
-                        yield pyarrow.RecordBatch.from_arrays(columns, names=names)
+                    try:
+                        for frame in stream(application, tasks[number]):
+                            words = numpy.frombuffer(frame, numpy.int64).reshape(-1, len(names))
+                            yield batch_of(words, pyarrow.nulls(len(words), pyarrow.string()))
+                    except TidelogError as error:
+                        yield batch_of(numpy.zeros((1, len(names)), numpy.int64), pyarrow.array([str(error)]))
 
         schema = ", ".join(f"{name} long" for name in names)
-        return self.mapped(self.session.range(0, len(tasks), 1, len(tasks)), read, schema)
+        rows = self.mapped(self.session.range(0, len(tasks), 1, len(tasks)), read, f"{schema}, failed string")
+        # What Spark raises says just this, while what Python raises in a worker comes with both their traces.
+        return rows.where(F.assert_true(F.isnull("failed"), F.col("failed")).isNull()).select(names)
 
     def scatter(self, folder: Folder, name: str, rows: Rows, delivery: Delivery) -> list[Scattered]:
         if isinstance(rows, numpy.ndarray):
