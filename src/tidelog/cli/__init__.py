@@ -11,7 +11,7 @@
     network     tidelog network FILE.toml
     pipeline    tidelog pipeline run FILE.toml
     demo        tidelog demo
-    stores      what the commands about stores share
+    shared      options of several commands, and the store that has to be there
     report      tables for --stats, JSON for --json
 
 Command modules import the engine inside `execute`, so that `tidelog --help` answers at once.

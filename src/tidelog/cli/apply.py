@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidelog.cli.stores import add_limits
+from tidelog.cli.shared import add_limits
 
 if TYPE_CHECKING:
     from tidelog.database import Change
@@ -53,7 +53,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Make the changes one epoch and show what it did."""
     from tidelog.cli.report import print_json, report_as_json, stats
     from tidelog.cli.run import check_folders
-    from tidelog.cli.stores import existing
+    from tidelog.cli.shared import existing
 
     folder = None if arguments.changes in (None, "-") else Path(arguments.changes)
     check_folders(Path(), folder)

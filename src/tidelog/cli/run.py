@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tidelog.cli.shared import add_limits
+
 if TYPE_CHECKING:
     from tidelog.database import Database
     from tidelog.language.syntax import Directive, Value
@@ -31,25 +33,9 @@ def add(commands: Commands) -> None:
     command.add_argument(
         "-D", "--output-dir", metavar="OUT", default=".", help="where .output writes (default: .); - prints instead"
     )
-    command.add_argument("--timeout", metavar="S", type=positive(float), help="give up after so many seconds")
-    command.add_argument("--max-rows", metavar="N", type=positive(int), help="give up when more tuples are derived")
     command.add_argument("--check", action="store_true", help="prove the views before anything is written")
-    command.add_argument("--stats", action="store_true", help="report what was done for each hyper-node, and sizes")
-    command.add_argument("--json", action="store_true", help="print results and errors as JSON")
+    add_limits(command)
     command.set_defaults(execute=execute)
-
-
-def positive(kind: type[float] | type[int]) -> Any:
-    """A reader of numbers above zero for argparse."""
-
-    def convert(text: str) -> float:
-        value = kind(text)
-        if not value > 0:
-            raise ValueError
-        return value
-
-    convert.__name__ = f"positive {'number' if kind is float else 'integer'}"  # argparse names it in its message
-    return convert
 
 
 def execute(arguments: argparse.Namespace) -> int:

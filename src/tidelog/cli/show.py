@@ -24,7 +24,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Print a relation as Soufflé does, or the sizes of all."""
     from tidelog.cli.report import print_json, table
     from tidelog.cli.run import sorted_rows
-    from tidelog.cli.stores import existing
+    from tidelog.cli.shared import existing
     from tidelog.io import write_view
 
     with existing(arguments.store) as db:

@@ -1,15 +1,26 @@
-"""What the commands about stores share: the options of an epoch, and the store that has to be there already."""
+"""What commands share: the options of an epoch, and the store that has to be there already."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from tidelog.cli.run import positive
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tidelog.store import StoredDatabase
+
+
+def positive(kind: type[float] | type[int]) -> Any:
+    """A reader of numbers above zero for argparse."""
+
+    def convert(text: str) -> float:
+        value = kind(text)
+        if not value > 0:
+            raise ValueError
+        return value
+
+    convert.__name__ = f"positive {'number' if kind is float else 'integer'}"  # argparse names it in its message
+    return convert
 
 
 def add_limits(command: argparse.ArgumentParser) -> None:
