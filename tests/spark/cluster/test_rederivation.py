@@ -125,6 +125,21 @@ def test_a_small_deletion_takes_back_little() -> None:
     pair.there.engine.close()
 
 
+def test_taking_much_back_is_an_update(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All pairs of a circle are suspected. What a recursion took at first, before others had sent anything, is no
+    measure of what it would take to evaluate it anew."""
+    monkeypatch.setattr(epoch, "_FEW", 10_000)
+    circle = [(i, (i + 1) % 24) for i in range(24)]
+    pair = Pair(PROGRAMS["non-linear"], 3, NOTHING_EVERYWHERE)
+    pair.commit(e=(circle, []))
+    pair.there.delete("e", [(23, 0)])
+    (node,) = pair.there.commit().report.nodes
+    assert pair.done == (1, 0)
+    assert node.strategy == "update"
+    assert len(pair.there["t"]) == 24 * 23 // 2
+    pair.there.engine.close()
+
+
 def test_where_much_is_suspected_it_is_evaluated_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(epoch, "_FEW", 0)
     monkeypatch.setattr(epoch, "_MANY", 0.3)

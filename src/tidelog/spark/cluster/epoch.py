@@ -256,7 +256,7 @@ class Attempt:
                 return
             self.release(level, cycles)
         self.explanation.rederived += 1
-        self.round(Round(self.token, len(self.rounds) + 1, self.plan_name, withdraw=cycles), True)
+        self.round(Round(self.token, len(self.rounds) + 1, self.plan_name, withdraw=cycles), True, True)
         self.pending[level] = [*held, *self.pending.get(level, [])]
 
     def reset(self, level: int) -> None:
@@ -282,7 +282,9 @@ class Attempt:
         done = tuple(each.name for each in self.rounds)
         options = dict(self.options)
         if cyclic and options.get("strategy", "auto") == "auto":
-            options["strategy"] = "update"  # What comes is new, however much it is.
+            # What comes is new and what goes is to go, however much it is; and what a recursion has cost when it began
+            # says nothing of what it costs with all that others have sent since.
+            options["strategy"] = "update"
         tasks = [
             Task(
                 self.folder.address,

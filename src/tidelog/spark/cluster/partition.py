@@ -308,10 +308,14 @@ class Partition:
         if not rows.shape[1]:
             total = int(signs.sum())
             net = rows[: max(total, 0)], rows[: max(-total, 0)]
+        elif not len(rows):
+            net = rows, rows
         else:
-            found, place = numpy.unique(rows, axis=0, return_inverse=True)
-            totals = numpy.bincount(place.reshape(-1), signs, len(found))
-            net = found[totals > 0], found[totals < 0]
+            order = numpy.lexsort(rows.T)  # several times as fast as numpy.unique of rows
+            rows = rows[order]
+            first = numpy.flatnonzero(numpy.append(True, (rows[1:] != rows[:-1]).any(axis=1)))
+            totals = numpy.add.reduceat(signs[order], first)
+            net = rows[first[totals > 0]], rows[first[totals < 0]]
         self.deltas[copy] = [net]
         return net
 
