@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from benchmarks import data, findings, galen
 from benchmarks.evaluate import CLOSURE, NON_LINEAR
 from benchmarks.findings import Judged, promises
-from benchmarks.spark import cluster, pipeline, scaling, seminaive, skew
+from benchmarks.spark import cluster, growth, pipeline, scaling, seminaive, skew
 from benchmarks.spark.seminaive import Yardstick
 from tidelog.spark import session as spark_session
 from tidelog.spark.cluster.localize import Limits
 
-PARTS = ("pipeline", "closures", "yardsticks", "galen", "scaling", "skew")
+PARTS = ("pipeline", "closures", "growth", "galen", "yardsticks", "scaling", "skew")
 _YARDSTICK_SECONDS = 60.0
 _GALEN_SECONDS = 150.0
 _TIMES_FASTER = 5
@@ -48,10 +48,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if "pipeline" in parts:
             found["pipeline"] = _pipeline(spark, pipeline.MOST_ROWS // (10 if asked.quick else 1), judged)
-        if {"closures", "yardsticks", "galen"} & set(parts):
+        if {"closures", "growth", "galen"} & set(parts):
             print(f"start of workers and partitions: {cluster.warm(spark):.1f} s\n\n{cluster.HEAD}")
         if "closures" in parts:
             found["closures"] = [_bootstrap(spark, *each, judged) for each in _closures(asked.quick)]
+        if "growth" in parts:
+            found["growth"] = _growth(spark, judged)
         if "galen" in parts and (folder := data.folder()) is not None:
             facts = {name: _words(table) for name, table in galen.tables(folder).items()}
             found["galen"] = _bootstrap(spark, "GALEN", galen.PROGRAM, facts, "q", None, judged)
@@ -117,6 +119,16 @@ def _closures(quick: bool) -> list[tuple[str, str, Mapping[str, NDArray[np.int64
             chosen.append((f"{name}, split", CLOSURE, facts, "t", split))
     made = {"e": scaling.edges(5_000)}
     return [*chosen, ("made", CLOSURE, made, "t", None), ("made, split", CLOSURE, made, "t", split)]
+
+
+def _growth(spark: Any, judged: list[Judged]) -> list[dict[str, Any]]:
+    spans = growth.growth(spark, {"e": scaling.edges(1_500)})
+    print(f"\n{growth.HEAD}", *map(growth.line, spans), "", sep="\n", flush=True)
+    early, late = spans[1], spans[-1]
+    for what in ("files", "partitions", "driver"):
+        grown = getattr(late, what) / getattr(early, what)
+        judged.append(Judged(f"{what} after {late.until} epochs by those after {early.until}", grown, 1.1, "x"))
+    return [asdict(each) for each in spans]
 
 
 def _yardsticks(spark: Any, took: Mapping[str, float], judged: list[Judged]) -> dict[str, dict[str, Any]]:

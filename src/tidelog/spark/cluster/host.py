@@ -12,6 +12,7 @@ of a length and bytes, the first a pickled ("done" | "rows" | "failed", value), 
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import select
@@ -169,6 +170,7 @@ def serve(application: str, parent: int) -> None:
     with open(os.devnull, "wb") as nothing:
         os.dup2(nothing.fileno(), sys.stdout.fileno())
     warm()  # Whoever calls meanwhile waits until it is over, and partitions are forked from what it has loaded.
+    gc.freeze()  # They share it as long as no collection of garbage writes to it.
     watched = _watch(parent)
     children: Children = {}
     try:
