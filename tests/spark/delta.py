@@ -70,10 +70,16 @@ def test_a_view_gets_a_version_for_each_epoch(spark: SparkSession, tmp_path: Pat
 def test_an_epoch_that_is_written_again_is_recognised(spark: SparkSession, tmp_path: Path) -> None:
     sink = Sink("n", tmp_path / "n", format="delta", mode="overwrite")
     for _ in range(2):
-        write_view(spark, sink, spark.range(3), 1)
-    write_view(spark, sink, spark.range(4), 2)
+        write_view(spark, sink, spark.range(3), 1, "one")
+    write_view(spark, sink, spark.range(4), 2, "one")
     assert versions(spark, tmp_path / "n") == [0, 1]
     assert table(spark, tmp_path / "n").count() == 4
+
+
+def test_runs_without_a_state_folder_are_all_first_epochs_and_written(spark: SparkSession, tmp_path: Path) -> None:
+    for frame in (facts(spark, (1, "a"), (2, "b")), facts(spark, (2, "b"))):
+        Pipeline(SMALL, [Source("e", frame=frame)], [Sink("n", tmp_path / "n", format="delta")]).run(spark).close()
+    assert rows(table(spark, tmp_path / "n")) == {(1,)}
 
 
 def test_a_change_data_feed_is_a_source(spark: SparkSession, tmp_path: Path) -> None:

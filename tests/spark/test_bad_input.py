@@ -129,9 +129,15 @@ def test_sources_that_cannot_be_read_say_where_and_what_to_do(
 
 
 def test_options_that_lose_rows_are_refused(spark: SparkSession, tmp_path: Path) -> None:
-    for options in ({"mode": "DROPMALFORMED"}, {"Mode": "dropMalformed"}):
+    sources = (
+        Source("e", tmp_path, options={"mode": "DROPMALFORMED"}),
+        Source("e", tmp_path, "json", options={"Mode": "dropMalformed"}),
+        Source("e", tmp_path, "xml", options={"mode": "DROPMALFORMED", "rowTag": "e"}),
+        Source("e", tmp_path, "parquet", options={"ignoreCorruptFiles": True}),
+    )
+    for source in sources:
         with pytest.raises(TidelogError, match="would lose rows in silence") as caught:
-            Pipeline(PROGRAM, [Source("e", tmp_path, options=options)]).run(spark)
+            Pipeline(PROGRAM, [source]).run(spark)
         assert caught.value.code == "E0686"
 
 

@@ -185,7 +185,8 @@ def test_a_first_epoch_that_fails_on_the_cluster_leaves_the_embedded_engine(spar
 
 
 def test_a_state_folder_brings_the_cluster_back(spark: SparkSession, tmp_path: Path) -> None:
-    with tidelog.connect(spark=spark, state=tmp_path) as db:
+    state = tmp_path / "my stäte [1]"  # which Java, patterns and URIs each read in a way of their own
+    with tidelog.connect(spark=spark, state=state) as db:
         db.options(engine="cluster")
         db.load(GRAPH)
         db.insert("e", spark.createDataFrame([("a", "b"), ("b", "a")], "x string, y string"))
@@ -194,7 +195,8 @@ def test_a_state_folder_brings_the_cluster_back(spark: SparkSession, tmp_path: P
         db.delete("e", spark.createDataFrame([("b", "a")], "x string, y string"))
         db.commit()
         kept = views(db)
-    with tidelog.connect(spark=spark, state=tmp_path) as db:
+    assert list(tmp_path.iterdir()) == [state]
+    with tidelog.connect(spark=spark, state=state) as db:
         assert views(db) == kept
         assert kept["t"] == {("a", "b"), ("b", "c"), ("a", "c")}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -78,14 +79,20 @@ def test_further_runs_on_a_database_work_on_the_difference(spark: SparkSession) 
     first = spark.createDataFrame([(1, "a"), (2, "b")], "x int, y string")
     second = spark.createDataFrame([(2, "b"), (3, "c"), (3, "c")], "x int, y string")
     with tidelog.connect(spark=spark) as db:
-        Pipeline(SMALL, [Source("e", frame=first)]).run(spark, db)
-        result = Pipeline(SMALL, [Source("e", frame=second)]).run(spark, db)
+        db.options(engine="embedded", embedded_limit=1)
+        Pipeline(SMALL + "n(10).", [Source("e", frame=first)]).run(spark, db)
+        result = Pipeline(SMALL + "n(11).", [Source("e", frame=second)]).run(spark, db)
+        assert result.change.report.engine == "embedded"
+        assert rows(result.change["n"].inserted) == {(11,)}  # of the text
+        assert rows(result.change["n"].deleted) == {(10,)}
         assert rows(result.change["e"].inserted) == {(3, "c")}
         assert rows(result.change["e"].deleted) == {(1, "a")}
         assert result.counts["e"] == Counts(read=3, accepted=3, duplicates=1)
+        db.insert("e", [(4, "pending")])
         more = Pipeline(SMALL, [Source("e", frame=first, mode="append")]).run(spark, db)
-        assert rows(more.change["n"].inserted) == {(3,)}
-        assert db.stats()["epochs"] == 3
+        assert rows(db["e"]) == {(1, "a"), (2, "b"), (3, "c"), (4, "pending")}
+        assert rows(more.change["n"].inserted) == {(4,)}
+        assert db.stats()["epochs"] == 4
 
 
 def test_a_feed_of_changes_is_followed(spark: SparkSession) -> None:
@@ -115,7 +122,7 @@ def test_a_feed_of_changes_is_followed(spark: SparkSession) -> None:
 
 def test_a_state_folder_keeps_facts_and_program_from_run_to_run(spark: SparkSession, tmp_path: Path) -> None:
     def run(program: str, frame: DataFrame) -> set[tuple[object, ...]]:
-        sinks = [Sink("n", tmp_path / "n", mode="epochs"), Sink("e", tmp_path / "e", what="changes")]
+        sinks = [Sink("n", tmp_path / "n", mode="epochs"), Sink("e", tmp_path / "e", "changes", "json")]
         with Pipeline(program, [Source("e", frame=frame)], sinks, state=tmp_path / "state").run(spark) as result:
             return rows(result.database["n"])
 
@@ -129,8 +136,8 @@ def test_a_state_folder_keeps_facts_and_program_from_run_to_run(spark: SparkSess
     )
     assert run(other, frame) == {(43,)}
     assert rows(spark.read.parquet(str(tmp_path / "n/epoch=3"))) == {(43,)}
-    assert (tmp_path / "n/manifest.json").read_text() == '{"version": 1, "epochs": [3]}\n'
-    changes = spark.read.parquet(str(tmp_path / "e")).select("epoch", "op", "x", "y")
+    assert (tmp_path / "n/_manifest.json").read_text() == '{"version": 1, "epochs": [3]}\n'
+    changes = spark.read.json(str(tmp_path / "e")).select("epoch", "op", "x", "y")
     assert rows(changes) == {
         (1, "insert", 1, "a"),
         (1, "insert", 2, "b"),
@@ -154,6 +161,11 @@ def test_rows_that_differ_each_time_are_counted_once(spark: SparkSession, tmp_pa
         assert result.database["n"].count() == count.accepted
         assert result.quarantine.count() == count.quarantined
         assert result.written == {str(tmp_path / "bad"): count.quarantined}
+    # Without a state folder that was no run that counts: the next one is the first again.
+    with replace(pipeline, sources=[Source("n", frame=spark.range(3).withColumnRenamed("id", "x"))]).run(
+        spark
+    ) as result:
+        assert result.quarantine.count() == 0 == spark.read.parquet(str(tmp_path / "bad")).count()
 
 
 def test_a_relation_without_columns_is_true_when_a_row_is_there(spark: SparkSession) -> None:
@@ -210,6 +222,21 @@ def test_sinks_that_cannot_be_written_leave_the_state_as_it_was(spark: SparkSess
         (lambda frame: Source("e", frame=frame, mode="cdc", op="op", insert=[]), "'insert' is a text or several"),
         (lambda frame: Sink("e", "here", what="all"), "a sink is of 'view' or 'changes'"),
         (lambda frame: Sink("e", "here", mode="append"), "no sink mode 'append'"),
+        (lambda frame: Sink("e", ""), "the path is empty"),
+        (lambda frame: Source("e", ""), "the path is empty"),
+        (lambda frame: Pipeline(SMALL, state=""), "state is empty"),
+        (
+            lambda frame: Pipeline(SMALL, sinks=[Sink("e", "a"), Sink("n", "a/")]),
+            "sink at a would replace the sink at a/",
+        ),
+        (lambda frame: Pipeline(SMALL, [Source("e", "in/*.csv")], [Sink("n", "in")]), "replace the source at in/"),
+        (lambda frame: Pipeline(Path("p/p.dl"), sinks=[Sink("n", "p")]), "replace the program at p/p.dl"),
+        (lambda frame: Pipeline(SMALL, state="s/s", quarantine="s"), "quarantine at s would replace the state at s/s"),
+        (lambda frame: Pipeline(SMALL, sinks=[Sink("n", "..")]), "would replace the working directory"),
+        (
+            lambda frame: Pipeline(SMALL, sinks=[Sink("n", "s3://a/b"), Sink("n", "s3://a/b/c")]),
+            "replace the sink at s3://a/b/c",
+        ),
         (lambda frame: Pipeline(SMALL, sinks=[Sink("f", "here")]).run(frame.sparkSession), "no relation 'f'"),
         (lambda frame: Pipeline(SMALL, sinks=[Sink("n", "here", format="delta")]).run(frame.sparkSession), "no Delta"),
         (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,27 @@ def test_csv_lines_go_to_the_quarantine_with_their_file(spark: SparkSession, tmp
             ("not valid UTF-8", '{"x":"\ufffd\ufffd","n":"5"}'),
         ]
         assert {row.source for row in result.quarantine.collect()} == {file.as_uri()}
+
+
+def test_csv_has_nulls_only_where_somebody_says_what_is_null(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text('a,NA\nNA,2\n"",3\n')
+    program, file = ".decl e(x: symbol, n: number)", tmp_path / "e.csv"
+    sources = [Source("e", file, "CSV", options={"nullValue": "NA"}), Source("e", file)]
+    for source, accepted, reasons in (
+        (sources[0], [("", 3)], ["n: null", "x: null"]),
+        (sources[1], [("", 3), ("NA", 2)], ["n: not a number"]),
+    ):
+        with Pipeline(program, [source]).run(spark) as result:
+            assert sorted(facts(result, "e")) == accepted
+            assert sorted(row.reason for row in result.quarantine.collect()) == reasons
+
+
+def test_the_order_of_a_feed_in_texts_is_that_of_their_numbers(spark: SparkSession) -> None:
+    program = ".decl e(x: symbol)"
+    feed = [("+", "9", "a"), ("-", "10", "a"), ("-", "2026-01-31", "b"), ("+", "2026-02-01", "b")]
+    source = Source("e", frame=spark.createDataFrame(feed, "op string, at string, x string"), mode="cdc", op="op")
+    with Pipeline(program, [replace(source, order="at")]).run(spark) as result:
+        assert facts(result, "e") == [("b",)]
 
 
 def test_csv_with_a_header_goes_by_name(spark: SparkSession, tmp_path: Path) -> None:

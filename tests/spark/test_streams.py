@@ -89,6 +89,12 @@ def test_each_file_is_an_epoch(
         assert rows(db["e"]) >= {(5, 5)} > pending & rows(db["e"])  # what is pending stays so
         db.commit()
         assert (9, 9) in rows(db["t"])
+        query.stop()
+        put("4.csv", "6,no\n")
+        query = db.maintain(files(spark, tmp_path), into="e")  # goes on, and so do the counts
+        query.processAllAvailable()
+        about = db.stats()["streams"]["e"]
+        assert (about["batches"], about["read"], about["quarantined"]) == (4, 6, 1)
     assert not query.isActive
     assert dict(spark.conf.getAll) == before
     assert list((tmp_path / "temporary").iterdir()) == []
@@ -129,6 +135,7 @@ def test_a_stream_goes_on_where_it_was(spark: SparkSession, tmp_path: Path, put:
     put("2.csv", "2,3\n")
     with loaded(spark, state=tmp_path / "state") as db:
         assert rows(db["t"]) == {(1, 2)}
+        assert [row.reason for row in db.quarantine().collect()] == ["x: null"]
         db.maintain(files(spark, tmp_path), into="e", trigger={"availableNow": True}).awaitTermination()
         assert rows(db["t"]) == {(1, 2), (2, 3), (1, 3)}
         about = db.stats()["streams"]["e"]
@@ -210,6 +217,34 @@ def test_a_batch_that_fails_comes_again(spark: SparkSession, tmp_path: Path, put
         assert len(rows(db["t"])) == 10
 
 
+def test_what_ends_a_stream_is_in_the_stats(
+    spark: SparkSession, tmp_path: Path, put: Callable[[str, str], Path]
+) -> None:
+    def fail(change: object) -> None:
+        raise ValueError("not today")
+
+    def ended(frame: DataFrame, **more: Any) -> tuple[str, int, int]:
+        with pytest.raises(StreamingQueryException):
+            db.maintain(frame, into="e", **more).processAllAvailable()
+        about = db.stats()["streams"]["e"]
+        return about["error"], about["batches"], about["read"]
+
+    put("1.csv", "1,2\nx,y\n")
+    (tmp_path / "file").touch()
+    with loaded(spark, state=tmp_path / "state") as db:
+        error, batches, _ = ended(files(spark, tmp_path), quarantine=tmp_path / "file")
+        assert ("error[E0483]: cannot write the quarantine" in error, batches) == (True, 0)
+        stop = db.subscribe("e", fail)
+        assert ended(files(spark, tmp_path)) == ("not today", 1, 2)  # the epoch has happened
+        stop()
+        other = tmp_path / "other"  # and not what the checkpoint is of
+        (tmp_path / "in").rename(other)
+        (other / "2.csv").write_text("5,6\n")
+        error, batches, _ = ended(spark.readStream.schema(SCHEMA).csv(str(other)))
+        assert ("basePath" in error, batches) == (True, 1)
+        assert rows(db["e"]) == {(1, 2)}
+
+
 def test_files_of_a_schema_that_has_drifted_away(spark: SparkSession, tmp_path: Path) -> None:
     folder = tmp_path / "in"
     spark.range(2).selectExpr("id x", "id y").write.parquet(str(folder))
@@ -237,10 +272,21 @@ def test_streams_that_do_not_fit_are_refused_at_once(spark: SparkSession, tmp_pa
             (stream, {"relation": "e", "op": "op"}, "E0480"),
             (files(spark, tmp_path, "x long, z long"), "e", "E0480"),
             (files(spark, tmp_path, "x long, y boolean"), "e", "E0481"),
+            ("in", "e", "E0684"),
+            (stream, 7, "E0685"),
+            (stream, {"relation": "e", "columns": ["x", "y"]}, "E0685"),
+            (stream.groupBy("x").count().withColumnRenamed("count", "y"), "e", "leave the aggregation to a rule"),
         ):
             with pytest.raises(TidelogError, match=code):
                 db.maintain(frame, into=into)
-        query = db.maintain(stream, into="e")
+        for trigger in ({"every": "1 second"}, {"processingTime": "often"}, {"availableNow": False}):
+            with pytest.raises(TidelogError, match=r"E0685\]: no such trigger"):
+                db.maintain(stream, into="e", trigger=trigger)
+        with pytest.raises(TidelogError, match="no name for a stream"):
+            db.maintain(stream, into="e", name="../e")
+        query = db.maintain(stream, into="e", checkpoint=tmp_path / "checkpoint")
         with pytest.raises(TidelogError, match="running already"):
             db.maintain(stream, into="e")
+        with pytest.raises(TidelogError, match="running with this checkpoint"):
+            db.maintain(stream, into="e", name="other", checkpoint=tmp_path / "checkpoint")
         query.stop()

@@ -23,6 +23,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from tidelog.errors import Problem
+from tidelog.io.values import article
 from tidelog.language.syntax import PRIMITIVES, Kind, RecordType
 
 MOST_NUMBER = 2**63 - 1
@@ -132,7 +133,7 @@ def _names(record: RecordType) -> str:
 def _wrong_type(place: str, given: T.DataType, kind: Kind, expected: str) -> Problem:
     return Problem(
         "E0481",
-        f"a {kind} is expected, which is {expected} in Spark; found the type {given.simpleString()}",
+        f"{article(kind)} is expected, which is {expected} in Spark; found the type {given.simpleString()}",
         place=place,
         hint=_cast_hint(given, kind),
     )
@@ -145,14 +146,14 @@ def _cast_hint(given: T.DataType, kind: Kind) -> str:
             return 'cents instead of euros: (column * 100).cast("long"); or declare the column as float'
         case (T.DecimalType(), "float"):
             return 'cast it: column.cast("double"), which rounds to 15 digits'
-        case (T.DateType(), "number"):
+        case (T.DateType(), "number" | "unsigned" | "float"):
             return "days since 1970: F.unix_date(column); or declare the column as symbol and cast it to string"
-        case (T.TimestampType() | T.TimestampNTZType(), "number"):
+        case (T.TimestampType() | T.TimestampNTZType(), "number" | "unsigned" | "float"):
             return 'microseconds since 1970: F.unix_micros(column.cast("timestamp"))'
         case (T.BooleanType(), "number" | "unsigned"):
             return 'cast it: column.cast("int")'
-        case (T.BinaryType(), "symbol"):
-            return "as text: F.base64(column), or F.hex(column)"
+        case (T.BinaryType(), _):
+            return "as text: F.decode(column, 'UTF-8'), F.base64(column) or F.hex(column)"
         case (T.ArrayType() | T.MapType(), _):
             return "one fact per entry: F.explode(column)"
         case (T.StructType(), _) if kind in PRIMITIVES:

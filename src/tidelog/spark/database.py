@@ -43,7 +43,7 @@ from tidelog.spark.sources import CheckedSource, Facts, Pending, check_sources, 
 from tidelog.spark.streams import Streams
 from tidelog.spark.translation import Translation
 from tidelog.storage.dictionary import Words
-from tidelog.store.state import State, text_of
+from tidelog.store.state import State, merged, text_of
 from tidelog.transaction import Transaction, tell
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ class SparkDatabase:
         self._epochs = 0
         self._closed = self._released = False
         self._restoring = False
+        self._notes: Mapping[str, Any] = {}
         self._state = None if state is None else State(state)
         self._streams = Streams(self)
         if self._state is not None:
@@ -171,8 +172,7 @@ class SparkDatabase:
     def transaction(self) -> Transaction[SparkChange]:
         """A block whose changes are committed together at its end, and dropped when it raises."""
         with self._using():
-            self._take_local()
-            if self._pending or self._front.draft.programs is not self._front.unchanged.programs:
+            if self.has_pending:
                 message = "there are pending changes that belong to no transaction"
                 raise UsageError(Problem("E0606", message, hint="call `commit()` before the transaction"))
             return Transaction(self)
@@ -189,9 +189,31 @@ class SparkDatabase:
             self._pending += pending
 
     @property
+    def has_pending(self) -> bool:
+        """Whether facts or rules wait for `commit`."""
+        self._take_local()
+        return bool(self._pending) or self._front.draft.programs is not self._front.unchanged.programs
+
+    @property
+    def state_quarantine(self) -> str | None:
+        """The folder for bad rows of streams in the state folder, if there is one."""
+        return None if self._state is None else str(self._state.folder / "quarantine")
+
+    @property
+    def id(self) -> str:
+        """What no other database has, and this one keeps in its state folder."""
+        if "database" not in self._notes:
+            new = {"database": {"id": secrets.token_hex(8)}}
+            if self._state is not None:
+                self._state.note(new)
+            self._notes = merged(self._notes, new)
+        found: str = self._notes["database"]["id"]
+        return found
+
+    @property
     def notes(self) -> Mapping[str, Any]:
-        """What streams and pipelines have noted in the state folder."""
-        return {} if self._state is None else self._state.manifest.notes
+        """What streams and pipelines have noted, in the state folder if there is one."""
+        return self._notes
 
     def maintain(
         self,
@@ -219,9 +241,8 @@ class SparkDatabase:
             name = name or target.relation
             if self._state is not None:
                 checkpoint = checkpoint or self._state.folder / "streams" / name
-                quarantine = quarantine or self._state.folder / "quarantine"
-            self._take_local()
-            if self._pending or self._front.draft.programs is not self._front.unchanged.programs:
+                quarantine = quarantine or self.state_quarantine
+            if self.has_pending:
                 self.commit()
         places = [None if place is None else located(self.session, place) for place in (checkpoint, quarantine)]
         return self._streams.start(stream, target, name, places[0], trigger or {}, places[1])
@@ -273,6 +294,7 @@ class SparkDatabase:
                 deliver(change)
             if state is not None and segment is not None:
                 state.publish(segment, text_of(draft.programs), notes)
+            self._notes = merged(self._notes, notes)
         except BaseException:
             if state is not None and segment is not None:
                 state.discard(segment)
@@ -287,6 +309,7 @@ class SparkDatabase:
     def _restore(self, state: State) -> None:
         """Come back to what the state folder has."""
         check_kind(state)
+        self._notes = state.manifest.notes
         if not state.manifest.epoch:
             return
         self._restoring = True  # an epoch that the folder has already

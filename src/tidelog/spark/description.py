@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from tidelog.errors import Problem, UsageError
 from tidelog.spark.choice import ENGINES
 from tidelog.spark.mapping import operation_of
+from tidelog.spark.readers import is_address
 
 if TYPE_CHECKING:
     from tidelog.spark.database import SparkDatabase
@@ -51,9 +52,12 @@ class Source:
     order: str | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "format", _named(self.format))
         given = [name for name in ("path", "table", "frame") if getattr(self, name) is not None]
         if len(given) > 1:
             raise _wrong(given[0], f"{' and '.join(given)} exclude each other", "keep one of them")
+        if self.path == "":
+            raise _wrong("path", "the path is empty", "name a file, a folder or a pattern")
         if not given and not self.options:
             raise _wrong(
                 "path", f"nothing to read for {self.relation}", "give a path, a table, or the options of the format"
@@ -79,8 +83,8 @@ class Sink:
     "delete") and those of the relation, in a folder `epoch=N` for each run.
 
     `mode` is for views: "overwrite" what is there, "error" when something is, or "epochs", a folder `epoch=N` for each
-    run and a `manifest.json` that names the last one. Formats are those that the session writes; as Delta a view gets a
-    version for each epoch.
+    run and a `_manifest.json` that names the last one. Formats are those that the session writes; as Delta a view gets
+    a version for each epoch.
     """
 
     relation: str
@@ -91,6 +95,9 @@ class Sink:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "format", _named(self.format))
+        if self.path == "":
+            raise _wrong("path", "the path is empty", "name a folder")
         if self.what not in ("view", "changes"):
             raise _wrong("what", f"a sink is of 'view' or 'changes', found {self.what!r}", 'what = "view"')
         if self.mode not in SINK_MODES:
@@ -102,9 +109,8 @@ class Pipeline:
     """Sources, a `program` (text or path, as for `Database.load`) and sinks.
 
     `quarantine` is a folder for the rows that do not fit. `state` is a folder that keeps the facts from run to run.
-    `engine` and `embedded_limit` are the options of the database. `views` are the relations in the result: those that
-    the program names with `.output`, if nothing else is said, or all derived ones. `session` is configuration for the
-    session that `tidelog pipeline run` starts.
+    `engine` and `embedded_limit` are the options of the database, where they are given. `session` is configuration for
+    the session that `tidelog pipeline run` starts.
     """
 
     program: str | os.PathLike[str]
@@ -112,12 +118,12 @@ class Pipeline:
     sinks: Sequence[Sink] = ()
     quarantine: str | os.PathLike[str] | None = None
     state: str | os.PathLike[str] | None = None
-    engine: str = "auto"
+    engine: str | None = None
     embedded_limit: int | None = None
     session: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.engine not in ENGINES:
+        if self.engine is not None and self.engine not in ENGINES:
             raise _wrong("engine", f"no engine {self.engine!r}", f"it is one of {', '.join(ENGINES)}")
         if self.embedded_limit is not None and self.embedded_limit < 0:
             raise _wrong(
@@ -125,6 +131,25 @@ class Pipeline:
                 f"embedded_limit is not negative, found {self.embedded_limit}",
                 "for instance 10000000",
             )
+        for key, path in (("state", self.state), ("quarantine", self.quarantine)):
+            if path == "":
+                raise _wrong(key, f"{key} is empty", "name a folder, or leave it out")
+        self._check_apart()
+
+    def _check_apart(self) -> None:
+        """UsageError (E0686) where what is written would replace something else: that of another sink, a source, the
+        program, the working directory."""
+        written = [("sink", sink.path) for sink in self.sinks]
+        written += [] if self.quarantine is None else [("quarantine", self.quarantine)]
+        others = [("source", source.path) for source in self.sources if source.path is not None]
+        others += [] if self.state is None else [("state", self.state)]
+        others += [("program", self.program)] if isinstance(self.program, os.PathLike) else []
+        others.append(("working directory", os.getcwd()))
+        for i, (what, path) in enumerate(written):
+            for other, place in written[:i] + written[i + 1 :] + others:
+                if f"{_absolute(place)}/".startswith(f"{_absolute(path)}/"):
+                    message = f"the {what} at {os.fspath(path)} would replace the {other} at {os.fspath(place)}"
+                    raise _wrong(what, message, "give each sink a folder of its own")
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str]) -> Pipeline:
@@ -150,6 +175,15 @@ class Pipeline:
         from tidelog.spark.pipeline import run
 
         return run(self, session, database, progress or (lambda stage, seconds: None))
+
+
+def _named(format: str) -> str:
+    """The name of a format that is treated in a way of its own, which Spark knows in any case, as it is known here."""
+    return format.lower() if format.lower() in ("csv", "json", "delta") else format
+
+
+def _absolute(path: str | os.PathLike[str]) -> str:
+    return os.fspath(path).rstrip("/") if is_address(path) else os.path.abspath(path)
 
 
 def _wrong(key: str, what: str, hint: str) -> UsageError:

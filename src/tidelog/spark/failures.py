@@ -24,6 +24,10 @@ _HINTS = (
         "the file is damaged, or needs another format or options; nothing has changed",
     ),
     ("the epoch of this frame is over", "ask the database for it again, or persist and count() it before the commit"),
+    (
+        "STREAMING_OUTPUT_MODE",
+        "leave the aggregation to a rule, which follows late rows as well, or give the stream a watermark",
+    ),
     ("No suitable driver", "the driver's jar comes with the session: spark.jars.packages"),
 )
 _IDLE_CAUSES = ("SocketException", "EOFException", "ClassNotFoundException")

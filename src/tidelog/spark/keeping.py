@@ -12,6 +12,7 @@ from tidelog.errors import DataError, Problem, UsageError
 from tidelog.language.syntax import CheckedProgram, RelationType
 from tidelog.spark.engines import RowChange, Rows
 from tidelog.spark.failures import writing
+from tidelog.spark.readers import literal
 from tidelog.spark.translation import Translation
 from tidelog.store.state import State, Tables, facts_table, read_table
 
@@ -38,8 +39,8 @@ def stored(relation: RelationType, rows: Rows, translation: Translation) -> pa.T
     values = translation.values(relation.name, rows, relation.columns) if relation.columns else rows
 
     def write(path: Path) -> None:
-        with writing():
-            values.write.parquet(path.as_uri())
+        with writing():  # (Java takes what follows the scheme as it is: for "%20" it would make a folder of that name.)
+            values.write.parquet(f"file://{path}")
 
     return write
 
@@ -61,4 +62,5 @@ def changes_in(state: State, session: SparkSession, program: CheckedProgram) -> 
         if not program.relations[name].columns:
             yield name, asserts, [()]
         else:
-            yield name, asserts, session.read.parquet(path.as_uri()) if path.is_dir() else read_table(path)
+            place = f"file://{literal(path)}"
+            yield name, asserts, session.read.parquet(place) if path.is_dir() else read_table(path)

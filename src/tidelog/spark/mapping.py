@@ -24,16 +24,22 @@ class Target:
     operation: Operation | None = None
 
 
-def target_of(into: str | Mapping[str, Any]) -> Target:
+def target_of(into: object) -> Target:
     """What `into` of `maintain` means: a relation, or a mapping with `relation` and perhaps `columns` (declared name ->
     name or expression) and, of a feed of changes, `op` (the column that says what a row does), `insert` and `delete`
     (what it says), `order` (the column that says when). UsageError (E0685) for anything else."""
     if isinstance(into, str):
         return Target(into)
+    if not isinstance(into, Mapping):
+        message = f"a relation's name or a mapping is expected, found {type(into).__name__}"
+        raise UsageError(Problem("E0685", message, hint=f"the keys of a mapping are: {', '.join(_KEYS)}"))
     wrong = [key for key in into if key not in _KEYS]
     if wrong or not isinstance(into.get("relation"), str):
         message = f"no such key of a mapping: {wrong[0]!r}" if wrong else "a mapping needs the key 'relation'"
         raise UsageError(Problem("E0685", message, hint=f"its keys are: {', '.join(_KEYS)}"))
+    if not isinstance(into.get("columns", {}), Mapping):
+        hint = "declared name -> name or expression: {'x': 'from'}"
+        raise UsageError(Problem("E0685", "'columns' is a mapping", place="columns", hint=hint))
     return Target(into["relation"], into.get("columns"), operation_of(into))
 
 

@@ -28,7 +28,7 @@ from tidelog.spark.description import Pipeline, Source
 from tidelog.spark.driver import collect_words, distinct
 from tidelog.spark.failures import reading, working
 from tidelog.spark.mapping import operation_of
-from tidelog.spark.readers import csv_frame, empty_frame, json_frame, located
+from tidelog.spark.readers import csv_frame, empty_frame, json_frame, literal, located, plain
 from tidelog.spark.sinks import check_formats, write_bad_rows, write_changes, write_view
 from tidelog.spark.sources import (
     QUARANTINE_COLUMNS,
@@ -76,8 +76,8 @@ class _Run:
 
     def go(self, opened: bool) -> Result:
         pipeline, db = self.pipeline, self.db
-        limit = {} if pipeline.embedded_limit is None else {"embedded_limit": pipeline.embedded_limit}
-        db.options(engine=pipeline.engine, **limit)
+        options = {"engine": pipeline.engine, "embedded_limit": pipeline.embedded_limit}
+        db.options(**{name: value for name, value in options.items() if value is not None})
         check_formats(self.session, [*(each.format for each in pipeline.sources), *(s.format for s in pipeline.sinks)])
         notes = {"pipeline": {"facts": self.load()}}
         for sink in pipeline.sinks:
@@ -124,8 +124,9 @@ class _Run:
         if not db.relations:
             db.load(self.pipeline.program)
             return facts
-        db.rollback()
-        before = db.notes.get("pipeline", {}).get("facts", facts)
+        if db.has_pending:
+            db.commit()
+        before = db.notes.get("pipeline", {}).get("facts", "")
         if text_of(check_named(given)) != text_of(db.front.unchanged.programs):
             self.change_program(given)
         self.change_facts(before, facts)
@@ -188,7 +189,7 @@ class _Run:
         program = self.db.front.program
         declared = relation_type(program, source.relation)
         columns: dict[str, str | Expression] = dict(source.columns)
-        columns |= {name: F.expr(text) for name, text in source.expressions.items()}
+        columns |= {name: F.expr(str(text)) for name, text in source.expressions.items()}
         frame, torn = self.frame(source, [column.name for column in declared.columns])
         operation = operation_of(source.changes)
         place = f"{source.relation} from {source.path or source.table or 'a frame'}"
@@ -209,7 +210,7 @@ class _Run:
         with reading(str(place)):
             if source.table is not None:
                 return self.session.table(source.table), None
-            reader = self.session.read.format(source.format).options(**source.options)
+            reader = self.session.read.format(source.format).options(**plain(source.options))
             path = None if source.path is None else located(self.session, source.path)
             return reader.load(path), None
 
@@ -269,29 +270,31 @@ class _Run:
         for sink in self.pipeline.sinks:
             with reading(f"{sink.relation}"):
                 if sink.what == "view":
-                    path = write_view(self.session, sink, self.db[sink.relation], change.epoch)
+                    path = write_view(self.session, sink, self.db[sink.relation], change.epoch, self.db.id)
                     self.written[path] = self.db.size(sink.relation)
                 else:
                     relation = change[sink.relation]
-                    path = write_changes(self.session, sink, relation, change.epoch)
+                    path = write_changes(self.session, sink, relation, change.epoch, self.db.id)
                     self.written[path] = relation.inserted.count() + relation.deleted.count()
-        bad = [source for source in checked if source.quarantined]
-        if self.pipeline.quarantine is not None and bad:
-            rows = reduce(DataFrame.unionAll, [source.bad for source in bad])
+        if self.pipeline.quarantine is not None:  # also where none are bad: those of an epoch that comes again go
+            rows = self.bad_rows(checked)
             path = write_bad_rows(self.session, rows, self.pipeline.quarantine, change.epoch)
-            self.written[path] = sum(source.quarantined for source in bad)
+            self.written[path] = sum(source.quarantined for source in checked)
 
     def quarantine(self, checked: Sequence[CheckedSource], change: SparkChange) -> DataFrame:
         """The bad rows of this run, from where they were written or in memory."""
-        none = empty_frame(self.session, *QUARANTINE_COLUMNS)
-        bad = [source for source in checked if source.quarantined]
-        if not bad:
-            return none
         if self.pipeline.quarantine is not None:
-            folder = located(self.session, self.pipeline.quarantine).rstrip("/")
+            folder = literal(located(self.session, self.pipeline.quarantine).rstrip("/"))
             return self.session.read.parquet(f"{folder}/epoch={change.epoch}")
-        rows = reduce(DataFrame.unionAll, [source.bad for source in bad])
+        rows = self.bad_rows(checked)
+        if not any(source.quarantined for source in checked):
+            return rows
         return self.session.createDataFrame(rows.limit(MOST_BAD_ROWS).toArrow())
+
+    def bad_rows(self, checked: Sequence[CheckedSource]) -> DataFrame:
+        """The rows that do not fit, of the sources that have any."""
+        bad = [source.bad for source in checked if source.quarantined]
+        return reduce(DataFrame.unionAll, bad, empty_frame(self.session, *QUARANTINE_COLUMNS))
 
 
 def _distinct(pending: Sequence[Pending]) -> int:

@@ -17,6 +17,7 @@ from tidelog.spark.failures import reading
 
 TORN = "_line"  # readers put a line that they cannot take apart here
 REPLACEMENT = "\ufffd"  # what the CSV reader makes of bytes that are not UTF-8
+_SILENT = (("mode", "dropmalformed"), ("ignorecorruptfiles", "true"), ("ignoremissingfiles", "true"))
 
 
 def csv_frame(
@@ -28,11 +29,12 @@ def csv_frame(
     place = located(session, path)
     has_header = str(options.get("header", "false")).lower() == "true"
     with reading(place):
-        reader = session.read.options(columnPruning=False, enforceSchema=not has_header).options(**_plain(options))
+        reader = session.read.options(columnPruning=False, enforceSchema=not has_header).options(**plain(options))
         names = reader.csv(place).columns if has_header else names
         frame = reader.option("columnNameOfCorruptRecord", TORN).schema(_texts([*names, TORN])).csv(place)
-    # The reader makes null of an empty field.
-    fields = [F.coalesce(quoted(name), F.lit("")).alias(name) for name in names]
+    # The reader makes null of an empty field, and where somebody says what is null, of that.
+    says_null = any(key.lower() == "nullvalue" for key in options)
+    fields = [quoted(name) if says_null else F.coalesce(quoted(name), F.lit("")).alias(name) for name in names]
     return frame.select(*fields, TORN), f"not {len(names)} columns"
 
 
@@ -43,22 +45,22 @@ def json_frame(
     these. DataError (E0482) when there is no such file."""
     place = located(session, path)
     with reading(place):
-        reader = session.read.options(**_plain(options)).option("columnNameOfCorruptRecord", TORN)
+        reader = session.read.options(**plain(options)).option("columnNameOfCorruptRecord", TORN)
         inferred = reader.json(place).schema
         schema = T.StructType([*(f for f in inferred.fields if f.name != TORN), T.StructField(TORN, T.StringType())])
         return reader.schema(schema).json(place), "not JSON"
 
 
-def _plain(options: Mapping[str, object]) -> dict[str, str]:
+def plain(options: Mapping[str, object]) -> dict[str, str]:
     """Options as Spark wants them. UsageError (E0686) for one that would have rows lost in silence."""
-    plain = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
-    for key, value in plain.items():
-        if key.lower() == "mode" and value.upper() == "DROPMALFORMED":
+    texts = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
+    for key, value in texts.items():
+        if (key.lower(), value.lower()) in _SILENT:
             hint = "leave it out: rows that cannot be read go to the quarantine, and are counted"
             raise UsageError(
                 Problem("E0686", f"{key} = {value!r} would lose rows in silence", place="options", hint=hint)
             )
-    return plain
+    return texts
 
 
 def _texts(names: Sequence[str]) -> T.StructType:
@@ -69,11 +71,20 @@ def located(session: SparkSession, path: str | os.PathLike[str]) -> str:
     """A path as Spark should be given it. Java does not follow `os.chdir`, so that on one machine a relative path is
     made absolute here; on a cluster, text is for its file system to understand."""
     text = os.fspath(path)
-    has_scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", text) is not None
     on_one_machine = (session.conf.get("spark.master", "") or "").startswith("local")
-    if isinstance(path, os.PathLike) or (on_one_machine and not has_scheme):
+    if isinstance(path, os.PathLike) or (on_one_machine and not is_address(text)):
         return os.path.abspath(text)
     return text
+
+
+def is_address(path: str | os.PathLike[str]) -> bool:
+    """Whether a path has a scheme, such as s3://."""
+    return isinstance(path, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", path) is not None
+
+
+def literal(path: str | os.PathLike[str]) -> str:
+    """A path as a reader should be given it for which no part of a name is a pattern."""
+    return re.sub(r"([\\*?{}\[\]])", r"\\\1", os.fspath(path))
 
 
 def empty_frame(session: SparkSession, *columns: str) -> DataFrame:

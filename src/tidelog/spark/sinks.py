@@ -1,7 +1,7 @@
 """Views and changes to where they are wanted: files of any format that the session writes, or Delta tables.
 
-A folder `epoch=N` is written anew when the epoch comes again after a crash, so that it is there once. `manifest.json`
-names the epochs that count and is replaced in one step; readers that cannot wait look there.
+A folder `epoch=N` is written anew when the epoch comes again after a crash, so that it is there once.
+`_manifest.json` names the epochs that count and is replaced in one step; readers that cannot wait look there.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from tidelog.spark.description import Sink
 from tidelog.spark.failures import is_of_spark, said
 from tidelog.spark.readers import located
 
+MANIFEST = "_manifest.json"
+"""Spark takes files that begin otherwise for data."""
 DELTA = "io.delta.sql.DeltaSparkSessionExtension"
 
 
@@ -32,11 +34,11 @@ def check_formats(session: SparkSession, formats: Sequence[str]) -> None:
         raise SetupError(Problem("E0707", "the session has no Delta", hint=hint))
 
 
-def write_view(session: SparkSession, sink: Sink, view: DataFrame, epoch: int) -> str:
-    """Write a view; the path. DataError (E0483)."""
+def write_view(session: SparkSession, sink: Sink, view: DataFrame, epoch: int, database: str) -> str:
+    """Write a view of an epoch of the database with this id; the path. DataError (E0483)."""
     path = located(session, sink.path).rstrip("/")
     if sink.format == "delta":
-        _write(view, sink, path, "overwrite" if sink.mode != "error" else "error", _once(path, epoch))
+        _write(view, sink, path, "overwrite" if sink.mode != "error" else "error", _once(database, path, epoch))
     elif sink.mode == "epochs":
         _write(view, sink, f"{path}/epoch={epoch}", "overwrite", {})
         _note(path, epoch, only=True)
@@ -45,13 +47,13 @@ def write_view(session: SparkSession, sink: Sink, view: DataFrame, epoch: int) -
     return path
 
 
-def write_changes(session: SparkSession, sink: Sink, change: SparkRelationChange, epoch: int) -> str:
-    """Write what an epoch has changed; the path. DataError (E0483)."""
+def write_changes(session: SparkSession, sink: Sink, change: SparkRelationChange, epoch: int, database: str) -> str:
+    """Write what an epoch of the database with this id has changed; the path. DataError (E0483)."""
     path = located(session, sink.path).rstrip("/")
     parts = [(change.inserted, "insert"), (change.deleted, "delete")]
     rows = reduce(DataFrame.unionAll, [frame.select(F.lit(op).alias("op"), "*") for frame, op in parts])
     if sink.format == "delta":
-        _write(rows.withColumn("epoch", F.lit(epoch)), sink, path, "append", _once(path, epoch))
+        _write(rows.withColumn("epoch", F.lit(epoch)), sink, path, "append", _once(database, path, epoch))
     else:
         _write(rows, sink, f"{path}/epoch={epoch}", "overwrite", {})
         _note(path, epoch, only=False)
@@ -65,9 +67,10 @@ def write_bad_rows(session: SparkSession, rows: DataFrame, folder: str | os.Path
     return path
 
 
-def _once(path: str, epoch: int) -> dict[str, Any]:
-    """What makes a second write of the same epoch change nothing in a Delta table."""
-    return {"txnAppId": f"tidelog:{path}", "txnVersion": epoch}
+def _once(database: str, path: str, epoch: int) -> dict[str, Any]:
+    """What makes a second write of the same epoch change nothing in a Delta table. (Another database, or a run without
+    a state folder, begins with the same numbers again.)"""
+    return {"txnAppId": f"tidelog:{database}:{path}", "txnVersion": epoch}
 
 
 def _write(frame: DataFrame, sink: Sink, path: str, mode: str, options: Mapping[str, Any]) -> None:
@@ -77,7 +80,7 @@ def _write(frame: DataFrame, sink: Sink, path: str, mode: str, options: Mapping[
         if not is_of_spark(error):
             raise
         exists = "PATH_ALREADY_EXISTS" in str(error)
-        hint = 'mode = "overwrite" replaces what is there' if exists else "nothing has changed; look at the path"
+        hint = 'mode = "overwrite" replaces what is there' if exists else "nothing has changed; look at path and format"
         problem = Problem("E0483", f"cannot write {sink.relation}: {said(error)}", place=path, hint=hint)
         raise DataError(problem) from error
 
@@ -87,7 +90,7 @@ def _note(path: str, epoch: int, *, only: bool) -> None:
     folders say it all."""
     if ":" in path:
         return
-    manifest, new = Path(path) / "manifest.json", Path(path) / "manifest.json.new"
+    manifest, new = Path(path) / MANIFEST, Path(path) / f"{MANIFEST}.new"
     known = [] if only or not manifest.exists() else json.loads(manifest.read_text(encoding="utf-8"))["epochs"]
     epochs = [*(number for number in known if number < epoch), epoch]
     try:

@@ -16,6 +16,7 @@ from pyspark import StorageLevel
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from tidelog.errors import DataError, Problem, UsageError
 from tidelog.io.columns import match_columns
@@ -50,6 +51,7 @@ class Operation:
     fact in a batch that with the largest value in the column `order` counts, and of equal ones an insertion: a table
     that is written anew, or updated beside what is mapped, deletes and inserts a fact at once. Without such a column it
     counts whether more rows insert or delete it, which is right where insertions and deletions of a fact alternate.
+    Texts in `order` that read as numbers go by their values, and come after those that do not.
     """
 
     column: str = "op"
@@ -305,7 +307,8 @@ def _source(
     why = {"broken": none if broken is None else broken, "rejected": none if rejected is None else rejected}
     changes: dict[str, Expression] = {}
     if operation is not None:
-        changes, why["operation"] = _changes(operation)
+        with reading(declared.name):
+            changes, why["operation"] = _changes(operation, frame)
     why |= {leaf.name: leaf.reason for leaf in flat}
     # In two steps, so that Spark has every value and every reason once, and the rest for bad rows only.
     values = {**{leaf.name: leaf.value for leaf in flat}, **changes}
@@ -325,7 +328,7 @@ def _named(prefix: str, columns: Mapping[str, Expression]) -> list[Expression]:
     return [column.alias(f"{prefix} {name}") for name, column in columns.items()]
 
 
-def _changes(operation: Operation) -> tuple[dict[str, Expression], Expression]:
+def _changes(operation: Operation, frame: DataFrame) -> tuple[dict[str, Expression], Expression]:
     """The columns `_op` and perhaps `_order`, and the reason where there is no such operation, or null."""
     said = quoted(operation.column).cast("string")
     inserts, deletes = said.isin(*operation.insert), said.isin(*operation.delete)
@@ -335,7 +338,9 @@ def _changes(operation: Operation) -> tuple[dict[str, Expression], Expression]:
     columns = {"_op": F.coalesce(inserts, F.lit(False))}
     if operation.order is not None:
         when = quoted(operation.order)
-        columns["_order"] = when
+        is_text = isinstance(frame.select(when).schema[0].dataType, T.StringType)
+        # Numbers of a CSV file are texts, among which "10" comes before "9".
+        columns["_order"] = F.struct(when.try_cast("decimal(38,9)"), when) if is_text else when
         reason = reason.when(when.isNull(), F.lit(f"{operation.order}: null"))
     return columns, reason
 

@@ -15,18 +15,21 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from tidelog.errors import Problem, TidelogError, UsageError
-from tidelog.spark.failures import letting_go, reading
+from tidelog.errors import DataError, Problem, TidelogError, UsageError
+from tidelog.spark.failures import is_of_spark, letting_go, reading, said
 from tidelog.spark.mapping import Target
-from tidelog.spark.readers import empty_frame
+from tidelog.spark.readers import empty_frame, literal
 from tidelog.spark.sources import QUARANTINE_COLUMNS, Counts, check_sources, map_frame
 
 if TYPE_CHECKING:
@@ -38,10 +41,11 @@ MOST_BAD_ROWS = 10_000
 
 @dataclass
 class Stream:
-    """One stream and what has become of it."""
+    """One stream and what has become of it, also before it was started again under its name."""
 
     name: str
     target: Target
+    checkpoint: str | None
     quarantine: str | None
     query: StreamingQuery | None = None
     started: threading.Event = field(default_factory=threading.Event)
@@ -51,7 +55,7 @@ class Stream:
     counts: Counts = field(default_factory=Counts)
     seconds: float = 0.0
     error: str | None = None
-    bad: list[pa.Table] = field(default_factory=list)
+    bad: dict[tuple[str, int], pa.Table] = field(default_factory=dict)
 
 
 class Streams:
@@ -60,7 +64,6 @@ class Streams:
     def __init__(self, database: SparkDatabase) -> None:
         self._database = database
         self._streams: dict[str, Stream] = {}
-        self._done: dict[str, int] = {}
 
     def start(
         self,
@@ -73,27 +76,42 @@ class Streams:
     ) -> StreamingQuery:
         """See `SparkDatabase.maintain`."""
         program = self._database.front.program
-        if not frame.isStreaming:
+        if not isinstance(frame, DataFrame) or not frame.isStreaming:
             hint = "read it with session.readStream, or insert() it"
             raise UsageError(Problem("E0684", "a stream is expected, found a frame with an end", hint=hint))
-        running = self._streams.get(name)
-        if running is not None and running.query is not None and running.query.isActive:
-            raise UsageError(Problem("E0684", f"a stream {name!r} is running already", hint="give it another name"))
+        if "/" in name or name in (".", ".."):
+            hint = "its checkpoint is in a folder of that name: leave out what leads to another"
+            raise UsageError(Problem("E0685", f"{name!r} is no name for a stream", place="name", hint=hint))
+        self._refuse_second(name, checkpoint)
         # What is wrong with columns and types shows now, not in the first batch.
         map_frame(program, target.relation, empty_like(frame), target.columns, operation=target.operation)
-        stream = Stream(name, target, quarantine)
-        if checkpoint is None and self._is_local():
-            checkpoint = stream.temporary = tempfile.mkdtemp(prefix="tidelog-stream-")
+        before = self._streams.get(name, Stream(name, target, None, None))
+        stream = replace(before, target=target, quarantine=quarantine, query=None, error=None)
+        stream.started = threading.Event()
         writer = frame.writeStream.foreachBatch(partial(self._batch, stream))
-        if checkpoint is not None:
-            writer = writer.option("checkpointLocation", checkpoint)
         if trigger:
-            writer = writer.trigger(**trigger)
+            writer = _triggered(writer, trigger)
+        if checkpoint is None and self._is_local():
+            stream.temporary = stream.temporary or tempfile.mkdtemp(prefix="tidelog-stream-")
+        stream.checkpoint = checkpoint or stream.temporary
+        if stream.checkpoint is not None:
+            writer = writer.option("checkpointLocation", stream.checkpoint)
         self._streams[name] = stream
         with reading(f"stream {name}"):
             stream.query = writer.start()
         stream.started.set()
         return stream.query
+
+    def _refuse_second(self, name: str, checkpoint: str | None) -> None:
+        """UsageError (E0684) where a stream that runs has this name or this checkpoint."""
+        for other in self._streams.values():
+            if other.query is None or not other.query.isActive:
+                continue
+            if other.name == name:
+                raise UsageError(Problem("E0684", f"a stream {name!r} is running already", hint="give it another name"))
+            if checkpoint is not None and other.checkpoint == checkpoint:
+                message = f"stream {other.name!r} is running with this checkpoint"
+                raise UsageError(Problem("E0684", message, place=checkpoint, hint="give each stream one of its own"))
 
     def _is_local(self) -> bool:
         return str(self._database.session.sparkContext.master).startswith("local")
@@ -105,15 +123,15 @@ class Streams:
         began = time.perf_counter()
         try:
             self._once(stream, frame, number, str(stream.query.id))
-        except TidelogError as error:
-            stream.error = str(error)
+        except Exception as error:
+            stream.error = str(error) if isinstance(error, TidelogError) else said(error)
             raise
         finally:
             stream.seconds += time.perf_counter() - began
 
     def _once(self, stream: Stream, frame: DataFrame, number: int, query: str) -> None:
         database = self._database
-        last = max(self._done.get(query, -1), database.notes.get("streams", {}).get(query, -1))
+        last = _last(database, query)
         if number <= last:
             stream.repeated += 1
             return
@@ -130,34 +148,43 @@ class Streams:
             database.apply(checked.pending(), {"streams": {query: number}})
         finally:
             checked.release()
-        self._done[query] = number
-        stream.batches += 1
-        good = checked.read - checked.quarantined
-        before = stream.counts
-        stream.counts = Counts(
-            before.read + checked.read, before.accepted + good, before.quarantined + checked.quarantined
-        )
+            if _last(database, query) == number:  # committed, though a subscriber may have failed
+                stream.batches += 1
+                good = checked.read - checked.quarantined
+                before = stream.counts
+                stream.counts = Counts(
+                    before.read + checked.read, before.accepted + good, before.quarantined + checked.quarantined
+                )
 
     def _put_aside(self, stream: Stream, bad: DataFrame, number: int) -> None:
         """Keep the bad rows of a batch; a batch that comes again replaces its own."""
+        assert stream.query is not None
+        query = str(stream.query.id)
         if stream.quarantine is not None:
-            assert stream.query is not None
-            place = f"{stream.quarantine}/stream={stream.name}/query={stream.query.id}/batch={number}"
-            bad.write.mode("overwrite").parquet(place)
+            place = f"{stream.quarantine}/stream={stream.name}/query={query}/batch={number}"
+            try:
+                bad.write.mode("overwrite").parquet(place)
+            except Exception as error:
+                if not is_of_spark(error):
+                    raise
+                hint = "look at the path; the batch comes again when the stream is started again"
+                problem = Problem("E0483", f"cannot write the quarantine: {said(error)}", place=place, hint=hint)
+                raise DataError(problem) from error
             return
-        room = MOST_BAD_ROWS - sum(table.num_rows for table in stream.bad)
+        stream.bad.pop((query, number), None)
+        room = MOST_BAD_ROWS - sum(table.num_rows for table in stream.bad.values())
         if room > 0:
-            stream.bad.append(bad.limit(room).toArrow())
+            stream.bad[query, number] = bad.limit(room).toArrow()
 
     def bad_rows(self) -> DataFrame:
-        """The bad rows of all streams."""
+        """The bad rows of all streams, those in the state folder also of earlier processes."""
         session = self._database.session
-        frames = [session.createDataFrame(table) for stream in self._streams.values() for table in stream.bad]
-        folders = {stream.quarantine for stream in self._streams.values() if stream.quarantine is not None}
+        frames = [session.createDataFrame(table) for stream in self._streams.values() for table in stream.bad.values()]
+        folders = {stream.quarantine for stream in self._streams.values()} | {self._database.state_quarantine}
         columns = [column.split(" ")[0] for column in QUARANTINE_COLUMNS]
-        for folder in sorted(folders):
-            if any(s.counts.quarantined for s in self._streams.values() if s.quarantine == folder):
-                frames.append(session.read.parquet(folder).select(columns))
+        for folder in sorted(folder for folder in folders if folder is not None):
+            with suppress(AnalysisException):  # nothing has been put there yet
+                frames.append(session.read.parquet(literal(folder)).select(columns))
         return reduce(DataFrame.unionAll, frames, empty_frame(session, *QUARANTINE_COLUMNS))
 
     def progress(self) -> dict[str, dict[str, Any]]:
@@ -165,7 +192,7 @@ class Streams:
         return {name: _progress(stream) for name, stream in self._streams.items()}
 
     def stop(self) -> None:
-        """Stop all streams and remove their temporary checkpoints."""
+        """Stop all streams, and remove their temporary checkpoints."""
         for stream in self._streams.values():
             if stream.query is not None:
                 with letting_go():
@@ -185,6 +212,29 @@ def _null(part: Any) -> Any:
     return F.lit(None).cast(part.dataType).alias(part.name)
 
 
+def _triggered(writer: DataStreamWriter, trigger: Mapping[str, Any]) -> DataStreamWriter:
+    """The writer with a trigger. UsageError (E0685) where Spark knows none such."""
+    try:
+        return writer.trigger(**trigger)
+    except (TypeError, PySparkException) as error:
+        hint = "for instance {'processingTime': '10 seconds'}, or {'availableNow': True}"
+        raise UsageError(Problem("E0685", f"no such trigger: {said(error)}", place="trigger", hint=hint)) from None
+
+
+def _last(database: SparkDatabase, query: str) -> int:
+    """The number of the last batch of a query that has been committed."""
+    last: int = database.notes.get("streams", {}).get(query, -1)
+    return last
+
+
+def _error(stream: Stream) -> str | None:
+    """What has ended the stream: in a batch, or outside of one, such as that its source cannot be read."""
+    if stream.error is not None or stream.query is None:
+        return stream.error
+    error = stream.query.exception()
+    return None if error is None else said(error)
+
+
 def _progress(stream: Stream) -> dict[str, Any]:
     """The counts are this process's; `last` is what Spark says about the last trigger, with the offsets that the
     sources have reached and, where they know, those of the latest data."""
@@ -200,7 +250,7 @@ def _progress(stream: Stream) -> dict[str, Any]:
         "accepted": stream.counts.accepted,
         "quarantined": stream.counts.quarantined,
         "seconds": round(stream.seconds, 3),
-        "error": stream.error,
+        "error": _error(stream),
         "last": {
             "batch": last.get("batchId"),
             "at": last.get("timestamp"),

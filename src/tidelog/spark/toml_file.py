@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from tidelog.errors import Problem, UsageError
 from tidelog.spark.description import Pipeline, Sink, Source
+from tidelog.spark.readers import is_address
 
 _TOP: Mapping[str, type] = {
     "program": str,
@@ -126,8 +127,8 @@ class _Reader:
             return None
 
     def place(self, path: str) -> str | Path:
-        """A path as seen from the file; one with a scheme, such as s3://, is left alone."""
-        return path if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", path) else self.file.absolute().parent / path
+        """A path as seen from the file; an address, such as s3://, is left alone, and so is an empty one."""
+        return path if is_address(path) or not path else self.file.absolute().parent / path
 
     def look(
         self,

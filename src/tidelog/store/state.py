@@ -117,12 +117,16 @@ class State:
     def publish(self, segment: str, program: str, notes: Mapping[str, Any]) -> None:
         """Commit: from now on the state has this segment and program, and these notes beside those that it has."""
         manifest = self.manifest
-        notes = {key: {**manifest.notes.get(key, {}), **notes.get(key, {})} for key in {**manifest.notes, **notes}}
         empty = not any((self.folder / "segments" / segment).iterdir())
         segments = manifest.segments if empty else (*manifest.segments, segment)
+        notes = merged(manifest.notes, notes)
         self._replace(Manifest(manifest.epoch + 1, program, manifest.checkpoint, segments, notes))
         if empty:
             self.discard(segment)
+
+    def note(self, notes: Mapping[str, Mapping[str, Any]]) -> None:
+        """Have further notes, without an epoch."""
+        self._replace(replace(self.manifest, notes=merged(self.manifest.notes, notes)))
 
     @property
     def is_scattered(self) -> bool:
@@ -218,6 +222,11 @@ class State:
     def _damaged(self, what: str) -> DataError:
         hint = "restore the folder from a copy, or begin with an empty one"
         return DataError(Problem("E0682", f"the state folder is damaged: {what}", place=str(self.folder), hint=hint))
+
+
+def merged(notes: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Notes with new ones, which replace those of the same keys."""
+    return {key: {**notes.get(key, {}), **new.get(key, {})} for key in {**notes, **new}}
 
 
 def text_of(programs: Sequence[Program]) -> str:
