@@ -10,7 +10,6 @@ evaluates what an engine does not have at hand.
 from __future__ import annotations
 
 import os
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -285,6 +284,7 @@ class SparkDatabase:
         self._epochs += 1
         self._views.clear()
         self._aside.close()
+        self._translation.end_frames()
         report = epoch.report
         seconds = time.perf_counter() - started
         told = SparkReport(seconds, report.nodes, report.growing, engine.name, switched)
@@ -343,8 +343,8 @@ class SparkDatabase:
         """`engine` is "auto" (embedded until there are more than `embedded_limit` facts, then the cluster's),
         "embedded" or "cluster". `cluster_folder` is where the cluster engine has its files: a folder that the driver
         and all executors reach, as a path or an address such as `hdfs:///tmp/tidelog`; if nothing is said, the state
-        folder, or a temporary one of this machine. All others are those of `Database.options`. They hold from the next
-        commit on.
+        folder, or a temporary one of this machine. A database that is on the cluster already stays where it is. All
+        others are those of `Database.options`. They hold from the next commit on.
 
         Raises UsageError (E0603) for another name or value, and then sets nothing.
         """
@@ -369,9 +369,10 @@ class SparkDatabase:
         from tidelog.spark.cluster import ClusterEngine
 
         check_workers(self.session)
-        within = self._choice.cluster_folder or (self._state and self._state.folder / CLUSTER)
-        folder = f"{within}/tidelog-{secrets.token_hex(6)}" if within else None
-        engine: Engine = ClusterEngine(self.session, self._front.dictionary, state=folder, temporary=True)
+        within = self._choice.cluster_folder
+        if within is None and self._state is not None:
+            within = str(self._state.folder / CLUSTER)
+        engine: Engine = ClusterEngine(self.session, self._front.dictionary, within=within)
         return engine
 
     def is_embedded_with(self, incoming: int) -> bool:
@@ -412,13 +413,20 @@ class SparkDatabase:
     # --- reading -------------------------------------------------------------------------------------------------
 
     def __getitem__(self, name: str) -> DataFrame:
-        """A relation as of the last committed epoch: a frame that does not change with later epochs. On the cluster
-        engine it is read when it is used, and has to be used before the next commit, or persisted. UsageError (E0601)
-        if there is no relation of this name."""
+        """A relation as of the last committed epoch: a frame that does not change with later epochs. With many rows,
+        and on the cluster engine, it is read when it is used, and has to be used before the next commit, or persisted.
+        Raises UsageError (E0601) if there is no relation of this name, SetupError (E0704) where workers cannot read."""
         with self._using():
             if name not in self._views:
-                self._views[name] = self._frame(name, self._rows(name))
+                self._views[name] = self._view(name)
             return self._views[name]
+
+    def _view(self, name: str) -> DataFrame:
+        columns = self._front[name].columns
+        if self._engine.name == "embedded":
+            epoch, count = self._front.epoch, len(self._front[name])
+            return self._translation.local_values(name, count, lambda: self._front.words_of(name, epoch), columns)
+        return self._translation.values(name, self._rows(name), columns)
 
     def _rows(self, name: str) -> Rows:
         """The rows of a relation as of the last committed epoch, which need not know it."""

@@ -6,6 +6,7 @@ rules and local data, and keeps the dictionary; only `Embedded` has it evaluate 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from tidelog.database import Change, Database, _Pending
 from tidelog.rules.core import CoreProgram
 from tidelog.spark.engines import Draft, Epoch, RowChange, Rows, word_columns
+from tidelog.spark.reading import is_over
 from tidelog.storage.dictionary import Words
 
 LocalChanges = list[tuple[str, bool, Words]]
@@ -23,6 +25,23 @@ class Front(Database):
     """A Database whose pending changes can be taken away, to be committed elsewhere or at another time."""
 
     _core: CoreProgram | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._changing = threading.RLock()
+        """Held while views change, which other threads may want to read."""
+
+    @property
+    def epoch(self) -> int:
+        """A number that is another one whenever views may have changed."""
+        return self._epochs
+
+    def words_of(self, name: str, epoch: int) -> Words:
+        """The rows of a relation as of an epoch, in any thread. UsageError (E0687) where that is over."""
+        with self._changing:
+            if self._closed or self._epochs != epoch:
+                raise is_over()
+            return np.array(self[name].words())
 
     @property
     def draft(self) -> Draft:
@@ -50,7 +69,8 @@ class Front(Database):
         pending, core = self._pending, self._core
         self._pending, self._core = _Pending(draft.programs, draft.checked, draft.core, facts), None
         try:
-            return self.commit()
+            with self._changing:
+                return self.commit()
         except BaseException:
             self._core = core
             raise
@@ -85,8 +105,10 @@ class Front(Database):
 
     def empty(self) -> None:
         """Give the memory of facts and views back; the program stays."""
-        self._core = self._engine.program
-        self._engine = type(self._engine)(self._dictionary, self._core)
+        with self._changing:
+            self._core = self._engine.program
+            self._engine = type(self._engine)(self._dictionary, self._core)
+            self._epochs += 1
 
     def _nothing(self) -> _Pending:
         return _Pending(self._programs, self._checked, self._core or self._engine.program)

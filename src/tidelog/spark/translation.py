@@ -26,12 +26,16 @@ from tidelog.relation import Rows as LocalRows
 from tidelog.spark.driver import collect_words
 from tidelog.spark.encode import SymbolTable
 from tidelog.spark.engines import RowChange, Rows, word_columns
+from tidelog.spark.reading import Lender
 from tidelog.spark.sources import Facts
 from tidelog.spark.views import spark_type, to_spark
-from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.dictionary import Dictionary, Words
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+MOST_AT_ONCE = 1_000_000  # rows of local data that Java is given
 
 
 class Translation:
@@ -41,10 +45,16 @@ class Translation:
         self._session = session
         self.dictionary = dictionary
         self._symbols = SymbolTable(session, dictionary)
+        self._lender = Lender(session)
 
     def close(self) -> None:
-        """Let go of what is kept in Spark."""
+        """Let go of what is kept in Spark, and of frames."""
         self._symbols.close()
+        self._lender.close()
+
+    def end_frames(self) -> None:
+        """The epoch is over whose rows frames have."""
+        self._lender.end()
 
     # --- in ------------------------------------------------------------------------------------------------------
 
@@ -95,8 +105,7 @@ class Translation:
     def values(self, name: str, rows: Rows, columns: Sequence[Column]) -> DataFrame:
         """Rows of words as a frame of values."""
         if isinstance(rows, np.ndarray):
-            relation = Relation(name, LocalRows(tuple(columns), self.dictionary, rows))
-            return to_spark(self._session, relation.to_arrow())
+            return self.local_values(name, len(rows), lambda: rows, columns)
         if not columns:
             return rows.select()
         found = self._symbols.decode(rows, _of_kind(columns, "symbol"))
@@ -111,6 +120,20 @@ class Translation:
             if columns[i].kind == "unsigned":
                 names[i] = _unsigned(names[i])
         return found.select([column.alias(c.name) for column, c in zip(names, columns, strict=True)])
+
+    def local_values(self, name: str, count: int, words: Callable[[], Words], columns: Sequence[Column]) -> DataFrame:
+        """`count` rows of words on the driver as a frame of values; where they are many, they are asked for when the
+        frame is used, see `Lender.frame`."""
+        import pyarrow as pa
+
+        def table(some: Words) -> pa.Table:
+            return Relation(name, LocalRows(tuple(columns), self.dictionary, some)).to_arrow()
+
+        if count <= MOST_AT_ONCE:
+            return to_spark(self._session, table(words()))
+        types = table(np.empty((0, len(columns)), np.int64)).schema
+        schema = pa.schema([(field.name, spark_type(field.type)) for field in types])
+        return self._lender.frame(count, schema, words, table)
 
     def select(self, pattern: Pattern, rows: Rows) -> Rows:
         """The rows of words that match a pattern."""

@@ -258,16 +258,17 @@ class Dictionary:
     def _decode_symbols(self, words: NDArray[Any]) -> pa.Array:
         import pyarrow as pa
 
-        known = len(self._arrow) if self._arrow is not None else 0
+        symbols = self._arrow  # Other threads may decode as well, and lengthen it.
+        known = len(symbols) if symbols is not None else 0
         if known < len(self._symbols):
             if len(words) <= _FEW:
                 return text_to_arrow(self.strings(words)).cast(pa.string())
             new = text_to_arrow(self._symbols[known:])
-            self._arrow = pa.concat_arrays([self._arrow, new]) if known else new
+            self._arrow = symbols = pa.concat_arrays([symbols, new]) if known else new
         if len(words) == 0:
             return text_to_arrow([]).cast(pa.string())
         self._check_ids(int(words.min()), int(words.max()), "symbol")
-        return self._arrow.take(numbers_to_arrow(words)).cast(pa.string())
+        return symbols.take(numbers_to_arrow(words)).cast(pa.string())
 
     # --- records in batches ------------------------------------------------------------------------------------------
 

@@ -43,12 +43,12 @@ class Cluster:
         self,
         partitions: int = 3,
         limits: Limits = NOTHING_EVERYWHERE,
-        folder: Path | None = None,
+        folder: Path | str | None = None,
         executors: Executors | None = None,
     ) -> None:
         self.front = Front()
 
-        def engine(at: Path | None, by: Executors) -> PartitionedEngine:
+        def engine(at: Path | str | None, by: Executors) -> PartitionedEngine:
             place = Folder(str(at or tempfile.mkdtemp(prefix="tidelog-test-")))
             return PartitionedEngine(self.front.dictionary, by, place, partitions, limits, temporary=at is None)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import pickle
 import secrets
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -23,6 +22,7 @@ from tidelog.spark.cluster.plan import Place
 from tidelog.spark.cluster.rounds import Task
 from tidelog.spark.cluster.serve import Keeper
 from tidelog.spark.cluster.skew import Frequent, frequent
+from tidelog.spark.reading import frame_of_tasks, mapped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -106,18 +106,6 @@ class SparkExecutors:
         self.here = str(session.sparkContext.master).startswith("local")
         self.jobs = 0
 
-    def mapped(self, frame: DataFrame, function: Any, schema: str) -> DataFrame:
-        """`mapInArrow`, by workers that run this interpreter where they are on this machine: Spark takes the `python3`
-        of the PATH unless somebody has said otherwise before the session started."""
-        context: Any = self.session.sparkContext
-        before = context.pythonExec
-        if self.here:
-            context.pythonExec = sys.executable
-        try:
-            return frame.mapInArrow(function, schema)
-        finally:
-            context.pythonExec = before
-
     def run(self, tasks: Sequence[Task]) -> list[Any]:
         tasks, application = list(tasks), self.application
 
@@ -138,7 +126,7 @@ class SparkExecutors:
 
         self.jobs += 1
         numbers = self.session.range(0, len(tasks), 1, len(tasks))
-        frame = self.mapped(numbers, perform, "number long, answer binary")
+        frame = mapped(numbers, perform, "number long, answer binary")
         answers = {row["number"]: pickle.loads(row["answer"]) for row in frame.collect()}
         for kind, answer in answers.values():
             if kind == "failed":
@@ -146,36 +134,29 @@ class SparkExecutors:
         return [answers[number][1] for number in range(len(tasks))]
 
     def rows(self, tasks: Sequence[Task], arity: int) -> DataFrame:
-        from pyspark.sql import functions as F
+        import pyarrow as pa
 
         from tidelog.spark.engines import word_columns
 
         tasks, application, names = list(tasks), self.application, word_columns(arity)
+        schema = pa.schema([(name, pa.int64()) for name in names])
 
-        def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        def read(number: int) -> Iterator[pa.RecordBatch | str]:
             import numpy
             import pyarrow
 
             from tidelog.errors import TidelogError
             from tidelog.spark.cluster.host import stream
 
-            def batch_of(words: Words, failed: pyarrow.Array) -> pyarrow.RecordBatch:
-                columns = [pyarrow.array(numpy.ascontiguousarray(column)) for column in words.T]
-                return pyarrow.RecordBatch.from_arrays([*columns, failed], names=[*names, "failed"])
+            try:
+                for frame in stream(application, tasks[number]):
+                    words = numpy.frombuffer(frame, numpy.int64).reshape(-1, len(names))
+                    columns = [pyarrow.array(numpy.ascontiguousarray(column)) for column in words.T]
+                    yield pyarrow.RecordBatch.from_arrays(columns, schema=schema)
+            except TidelogError as error:
+                yield str(error)
 
-            for batch in batches:
-                for number in batch.column(0).to_pylist():
-                    try:
-                        for frame in stream(application, tasks[number]):
-                            words = numpy.frombuffer(frame, numpy.int64).reshape(-1, len(names))
-                            yield batch_of(words, pyarrow.nulls(len(words), pyarrow.string()))
-                    except TidelogError as error:
-                        yield batch_of(numpy.zeros((1, len(names)), numpy.int64), pyarrow.array([str(error)]))
-
-        schema = ", ".join(f"{name} long" for name in names)
-        rows = self.mapped(self.session.range(0, len(tasks), 1, len(tasks)), read, f"{schema}, failed string")
-        # What Spark raises says just this, while what Python raises in a worker comes with both their traces.
-        return rows.where(F.assert_true(F.isnull("failed"), F.col("failed")).isNull()).select(names)
+        return frame_of_tasks(self.session, len(tasks), schema, read)
 
     def scatter(self, folder: Folder, name: str, rows: Rows, delivery: Delivery) -> list[Scattered]:
         if isinstance(rows, numpy.ndarray):
@@ -200,7 +181,7 @@ class SparkExecutors:
             yield pyarrow.RecordBatch.from_arrays([told], names=["written"])
 
         self.jobs += 1
-        frame = self.mapped(rows, write, "written binary")
+        frame = mapped(rows, write, "written binary")
         return [pickle.loads(row["written"]) for row in frame.collect()]
 
     def stop(self, folder: Folder) -> None:
@@ -217,4 +198,4 @@ class SparkExecutors:
                 stop(application, address)
                 yield from batches
 
-            self.mapped(self.session.range(0, count, 1, count), end, "id long").collect()
+            mapped(self.session.range(0, count, 1, count), end, "id long").collect()

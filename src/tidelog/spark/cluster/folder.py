@@ -41,14 +41,24 @@ class Folder:
         try:
             system, path = FileSystem.from_uri(self.address)
         except ValueError:
-            handler, path = import_module("fsspec").core.url_to_fs(self.address)
+            try:
+                handler, path = import_module("fsspec").core.url_to_fs(self.address)
+            except (ImportError, ValueError) as error:
+                raise self.unusable(OSError(f"its file system is not known here: {error}")) from error
             system = PyFileSystem(FSSpecHandler(handler))
         return system, path
 
+    def inside(self, name: str) -> Folder:
+        """A folder in this one; an address may have options behind its path."""
+        path, mark, options = self.address.partition("?" if self.local is None else "\0")
+        return Folder(f"{path.rstrip('/')}/{name}{mark}{options}")
+
     def unusable(self, error: OSError) -> UsageError:
         """What to say when a file cannot be read or written."""
-        hint = "nothing has changed; make room, or allow reading and writing there"
-        reason = error.strerror or str(error)
+        hint = (
+            "nothing has changed; driver and executors all have to reach it, to be allowed to write, and to find room"
+        )
+        reason = error.strerror or str(error).split("\n", 1)[0]
         return UsageError(Problem("E0681", f"cannot use the state folder: {reason}", place=self.address, hint=hint))
 
     def lock(self) -> IO[bytes] | None:

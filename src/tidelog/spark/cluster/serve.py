@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy
 
-from tidelog.errors import Problem, UsageError
 from tidelog.spark.cluster.partition import Partition
 from tidelog.spark.cluster.pieces import Words
 from tidelog.spark.cluster.rounds import Task
+from tidelog.spark.reading import is_over
 
 
 class Keeper:
@@ -55,9 +55,7 @@ class Keeper:
             try:
                 self.partition = Partition.at(task)
             except FileNotFoundError:
-                message = "the epoch of this frame is over: there has been another commit, or the database is closed"
-                hint = "ask the database for it again, or persist and count() it before the commit"
-                raise UsageError(Problem("E0687", message, hint=hint)) from None
+                raise is_over() from None
         name, copy, replicated, epoch = task.arguments
         if task.what == "rows":
             found = self.partition.rows(copy, replicated)

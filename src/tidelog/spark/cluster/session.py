@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import tempfile
 
 from pyspark.sql import SparkSession
@@ -18,8 +19,8 @@ class ClusterEngine(PartitionedEngine):
     """Partitions beside the Python workers of a session, as many as it has slots for tasks or as `partitions` says.
 
     `state` is a folder that all executors reach, as a path or address (`hdfs://…`, `s3://…`); what is in it when the
-    engine is closed stays, unless it is `temporary`, and an engine opened on it goes on from there. Without it, the
-    state is in a temporary folder of this machine, which does where executors run on this machine, too.
+    engine is closed stays, and an engine opened on it goes on from there. Without it, the state is in a temporary
+    folder: in the folder `within`, or of this machine, which does where executors run on this machine, too.
     """
 
     def __init__(
@@ -28,12 +29,16 @@ class ClusterEngine(PartitionedEngine):
         dictionary: Dictionary,
         *,
         state: str | None = None,
+        within: str | None = None,
         partitions: int | None = None,
         limits: Limits | None = None,
-        temporary: bool = False,
     ) -> None:
         self.session = session
-        folder = Folder(state or tempfile.mkdtemp(prefix="tidelog-cluster-"))
+        if state is not None:
+            folder = Folder(state)
+        elif within is not None:
+            folder = Folder(within).inside(f"tidelog-{secrets.token_hex(6)}")
+        else:
+            folder = Folder(tempfile.mkdtemp(prefix="tidelog-cluster-"))
         count = partitions or min(session.sparkContext.defaultParallelism, BUCKETS)
-        temporary = temporary or state is None
-        super().__init__(dictionary, SparkExecutors(session), folder, count, limits, temporary=temporary)
+        super().__init__(dictionary, SparkExecutors(session), folder, count, limits, temporary=state is None)

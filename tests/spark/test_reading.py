@@ -1,0 +1,115 @@
+"""Frames of many rows on the driver, which tasks read when they are used."""
+
+from __future__ import annotations
+
+import threading
+from decimal import Decimal
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+import tidelog
+from tidelog.errors import DataError
+from tidelog.spark import SparkDatabase, translation
+
+PROGRAM = """
+.type Place = [town: symbol, number: unsigned]
+.decl n(x: number)
+.decl v(x: number, s: symbol, f: float, p: Place)
+.decl w(x: number)
+v(x, cat("s", to_string(x % 7)), to_float(x) / 2.0, ["Oslo", to_unsigned(x)]) :- n(x).
+w(x) :- n(x), x % 2 = 0.
+"""
+
+
+def value(x: int) -> tuple[Any, ...]:
+    return (x, f"s{x % 7}", x / 2, ("Oslo", Decimal(x)))
+
+
+def rows(frame: DataFrame) -> list[tuple[Any, ...]]:
+    return sorted(map(tuple, frame.collect()))
+
+
+@pytest.fixture
+def db(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A database to which eleven rows are many."""
+    monkeypatch.setattr(translation, "MOST_AT_ONCE", 10)
+    with tidelog.connect(spark=spark) as found:
+        found.load(PROGRAM)
+        found.insert("n", [(x,) for x in range(20)])
+        found.commit()
+        yield found
+    assert not [thread for thread in threading.enumerate() if thread.name == "tidelog-lender"]
+
+
+def test_values_of_all_types_arrive(db: SparkDatabase, spark: SparkSession) -> None:
+    frame = db["v"]
+    assert rows(frame) == rows(frame) == [value(x) for x in range(20)]
+    assert frame.where("p.number = 3").select("s").collect() == [("s3",)]
+    assert frame.schema == db.query('v(_, "s1", _, _)').schema
+    assert rows(db.query("v(X, S, F, P)")) == [value(x) for x in range(20)]
+    assert rows(frame.join(db["w"], "x").select("x")) == [(x,) for x in range(0, 20, 2)]
+    assert rows(db["w"]) == [(x,) for x in range(0, 20, 2)]  # ten are few
+
+
+def test_changes_and_facts_from_a_frame_of_the_database(db: SparkDatabase) -> None:
+    db.insert("n", db["v"].selectExpr("x + 15 as x"))
+    change = db.commit()
+    assert rows(change["v"].inserted) == [value(x) for x in range(20, 35)]
+    assert rows(change["v"].deleted) == []
+    assert db["n"].count() == 35
+
+
+def test_a_frame_of_an_epoch_that_is_over(db: SparkDatabase) -> None:
+    unread, read = db["n"], db["v"]
+    assert read.count() == 20
+    db.insert("n", [(-1,)])
+    change = db.commit()
+    for frame in (unread, read):
+        with pytest.raises(
+            PySparkException, match=r"^\[\w+\] error\[E0687\]: .*\n  hint: ask the database for it again"
+        ):
+            frame.collect()
+    with pytest.raises(DataError, match=r"E0482.*the epoch of this frame is over"):
+        db.insert("n", unread)
+    assert change["n"].inserted.count() == 1
+    assert db["n"].count() == 21
+    late = db["n"]
+    db.options(engine="cluster")
+    db.commit()
+    with pytest.raises(PySparkException, match="E0687"):
+        late.count()
+    assert db["n"].count() == 21
+
+
+def test_a_commit_that_fails_leaves_frames_alone(db: SparkDatabase) -> None:
+    frame = db["n"]
+    db.options(max_rows=1)
+    db.insert("n", [(100,)])
+    with pytest.raises(tidelog.LimitError):
+        db.commit()
+    assert rows(frame) == [(x,) for x in range(20)]
+
+
+def test_only_who_knows_the_secret_is_served(db: SparkDatabase) -> None:
+    frame = db["n"]
+    assert frame.count() == 20
+    lender = db._translation._lender
+    with pytest.raises(AuthenticationError):
+        Client(lender._server.address, authkey=b"guessed")
+    assert frame.count() == 20
+
+
+def test_a_million_rows_and_one(spark: SparkSession) -> None:
+    with tidelog.connect(spark=spark) as db:
+        db.load(".decl n(x: number)\nn(x) :- x = range(0, 1000001).")
+        db.commit()
+        assert db["n"].selectExpr("count(*)", "count(distinct x)", "max(x)").first() == (
+            1_000_001,
+            1_000_001,
+            1_000_000,
+        )
