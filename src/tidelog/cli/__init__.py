@@ -11,6 +11,7 @@
     network     tidelog network FILE.toml
     pipeline    tidelog pipeline run FILE.toml
     demo        tidelog demo
+    on_spark    a database over Spark as `run` takes it, and a session for those who have none
     shared      options of several commands, and the store that has to be there
     report      tables for --stats, JSON for --json
 

@@ -7,7 +7,6 @@ read, what was written, and which engine has worked.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,21 +33,16 @@ def execute(arguments: argparse.Namespace) -> int:
     """Run the pipeline and print the summary."""
     from dataclasses import replace
 
-    from pyspark.sql import SparkSession
-
-    from tidelog.spark import Pipeline, session
+    from tidelog.cli.on_spark import spark_session
+    from tidelog.spark import Pipeline
 
     pipeline = Pipeline.from_toml(arguments.pipeline)
     if arguments.engine is not None:
         pipeline = replace(pipeline, engine=arguments.engine)
-    begun_before = SparkSession.getActiveSession() is not None
-    spark = session(os.cpu_count() or 1, conf=pipeline.session)
-    try:
-        with pipeline.run(spark, progress=_progress if sys.stderr.isatty() else None) as result:
+    with spark_session(pipeline.session) as spark:
+        progress = _progress if sys.stderr.isatty() else None
+        with pipeline.run(spark, progress=progress) as result:
             _show(result, arguments.json)
-    finally:
-        if not begun_before:
-            spark.stop()
     return 0
 
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidelog.cli.shared import add_limits
 
 if TYPE_CHECKING:
+    from tidelog.cli.on_spark import OnSpark
     from tidelog.database import Database
     from tidelog.language.syntax import Directive, Value
     from tidelog.relation import Relation
@@ -34,36 +36,49 @@ def add(commands: Commands) -> None:
         "-D", "--output-dir", metavar="OUT", default=".", help="where .output writes (default: .); - prints instead"
     )
     command.add_argument("--check", action="store_true", help="prove the views before anything is written")
+    command.add_argument(
+        "--engine", choices=("embedded", "spark"), default="embedded", help="where to evaluate (default: %(default)s)"
+    )
     add_limits(command)
     command.set_defaults(execute=execute)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Load, read, commit, check if asked to, write."""
-    import tidelog
     from tidelog.cli.report import print_json, report_as_json, stats
 
     started = time.perf_counter()
     folder = None if arguments.output_dir == "-" else Path(arguments.output_dir)
     check_folders(arguments.fact_dir, folder)
-    db = tidelog.connect()
-    db.options(timeout=arguments.timeout, max_rows=arguments.max_rows)
-    db.load(arguments.program)
-    read_inputs(db, arguments.fact_dir)
-    report = db.commit().report
-    if arguments.check:
-        db.check()
-    if arguments.json:
-        document = {"ok": True, "program": arguments.program, **_answer_as_json(db, folder)}
-        if arguments.stats:
-            document["stats"] = report_as_json(report, db.stats())
-        print_json({**document, "seconds": round(time.perf_counter() - started, 3)})
-    else:
-        _answer(db, folder)
-        if arguments.stats:
-            sys.stdout.flush()
-            print(stats(report, db.stats()), file=sys.stderr)
+    with ExitStack() as stack:
+        db = _connected(arguments.engine, stack)
+        db.options(timeout=arguments.timeout, max_rows=arguments.max_rows)
+        db.load(arguments.program)
+        read_inputs(db, arguments.fact_dir)
+        report = db.commit().report
+        if arguments.check:
+            db.check()
+        if arguments.json:
+            document = {"ok": True, "program": arguments.program, **_answer_as_json(db, folder)}
+            if arguments.stats:
+                document["stats"] = report_as_json(report, db.stats())
+            print_json({**document, "seconds": round(time.perf_counter() - started, 3)})
+        else:
+            _answer(db, folder)
+            if arguments.stats:
+                sys.stdout.flush()
+                print(stats(report, db.stats()), file=sys.stderr)
     return 0
+
+
+def _connected(engine: str, stack: ExitStack) -> Database | OnSpark:
+    """An empty database, which the stack closes."""
+    import tidelog
+    from tidelog.cli.on_spark import OnSpark, spark_session
+
+    if engine == "embedded":
+        return stack.enter_context(tidelog.connect())
+    return stack.enter_context(OnSpark(stack.enter_context(spark_session())))
 
 
 def check_folders(facts: Path, outputs: Path | None) -> None:
@@ -78,7 +93,7 @@ def check_folders(facts: Path, outputs: Path | None) -> None:
         raise UsageError(Problem("E0652", message, hint="give a folder, or - to print the outputs"))
 
 
-def read_inputs(db: Database, folder: Path) -> None:
+def read_inputs(db: Database | OnSpark, folder: Path) -> None:
     """Insert what the program's `.input` directives name; DataError for what cannot be read."""
     from tidelog.io import read_facts
 
@@ -88,12 +103,12 @@ def read_inputs(db: Database, folder: Path) -> None:
         db.insert_words(directive.relation, words)
 
 
-def _directives(db: Database, name: str) -> list[Directive]:
+def _directives(db: Database | OnSpark, name: str) -> list[Directive]:
     """The directives with this name, in the order of the text."""
     return [directive for directive in db.program.directives if directive.name == name]
 
 
-def _write(db: Database, directive: Directive, folder: Path | None) -> Path | None:
+def _write(db: Database | OnSpark, directive: Directive, folder: Path | None) -> Path | None:
     """Write a view into `folder`, which is made when it is missing, or print it when there is none; the file's path."""
     from tidelog.io import write_view
 
@@ -105,7 +120,7 @@ def _write(db: Database, directive: Directive, folder: Path | None) -> Path | No
     return write_view(directive.options, folder, relation, view.words(), db.dictionary, directive.span)
 
 
-def _answer(db: Database, folder: Path | None) -> None:
+def _answer(db: Database | OnSpark, folder: Path | None) -> None:
     """Write or print the outputs, then print the sizes asked for."""
     from tidelog.io import size_line
 
@@ -115,7 +130,7 @@ def _answer(db: Database, folder: Path | None) -> None:
         print(size_line(db.program.relations[directive.relation], len(db[directive.relation])))
 
 
-def _answer_as_json(db: Database, folder: Path | None) -> dict[str, Any]:
+def _answer_as_json(db: Database | OnSpark, folder: Path | None) -> dict[str, Any]:
     """Write the outputs; the part of the document that is about them. What would be printed is in the document."""
     outputs: dict[str, Any] = {}
     for directive in _directives(db, "output"):

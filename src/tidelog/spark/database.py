@@ -441,6 +441,12 @@ class SparkDatabase:
             rows = np.empty((0, len(columns)), np.int64)
         return self._translation.values(name, rows, columns)
 
+    def words(self, name: str) -> Words:
+        """The rows of a relation, brought to the driver, in words of the front's dictionary: for modules of this
+        package."""
+        with self._using(), working():
+            return local(self._rows(name))
+
     def query(self, text: str) -> DataFrame:
         """The tuples of a relation, or the pairs that a path connects, that match an atom, see `Database.query`."""
         with self._using():

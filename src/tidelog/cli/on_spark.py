@@ -1,0 +1,73 @@
+"""What `tidelog run` needs of a database, over the cluster engine of a Spark session."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from tidelog.relation import Relation, Rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tidelog.language.syntax import CheckedProgram
+    from tidelog.spark import SparkChange
+    from tidelog.storage.dictionary import Dictionary
+
+
+@contextmanager
+def spark_session(conf: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
+    """The session that is active, or one on this machine that ends with the block."""
+    from pyspark.sql import SparkSession
+
+    from tidelog.spark import session
+
+    active = SparkSession.getActiveSession()
+    spark = active or session(os.cpu_count() or 1, conf=conf)
+    try:
+        yield spark
+    finally:
+        if active is None:
+            spark.stop()
+
+
+class OnSpark:
+    """A program on the cluster engine; facts come from here, and views are brought here."""
+
+    def __init__(self, session: SparkSession) -> None:
+        import tidelog
+
+        self._db = tidelog.connect(spark=session)
+        self._db.options(engine="cluster")
+        self.options = self._db.options
+        self.load = self._db.load
+        self.insert_words = self._db.front.insert_words
+        self.check = self._db.check
+        self.stats = self._db.stats
+
+    def __enter__(self) -> OnSpark:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._db.close()
+
+    @property
+    def program(self) -> CheckedProgram:
+        """The program that was loaded."""
+        return self._db.front.program
+
+    @property
+    def dictionary(self) -> Dictionary:
+        """What the words of symbols and records mean."""
+        return self._db.front.dictionary
+
+    def commit(self) -> SparkChange:
+        """Evaluate it."""
+        return self._db.commit()
+
+    def __getitem__(self, name: str) -> Relation:
+        """A view."""
+        columns = self.program.relations[name].columns
+        return Relation(name, Rows(columns, self.dictionary, self._db.words(name)))
