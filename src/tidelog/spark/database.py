@@ -10,6 +10,7 @@ evaluates what an engine does not have at hand.
 from __future__ import annotations
 
 import os
+import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

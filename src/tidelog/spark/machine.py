@@ -1,7 +1,8 @@
 """What Spark needs from the machine: PySpark, a Java runtime, the same Python for the workers.
 
-`session` starts a local session for the demo, the tests and those who have none yet. The pipeline itself takes any
-session and needs no Python workers; code of yours that does (Python UDFs, `mapInArrow`) calls `check_workers` first.
+`session` starts a local session for the demo, the tests and those who have none yet. Pipelines take any
+session; Python workers are needed for the cluster engine and for frames of more than a million rows. Code of yours that
+needs them as well (Python UDFs, `mapInArrow`) calls `check_workers` first.
 """
 
 from __future__ import annotations
