@@ -162,6 +162,19 @@ def test_two_databases_on_one_folder(tmp_path: Path) -> None:
         assert second.decoded("t", second.engine.relation("t")) == embedded()["t"]
 
 
+def test_another_driver_learns_record_types_of_which_there_is_no_record(tmp_path: Path) -> None:
+    text = ".type Pair = [x: number, y: number]\n.decl e(x: number)\n.decl p(a: Pair)\np([x, x]) :- e(x), x > 5."
+    with Cluster(2, Limits(), tmp_path / "state") as first:
+        first.load(text)
+        first.insert("e", [(1,)])
+        first.commit()
+    with Cluster(2, Limits(), tmp_path / "state") as second:
+        second.load(text)
+        second.insert("e", [(7,)])
+        second.commit()
+        assert second["p"] == {((7, 7),)}
+
+
 def test_a_damaged_folder(tmp_path: Path) -> None:
     with Cluster(2, Limits(), tmp_path / "state") as db:
         filled(db)

@@ -86,7 +86,9 @@ class PartitionedEngine:
             for name in manifest.symbols:
                 values.learn(self.dictionary, self.folder.read(name))
             self.plan = pickle.loads(self.folder.read(manifest.plan)) if manifest.plan else None
-            self.told = values.extent(self.dictionary, manifest.core.records if manifest.core else ())
+            records = manifest.core.records if manifest.core is not None else {}
+            self.dictionary.add_records(records)
+            self.told = values.extent(self.dictionary, records)
             self.committed, self.symbols = manifest, manifest.symbols
             self.clean()
         except (pickle.UnpicklingError, EOFError, AttributeError, FileNotFoundError) as error:
