@@ -6,6 +6,7 @@ import threading
 from decimal import Decimal
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -64,7 +65,7 @@ def test_changes_and_facts_from_a_frame_of_the_database(db: SparkDatabase) -> No
     assert db["n"].count() == 35
 
 
-def test_a_frame_of_an_epoch_that_is_over(db: SparkDatabase) -> None:
+def test_a_frame_of_an_epoch_that_is_over(db: SparkDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     unread, read = db["n"], db["v"]
     assert read.count() == 20
     db.insert("n", [(-1,)])
@@ -79,8 +80,10 @@ def test_a_frame_of_an_epoch_that_is_over(db: SparkDatabase) -> None:
     assert change["n"].inserted.count() == 1
     assert db["n"].count() == 21
     late = db["n"]
-    db.options(engine="cluster")
+    monkeypatch.chdir(tmp_path)
+    db.options(engine="cluster", cluster_folder="partitions")
     db.commit()
+    assert len(list(tmp_path.glob("partitions/tidelog-*/manifest"))) == 1
     with pytest.raises(PySparkException, match="E0687"):
         late.count()
     assert db["n"].count() == 21

@@ -15,6 +15,7 @@ state = "/var/state"
 quarantine = "s3://bucket/bad"
 engine = "embedded"
 embedded_limit = 5
+cluster_folder = "hdfs:///tmp/tidelog"
 session = { "spark.driver.memory" = "4g" }
 
 [[source]]
@@ -75,6 +76,7 @@ def test_a_file_is_read_with_paths_that_start_at_it(tmp_path: Path) -> None:
         state=Path("/var/state"),
         engine="embedded",
         embedded_limit=5,
+        cluster_folder="hdfs:///tmp/tidelog",
         session={"spark.driver.memory": "4g"},
     )
 
@@ -87,20 +89,20 @@ def test_a_file_is_read_with_paths_that_start_at_it(tmp_path: Path) -> None:
         (('engine = "embedded"', 'engine = "fast"'), 5, "no engine 'fast'"),
         (("embedded_limit = 5", "embedded_limit = -5"), 6, "embedded_limit is not negative, found -5"),
         (("embedded_limit = 5", "embedded_limit = 5.5"), 6, "embedded_limit is a whole number, found 5.5"),
-        (('mode = "cdc"', 'mode = "all"'), 12, "no source mode 'all'"),
-        (('mode = "cdc"', 'mode = "append"'), 12, "mode 'cdc' and 'op' go together"),
-        (('insert = ["I", "U"]', "insert = [1]"), 17, "'insert' is a text or several, found [1]"),
-        (('insert = ["I", "U"]', 'insert = "I"'), 17, "insert is a list, found 'I'"),
-        (('table = "catalog.f"', ""), 22, "nothing to read for f"),
-        (('table = "catalog.f"', 'table = "catalog.f"\npath = "f"'), 25, "path and table exclude each other"),
-        (('path = "t"', 'path = ""'), 29, "the path is empty"),
-        (('path = "u"', 'path = "t"'), 27, "would replace the sink"),
+        (('mode = "cdc"', 'mode = "all"'), 13, "no source mode 'all'"),
+        (('mode = "cdc"', 'mode = "append"'), 13, "mode 'cdc' and 'op' go together"),
+        (('insert = ["I", "U"]', "insert = [1]"), 18, "'insert' is a text or several, found [1]"),
+        (('insert = ["I", "U"]', 'insert = "I"'), 18, "insert is a list, found 'I'"),
+        (('table = "catalog.f"', ""), 23, "nothing to read for f"),
+        (('table = "catalog.f"', 'table = "catalog.f"\npath = "f"'), 26, "path and table exclude each other"),
+        (('path = "t"', 'path = ""'), 30, "the path is empty"),
+        (('path = "u"', 'path = "t"'), 28, "would replace the sink"),
         (('state = "/var/state"', 'state = ""'), 3, "state is empty"),
-        (('what = "changes"', 'what = "all"'), 30, "a sink is of 'view' or 'changes', found 'all'"),
-        (('mode = "epochs"', 'mode = "append"'), 36, "no sink mode 'append'"),
-        (('relation = "u"', 'relatoin = "u"'), 33, "no key 'relatoin' is known here"),
-        (('options = { compression = "gzip" }', "options = {"), 37, "this is no TOML"),
-        (("[[sink]]", "[sink]"), 27, ""),
+        (('what = "changes"', 'what = "all"'), 31, "a sink is of 'view' or 'changes', found 'all'"),
+        (('mode = "epochs"', 'mode = "append"'), 37, "no sink mode 'append'"),
+        (('relation = "u"', 'relatoin = "u"'), 34, "no key 'relatoin' is known here"),
+        (('options = { compression = "gzip" }', "options = {"), 38, "this is no TOML"),
+        (("[[sink]]", "[sink]"), 28, ""),
     ],
 )
 def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, change: tuple[str, str], line: int, said: str) -> None:

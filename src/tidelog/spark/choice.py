@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -19,7 +20,7 @@ class EngineChoice:
 
     engine: str = "auto"
     embedded_limit: int = 50_000_000
-    cluster_folder: str | None = None
+    cluster_folder: str | os.PathLike[str] | None = None
 
     def changed(self, options: Mapping[str, Any]) -> tuple[EngineChoice, dict[str, Any]]:
         """The choice with those of the options that belong to it, and the others. UsageError (E0603) for a wrong
@@ -33,8 +34,8 @@ class EngineChoice:
             message = f"embedded_limit is a number of facts, found {limit!r}"
             raise UsageError(Problem("E0603", message, hint="for instance 10_000_000"))
         folder = own.get("cluster_folder")
-        if folder is not None and not (isinstance(folder, str) and folder):
-            message = f"cluster_folder is a path or an address as text, found {folder!r}"
+        if folder is not None and not (isinstance(folder, str | os.PathLike) and os.fspath(folder)):
+            message = f"cluster_folder is a path or an address, found {folder!r}"
             raise UsageError(Problem("E0603", message, hint='for instance "hdfs:///tmp/tidelog"'))
         return replace(self, **own), {name: value for name, value in options.items() if name not in own}
 

@@ -372,7 +372,7 @@ class SparkDatabase:
         check_workers(self.session)
         within = self._choice.cluster_folder
         if within is None and self._state is not None:
-            within = str(self._state.folder / CLUSTER)
+            within = self._state.folder / CLUSTER
         engine: Engine = ClusterEngine(self.session, self._front.dictionary, within=within)
         return engine
 

@@ -109,8 +109,8 @@ class Pipeline:
     """Sources, a `program` (text or path, as for `Database.load`) and sinks.
 
     `quarantine` is a folder for the rows that do not fit. `state` is a folder that keeps the facts from run to run.
-    `engine` and `embedded_limit` are the options of the database, where they are given. `session` is configuration for
-    the session that `tidelog pipeline run` starts.
+    `engine`, `embedded_limit` and `cluster_folder` are the options of the database, where they are given. `session` is
+    configuration for the session that `tidelog pipeline run` starts.
     """
 
     program: str | os.PathLike[str]
@@ -120,6 +120,7 @@ class Pipeline:
     state: str | os.PathLike[str] | None = None
     engine: str | None = None
     embedded_limit: int | None = None
+    cluster_folder: str | os.PathLike[str] | None = None
     session: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -131,8 +132,8 @@ class Pipeline:
                 f"embedded_limit is not negative, found {self.embedded_limit}",
                 "for instance 10000000",
             )
-        for key, path in (("state", self.state), ("quarantine", self.quarantine)):
-            if path == "":
+        for key in ("state", "quarantine", "cluster_folder"):
+            if getattr(self, key) == "":
                 raise _wrong(key, f"{key} is empty", "name a folder, or leave it out")
         self._check_apart()
 

@@ -19,6 +19,7 @@ _TOP: Mapping[str, type] = {
     "state": str,
     "engine": str,
     "embedded_limit": int,
+    "cluster_folder": str,
     "session": dict,
     "source": list,
     "sink": list,
@@ -86,7 +87,7 @@ class _Reader:
         if self.problems:
             return None
         top = {key: value for key, value in document.items() if key not in ("source", "sink")}
-        for key in ("program", "quarantine", "state"):
+        for key in ("program", "quarantine", "state", "cluster_folder"):
             if key in top:
                 top[key] = self.place(top[key])
         try:

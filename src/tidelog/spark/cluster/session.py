@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import tempfile
 
@@ -29,7 +30,7 @@ class ClusterEngine(PartitionedEngine):
         dictionary: Dictionary,
         *,
         state: str | None = None,
-        within: str | None = None,
+        within: str | os.PathLike[str] | None = None,
         partitions: int | None = None,
         limits: Limits | None = None,
     ) -> None:
@@ -37,7 +38,10 @@ class ClusterEngine(PartitionedEngine):
         if state is not None:
             folder = Folder(state)
         elif within is not None:
-            folder = Folder(within).inside(f"tidelog-{secrets.token_hex(6)}")
+            place = os.fspath(within)
+            folder = Folder(place if "://" in place else os.path.abspath(place)).inside(
+                f"tidelog-{secrets.token_hex(6)}"
+            )
         else:
             folder = Folder(tempfile.mkdtemp(prefix="tidelog-cluster-"))
         count = partitions or min(session.sparkContext.defaultParallelism, BUCKETS)
