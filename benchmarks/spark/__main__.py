@@ -56,9 +56,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             found["growth"] = _growth(spark, judged)
         if "galen" in parts and (folder := data.folder()) is not None:
             facts = {name: _words(table) for name, table in galen.tables(folder).items()}
-            found["galen"] = _bootstrap(spark, "GALEN", galen.PROGRAM, facts, "q", None, judged)
+            found["galen"] = [
+                _bootstrap(spark, "GALEN", galen.PROGRAM, facts, "q", None, judged),
+                _bootstrap(spark, "GALEN, exchanged", galen.PROGRAM, facts, "q", Limits(gather=0), judged),
+            ]
         if "yardsticks" in parts:
-            ran = [*found.get("closures", []), *([found["galen"]] if "galen" in found else [])]
+            ran = [*found.get("closures", []), *found.get("galen", [])]
             found["yardsticks"] = _yardsticks(spark, {each["name"]: each["cluster"] for each in ran}, judged)
     finally:
         spark.stop()

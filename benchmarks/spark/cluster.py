@@ -69,7 +69,7 @@ def bootstrap(
     limits: Limits | None = None,
     updates: int = 3,
 ) -> Bootstrap:
-    """Both engines on one program; then `updates` epochs that each take ten facts away and bring ten back. Where
+    """Both engines on one program; then `updates` epochs that each take ten facts away, any, and bring ten back. Where
     `limits` make the cluster engine write the pairs of closures, the embedded engine does that, too."""
     alone, expected, iterations = embedded(text, facts, view, limits is not None and not limits.closures)
     if not iterations:
@@ -89,6 +89,7 @@ def bootstrap(
         ways = {relation: way for relations, way in first.nodes for relation in relations}
         seconds, rounds = [], []
         changing, rows = next(iter(facts.items()))
+        rows = np.random.default_rng(1).permutation(rows)
         for number in range(updates):
             here, there = rows[10 * number : 10 * number + 10], rows[10 * number - 10 : 10 * number]
             started = time.perf_counter()
