@@ -7,7 +7,7 @@ A row goes through the modules in this order:
     readers      files as frames that lose no line; `failures` makes errors of what Spark says
     sources      a frame mapped to a declared relation: rows that fit, as leaf columns; the others with their reasons
     driver       leaf columns to words on the driver; `encode` and `translation` do it in Spark, for the cluster engine
-    reading      frames whose rows tasks read from the driver or the partitions, when they are used
+    frames       frames whose rows tasks read from the driver or the partitions, when they are used
     engines      what the database asks of an engine; `embedded` is the one on the driver, `cluster/` the other, for
                  which `aside` evaluates what it has not at hand; `choice` says which of them
     database     the object that a user holds; `change` is what a commit returns; `keeping` writes what outlives it

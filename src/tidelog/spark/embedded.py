@@ -15,7 +15,7 @@ import numpy as np
 from tidelog.database import Change, Database, _Pending
 from tidelog.rules.core import CoreProgram
 from tidelog.spark.engines import Draft, Epoch, RowChange, Rows, word_columns
-from tidelog.spark.reading import is_over
+from tidelog.spark.frames import is_over
 from tidelog.storage.dictionary import Words
 
 LocalChanges = list[tuple[str, bool, Words]]

@@ -26,7 +26,7 @@ from tidelog.relation import Rows as LocalRows
 from tidelog.spark.driver import collect_words
 from tidelog.spark.encode import SymbolTable
 from tidelog.spark.engines import RowChange, Rows, word_columns
-from tidelog.spark.reading import Lender
+from tidelog.spark.frames import Lender
 from tidelog.spark.sources import Facts
 from tidelog.spark.views import spark_type, to_spark
 from tidelog.storage.dictionary import Dictionary, Words

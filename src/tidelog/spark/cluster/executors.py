@@ -22,7 +22,7 @@ from tidelog.spark.cluster.plan import Place
 from tidelog.spark.cluster.rounds import Task
 from tidelog.spark.cluster.serve import Keeper
 from tidelog.spark.cluster.skew import Frequent, frequent
-from tidelog.spark.reading import frame_of_tasks, mapped
+from tidelog.spark.frames import frame_of_tasks, mapped
 
 if TYPE_CHECKING:
     import pyarrow as pa

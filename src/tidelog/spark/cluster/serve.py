@@ -11,7 +11,7 @@ import numpy
 from tidelog.spark.cluster.partition import Partition
 from tidelog.spark.cluster.pieces import Words
 from tidelog.spark.cluster.rounds import Task
-from tidelog.spark.reading import is_over
+from tidelog.spark.frames import is_over
 
 
 class Keeper:
