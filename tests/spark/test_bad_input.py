@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import lit, udf
 
 import tidelog
-from tidelog.errors import DataError, SetupError, TidelogError
+from tidelog.errors import DataError, Problem, SetupError, TidelogError
 from tidelog.spark import Pipeline, Source
-from tidelog.spark.failures import hint_for, said
+from tidelog.spark.failures import hint_for, letting_go, said, working
 
 PROGRAM = ".decl e(x: number, y: symbol)\n.decl n(k: number)\nc: n(k) :- k = count : { e(_, _) }."
 
@@ -99,6 +100,15 @@ def test_rows_of_mixed_encodings_and_operations_are_counted(spark: SparkSession,
             "spark.jars.packages",
         ),
         (lambda spark, at: Source("e", frame=spark.sql("select int('a') x, 'b' y")), "'a'", "a frame", "nothing has"),
+        (lambda spark, at: Source("e", frame=spark.sql("select 1 x, 'b' y, 2 X")), "is ambiguous", "e", "rename one"),
+        (
+            lambda spark, at: Source(
+                "e", frame=spark.sql("select 1 x, 'b' y, '+' op, map(1, 2) at"), mode="cdc", op="op", order="at"
+            ),
+            "does not support ordering",
+            "e",
+            "nothing has",
+        ),
     ],
 )
 def test_sources_that_cannot_be_read_say_where_and_what_to_do(
@@ -187,6 +197,16 @@ tidelog.errors.UsageError: error[E0687]: the epoch of this frame is over
         "x: y",
     ]
     assert hint_for(Exception("whatever")) == "nothing has changed; the reason is Spark's"
+
+
+def test_a_session_that_is_stopped_shows_in_many_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SparkContext, "_active_spark_context", None)
+    with pytest.raises(SetupError, match="E0705"), working():
+        assert SparkContext._active_spark_context is not None  # as PySpark says it
+    with letting_go():
+        assert SparkContext._active_spark_context is not None
+    with pytest.raises(DataError, match="mine"), working():
+        raise DataError(Problem("E0401", "mine"))
 
 
 def test_a_fault_that_is_over_when_it_is_looked_for(spark: SparkSession, tmp_path: Path) -> None:

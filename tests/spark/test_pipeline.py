@@ -220,6 +220,10 @@ def test_sinks_that_cannot_be_written_leave_the_state_as_it_was(spark: SparkSess
         (lambda frame: Source("e", frame=frame, mode="cdc"), "mode 'cdc' and 'op' go together"),
         (lambda frame: Source("e", frame=frame, insert=["I"]), "'insert' without 'op'"),
         (lambda frame: Source("e", frame=frame, mode="cdc", op="op", insert=[]), "'insert' is a text or several"),
+        (
+            lambda frame: Source("e", frame=frame, mode="cdc", op="op", insert=["+", "-"]),
+            "'-' both inserts and deletes",
+        ),
         (lambda frame: Sink("e", "here", what="all"), "a sink is of 'view' or 'changes'"),
         (lambda frame: Sink("e", "here", mode="append"), "no sink mode 'append'"),
         (lambda frame: Sink("e", ""), "the path is empty"),

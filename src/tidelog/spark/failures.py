@@ -24,6 +24,7 @@ _HINTS = (
         "the file is damaged, or needs another format or options; nothing has changed",
     ),
     ("the epoch of this frame is over", "ask the database for it again, or persist and count() it before the commit"),
+    ("AMBIGUOUS_REFERENCE|COLUMN_ALREADY_EXISTS", "two columns have one name, or differ in case only: rename one"),
     (
         "STREAMING_OUTPUT_MODE",
         "leave the aggregation to a rule, which follows late rows as well, or give the stream a watermark",
@@ -70,7 +71,7 @@ def letting_go() -> Iterator[None]:
     except ConnectionError:
         return
     except Exception as error:
-        if not is_of_spark(error):
+        if not is_of_spark(error) and not _is_stopped():
             raise
 
 
@@ -116,16 +117,22 @@ def _told(as_error: Callable[[BaseException], TidelogError]) -> Iterator[None]:
         logger.disabled = True
     try:
         yield
+    except TidelogError:
+        raise
     except Exception as error:
-        if not is_of_spark(error):
-            raise
-        if SparkContext._active_spark_context is None:
+        if _is_stopped():  # which shows in many ways
             hint = "make a session and connect again; what a state folder keeps is there"
             raise SetupError(Problem("E0705", "the Spark session has been stopped", hint=hint)) from error
+        if not is_of_spark(error):
+            raise
         raise as_error(error) from error
     finally:
         for logger, disabled in zip(loggers, before, strict=True):
             logger.disabled = disabled
+
+
+def _is_stopped() -> bool:
+    return SparkContext._active_spark_context is None
 
 
 def _unreadable(error: BaseException, place: str) -> Problem:

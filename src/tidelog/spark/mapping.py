@@ -55,7 +55,12 @@ def operation_of(given: Mapping[str, Any]) -> Operation | None:
                 )
         return None
     values = {key: _texts(key, given[key]) for key in ("insert", "delete") if key in given}
-    return Operation(given["op"], order=given.get("order"), **values)
+    operation = Operation(given["op"], order=given.get("order"), **values)
+    both = sorted(set(operation.insert) & set(operation.delete))
+    if both:
+        hint = f"those that insert are {', '.join(operation.insert)}; those that delete {', '.join(operation.delete)}"
+        raise UsageError(Problem("E0685", f"{both[0]!r} both inserts and deletes", place="insert", hint=hint))
+    return operation
 
 
 def _texts(key: str, given: str | Sequence[str]) -> tuple[str, ...]:

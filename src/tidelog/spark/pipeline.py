@@ -55,7 +55,8 @@ def run(
     opened = database is None
     db = SparkDatabase(session, pipeline.state) if database is None else database
     try:
-        return _Run(pipeline, db, progress).go(opened)
+        with working():
+            return _Run(pipeline, db, progress).go(opened)
     except BaseException:
         db.rollback()
         if opened:
@@ -76,7 +77,7 @@ class _Run:
 
     def go(self, opened: bool) -> Result:
         pipeline, db = self.pipeline, self.db
-        options = {"engine": pipeline.engine, "embedded_limit": pipeline.embedded_limit}
+        options = {name: getattr(pipeline, name) for name in ("engine", "embedded_limit", "cluster_folder")}
         db.options(**{name: value for name, value in options.items() if value is not None})
         check_formats(self.session, [*(each.format for each in pipeline.sources), *(s.format for s in pipeline.sinks)])
         notes = {"pipeline": {"facts": self.load()}}
@@ -268,13 +269,14 @@ class _Run:
     def deliver(self, change: SparkChange, checked: Sequence[CheckedSource]) -> None:
         """Write the sinks."""
         for sink in self.pipeline.sinks:
+            database = self.db.id if sink.format == "delta" else ""
             with reading(f"{sink.relation}"):
                 if sink.what == "view":
-                    path = write_view(self.session, sink, self.db[sink.relation], change.epoch, self.db.id)
+                    path = write_view(self.session, sink, self.db[sink.relation], change.epoch, database)
                     self.written[path] = self.db.size(sink.relation)
                 else:
                     relation = change[sink.relation]
-                    path = write_changes(self.session, sink, relation, change.epoch, self.db.id)
+                    path = write_changes(self.session, sink, relation, change.epoch, database)
                     self.written[path] = relation.inserted.count() + relation.deleted.count()
         if self.pipeline.quarantine is not None:  # also where none are bad: those of an epoch that comes again go
             rows = self.bad_rows(checked)

@@ -338,7 +338,7 @@ def _changes(operation: Operation, frame: DataFrame) -> tuple[dict[str, Expressi
     columns = {"_op": F.coalesce(inserts, F.lit(False))}
     if operation.order is not None:
         when = quoted(operation.order)
-        is_text = isinstance(frame.select(when).schema[0].dataType, T.StringType)
+        is_text = isinstance(frame.select(F.max(when)).schema[0].dataType, T.StringType)
         # Numbers of a CSV file are texts, among which "10" comes before "9".
         columns["_order"] = F.struct(when.try_cast("decimal(38,9)"), when) if is_text else when
         reason = reason.when(when.isNull(), F.lit(f"{operation.order}: null"))
