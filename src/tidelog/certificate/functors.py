@@ -102,7 +102,7 @@ class Functors:
         fields = [field.kind for field in self._dictionary.record(kind).fields]
 
         def made(*columns: pa.Array) -> pa.Array:
-            words = [_words(column, field) for column, field in zip(columns, fields, strict=True)]
+            words = [_words(column) for column in columns]
             return numbers_to_arrow(self._dictionary.pack(kind, words, len(words[0])))
 
         if not fields:
@@ -114,7 +114,7 @@ class Functors:
         field = self._dictionary.record(kind).fields[position].kind
 
         def taken(records: pa.Array) -> pa.Array:
-            _, fields = self._dictionary.unpack(kind, _words(records, kind))
+            _, fields = self._dictionary.unpack(kind, _words(records))
             return numbers_to_arrow(fields[position].view(_DTYPES.get(field, numpy.int64)))
 
         return f"{self._registered(('field', kind, position), taken, [kind], field)}({source})"
@@ -164,7 +164,7 @@ class Functors:
         if kind in NUMERIC or kind.endswith(" list"):
             return column.to_pylist()  # type: ignore[no-any-return]
         if not column.null_count:
-            return list(self._dictionary.decode_list(_words(column, kind), kind))
+            return list(self._dictionary.decode_list(_words(column), kind))
         return [None if word is None else self._dictionary.decode(word, kind) for word in column.to_pylist()]
 
     def _column(self, values: list[Scalar], kind: Kind) -> pa.Array:
@@ -192,7 +192,7 @@ def typed(words: NDArray[Any], kind: Kind) -> NDArray[Any]:
     return numpy.ascontiguousarray(words, dtype=numpy.int64).view(_DTYPES[kind])
 
 
-def _words(column: pa.Array, kind: Kind) -> Words:
+def _words(column: pa.Array) -> Words:
     """The words of a column of SQL values."""
     return numbers_to_numpy(column).view(numpy.int64)
 

@@ -58,7 +58,8 @@ def changes_in(state: State, session: SparkSession, program: CheckedProgram) -> 
     for name, asserts, path in state.tables():
         if name not in program.relations:
             message = f"the state folder is damaged: no relation {name}"
-            raise DataError(Problem("E0682", message, place=str(path)))
+            hint = "restore the folder from a copy, or begin with an empty one"
+            raise DataError(Problem("E0682", message, place=str(path), hint=hint))
         if not program.relations[name].columns:
             yield name, asserts, [()]
         else:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy
@@ -98,15 +97,13 @@ class PartitionedEngine:
 
     # --- epochs ----------------------------------------------------------------------------------------------------
 
-    def epoch(
-        self, draft: Draft, facts: Mapping[str, RowChange], options: Mapping[str, Any], extra: bytes = b""
-    ) -> Epoch:
-        """One epoch, see `engines.Engine.epoch`; `extra` is kept in the manifest."""
+    def epoch(self, draft: Draft, facts: Mapping[str, RowChange], options: Mapping[str, Any]) -> Epoch:
+        """One epoch, see `engines.Engine.epoch`."""
         from tidelog.spark.engines import Epoch
 
         epoch = Attempt(self, draft.core, options, size_limits(draft.checked))
         try:
-            manifest = replace(epoch.run(facts), extra=extra)
+            manifest = epoch.run(facts)
             self.folder.write(MANIFEST, pickle.dumps(manifest))
         except BaseException as error:
             with suppress(OSError):
@@ -195,6 +192,7 @@ class PartitionedEngine:
             "partitions": self.committed.partitions,
             "rows_of_partitions": [sum(rows.values()) for _, rows in sorted(self.committed.sizes.items())],
             "rounds": last.rounds,
+            "seconds_of_rounds": [round(seconds, 3) for seconds in last.seconds],
             "bytes_shuffled": last.bytes,
             "rows_shuffled": last.rows,
             "restored": last.restored,

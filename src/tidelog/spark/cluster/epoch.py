@@ -37,13 +37,12 @@ _OUTGROWN = 4
 
 @dataclass
 class Explanation:
-    """How the last epoch went: rounds, jobs, bytes and rows that partitions sent each other, the seconds of each round,
-    the operators of a round's Spark plan, and how each hyper-node is computed."""
+    """How the last epoch went: rounds with the bytes and rows that partitions sent each other, and the seconds of each;
+    partitions restored, recursions evaluated anew or taken back in part, and how each hyper-node is computed."""
 
     rounds: int = 0
     bytes: int = 0
     rows: int = 0
-    released: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     restored: int = 0
     resets: int = 0

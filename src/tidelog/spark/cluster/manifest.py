@@ -29,7 +29,7 @@ Log: TypeAlias = dict[int, tuple[Logged, ...]]
 class Manifest:
     """One committed epoch, whose files have the `token` in their names. `plan` is the file of the plan, `facts` are the
     places of the facts that there have been, `sizes` the rows of relations in each partition, `kept` the bytes
-    of what it has been told and still holds; `extra` is what the caller wants to find again."""
+    of what it has been told and still holds."""
 
     partitions: int
     epoch: int = 0
@@ -43,7 +43,6 @@ class Manifest:
     facts: Mapping[str, Place] = field(default_factory=dict)
     sizes: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
     kept: Mapping[int, int] = field(default_factory=dict)
-    extra: bytes = b""
     frequent: Mapping[int, Mapping[str, Frequent]] = field(default_factory=dict)
     """The frequent words of relations in each partition."""
 
