@@ -64,7 +64,8 @@ def update_aggregate(rule: AggregateRule, inputs: Inputs, large: LargeGroups, *,
     else:
         values, has = _followed(rule, inner, groups, change, large)
     asked = outer.find(groups)
-    has &= (asked >= 0) & outer.alive(asked)
+    has &= asked >= 0
+    has[has] = outer.alive(asked[has])
     same = (rows >= 0) & has & (values == before)
     new = numpy.concatenate([groups, values[:, None]], axis=1)[has & ~same]
     if inputs.catalog.bits == 32 and not narrow(new):

@@ -7,7 +7,7 @@ from zlib import crc32
 import pytest
 
 from tests.scripts import script_for
-from tests.spark.cluster.harness import HEAVY, LIMITS, evaluated, followed
+from tests.spark.cluster.harness import HEAVY, LIMITS, NOTHING_EVERYWHERE, Cluster, evaluated, followed
 from tests.suite import FIRST_SEED, Facts, Suite, Views
 from tidelog.spark.cluster.localize import Limits
 
@@ -38,3 +38,21 @@ def test_random_changes(way: tuple[int, Limits]) -> None:
     for seed in range(FIRST_SEED + 100 * WAYS.index(way), FIRST_SEED + 100 * WAYS.index(way) + 6):
         problem = followed(script_for(seed), *way)
         assert not problem, f"{problem}\n{script_for(seed)}"
+
+
+def test_groups_that_nobody_asks_for_any_more() -> None:
+    """The rule never holds, so that its groups have no home of their own once the recursion is gone."""
+    text = """
+    .decl e(x: number, y: number)
+    .decl p(x: number, y: number)
+    .decl q(x: number)
+    q(z) :- p(y, z), y > y, s = sum w : { e(w, y) }, s > 0.
+    loop: p(x, x) :- q(x).
+    """
+    with Cluster(1, NOTHING_EVERYWHERE) as db:
+        db.load(text)
+        db.insert("e", [(3, 0)])
+        db.commit()
+        db.rules.remove("loop")
+        db.commit()
+        assert db.views() == {"e": {(3, 0)}, "p": set(), "q": set()}
