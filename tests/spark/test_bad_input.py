@@ -161,6 +161,7 @@ def test_frames_with_drifted_columns_change_nothing(spark: SparkSession) -> None
         ("select '5' x, 'e' y", "E0481"),
         ("select 6 x, cast(null as string) y", "E0403"),
         ("select 'g' y, 7 x", None),
+        ("select 'h' Y, 8 X", None),
     ]
     with tidelog.connect(spark=spark) as db:
         db.load(PROGRAM)
@@ -172,7 +173,7 @@ def test_frames_with_drifted_columns_change_nothing(spark: SparkSession) -> None
                     db.insert("e", spark.sql(sql))
                 assert caught.value.code == code
             db.commit()
-        assert set(db.front["e"]) == {(1, "a"), (2, "b"), (7, "g")}
+        assert set(db.front["e"]) == {(1, "a"), (2, "b"), (7, "g"), (8, "h")}
 
 
 def test_sentences_of_spark() -> None:

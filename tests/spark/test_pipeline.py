@@ -122,7 +122,7 @@ def test_a_feed_of_changes_is_followed(spark: SparkSession) -> None:
 
 def test_a_state_folder_keeps_facts_and_program_from_run_to_run(spark: SparkSession, tmp_path: Path) -> None:
     def run(program: str, frame: DataFrame) -> set[tuple[object, ...]]:
-        sinks = [Sink("n", tmp_path / "n", mode="epochs"), Sink("e", tmp_path / "e", "changes", "json")]
+        sinks = [Sink("n", tmp_path / "n:", mode="epochs"), Sink("e", tmp_path / "e", "changes", "json")]
         with Pipeline(program, [Source("e", frame=frame)], sinks, state=tmp_path / "state").run(spark) as result:
             return rows(result.database["n"])
 
@@ -135,8 +135,8 @@ def test_a_state_folder_keeps_facts_and_program_from_run_to_run(spark: SparkSess
         + ' e(40, "new").\n.decl m(x: number)\nm(x) :- e(x, _).'
     )
     assert run(other, frame) == {(43,)}
-    assert rows(spark.read.parquet(str(tmp_path / "n/epoch=3"))) == {(43,)}
-    assert (tmp_path / "n/_manifest.json").read_text() == '{"version": 1, "epochs": [3]}\n'
+    assert rows(spark.read.parquet(str(tmp_path / "n:/epoch=3"))) == {(43,)}
+    assert (tmp_path / "n:/_manifest.json").read_text() == '{"version": 1, "epochs": [3]}\n'
     changes = spark.read.json(str(tmp_path / "e")).select("epoch", "op", "x", "y")
     assert rows(changes) == {
         (1, "insert", 1, "a"),

@@ -98,9 +98,9 @@ class SparkDatabase:
         """Assert facts, to take effect with the next `commit`.
 
         `data` is a DataFrame, the name of a table or view of the session, or what `Database.insert` takes. Columns go
-        by name, or by position where all names are others, and types are exact: integers for numbers, strings for
-        symbols; see docs/how-to/spark.md. Frames are read now, and once. Raises UsageError or DataError, and then adds
-        nothing.
+        by name, in any case, or by position where all names are others, and types are exact: integers for numbers,
+        strings for symbols; see docs/how-to/spark.md. Frames are read now, and once. Raises UsageError or DataError,
+        and then adds nothing.
         """
         self._change(relation, data, asserts=True)
 

@@ -88,7 +88,7 @@ def _write(frame: DataFrame, sink: Sink, path: str, mode: str, options: Mapping[
 def _note(path: str, epoch: int, *, only: bool) -> None:
     """Put the epoch into the manifest, alone or behind the others. On other file systems than that of the driver the
     folders say it all."""
-    if ":" in path:
+    if not os.path.isdir(path):
         return
     manifest, new = Path(path) / MANIFEST, Path(path) / f"{MANIFEST}.new"
     known = [] if only or not manifest.exists() else json.loads(manifest.read_text(encoding="utf-8"))["epochs"]

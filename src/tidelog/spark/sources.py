@@ -207,11 +207,14 @@ def map_frame(
 
 
 def map_exactly(program: CheckedProgram, relation: str, frame: DataFrame) -> Mapped:
-    """Maps a frame whose columns are those of the relation, by name, or by position where all names are others; types
-    have to be the declared ones. DataError (E0406, E0481), UsageError (E0484, E0601)."""
+    """Maps a frame whose columns are those of the relation, by name, in any case as in Spark, or by position where all
+    names are others; types have to be the declared ones. DataError (E0406, E0481), UsageError (E0484, E0601)."""
     declared = relation_type(program, relation)
     no_stream(frame, relation)
-    order = match_columns(frame.columns, [column.name for column in declared.columns], f"relation {relation}")
+    names = [column.name for column in declared.columns]
+    folded = {name.lower(): name for name in names}
+    given = [folded.get(name.lower(), name) for name in frame.columns] if len(folded) == len(names) else frame.columns
+    order = match_columns(given, names, f"relation {relation}")
     named = frame.toDF(*[f"_{i}" for i in range(len(order))])  # names that occur twice, or contain dots, are none's
     found = [F.col(f"_{source}") for source in order]
     struct = F.struct(*[value.alias(column.name) for column, value in zip(declared.columns, found, strict=True)])
