@@ -175,6 +175,21 @@ def test_another_driver_learns_record_types_of_which_there_is_no_record(tmp_path
         assert second["p"] == {((7, 7),)}
 
 
+def test_another_driver_knows_symbols_that_partitions_have_not_needed_yet(tmp_path: Path) -> None:
+    text = ".decl e(s: symbol)\n.decl n(k: number)"
+    with Cluster(2, Limits(), tmp_path / "state") as first:
+        first.load(text)
+        first.insert("e", [("three",)])
+        first.commit()
+    with Cluster(2, Limits(), tmp_path / "state") as second:
+        second.load(text)
+        second.front.dictionary.encode("three", "symbol")
+        second.engine.go_on()
+        second.rules.add("n(strlen(s)) :- e(s).")
+        second.commit()
+        assert second["n"] == {(5,)}
+
+
 def test_a_damaged_folder(tmp_path: Path) -> None:
     with Cluster(2, Limits(), tmp_path / "state") as db:
         filled(db)

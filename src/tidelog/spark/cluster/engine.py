@@ -82,13 +82,11 @@ class PartitionedEngine:
         """Go on from the manifest that is there. DataError (E0682) when that or what it names is damaged."""
         try:
             manifest: Manifest = pickle.loads(self.folder.read(MANIFEST))
+            told = {values.SYMBOLS: 0}
             for name in manifest.symbols:
-                values.learn(self.dictionary, self.folder.read(name))
+                told |= values.learn(self.dictionary, self.folder.read(name))
             self.plan = pickle.loads(self.folder.read(manifest.plan)) if manifest.plan else None
-            records = manifest.core.records if manifest.core is not None else {}
-            self.dictionary.add_records(records)
-            self.told = values.extent(self.dictionary, records)
-            self.committed, self.symbols = manifest, manifest.symbols
+            self.committed, self.symbols, self.told = manifest, manifest.symbols, told
             self.clean()
         except (pickle.UnpicklingError, EOFError, AttributeError, FileNotFoundError) as error:
             hint = "restore the folder from a copy, or begin with an empty one"

@@ -39,10 +39,12 @@ def told(dictionary: Dictionary, known: Mapping[str, int], now: Mapping[str, int
     return pickle.dumps((new, {kind: dictionary.record(kind) for kind in new if kind != SYMBOLS}))
 
 
-def learn(dictionary: Dictionary, data: bytes) -> None:
-    """Add what another dictionary has told; what is here already must be the same."""
+def learn(dictionary: Dictionary, data: bytes) -> dict[str, int]:
+    """Add what another dictionary has told; what is here already must be the same. Returns the extent up to which has
+    been told then, of the kinds that this was about."""
     new, records = pickle.loads(data)
     dictionary.add_records(records)
+    extents = {}
     for kind, (start, added) in new.items():
         if kind == SYMBOLS:
             count, ids = len(added), numpy.array(dictionary.ids_of(added), numpy.int64)
@@ -52,3 +54,5 @@ def learn(dictionary: Dictionary, data: bytes) -> None:
             first, ids = start + 1, dictionary.pack(kind, columns, count)
         if not numpy.array_equal(ids, numpy.arange(first, first + count)):
             raise InternalError(Problem("E0901", "two dictionaries of one database number their values differently"))
+        extents[kind] = start + count
+    return extents
