@@ -41,7 +41,7 @@ def full(*ids: int) -> Iterator[None]:
 
 
 def refused(db: SparkDatabase) -> None:
-    with pytest.raises(UsageError, match="make room") as caught:
+    with pytest.raises(UsageError, match="room") as caught:
         db.commit()
     assert caught.value.code == "E0681"
     assert "File too large" in str(caught.value)
