@@ -53,6 +53,12 @@ class SparkChange:
             self._frames[name] = SparkRelationChange(inserted, deleted)
         return self._frames[name]
 
+    def count(self, name: str) -> int:
+        """How many tuples of a relation came or went; where the cluster has them, it counts them."""
+        change = self._changes.get(name)
+        both = () if change is None else (change.inserted, change.deleted)
+        return sum(rows.count() if isinstance(rows, DataFrame) else len(rows) for rows in both)
+
     def __iter__(self) -> Iterator[str]:
         """The names of the relations that changed."""
         return iter(self._changes)

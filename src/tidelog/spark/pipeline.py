@@ -101,9 +101,7 @@ class _Run:
         finally:
             for source in checked:
                 source.release()
-        return Result(
-            self.views(), self.counts, quarantine, change, self.written, self.seconds, db, opened
-        )  # fmt: skip
+        return Result(self.views(), self.counts, quarantine, change, self.written, self.seconds, db, opened)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -270,14 +268,13 @@ class _Run:
         """Write the sinks."""
         for sink in self.pipeline.sinks:
             database = self.db.id if sink.format == "delta" else ""
-            with reading(f"{sink.relation}"):
+            with reading(sink.relation):
                 if sink.what == "view":
                     path = write_view(self.session, sink, self.db[sink.relation], change.epoch, database)
                     self.written[path] = self.db.size(sink.relation)
                 else:
-                    relation = change[sink.relation]
-                    path = write_changes(self.session, sink, relation, change.epoch, database)
-                    self.written[path] = relation.inserted.count() + relation.deleted.count()
+                    path = write_changes(self.session, sink, change[sink.relation], change.epoch, database)
+                    self.written[path] = change.count(sink.relation)
         if self.pipeline.quarantine is not None:  # also where none are bad: those of an epoch that comes again go
             rows = self.bad_rows(checked)
             path = write_bad_rows(self.session, rows, self.pipeline.quarantine, change.epoch)

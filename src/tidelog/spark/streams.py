@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -207,8 +208,6 @@ def empty_like(frame: DataFrame) -> DataFrame:
 
 
 def _null(part: Any) -> Any:
-    from pyspark.sql import functions as F
-
     return F.lit(None).cast(part.dataType).alias(part.name)
 
 

@@ -17,7 +17,7 @@ from tidelog.spark.cluster.executors import Delivery, Scattered
 from tidelog.spark.cluster.localize import localize
 from tidelog.spark.cluster.manifest import Log, Manifest, continued, is_long, read_past
 from tidelog.spark.cluster.pieces import Message, Piece
-from tidelog.spark.cluster.plan import Plan, facts_name
+from tidelog.spark.cluster.plan import Plan, facts_name, relation_of
 from tidelog.spark.cluster.reports import merged
 from tidelog.spark.cluster.rounds import NOWHERE, Logged, Reply, Round, State, Task
 from tidelog.spark.cluster.skew import Frequent, find, outdated
@@ -243,7 +243,7 @@ class Attempt:
         that chase each other in a circle would never come to rest."""
         held = self.pending.pop(level, [])
         cycles = tuple(sorted(number for number in self.shrunk if self.plan.cycles[number].level == level))
-        names = {name.partition("@")[0] for number in cycles for name in self.plan.cycles[number].relations}
+        names = {relation_of(name) for number in cycles for name in self.plan.cycles[number].relations}
         many = _MANY * sum(size_of(self.plan, self.sizes, name) for name in names if name in self.plan.homes)
         self.shrunk.difference_update(cycles)
         self.round(Round(self.token, len(self.rounds) + 1, self.plan_name, suspect=cycles), True)

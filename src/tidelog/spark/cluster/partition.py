@@ -215,7 +215,7 @@ class Partition:
         """One epoch of the engine; keeps what changes in the relations that users see."""
         assert self.plan is not None
         outcome = self.engine.epoch(self.program, net_changes(statements), watch, choice)
-        shown = set(self.plan.views.values()) | {f"{name}@facts" for name in self.plan.views}
+        shown = set(self.plan.views.values()) | set(map(facts_name, self.plan.views))
         for name, delta in outcome.deltas.items():
             if name in shown and name in self.had:
                 came, went = (rows_of(rows).astype(numpy.int64) for rows in (delta.inserted, delta.deleted))

@@ -133,6 +133,11 @@ def copy_name(relation: str, place: Place) -> str:
     return f"{relation}@{place}"
 
 
+def relation_of(name: str) -> str:
+    """The user's relation that a copy is of."""
+    return name.partition("@")[0]
+
+
 def facts_name(relation: str) -> str:
     """The name of the asserted facts of a relation."""
     return f"{relation}@facts"

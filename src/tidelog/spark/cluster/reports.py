@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from tidelog.maintain.report import NodeReport, names_of, shown
 from tidelog.rules.core import HyperNode
-from tidelog.spark.cluster.plan import Plan
+from tidelog.spark.cluster.plan import Plan, relation_of
 from tidelog.spark.cluster.rounds import Reply
 
 _STRONGER = ("skip", "drop", "update", "bootstrap")
@@ -27,7 +27,7 @@ def merged(
     for reply, reset in replies:
         for each in reply.nodes:
             for copy in each.relations:
-                name = copy.partition("@")[0]
+                name = relation_of(copy)
                 strength, reason = _STRONGER.index(each.strategy), each.reason
                 if reset and each.strategy != "skip":
                     strength, reason = 3, "something it read has gone, and its recursion crosses partitions"
