@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Literal
@@ -63,7 +64,8 @@ def dataframes(session: SparkSession, text: str, facts: Mapping[str, DataFrame],
                 iterations += 1
         return tables[view].count()
 
-    found = _within(session, limit, evaluate)
+    with _letting_go(session):
+        found = _within(session, limit, evaluate)
     return replace(found, iterations=iterations)
 
 
@@ -78,6 +80,19 @@ def recursive_query(session: SparkSession, edges: DataFrame, limit: float) -> Ya
     found = _within(session, limit, lambda: session.sql(query).count())
     session.catalog.dropTempView("edges")
     return found
+
+
+@contextmanager
+def _letting_go(session: SparkSession) -> Iterator[None]:
+    """Whatever is kept in Spark inside goes in the end: checkpoints would stay until somebody collects garbage."""
+    kept = session.sparkContext._jsc.getPersistentRDDs
+    before = set(kept())
+    try:
+        yield
+    finally:
+        for number, frame in kept().items():
+            if number not in before:
+                frame.unpersist()
 
 
 # --- semi-naive evaluation -----------------------------------------------------------------------------------------

@@ -21,9 +21,12 @@ around(x, 2) :- even(x, x), e(2, y), even(y, y).
 
 def test_dataframes(spark: SparkSession) -> None:
     """Mutual recursion, rules over what it finds, joins without a common variable, constants."""
+    kept = spark.sparkContext._jsc.getPersistentRDDs
+    before = set(kept())
     edges = spark.createDataFrame([(1, 2), (2, 1), (2, 3)], "x long, y long")
     found = seminaive.dataframes(spark, WALKS, {"e": edges}, "around", 60)
     assert (found.tuples, found.iterations, found.end) == (2, 2, "finished")
+    assert set(kept()) <= before
 
 
 def test_rules_that_the_yardstick_does_not_know(spark: SparkSession) -> None:
