@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import tidelog
 from tidelog.errors import DataError
-from tidelog.spark import SparkDatabase, translation
+from tidelog.spark import SparkDatabase, embedded, translation
 
 PROGRAM = """
 .type Place = [town: symbol, number: unsigned]
@@ -105,6 +105,14 @@ def test_only_who_knows_the_secret_is_served(db: SparkDatabase) -> None:
     with pytest.raises(AuthenticationError):
         Client(lender._server.address, authkey=b"guessed")
     assert frame.count() == 20
+
+
+def test_large_frames_come_to_the_driver_a_part_at_a_time(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded, "MOST_AT_ONCE", 30)
+    frame = spark.range(100).selectExpr("id as c0", "-id as c1").repartition(3)
+    assert sorted(map(tuple, embedded.local(frame).tolist())) == [(x, -x) for x in range(100)]
+    assert embedded.local(frame.where("c0 < 0")).shape == (0, 2)
+    assert embedded.local(spark.range(1).selectExpr("id as unit")).shape == (1, 0)
 
 
 def test_a_million_rows_and_one(spark: SparkSession) -> None:

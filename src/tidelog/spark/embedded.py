@@ -11,9 +11,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from tidelog.database import Change, Database, _Pending
 from tidelog.rules.core import CoreProgram
+from tidelog.spark.driver import MOST_AT_ONCE
 from tidelog.spark.engines import Draft, Epoch, RowChange, Rows, word_columns
 from tidelog.spark.frames import is_over
 from tidelog.storage.dictionary import Words
@@ -175,9 +178,16 @@ class _Changes(Mapping[str, RowChange]):
 
 
 def local(rows: Rows) -> Words:
-    """Rows on the driver."""
+    """Rows on the driver. Those of a large frame come in several jobs, because Spark never ends one whose result Java's
+    memory cannot hold."""
     if isinstance(rows, np.ndarray):
         return rows
+    parts = max(1, -(-rows.count() // MOST_AT_ONCE))
+    part = F.pmod(F.xxhash64(*rows.columns), F.lit(parts))
+    return np.concatenate([_words(rows.where(part == number) if parts > 1 else rows) for number in range(parts)])
+
+
+def _words(rows: DataFrame) -> Words:
     table = rows.toArrow()
     if rows.columns == word_columns(0):
         return np.empty((table.num_rows, 0), np.int64)
