@@ -38,7 +38,7 @@ def rows(frame: DataFrame) -> list[tuple[Any, ...]]:
 @pytest.fixture
 def db(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A database to which eleven rows are many."""
-    monkeypatch.setattr(translation, "MOST_AT_ONCE", 10)
+    monkeypatch.setattr(translation, "MOST_IN_JAVA", 10)
     with tidelog.connect(spark=spark) as found:
         found.load(PROGRAM)
         found.insert("n", [(x,) for x in range(20)])

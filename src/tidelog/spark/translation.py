@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-MOST_AT_ONCE = 1_000_000  # rows of local data that Java is given
+MOST_IN_JAVA = 1_000_000  # rows of local data; more stay here, and tasks read them
 
 
 class Translation:
@@ -129,7 +129,7 @@ class Translation:
         def table(some: Words) -> pa.Table:
             return Relation(name, LocalRows(tuple(columns), self.dictionary, some)).to_arrow()
 
-        if count <= MOST_AT_ONCE:
+        if count <= MOST_IN_JAVA:
             return to_spark(self._session, table(words()))
         types = table(np.empty((0, len(columns)), np.int64)).schema
         schema = pa.schema([(field.name, spark_type(field.type)) for field in types])
