@@ -7,7 +7,7 @@ expressions (patterns). Negation and aggregation through recursion are the rule 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from operator import is_
@@ -50,31 +50,43 @@ class _Passed:
     domains: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class _Last:
+    """The programs that passed last, and what is known of them; `passed` by the identity of the statements, which live
+    as long as their entries."""
+
+    programs: tuple[Program, ...]
+    types: tuple[TypeDeclaration, ...]
+    declarations: tuple[Declaration, ...]
+    scheme: Scheme
+    passed: Mapping[int, _Passed]
+
+
 class Checker:
     """Checks the programs of a database one after another: what the last one that passed and the next have in common is
     not checked again, so that a change of rules costs what the change is worth."""
 
     def __init__(self) -> None:
-        self._types: tuple[TypeDeclaration, ...] = ()
-        self._declarations: tuple[Declaration, ...] = ()
-        self._scheme = Scheme()
-        self.programs: tuple[Program, ...] = ()
+        self._last = _Last((), (), (), Scheme(), {})  # All of it is replaced at once, whatever interrupts a check.
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
         """The last programs that passed, with names for all rules."""
-        self._passed: dict[int, _Passed] = {}
-        """By the identity of the statement, which lives as long as its entry."""
+        return self._last.programs
 
     def check(self, *programs: Program) -> CheckedProgram:
         """All programs together, checked. Raises ProgramError with every problem found."""
         types = tuple(type_ for program in programs for type_ in program.types)
         declarations = tuple(declaration for program in programs for declaration in program.declarations)
-        known = len(self._declarations)
-        extended = _same(types, self._types) and _same(declarations[:known], self._declarations)
+        last = self._last
+        known = len(last.declarations)
+        extended = _same(types, last.types) and _same(declarations[:known], last.declarations)
         if extended and len(declarations) == known:
-            scheme, problems = self._scheme, list[Problem]()
+            scheme, problems = last.scheme, list[Problem]()
         else:
             scheme, problems = resolve(programs)
         # What has passed stays right when relations are declared besides, but a type may make another one of a term.
-        before = self._passed if extended else {}
+        before = last.passed if extended else {}
         directives = tuple(directive for program in programs for directive in program.directives)
         problems += directive_problems(directives, scheme)
         statements = [rule for program in programs for rule in program.rules]
@@ -92,8 +104,7 @@ class Checker:
             passed.append(each)
         if problems:
             raise ProgramError(*problems)
-        self.programs, self._types, self._declarations, self._scheme = programs, types, declarations, scheme
-        self._passed = {id(each.statement): each for each in passed}
+        self._last = _Last(programs, types, declarations, scheme, {id(each.statement): each for each in passed})
         rules = tuple(each.checked for each in passed if isinstance(each.checked, Rule))
         facts = tuple(each.checked for each in passed if isinstance(each.checked, Fact))
         domains = {domain: _holding(domain, scheme) for domain in dict.fromkeys(d for p in passed for d in p.domains)}

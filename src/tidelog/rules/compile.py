@@ -66,14 +66,14 @@ class Compiler:
     are not rewritten again, and hyper-nodes that have not changed stay the same objects."""
 
     def __init__(self) -> None:
-        self._compiled: dict[int, _Compiled] = {}
-        """By the identity of the rule, which lives as long as its entry."""
-        self._nodes: dict[tuple[str, ...], core.HyperNode] = {}
+        self._last: tuple[Mapping[int, _Compiled], Mapping[tuple[str, ...], core.HyperNode]] = {}, {}
+        """The rules by their identity - they live as long as their entries - and the hyper-nodes of the last program;
+        both are replaced at once, whatever interrupts a compilation."""
 
     def compile(self, checked: CheckedProgram) -> core.CoreProgram:
         """The core program of a checked one, see `compile_program`."""
         check_growth(checked)
-        known = self._compiled
+        known, before = self._last
         compiled: dict[int, _Compiled] = {}
         relations = {name: core.RelationInfo(name, relation.columns) for name, relation in checked.relations.items()}
         rules: list[core.Rule | core.AggregateRule] = []
@@ -92,9 +92,8 @@ class Compiler:
             shared.update(each.shared)
         relations.update(shared)
         found = with_closures(hyper_nodes(rules, relations), relations)
-        found = tuple([_kept(self._nodes.get(node.relations), node) for node in found])
-        self._compiled = compiled
-        self._nodes = {node.relations: node for node in found}
+        found = tuple([_kept(before.get(node.relations), node) for node in found])
+        self._last = compiled, {node.relations: node for node in found}
         return core.CoreProgram(relations, checked.records, found, checked.facts)
 
 

@@ -7,16 +7,15 @@ words only. Nothing is ever removed.
 
 `Dictionary` converts single values (program constants, queries), whole Arrow columns (`encode_column`,
 `decode_column`: files and tables) and small batches in the middle of a rule (`strings`, `ids_of`, `pack`, `unpack`).
-The records of one type are kept by `record_table` and written by `record_text`. Whether data fit the declared types is
-checked in `tidelog.io`.
+Symbols are kept by `symbol_list`, the records of one type by `record_table`; `record_text` writes these. Whether data
+fit the declared types is checked in `tidelog.io`.
 """
 
 from __future__ import annotations
 
 import struct
-import sys
 from collections.abc import Mapping, Sequence
-from itertools import islice, repeat
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -27,13 +26,13 @@ from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, Value
 from tidelog.storage.arrow_arrays import mask_to_arrow, numbers_to_arrow, numbers_to_numpy, text_to_arrow, valid_mask
 from tidelog.storage.record_table import RecordTable
 from tidelog.storage.record_text import format_value
+from tidelog.storage.symbol_list import SymbolList
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Words: TypeAlias = NDArray[np.int64]
 
-_STRING_OVERHEAD = 49  # bytes of a Python str beside its characters
 _FEW = 4096  # up to so many rows are decoded through Python, without bringing the Arrow copy of the symbols up to date
 
 
@@ -41,9 +40,7 @@ class Dictionary:
     """Symbols and records of one database. `records` maps the names of record types to their types."""
 
     def __init__(self, records: Mapping[str, RecordType] | None = None) -> None:
-        self._ids: dict[str, int] = {}
-        self._symbols: list[str] = []
-        self._characters = 0
+        self._symbols = SymbolList()
         self._arrow: Any = None  # the first symbols as a large_string array, for decode_column
         self._tables: dict[Kind, RecordTable] = {}
         self._types: dict[Kind, RecordType] = {}
@@ -56,13 +53,15 @@ class Dictionary:
         return len(self._symbols)
 
     def add_records(self, records: Mapping[str, RecordType]) -> None:
-        """Makes further record types known; types that are known already stay as they are."""
-        for name, record in records.items():
-            if name not in self._tables:
-                self._types[name] = record
-                self._tables[name] = RecordTable(len(record.fields))
+        """Make further record types known. Types that are known keep their records, unless a program that was dropped
+        has declared other fields under this name."""
         self._arrow_types.clear()
         self._recursive.clear()
+        for name, record in records.items():
+            known = self._types.get(name)
+            if known is None or [field.kind for field in known.fields] != [field.kind for field in record.fields]:
+                self._tables[name] = RecordTable(len(record.fields))
+            self._types[name] = record
 
     def record(self, kind: Kind) -> RecordType:
         """The record type with the name `kind`."""
@@ -79,10 +78,8 @@ class Dictionary:
 
     def bytes(self) -> int:
         """About how much memory symbols and records take."""
-        text = self._characters + _STRING_OVERHEAD * len(self._symbols)
-        tables = sys.getsizeof(self._ids) + sys.getsizeof(self._symbols)
         arrow = self._arrow.nbytes if self._arrow is not None else 0
-        return text + tables + arrow + sum(table.bytes() for table in self._tables.values())
+        return self._symbols.bytes() + arrow + sum(table.bytes() for table in self._tables.values())
 
     # --- single values -----------------------------------------------------------------------------------------------
 
@@ -90,7 +87,7 @@ class Dictionary:
         """The word of a value of the right type; symbols and records that are new get the next id."""
         if kind == "symbol":
             text = str.__str__(value)  # of a subclass, the plain string
-            found = self._ids.get(text)
+            found = self._symbols.get(text)
             return self.ids_of([text])[0] if found is None else found
         if kind in PRIMITIVES:
             return _primitive_word(value, kind)
@@ -101,7 +98,7 @@ class Dictionary:
     def find(self, value: object, kind: Kind) -> int | None:
         """The word of a value, or None if it has none yet or is no value of this kind. Never grows."""
         if kind == "symbol":
-            return self._ids.get(value) if isinstance(value, str) else None
+            return self._symbols.get(value) if isinstance(value, str) else None
         if kind in PRIMITIVES:
             return _primitive_word(value, kind) if _belongs(value, kind) else None
         return self._walk(value, kind, grow=False)
@@ -110,7 +107,7 @@ class Dictionary:
         """The value of a word. DataError (E0415) when no symbol or record has this id."""
         if kind == "symbol":
             self._check_ids(word, word, kind)
-            return self._symbols[word]
+            return self._symbols.texts[word]
         if kind in PRIMITIVES:
             return _primitive_value(word, kind)
         return self._values([word], kind)[0]
@@ -137,16 +134,15 @@ class Dictionary:
         if len(ids) == 0:
             return []
         self._check_ids(int(ids.min()), int(ids.max()), "symbol")
-        return list(map(self._symbols.__getitem__, ids.tolist()))
+        return list(map(self._symbols.texts.__getitem__, ids.tolist()))
 
     def ids_of(self, strings: Sequence[str]) -> list[int]:
         """The ids of these symbols; new ones get the next ids. DataError (E0408) for what UTF-8 cannot express."""
-        ids = self._ids
-        found = list(map(ids.get, strings))
+        found = self._symbols.words(strings)
         if None not in found:
             return found  # type: ignore[return-value]
         _check_text([text for text, word in zip(strings, found, strict=True) if word is None])
-        return self._add(strings)
+        return self._symbols.add(strings)
 
     def extend(self, symbols: pa.Array) -> Words:
         """Adds symbols that were collected elsewhere; the ids of all of them, which are 0, 1, … in an empty dictionary
@@ -155,17 +151,7 @@ class Dictionary:
             strings: list[str] = symbols.to_pylist()
         except UnicodeDecodeError as error:
             raise _not_utf8(error.object) from None
-        return np.array(self._add(strings), dtype=np.int64)
-
-    def _add(self, strings: Sequence[str]) -> list[int]:
-        ids = self._ids
-        before = len(ids)
-        words = [ids.setdefault(text, len(ids)) for text in strings]
-        new = list(islice(reversed(ids), len(ids) - before))
-        new.reverse()
-        self._symbols.extend(new)
-        self._characters += sum(map(len, new))
-        return words
+        return np.array(self._symbols.add(strings), dtype=np.int64)
 
     # --- columns -----------------------------------------------------------------------------------------------------
 
@@ -263,7 +249,7 @@ class Dictionary:
         if known < len(self._symbols):
             if len(words) <= _FEW:
                 return text_to_arrow(self.strings(words)).cast(pa.string())
-            new = text_to_arrow(self._symbols[known:])
+            new = text_to_arrow(self._symbols.texts[known:])
             self._arrow = symbols = pa.concat_arrays([symbols, new]) if known else new
         if len(words) == 0:
             return text_to_arrow([]).cast(pa.string())
