@@ -290,7 +290,7 @@ class Epoch:
             return "bootstrap", "views are not maintained"
         if self.choice.strategy != "auto":
             return self.choice.strategy, "forced" if self.choice.strategy == "bootstrap" else ""
-        if not old or not any(len(self.views[name]) for name in node.relations):
+        if not old:
             return "bootstrap", ""
         inputs = sum(len(self.views[name]) for name in reads if name not in node.relations)
         change = sum(len(self.deltas[name]) for name in reads if name in self.deltas and name not in node.relations)
