@@ -2,8 +2,9 @@
 
 Columns have the SQL type of their kind (`SQL_TYPES`): symbols and records are their numbers in a dictionary. What SQL
 says exactly is SQL; everything else is a Python function that is registered with the connection and called on columns.
-These functions are written after docs/reference/language.md and share nothing with those of the engine. An expression
-without a value (a division by zero, a NaN) is NULL.
+These functions are written after docs/reference/language.md and share nothing with those of the engine; patterns are
+matched by DuckDB itself, in another database, because SQL cannot call SQL. An expression without a value (a division
+by zero, a NaN) is NULL.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import numpy
 from numpy.typing import NDArray
 
 from tidelog.language.functors import NUMERIC
+from tidelog.language.regex import PatternError, translated
 from tidelog.language.syntax import Kind
 from tidelog.rules.core import Constant
 from tidelog.storage.arrow_arrays import mask_to_arrow, numbers_to_arrow, numbers_to_numpy
@@ -68,6 +70,7 @@ class Functors:
         self._dictionary = dictionary
         self._lock = Lock()  # DuckDB calls from several threads
         self._names: dict[tuple[object, ...], str] = {}
+        self._matching: duckdb.DuckDBPyConnection | None = None
         connection.execute(_WRAP)
 
     def constant(self, constant: Constant) -> str:
@@ -87,6 +90,9 @@ class Functors:
 
     def compare(self, op: str, kind: Kind, left: str, right: str) -> str:
         """A condition; NULL counts as false."""
+        if op in ("match", "!match"):
+            matched = self._registered(("match",), self._matched, ("symbol", "symbol"), "test")
+            return f"{matched}({left}, {right}) IS {'FALSE' if op.startswith('!') else 'TRUE'}"
         if op in ("=", "!=") or (kind != "symbol" and op in _COMPARISONS):
             return f"{left} {op} {right}"
         return self._called(("comparison", op), _COMPARISONS[op], ("symbol", "symbol"), "test", (left, right))
@@ -118,6 +124,23 @@ class Functors:
             return numbers_to_arrow(fields[position].view(_DTYPES.get(field, numpy.int64)))
 
         return f"{self._registered(('field', kind, position), taken, [kind], field)}({source})"
+
+    def _matched(self, patterns: pa.Array, texts: pa.Array) -> pa.Array:
+        """Whether each text matches, NULL for a pattern that is none: by DuckDB's own regular expressions."""
+        import pyarrow as pa
+
+        if self._matching is None:
+            import duckdb
+
+            self._matching = duckdb.connect(config={"threads": 1})
+        spelled = {text: _for_duckdb(text) for text in set(self._values(patterns, "symbol"))}
+        columns = [[spelled[text] for text in self._values(patterns, "symbol")], self._values(texts, "symbol")]
+        rows = pa.table([pa.array(column, pa.string()) for column in columns], ["pattern", "text"])
+        self._matching.register("rows", rows)
+        # a constant is compiled once
+        pattern, values = ("?", [columns[0][0]]) if len(spelled) == 1 else ("pattern", [])
+        query = f"SELECT regexp_full_match(text, {pattern}) FROM rows"
+        return pa.array([found for (found,) in self._matching.execute(query, values).fetchall()], pa.bool_())
 
     # --- functions in Python -----------------------------------------------------------------------------------------
 
@@ -218,11 +241,19 @@ def _lists(values: list[list[Scalar] | None], kind: Kind) -> pa.Array:
     return pa.LargeListArray.from_arrays(numbers_to_arrow(numpy.cumsum(sizes)), flat).cast(pa.list_(flat.type))
 
 
+def _for_duckdb(pattern: str | None) -> str | None:
+    """The pattern as DuckDB reads it, None where it is none."""
+    try:
+        return None if pattern is None else translated(pattern)
+    except PatternError:
+        return None
+
+
 def _attempt(function: Callable[..., Scalar], args: Sequence[Scalar]) -> Scalar:
     """The value, or None without one."""
     try:
         return None if None in args else function(*args)
-    except (ArithmeticError, ValueError, re.error):
+    except (ArithmeticError, ValueError):
         return None
 
 
@@ -335,8 +366,6 @@ _COMPARISONS: dict[str, Callable[[Scalar, Scalar], bool]] = {
     ">=": operator.ge,
     "contains": lambda part, text: part in text,
     "!contains": lambda part, text: part not in text,
-    "match": lambda pattern, text: re.fullmatch(pattern, text) is not None,
-    "!match": lambda pattern, text: re.fullmatch(pattern, text) is None,
 }
 
 

@@ -1,13 +1,18 @@
-"""Regular expressions that stand as constants in `match`."""
+"""Regular expressions that stand as constants in `match` (what they may be is in regex)."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from tidelog.errors import Problem
+from tidelog.language.regex import PatternError, translated
 from tidelog.language.scopes import aggregates
 from tidelog.language.syntax import Atom, Comparison, Constant, Disjunction, Literal, Negation, Rule, Term
+
+_HINT = r"a backslash of the expression is written \\ in a string"
+_LACKING = (
+    "patterns run in linear time, which rules this out: write several literals with `match`, `contains` or `substr`"
+)
 
 
 def pattern_problems(rule: Rule) -> list[Problem]:
@@ -21,11 +26,11 @@ def _look(literals: Iterable[Literal], problems: list[Problem]) -> None:
     for literal in literals:
         match literal:
             case Comparison(op="match" | "!match", left=Constant(value=str(text)) as pattern):
-                reason = _wrong(text)
-                if reason is not None:
-                    message = f"`match` needs a regular expression: {reason}"
-                    hint = r"a backslash of the expression is written \\ in a string"
-                    problems.append(Problem("E0222", message, pattern.span, hint=hint))
+                try:
+                    translated(text)
+                except PatternError as error:
+                    message = f"`match` needs a regular expression of ECMAScript: {error}"
+                    problems.append(Problem("E0222", message, pattern.span, hint=_LACKING if error.lacking else _HINT))
                 _look_into((literal.right,), problems)
             case Comparison(left=left, right=right):
                 _look_into((left, right), problems)
@@ -44,13 +49,3 @@ def _look_into(terms: Iterable[Term], problems: list[Problem]) -> None:
             if aggregate.target is not None:
                 _look_into((aggregate.target,), problems)
             _look(aggregate.body, problems)
-
-
-def _wrong(pattern: str) -> str | None:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        return str(error)
-    except (OverflowError, RecursionError):
-        return "it is too large"
-    return None

@@ -55,7 +55,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Call:
-    """A Python function on a batch: `function(columns) -> (mask or None, results)`, and the registers concerned."""
+    """A function on a batch, `function(columns, look) -> (mask or None, results)`, and the registers concerned."""
 
     function: CallOut
     arguments: tuple[int, ...]
@@ -245,10 +245,10 @@ class _Assembly:
                 self.computation(literal)
             case Pack(target=target, kind=kind, args=args):
                 dictionary = self.a.dictionary
-                self.call(lambda columns: (None, (dictionary.pack(kind, columns),)), args, (target,))
+                self.call(lambda columns, _: (None, (dictionary.pack(kind, columns),)), args, (target,))
             case Unpack(source=source, kind=kind, targets=targets):
                 unpack = self.a.dictionary.unpack
-                self.call(lambda columns: unpack(kind, columns[0]), (source,), targets)
+                self.call(lambda columns, _: unpack(kind, columns[0]), (source,), targets)
 
     def columns(self, pairs: Sequence[tuple[int, Value]]) -> tuple[tuple[tuple[int, int], ...], list[tuple[int, int]]]:
         """Registers for the columns of an atom: those to fill, and pairs of registers that then have to be equal."""

@@ -1,26 +1,36 @@
 """Functors and comparisons: which the kernels know, and Python functions over a batch for the others.
 
 A call-out takes the argument columns as int64 words and returns the positions that have a value (None: all) and the
-result columns at full length. Semantics: docs/reference/language.md.
+result columns at full length. Texts can be long, so that it looks at the epoch's limits between rows, and while it
+matches a long text. Semantics: docs/reference/language.md.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from threading import Thread
 from typing import Any, TypeAlias
 
 import numpy
 from numpy.typing import NDArray
 
+from tidelog.errors import LimitError, Problem
 from tidelog.kernels import layout
+from tidelog.language.regex import matcher
 from tidelog.language.syntax import Kind
 from tidelog.storage.dictionary import Dictionary
 
 Words: TypeAlias = NDArray[numpy.int64]
 Mask: TypeAlias = NDArray[numpy.bool_]
-CallOut: TypeAlias = Callable[[list[Words]], tuple[Mask | None, Sequence[Words]]]
+Look: TypeAlias = Callable[[], None]
+"""Raises where a limit of the epoch is reached."""
+CallOut: TypeAlias = Callable[[list[Words], Look], tuple[Mask | None, Sequence[Words]]]
+
+LONGEST = 1 << 26
+"""Characters of the longest text that a functor may make."""
+_PACE, _LONG = 64, 1 << 14
+"""After so many rows, or a text of so many characters, a call-out looks at the limits."""
 
 _OPERATORS = {
     "+": layout.ADD,
@@ -79,7 +89,7 @@ def call_out(name: str, kind: Kind, dictionary: Dictionary) -> CallOut:
     if name in _TESTS:
         return _test(_TESTS[name], dictionary)
     if name == "to_string":
-        return lambda columns: (
+        return lambda columns, _: (
             None,
             (_encoded([_text(w, kind, dictionary) for w in columns[0].tolist()], dictionary),),
         )
@@ -99,41 +109,54 @@ def _text(word: int, kind: Kind, dictionary: Dictionary) -> str:
 # --- comparisons of symbols ------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=256)
-def _pattern(text: str) -> re.Pattern[str] | None:
-    try:
-        return re.compile(text)
-    except re.error:
-        return None
+def _matches(pattern: str, text: str, look: Look) -> bool | None:
+    matches = matcher(pattern)
+    if matches is None or len(text) <= _LONG:
+        return None if matches is None else matches(text)
+    return _watched(lambda: matches(text), look)
 
 
-def _matches(pattern: str, text: str) -> bool | None:
-    compiled = _pattern(pattern)
-    return None if compiled is None else compiled.fullmatch(text) is not None
+def _watched(work: Callable[[], bool], look: Look) -> bool:
+    """The result of `work`, which lets other threads run, while this one looks at the limits.
+
+    One that is stopped is left to end by itself: it is a match, whose time is bounded.
+    """
+    results: list[bool] = []
+    worker = Thread(target=lambda: results.append(work()), daemon=True)
+    worker.start()
+    while True:
+        worker.join(0.05)
+        look()
+        if not worker.is_alive():
+            return results[0]
 
 
-def _negated(test: Callable[[str, str], bool | None]) -> Callable[[str, str], bool]:
-    return lambda a, b: test(a, b) is False
-
-
-_TESTS: dict[str, Callable[[str, str], bool | None]] = {
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-    "contains": lambda a, b: a in b,
-    "!contains": lambda a, b: a not in b,
+_TESTS: dict[str, Callable[[str, str, Look], bool | None]] = {
+    "<": lambda a, b, _: a < b,
+    "<=": lambda a, b, _: a <= b,
+    ">": lambda a, b, _: a > b,
+    ">=": lambda a, b, _: a >= b,
+    "contains": lambda a, b, _: a in b,
+    "!contains": lambda a, b, _: a not in b,
     "match": _matches,
-    "!match": _negated(_matches),
+    "!match": lambda a, b, look: _matches(a, b, look) is False,
 }
 
 
-def _test(test: Callable[[str, str], bool | None], dictionary: Dictionary) -> CallOut:
-    def apply(columns: list[Words]) -> tuple[Mask, Sequence[Words]]:
-        left, right = dictionary.strings(columns[0]), dictionary.strings(columns[1])
-        return numpy.fromiter((bool(test(a, b)) for a, b in zip(left, right, strict=True)), bool, len(left)), ()
+def _test(test: Callable[[str, str, Look], bool | None], dictionary: Dictionary) -> CallOut:
+    def apply(columns: list[Words], look: Look) -> tuple[Mask, Sequence[Words]]:
+        rows = _paced([dictionary.strings(column) for column in columns], look)
+        return numpy.fromiter((bool(test(a, b, look)) for a, b in rows), bool, len(columns[0])), ()
 
     return apply
+
+
+def _paced(columns: list[list[Any]], look: Look) -> Iterator[tuple[Any, ...]]:
+    """The rows of columns; every now and then it looks at the limits."""
+    for number, row in enumerate(zip(*columns, strict=True)):
+        if number % _PACE == 0 or any(isinstance(value, str) and len(value) > _LONG for value in row):
+            look()
+        yield row
 
 
 # --- functors on symbols ---------------------------------------------------------------------------------------------
@@ -162,8 +185,16 @@ def _fraction(text: str) -> int | None:
     return int(numpy.float64(float(text) + 0.0).view(numpy.int64)) if _FLOAT.fullmatch(text) else None
 
 
+def _joined(a: str, b: str) -> str:
+    if len(a) + len(b) > LONGEST:
+        message = f"`cat` would make a text of {len(a) + len(b):,} characters, the limit is {LONGEST:,}"
+        hint = "nothing has changed; bound the recursion that makes the text longer"
+        raise LimitError(Problem("E0503", message, hint=hint))
+    return a + b
+
+
 _FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Kind, ...], Kind]] = {
-    "cat": (lambda a, b: a + b, ("symbol", "symbol"), "symbol"),
+    "cat": (_joined, ("symbol", "symbol"), "symbol"),
     "strlen": (len, ("symbol",), "number"),
     "substr": (
         lambda text, start, length: text[start : start + length] if start >= 0 and length > 0 else "",
@@ -182,12 +213,12 @@ words."""
 
 
 def _function(function: Callable[..., Any], kinds: Sequence[Kind], result: Kind, dictionary: Dictionary) -> CallOut:
-    def apply(columns: list[Words]) -> tuple[Mask | None, Sequence[Words]]:
+    def apply(columns: list[Words], look: Look) -> tuple[Mask | None, Sequence[Words]]:
         values = [
             dictionary.strings(column) if kind == "symbol" else column.tolist()
             for column, kind in zip(columns, kinds, strict=True)
         ]
-        results = [function(*arguments) for arguments in zip(*values, strict=True)]
+        results = [function(*arguments) for arguments in _paced(values, look)]
         if result == "symbol":
             return None, (_encoded(results, dictionary),)
         mask = numpy.fromiter((value is not None for value in results), bool, len(results))

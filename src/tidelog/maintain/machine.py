@@ -171,7 +171,7 @@ class Machine:
                     assert grow_log is not None
                     grow_log()
                 case layout.CALL_OUT:
-                    self._call_out(self._codes[group][int(node[layout.N_POSITION])])
+                    self._call_out(self._codes[group][int(node[layout.N_POSITION])], look)
                 case layout.LOOK:
                     self.levels[layout.S_WORK] = 0
                 case layout.WIDEN:
@@ -183,18 +183,21 @@ class Machine:
         memory = self._registers.address, self._scratch.address, BATCH, self.catalog.tag
         return kernel(self.catalog.table, plans, *arguments, self.levels, *memory)
 
-    def _call_out(self, code: Code) -> None:
+    def _call_out(self, code: Code, look: Callable[[], None]) -> None:
         """Apply the Python function that a CALL level waits for to its batch."""
         level = int(self.levels[layout.S_LEVEL])
         at = layout.S_LEVELS + 4 * level
         m = int(self.levels[at + layout.S_IN])
-        kept = self._apply(code.call(level, self._registry.place), m)
+        kept = self._apply(code.call(level, self._registry.place), m, look)
         self.levels[at + layout.S_CURSOR], self.levels[at + layout.S_INNER] = -2, kept
 
-    def _apply(self, call: Call, m: int) -> int:
-        """Run a function on the first `m` bindings, store its results, drop what has none; returns the number left."""
+    def _apply(self, call: Call, m: int, look: Callable[[], None]) -> int:
+        """Run a function on the first `m` bindings, store its results, drop what has none; returns the number left.
+
+        The function calls `look` between its rows, which may raise to stop it.
+        """
         columns = self._columns()
-        mask, results = call.function([columns[r, :m].astype(numpy.int64) for r in call.arguments])
+        mask, results = call.function([columns[r, :m].astype(numpy.int64) for r in call.arguments], look)
         for register, result in zip(call.targets, results, strict=True):
             if self.catalog.bits == 32 and not narrow(result if mask is None else result[mask]):
                 raise WidenError

@@ -14,7 +14,7 @@ Where a functor has no value, the literal that contains it is false and nothing 
 - ftoi, ftou and their other spellings out of range;
 - `^` on integers with a negative exponent, but for the bases 0, 1 and -1; on floats where `math.pow` raises;
 - whatever would be NaN, so that no NaN ever gets into a relation (infinities do);
-- match with a pattern that is no regular expression: neither match nor !match holds;
+- match with a pattern that is none (language/regex): neither match nor !match holds;
 - min, max, mean and median over nothing.
 
 Otherwise: integers wrap around at 64 bits. Integer division truncates toward zero and the remainder has the sign of the
@@ -34,6 +34,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+from tidelog.language.regex import matcher
 from tidelog.language.syntax import Kind, RecordType, RelationType, Value
 from tidelog.rules.core import RelationInfo
 
@@ -303,10 +304,8 @@ def holds(op: str, left: Scalar, right: Scalar) -> bool:
         return COMPARISONS[op](left, right)
     if op.endswith("contains"):
         return (left in right) != op.startswith("!")
-    try:
-        return (re.fullmatch(left, right) is not None) != op.startswith("!")
-    except re.error:
-        return False
+    matches = matcher(left)
+    return matches is not None and matches(right) != op.startswith("!")
 
 
 # --- aggregates ------------------------------------------------------------------------------------------------------
