@@ -111,6 +111,7 @@ CODES: dict[str, str] = {
     "E0502": "the row limit was reached",
     "E0503": "out of memory",
     "E0504": "the size limit of a relation was reached",
+    "E0507": "more than nodes take from each other",
     # E06xx usage
     "E0601": "no such relation",
     "E0602": "the database is closed",

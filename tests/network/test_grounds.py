@@ -6,7 +6,7 @@ import pytest
 
 from tests.network.cases import CASES, NEGATION, NON_LINEAR, REACHABILITY, trial
 from tidelog.network import Simulation
-from tidelog.network.grounds import ROOT, RULE, Grounds
+from tidelog.network.grounds import ROOT, RULE, Grounds, root_of
 
 MESH = [(x, y) for x in "abcdef" for y in "abcdef" if x != y]
 FAR = [("a", "z"), ("z", "a")]
@@ -102,22 +102,30 @@ def test_dead_roots_may_be_forgotten(seed: int, monkeypatch: pytest.MonkeyPatch)
     assert all(len(node.machine.grounds.dead) < 20 for node in simulation.nodes.values())
 
 
+def made(name: str = "n", *, kept: bool = True) -> Grounds:
+    return Grounds(name, kept=kept, secret=name.encode())
+
+
 def test_a_number_stands_for_one_thing_only() -> None:
-    grounds = Grounds("n", kept=True)
+    grounds = made()
     link = ("link", ("n", "m"))
     first = grounds.of("r1.0", [link])
-    assert first == [(RULE, ("r1.0",)), (ROOT, ("n", 1))] == grounds.of("r1.0", [link])
+    assert first == [(RULE, ("r1.0",)), grounds.root(1)] == grounds.of("r1.0", [link])
     grounds.over(link)
     assert not grounds.holds(frozenset(first))
-    assert grounds.dead_in(frozenset([*first, link])) == {(ROOT, ("n", 1))}
-    assert grounds.of("r1.0", [link])[1] == (ROOT, ("n", 2))
-    assert grounds.asserted() == {(ROOT, ("n", 3))}
+    [proof] = grounds.dead_in(frozenset([*first, link]))
+    assert root_of(proof) == grounds.root(1)
+    assert grounds.of("r1.0", [link])[1] == grounds.root(2)
+    assert grounds.asserted() == {grounds.root(3)}
+    assert [grounds.root(number)[1][:2] for number in (1, 2, 3)] == [("n", 1), ("n", 2), ("n", 3)]
 
 
-def test_others_can_end_roots_and_nothing_else() -> None:
-    grounds = Grounds("n", kept=True)
-    link, rule, root = ("link", ("n", "m")), (RULE, ("r1.0",)), (ROOT, ("m", 7))
-    grounds.bury([link, rule, root])
+def test_what_the_node_of_a_root_gives_away_ends_it_everywhere() -> None:
+    grounds, other = made(), made("m")
+    link, rule = ("link", ("n", "m")), (RULE, ("r1.0",))
+    [root] = other.asserted()
+    other.end([root, link, rule])
+    grounds.bury(other.dead_in(frozenset([root])))
     assert grounds.news() == {root}
     assert grounds.news() == set()
     assert grounds.holds(frozenset([link, rule]))
@@ -129,9 +137,9 @@ def test_others_can_end_roots_and_nothing_else() -> None:
 
 
 def test_without_roots_there_are_no_grounds() -> None:
-    grounds = Grounds("n", kept=False)
-    grounds.bury([(ROOT, ("m", 7))])
+    grounds = made(kept=False)
+    grounds.bury([(ROOT, ("m", 7, "text"))])
     grounds.switch(frozenset(["r1.0"]), frozenset())
     assert grounds.of("r1.0", [("link", ("n", "m"))]) == []
     assert grounds.asserted() == grounds.news() == set()
-    assert grounds.holds(frozenset([(ROOT, ("m", 7)), (RULE, ("r1.0",))]))
+    assert grounds.holds(frozenset([root_of((ROOT, ("m", 7, "text"))), (RULE, ("r1.0",))]))

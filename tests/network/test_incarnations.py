@@ -8,6 +8,7 @@ import pytest
 
 from tests.network.cases import CASES, REACHABILITY, trial
 from tests.network.test_node import ask_twice, exchange, packet
+from tidelog.errors import UsageError
 from tidelog.network import Node, SimulatedNetwork, Simulation
 from tidelog.network.messages import Ack, Offer
 
@@ -128,5 +129,7 @@ def test_a_store_keeps_the_incarnation(tmp_path: Path) -> None:
 
 
 def test_incarnations_are_counted_from_zero() -> None:
-    with pytest.raises(ValueError, match="0 or more"):
-        Node("a", REACHABILITY, SimulatedNetwork(1).transport("a"), incarnation=-1)
+    for wrong in (-1, 2**20 + 1, "1"):
+        with pytest.raises(UsageError) as caught:
+            Node("a", REACHABILITY, SimulatedNetwork(1).transport("a"), incarnation=wrong)  # type: ignore[arg-type]
+        assert caught.value.code == "E0624"

@@ -53,10 +53,12 @@ def packet(
         ("another program", packet(fingerprint="0" * 16)),
         ("for another node", packet(receiver="c")),
         ("forged sender", packet(sender="c")),
-        ("forged sender", packet(sender="\0")),
-        ("wrong type", packet(Offer(1, 1, ("link", ("a", 7)), 0))),
-        ("wrong type", packet(Offer(1, 1, ("link", ("a",)), 0))),
-        ("not ours", packet(Offer(1, 1, ("link", ("b", "a")), 0))),
+        ("no packet", packet(sender="\0")),
+        ("wrong type", packet(Offer(1, 1, ("reachable", ("a", 7)), 0))),
+        ("wrong type", packet(Offer(1, 1, ("reachable", ("a",)), 0))),
+        ("not ours", packet(Offer(1, 1, ("reachable", ("b", "a")), 0))),
+        ("unknown relation", packet(Offer(1, 1, ("unknown", ("a", "b")), 0))),
+        ("nobody derives it elsewhere", packet(Offer(1, 1, ("link", ("a", "b")), 0))),
     ],
 )
 def test_a_bad_packet_is_counted_and_changes_nothing(reason: str, data: bytes) -> None:

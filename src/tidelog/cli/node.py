@@ -85,6 +85,7 @@ def _node(config: NodeConfig) -> Node:
             incarnation=config.incarnation,
             sticky=config.sticky,
             roots=config.roots,
+            limits=config.limits,
         )
         for relation, rows in config.facts.items():
             node.insert(relation, rows)

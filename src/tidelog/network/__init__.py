@@ -6,14 +6,16 @@ joins       the ways in which a body holds at a node;  derivations  which heads 
 grounds     what derivations rest on;  choices  which of them a node holds true
 machine     the node without I/O: messages in and out;  peer  what it says to one other;  survey  is the network quiet?
 node        `Node`: the machine with a transport, and a store: snapshot  its state,  journal  the steps since
+limits      what a node takes from others
 wire        messages as bytes;  transport  what carries these: SimulatedNetwork;  zeromq, mqtt  sockets, a broker
 simulation  `Simulation`: a whole network in one process, with an adversary and a seed
 local       one of processes on this machine;  config  what these and `tidelog node` read
 """
 
+from tidelog.network.limits import Limits
 from tidelog.network.localize import localize
 from tidelog.network.node import Node
 from tidelog.network.simulation import Simulation
 from tidelog.network.transport import SimulatedNetwork, SimulatedTransport, Transport
 
-__all__ = ["Node", "SimulatedNetwork", "SimulatedTransport", "Simulation", "Transport", "localize"]
+__all__ = ["Limits", "Node", "SimulatedNetwork", "SimulatedTransport", "Simulation", "Transport", "localize"]

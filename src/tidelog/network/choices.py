@@ -7,17 +7,26 @@ messages come. See `docs/explanation/network.md` for why this ends, and in what.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 from tidelog.network.derivations import Derivations, Instance
 from tidelog.network.grounds import Grounds
 from tidelog.network.joins import Tuples
+from tidelog.network.limits import LARGEST_COUNT, Limits, OverrunError
 from tidelog.network.messages import Change, Support
 from tidelog.network.peer import Said
 from tidelog.network.program import Fact
 from tidelog.network.rulebook import Rulebook
+
+BASE = "\0"
+"""The sender of a base fact; no node can have this name."""
+
+FORMER_RELATIONS = 1000
+"""So many relations of former rules are remembered, whether there are tuples of them or not."""
 
 
 class Given(NamedTuple):
@@ -38,30 +47,36 @@ class Chosen(NamedTuple):
 class Options:
     """`sticky`: keep a derivation while it is valid, even when a shorter one appears; insertions then cost less.
     `roots`: name in the sets what else derivations rest on (see `Grounds`); without, sets are shorter, and what becomes
-    underivable costs many times the messages."""
+    underivable costs many times the messages. `limits` are on what others make the node keep and do."""
 
     sticky: bool = False
     roots: bool = True
+    limits: Limits = field(default_factory=Limits)
 
 
 class Choices:
-    """Those of the node `name`, of a program in which no rules have changed, before anything was offered. `count` is as
-    for `Grounds`."""
+    """Those of the node `name`, of a program in which no rules have changed, before anything was offered. `secret` and
+    `count` are as for `Grounds`.
 
-    def __init__(self, name: str, text: str, options: Options, count: int) -> None:
+    `excluded` are tuples that are not used, because a rule takes too many steps at them (`limits`); `rejected` counts
+    what was not taken from others, by reason."""
+
+    def __init__(self, name: str, text: str, options: Options, secret: bytes, count: int) -> None:
         self.name = name
         self.options = options
         self.book = Rulebook(text)
         self.tuples = Tuples()
-        self.grounds = Grounds(name, kept=options.roots, count=count)
+        self.grounds = Grounds(name, kept=options.roots, secret=secret, count=count)
+        self.rejected: Counter[str] = Counter()
         self.offers: dict[Fact, dict[str, Given]] = {}
+        self.excluded: dict[Fact, None] = {}
         self.chosen: dict[Fact, Chosen] = {}
         self.last: dict[Fact, Instance] = {}
         self.locations: dict[str, int | None] = {}
         self._learn_locations()
         self._dirty: dict[Fact, None] = {}
         self._foreign: dict[Fact, None] = {}
-        self._derivations = Derivations(name, self.book.program, self.tuples)
+        self._derivations = self._joined()
 
     def view(self, relation: str) -> list[tuple[Any, ...]]:
         """The tuples of a relation that live here."""
@@ -82,8 +97,16 @@ class Choices:
             self.chosen[fact] = Chosen(given.height, given.support, source)
             self.tuples.add(fact)
         self.last = {head: Instance(*parts) for head, parts in last.items()}
-        self._derivations = Derivations(self.name, self.book.program, self.tuples)
+        self._derivations = self._joined()
         self._settle()
+
+    def limit(self, limits: Limits) -> None:
+        """Have other limits from now on."""
+        self.options = replace(self.options, limits=limits)
+        self._derivations.limits = limits
+
+    def _joined(self) -> Derivations:
+        return Derivations(self.name, self.book.program, self.tuples, self.options.limits, self.book.own_keys)
 
     # --- changes -----------------------------------------------------------------------------------------------------
 
@@ -96,18 +119,40 @@ class Choices:
             offers.pop(sender, None)
         if not offers:
             del self.offers[fact]
+            self.excluded.pop(fact, None)
         self._dirty[fact] = None
 
     def _switch(self, change: Change) -> None:
         """Let a change of a rule count. `_settle` then does what follows."""
         before = self.book.program.keys
         self.book.take(change)
+        self._follow(before)
+
+    def _hold(self, keys: Mapping[str, None]) -> None:
+        """Set rules aside that have travelled and take too much. `_settle` then does what follows."""
+        before = self.book.program.keys
+        self.rejected["rule takes too much"] += self.book.hold(keys)
+        self._follow(before)
+
+    def _follow(self, before: frozenset[str]) -> None:
+        """Go on with other rules than those with the keys `before`."""
         self.grounds.switch(before, self.book.program.keys)
         self._learn_locations()
+        self._dirty.update(self.excluded)
+        self.excluded.clear()
         self._derivations.switch(self.book.program)
 
     def _learn_locations(self) -> None:
-        self.locations.update({name: place.location for name, place in self.book.program.places.items()})
+        """Remember where relations live. Those of former rules are forgotten where they are many and have no tuple."""
+        places = self.book.program.places
+        if len(self.locations) > len(places) + FORMER_RELATIONS:
+            used = {fact[0] for fact in self._spoken_of()}
+            self.locations = {name: each for name, each in self.locations.items() if name in used}
+        self.locations.update({name: place.location for name, place in places.items()})
+
+    def _spoken_of(self) -> Iterable[Fact]:
+        """The tuples that are kept, or of which another node may still have to hear."""
+        return chain(self.offers, self._derivations.heads(), self._foreign)
 
     # --- choosing ----------------------------------------------------------------------------------------------------
 
@@ -118,6 +163,9 @@ class Choices:
         while True:
             while self._dirty:
                 self._reconsider(next(iter(self._dirty)))
+            if derivations.overrun:
+                self._hold(dict(derivations.overrun))
+                continue
             if derivations.settle_groups() or self._shun():
                 continue
             touched, derivations.touched = derivations.touched, {}
@@ -156,14 +204,25 @@ class Choices:
         if old is None:
             self.tuples.add(fact)
             self.grounds.over(fact)
-            self._derivations.appear(fact)
+            self._appear(fact)
         elif best[:2] != old[:2]:
             for head in self._derivations.users(fact):
                 if self._together(fact, head):
                     self._derivations.touched[head] = None
 
+    def _appear(self, fact: Fact) -> None:
+        """Derive what follows from a tuple, or exclude it where that takes too much."""
+        try:
+            self._derivations.appear(fact, trusted=BASE in self.offers[fact])
+        except OverrunError:
+            self.rejected["takes too much"] += 1
+            self.excluded[fact] = None
+            self._dirty[fact] = None
+
     def _choice(self, fact: Fact) -> Chosen | None:
         """The least height, ties by the name of the sender and never by what came first."""
+        if fact in self.excluded:
+            return None
         current = self.chosen.get(fact)
         best = None
         for sender, given in self.offers.get(fact, {}).items():
@@ -183,7 +242,7 @@ class Choices:
             if any(fact in self.chosen for fact in instance.absent):
                 continue
             height, support = self._value(head, instance)
-            if head not in support:
+            if head not in support and height <= LARGEST_COUNT:
                 stays = self.options.sticky and instance == self.last.get(head)
                 ranked.append((not stays, height, instance, support))
         if not ranked:

@@ -10,9 +10,9 @@
     [facts]               # optional
     link = [["a", "b"]]
 
-Both may have `sticky` and `roots`, and that of a node `incarnation`, as for `Node`. Paths are relative to the file. The
-processes of `network.local` take the keys of a node as a line of JSON from standard input instead, with the text of the
-program and the secret itself, so that no secret is ever written to a disk.
+Both may have `sticky`, `roots` and a table `limits`, and that of a node `incarnation`, as for `Node`. Paths are relative
+to the file. The processes of `network.local` take the keys of a node as a line of JSON from standard input instead, with
+the text of the program and the secret itself, so that no secret is ever written to a disk.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from tidelog.errors import Problem, UsageError
+from tidelog.network.limits import Limits
 
 Facts = Mapping[str, list[list[Any]]]
 
@@ -41,6 +42,7 @@ class NodeConfig:
     incarnation: int = 0
     sticky: bool = False
     roots: bool = True
+    limits: Limits | None = None
     facts: Facts = field(default_factory=dict)
 
 
@@ -52,6 +54,7 @@ class NetworkConfig:
     nodes: tuple[str, ...]
     sticky: bool = False
     roots: bool = True
+    limits: Limits | None = None
     facts: Facts = field(default_factory=dict)
 
 
@@ -82,7 +85,8 @@ def line_of(config: NodeConfig) -> str:
     nodes = {name: {"address": address, "key": key} for name, (address, key) in config.nodes.items()}
     values = {"name": config.name, "program": config.program, "secret": config.secret, "nodes": nodes}
     options = {"incarnation": config.incarnation, "sticky": config.sticky, "roots": config.roots}
-    return json.dumps({**values, **options, "facts": config.facts})
+    limits = {name: value for name, value in (config.limits or Limits()).to_json().items() if value is not None}
+    return json.dumps({**values, **options, "limits": limits, "facts": config.facts})
 
 
 def _node_config(table: _Table, name: str, program: Path | str, secret: str, store: Path | None) -> NodeConfig:
@@ -102,10 +106,23 @@ def _node_config(table: _Table, name: str, program: Path | str, secret: str, sto
         incarnation=_incarnation(table),
         sticky=table.take("sticky", bool, False),
         roots=table.take("roots", bool, True),
+        limits=_limits(table),
         facts=table.facts(),
     )
     table.end()
     return config
+
+
+def _limits(table: _Table) -> Limits | None:
+    """The limits of a table of that name; None where there is none."""
+    values = table.take("limits", dict, {})
+    known = [each.name for each in fields(Limits)]
+    for key, value in values.items():
+        if key not in known:
+            raise table.wrong(f"there is no limit `{key}`; the limits are {', '.join(known)}")
+        if key in ("senders", "names") and not isinstance(value, list):
+            raise table.wrong(f"limits.{key} is a list of texts, found {value!r}")
+    return Limits(**values) if values else None
 
 
 def _incarnation(table: _Table) -> int:
@@ -126,6 +143,7 @@ def network_config(path: Path) -> NetworkConfig:
         nodes=tuple(nodes),
         sticky=table.take("sticky", bool, False),
         roots=table.take("roots", bool, True),
+        limits=_limits(table),
         facts=table.facts(),
     )
     table.end()

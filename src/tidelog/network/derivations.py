@@ -2,14 +2,19 @@
 
 An instance joins tuples that are present. Negated tuples are part of it and decide later, when a derivation is chosen,
 whether it counts; so a negated tuple that comes or goes only makes its heads worth another look.
+
+What others say must not keep a node busy for good: joins count their steps (`limits`). A rule that has travelled and
+takes too many is set aside, and a tuple of others for which a rule of the node's own program does is not used.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from tidelog.network.joins import Substitution, Tuples, ground, matches, value_of
+from tidelog.network.limits import Limits, Meter, OverrunError, is_sendable
 from tidelog.network.program import Fact, LocalAggregate, LocalRule, LocatedProgram, Row
 from tidelog.reference.values import NoValueError, aggregate
 
@@ -23,18 +28,30 @@ class Instance(NamedTuple):
 
 
 class Derivations:
-    """`touched` collects the heads whose derivations have changed; whoever looks at them empties it."""
+    """`touched` collects the heads whose derivations have changed, and `overrun` the keys of rules that have travelled
+    and took more than `limits` allow; whoever looks at them empties them. `own` are the keys of the other rules. At the
+    beginning nothing is limited, since all of it was done before."""
 
-    def __init__(self, name: str, program: LocatedProgram, tuples: Tuples) -> None:
+    def __init__(self, name: str, program: LocatedProgram, tuples: Tuples, limits: Limits, own: frozenset[str]) -> None:
         self._name = name
         self._program = program
         self._tuples = tuples
+        self.limits = limits
+        self._own = own
+        self._meters: dict[str, Meter] | None = None
+        self._rows: Counter[str] = Counter()
+        self.overrun: dict[str, None] = {}
         self._of: dict[Fact, dict[Instance, None]] = {}
         self._uses: dict[Fact, dict[tuple[Fact, Instance], None]] = {}
         self._groups: dict[tuple[LocalAggregate, Row], tuple[Fact, Instance] | None] = {}
         self._stale: dict[tuple[LocalAggregate, Row], None] = {}
         self.touched: dict[Fact, None] = {}
         self._join(program.rules, program.aggregates)
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin a step of the node: rules that have travelled may take as many steps again."""
+        self._meters = {}
 
     def of(self, head: Fact) -> Iterable[Instance]:
         """The instances that derive a tuple."""
@@ -50,11 +67,13 @@ class Derivations:
 
     # --- changes -----------------------------------------------------------------------------------------------------
 
-    def appear(self, fact: Fact) -> None:
-        """A tuple is there now; `tuples` has it already."""
+    def appear(self, fact: Fact, *, trusted: bool) -> None:
+        """A tuple is there now; `tuples` has it already. Raises OverrunError where a rule of the node's own program
+        derives something too large from it or, if it is not `trusted`, takes too many steps; then it has to disappear.
+        """
         self.touched.update(dict.fromkeys(self.users(fact)))
         for rule, position in self._program.readers.get(fact[0], ()):
-            self._match(rule, position, fact[1])
+            self._match(rule, Meter(None if trusted else self.limits.steps), position, fact[1])
         self._collect(fact)
 
     def disappear(self, fact: Fact) -> None:
@@ -75,6 +94,8 @@ class Derivations:
                     self._drop(head, instance)
         self._groups = {group: derived for group, derived in self._groups.items() if group[0].key in keep}
         self._stale = {group: None for group in self._stale if group[0].key in keep}
+        self._rows = Counter({key: rows for key, rows in self._rows.items() if key in keep})
+        self.overrun.clear()
         self._program = program
         rules = [rule for rule in program.rules if rule.key not in before]
         self._join(rules, [each for each in program.aggregates if each.key not in before])
@@ -100,16 +121,30 @@ class Derivations:
 
     def _join(self, rules: Iterable[LocalRule], aggregates: Iterable[LocalAggregate]) -> None:
         for rule in rules:
-            self._match(rule)
+            self._match(rule, Meter(None))
         for each in aggregates:
             for row in self._tuples.rows(each.outer):
                 self._stale[each, row] = None
 
-    def _match(self, rule: LocalRule, position: int | None = None, row: Row = ()) -> None:
-        for bound, body in matches(rule, self._tuples, position, row):
-            if self._is_here(rule, bound):
-                absent = tuple([ground(atom, bound) for atom in rule.negative])
-                self._link(ground(rule.head, bound), Instance(rule.key, body, absent))
+    def _match(self, rule: LocalRule, meter: Meter, position: int | None = None, row: Row = ()) -> None:
+        """Link what a rule derives. The `meter` is for rules of the node's own program; others have one each."""
+        limited = self._meters is not None and rule.key not in self._own
+        if limited and rule.key in self.overrun:
+            return
+        try:
+            if limited:
+                assert self._meters is not None
+                meter = self._meters.setdefault(rule.key, Meter(self.limits.steps))
+            for bound, body in matches(rule, self._tuples, meter, position, row):
+                if self._is_here(rule, bound):
+                    absent = tuple([ground(atom, bound) for atom in rule.negative])
+                    self._link(ground(rule.head, bound), Instance(rule.key, body, absent))
+                    if limited and self._rows[rule.key] > self.limits.rows:
+                        raise OverrunError
+        except OverrunError:
+            if not limited:
+                raise
+            self.overrun[rule.key] = None
 
     def _is_here(self, rule: LocalRule, bound: Substitution) -> bool:
         """Whether this node is the one where a rule is evaluated; tuples of other nodes never get here, but relations
@@ -117,7 +152,12 @@ class Derivations:
         return rule.at is None or str(value_of(rule.at, bound)) == self._name
 
     def _link(self, head: Fact, instance: Instance) -> None:
-        self._of.setdefault(head, {})[instance] = None
+        if not is_sendable(head[1]):
+            raise OverrunError
+        instances = self._of.setdefault(head, {})
+        if instance not in instances:
+            self._rows[instance.rule] += 1
+        instances[instance] = None
         self.touched[head] = None
         for fact in instance.body + instance.absent:
             self._uses.setdefault(fact, {})[head, instance] = None
@@ -127,6 +167,7 @@ class Derivations:
         if instance not in instances:
             return
         del instances[instance]
+        self._rows[instance.rule] -= 1
         if not instances:
             del self._of[head]
         self.touched[head] = None

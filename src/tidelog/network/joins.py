@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from tidelog.network.limits import LONGEST_TEXT, Meter, OverrunError
 from tidelog.network.program import Fact, LocalRule, Row
 from tidelog.reference.seminaive import step
 from tidelog.reference.values import normal
@@ -183,10 +184,11 @@ def ground(atom: core.Atom, bound: Mapping[str, Any]) -> Fact:
 
 
 def matches(
-    rule: LocalRule, tuples: Tuples, first: int | None = None, row: Row = ()
+    rule: LocalRule, tuples: Tuples, meter: Meter, first: int | None = None, row: Row = ()
 ) -> Iterator[tuple[Substitution, tuple[Fact, ...]]]:
     """The ways in which a body holds, but for negation: the substitution, and the tuple of each positive atom in order.
-    With `first`, those in which the atom at that position is matched by `row`."""
+    With `first`, those in which the atom at that position is matched by `row`. Each tuple and value that is tried is a
+    step for the `meter`, which may raise OverrunError."""
     plan = _plan(rule, first)
     chosen: list[Fact] = [("", ())] * len(rule.positive)
 
@@ -197,6 +199,9 @@ def matches(
         goal = plan[number]
         if not isinstance(goal, _Lookup):
             for extended in step(goal, (), bound):
+                meter.spend()
+                if isinstance(goal, core.Computation) and _is_long(value_of(goal.target, extended)):
+                    raise OverrunError
                 yield from extend(number + 1, extended)
             return
         key = tuple([value_of(value, bound) for value in goal.key])
@@ -205,6 +210,7 @@ def matches(
         else:
             rows = tuples.find(goal.relation, goal.columns, key)
         for found in rows:
+            meter.spend()
             extended = {**bound, **{name: found[column] for column, name in goal.bind}}
             if all(extended[name] == found[column] for column, name in goal.same):
                 chosen[goal.position] = (goal.relation, found)
@@ -212,3 +218,8 @@ def matches(
 
     for bound in extend(0, {}):
         yield bound, tuple(chosen)
+
+
+def _is_long(value: Any) -> bool:
+    """Whether a text is longer than any packet may hold; computing with it could double it again and again."""
+    return isinstance(value, str) and len(value) > LONGEST_TEXT

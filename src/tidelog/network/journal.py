@@ -13,6 +13,7 @@ import os
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -59,7 +60,9 @@ class Journal:
         if (machine.name, machine.book.text) != (name, text):
             what = "node" if machine.name != name else "program"
             raise self._wrong(f"is that of another {what}")
-        for kind, letters in self._replayed():
+        for kind, letters, refused in self._replayed():
+            if refused:
+                machine.rejected["no packet"] += refused
             _do(machine, kind, letters)
         return machine
 
@@ -104,7 +107,7 @@ class Journal:
     def _path(self) -> Path:
         return self._folder / f"journal.{self._generation}"
 
-    def _replayed(self) -> Iterator[tuple[str, list[Letter]]]:
+    def _replayed(self) -> Iterator[tuple[str, list[Letter], int]]:
         """The entries of the journal; the file is left open behind the last whole one."""
         self._file = self._path.open("r+b") if self._path.exists() else self._path.open("w+b")
         data = self._file.read()
@@ -115,8 +118,7 @@ class Journal:
             if len(entry) < length or zlib.crc32(entry) != check:
                 break
             end += _HEADER.size + length
-            kind, letters = json.loads(entry.decode("utf-8", "surrogatepass"))
-            yield kind, [(sender, message_from_json(message)) for sender, message in letters]
+            yield _read(entry)
         self._file.seek(end)
         self._file.truncate()
         self._length = end
@@ -130,6 +132,20 @@ class Journal:
 
     def _wrong(self, what: str) -> UsageError:
         return UsageError(Problem("E0623", f"the store {what}", place=str(self._folder), hint="use another folder"))
+
+
+def _read(entry: bytes) -> tuple[str, list[Letter], int]:
+    """A whole entry: what was done, with which messages, and how many others are beyond a bound. A node that did not
+    have this bound yet may have kept such a message, and could not go on with it."""
+    try:
+        kind, parts = json.loads(entry.decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        return "step", [], 1
+    letters: list[Letter] = []
+    for sender, message in parts:
+        with suppress(ValueError, TypeError, LookupError, RecursionError):
+            letters.append((sender, message_from_json(message)))
+    return kind, letters, len(parts) - len(letters)
 
 
 def _do(machine: Machine, kind: str, letters: list[Letter]) -> Any:

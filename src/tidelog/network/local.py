@@ -195,6 +195,7 @@ def node_configs(config: NetworkConfig, program: str) -> dict[str, NodeConfig]:
             nodes=nodes,
             sticky=config.sticky,
             roots=config.roots,
+            limits=config.limits,
         )
         for name in config.nodes
     }

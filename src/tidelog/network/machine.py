@@ -6,11 +6,14 @@ what there is to say. See `docs/explanation/network.md` for why nodes that do th
 
 from __future__ import annotations
 
-from collections import Counter
+import os
 from collections.abc import Iterable
+from itertools import chain
 from typing import TypeAlias
 
-from tidelog.network.choices import Choices, Given, Options
+from tidelog.errors import LimitError, Problem
+from tidelog.network.choices import BASE, Choices, Given, Options
+from tidelog.network.limits import VERSION_STEP, checked_name, is_name, is_sendable, weigh
 from tidelog.network.messages import Ack, Ask, Base, Change, Floor, Heard, Hello, Message, Met, Noted, Offer, Tell
 from tidelog.network.peer import Peer, Said
 from tidelog.network.program import Fact
@@ -20,10 +23,6 @@ from tidelog.network.values import fits
 Letter: TypeAlias = tuple[str, Message]
 """A message with the node that it comes from, or goes to."""
 
-BASE = "\0"
-"""The sender of a base fact; a node of this name is refused."""
-
-
 LIFETIME = 2**40
 """So many numbers are there for each incarnation, to count what must never be confused with what was before."""
 
@@ -31,21 +30,32 @@ LIFETIME = 2**40
 class Machine(Choices):
     """A node called `name`, at the beginning: with the facts of the program that live there. A `blank` one has none
     and is to be restored. A node that begins again without its state has a greater `incarnation` than ever before.
-    Raises ProgramError where the program is wrong."""
+    `secret` is for `Grounds`, at most 64 bytes that others cannot guess; None makes one. Raises ProgramError where the
+    program is wrong, LimitError (E0507) where one of its facts is too large, UsageError (E0624) for a bad name."""
 
     conversation = Peer
 
     def __init__(
-        self, name: str, text: str, options: Options | None = None, *, blank: bool = False, incarnation: int = 0
+        self,
+        name: str,
+        text: str,
+        options: Options | None = None,
+        *,
+        blank: bool = False,
+        incarnation: int = 0,
+        secret: bytes | None = None,
     ) -> None:
-        super().__init__(name, text, options or Options(), incarnation * LIFETIME)
+        secret = os.urandom(16) if secret is None else secret
+        super().__init__(checked_name(name), text, options or Options(), secret, incarnation * LIFETIME)
         self.incarnation = incarnation
         self.peers: dict[str, Peer] = {}
-        self.rejected: Counter[str] = Counter()
         self.activity = incarnation * LIFETIME
         self.survey = Survey()
         for fact in self.book.program.facts if not blank else ():
             if self.owner(fact) == name:
+                if not is_sendable(fact[1]):
+                    message = f"a fact of {fact[0]} in the program is too large for nodes"
+                    raise LimitError(Problem("E0507", message, hint="nest records less deeply, or shorten the texts"))
                 self._base(fact, True)
         self._settle()
 
@@ -60,11 +70,25 @@ class Machine(Choices):
         """Know of another node from now on."""
         self._peer(name)
 
+    def weigh_peers(self) -> None:
+        """After offers and conversations were filled in: note what it takes to remember what each peer has said."""
+        for peer in self.peers.values():
+            peer.weight = sum(map(peer.graves_weight, peer.graves))
+        for fact, offers in self.offers.items():
+            for sender, given in offers.items():
+                if sender in self.peers:
+                    self.peers[sender].weight += _weight(fact, given)
+
+    def can_meet(self, name: str) -> bool:
+        """Whether this can be another node that is known, or can get known."""
+        return name in self.peers or (is_name(name) and len(self.peers) < self.options.limits.peers)
+
     # --- steps -------------------------------------------------------------------------------------------------------
 
     def step(self, letters: Iterable[Letter]) -> list[Letter]:
         """Take messages, each with its sender, and return the messages that this makes necessary, each with its
         receiver. The state has to be kept safe before these are sent: an acknowledgement is a promise."""
+        self._derivations.begin()
         replies: list[Letter] = []
         for sender, message in letters:
             replies += self._take(sender, message)
@@ -123,7 +147,7 @@ class Machine(Choices):
             case Ask(number):
                 return [(sender, self._tell(number))]
             case Tell():
-                return list(self.survey.answer(sender, message))
+                return list(self.survey.answer(sender, message, self.options.limits.peers))
             case Base(fact, present):
                 self._base(fact, present)
         return []
@@ -137,9 +161,7 @@ class Machine(Choices):
 
     def _offer(self, sender: str, offer: Offer) -> list[Letter]:
         """Keep the newest offer of a sender; acknowledge whatever has arrived, news or not."""
-        problem = fits(offer.fact, self.book.program)
-        if problem is None and self.owner(offer.fact) != self.name:
-            problem = "not ours"
+        problem = self._problem(offer)
         if problem is not None:  # without acknowledgement: a rule on its way may make it right
             self.rejected[problem] += 1
             return [(sender, Ack(offer.seq))] if offer.height is None else []
@@ -148,16 +170,29 @@ class Machine(Choices):
         peer.raise_floor(offer.low)
         known = self.offers.get(offer.fact, {}).get(sender)
         if peer.is_news(offer, known.seq if known else 0):
+            given = None if offer.height is None else Given(offer.height, offer.support, offer.seq)
+            more = _weight(offer.fact, given) - peer.graves_weight(offer.fact)
+            more -= _weight(offer.fact, known) if known else 0
+            if more > 0 and peer.weight + more > self.options.limits.memory:
+                self.rejected["too many tuples"] += 1  # without acknowledgement: others may go, and make room
+                return []
+            peer.weight += more
             self.activity += 1
-            if offer.height is None:
+            if given is None:
                 peer.bury(offer)
-                self._give(offer.fact, sender, None)
             else:
                 peer.graves.pop(offer.fact, None)
-                self._give(offer.fact, sender, Given(offer.height, offer.support, offer.seq))
+            self._give(offer.fact, sender, given)
         else:
             self.rejected["heard before"] += 1
         return [(sender, Ack(offer.seq))]
+
+    def _problem(self, offer: Offer) -> str | None:
+        """Why an offer cannot count, None if it can. What a peer withdraws may be of a relation that is gone."""
+        program = self.book.program
+        if offer.height is not None and offer.fact[0] not in program.offered:
+            return "nobody derives it elsewhere" if offer.fact[0] in program.places else "unknown relation"
+        return fits(offer.fact, program) or (None if self.owner(offer.fact) == self.name else "not ours")
 
     def _base(self, fact: Fact, present: bool) -> None:
         """A fact is asserted or retracted here; asserting a present one changes nothing."""
@@ -167,7 +202,7 @@ class Machine(Choices):
         if present:
             self._give(fact, BASE, Given(0, self.grounds.asserted(), 0))
         else:
-            self.grounds.bury(self.offers[fact][BASE].support)
+            self.grounds.end(self.offers[fact][BASE].support)
             self._give(fact, BASE, None)
 
     def _change(self, sender: str, change: Change) -> list[Letter]:
@@ -181,6 +216,10 @@ class Machine(Choices):
             self._peer(sender).noted(noted)
         if not self.book.is_news(change):
             return replies
+        problem = self._objection(sender, change) if sender != self.name else None
+        if problem is not None:
+            self.rejected[problem] += 1
+            return replies
         self.activity += 1
         self._switch(change)
         for name, peer in self.peers.items():
@@ -188,6 +227,17 @@ class Machine(Choices):
                 peer.changes[change.name] = change
                 replies.append((name, change))
         return replies
+
+    def _objection(self, sender: str, change: Change) -> str | None:
+        """Why this node does not take a change of a rule from this sender, None if it does."""
+        limits = self.options.limits
+        if (limits.senders is not None and sender not in limits.senders) or (
+            limits.names is not None and change.name not in limits.names
+        ):
+            return "rule not allowed"
+        if change.name not in self.book.changes and len(self.book.changes) >= limits.rules:
+            return "too many rules"
+        return "version too far" if change.version > self.book.version + VERSION_STEP else None
 
     def _met(self, sender: str, incarnation: int, known: int) -> list[Letter]:
         """Begin anew with a node that has begun anew: what it has said does not count, and all is to be said again.
@@ -220,6 +270,9 @@ class Machine(Choices):
         foreign, self._foreign = self._foreign, {}
         for head in foreign:
             name = self.owner(head)
+            if not self.can_meet(name):
+                self.rejected["no such node"] += 1
+                continue
             peer = self._peer(name)
             best, old = self._best(head), peer.said.get(head)
             if not self._differs(best, old):
@@ -232,6 +285,16 @@ class Machine(Choices):
                 letters.append((name, peer.say(head, best, self.grounds.dead_in(old.support) if old else frozenset())))
         return letters
 
+    def _spoken_of(self) -> Iterable[Fact]:
+        said = (chain(peer.said, peer.out, peer.held) for peer in self.peers.values())
+        return chain(super()._spoken_of(), chain.from_iterable(said))
+
     def _differs(self, best: Said | None, old: Said | None) -> bool:
         """Whether there is something new to say."""
         return best != old
+
+
+def _weight(fact: Fact, given: Given | None) -> int:
+    """About how many bytes it takes to remember what a peer has said of a tuple."""
+    members = given.support if given is not None else ()
+    return weigh(fact[1]) + sum(weigh(row) + 32 for _, row in members)

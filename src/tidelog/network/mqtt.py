@@ -11,6 +11,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import queue
+import threading
+from contextlib import suppress
 from urllib.parse import quote
 
 from tidelog.errors import Problem, SetupError, UsageError
@@ -28,6 +30,9 @@ except ImportError:  # pragma: no cover  (the extra is installed wherever this i
 _DIGEST = hashlib.sha256().digest_size
 QUEUE = 10_000
 """Packets that wait to be received, or to be sent, before more are dropped."""
+
+INBOX = 64 * 2**20
+"""Bytes that wait to be received before more are dropped."""
 
 
 class MQTTTransport(Transport):
@@ -54,6 +59,8 @@ class MQTTTransport(Transport):
         self._key = key
         self._prefix = prefix
         self._inbox: queue.Queue[bytes] = queue.Queue(QUEUE)
+        self._waiting = 0
+        self._lock = threading.Lock()
         self._topic = self._topic_of(name)
         self.dropped = 0
         self._client = mqtt.Client(CallbackAPIVersion.VERSION2)
@@ -76,12 +83,13 @@ class MQTTTransport(Transport):
 
     def receive(self, timeout: float = 0.0) -> list[tuple[str | None, bytes]]:
         found: list[tuple[str | None, bytes]] = []
-        try:
+        with suppress(queue.Empty):
             found.append((None, self._inbox.get(timeout > 0, timeout)))
             while True:
                 found.append((None, self._inbox.get_nowait()))
-        except queue.Empty:
-            return found
+        with self._lock:
+            self._waiting -= sum(len(data) for _, data in found)
+        return found
 
     def close(self) -> None:
         self._client.disconnect()
@@ -102,7 +110,9 @@ class MQTTTransport(Transport):
         if len(data) > LARGEST_PACKET or not hmac.compare_digest(digest, self._digest(data)):
             self.dropped += 1
             return
-        try:
-            self._inbox.put_nowait(data)
-        except queue.Full:
-            self.dropped += 1
+        with self._lock:
+            if self._inbox.full() or self._waiting + len(data) > INBOX:
+                self.dropped += 1
+                return
+            self._waiting += len(data)
+        self._inbox.put_nowait(data)  # only this thread puts, so that there is still room

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any
 
-from tidelog.errors import Problem, TidelogError, UsageError
+from tidelog.errors import LimitError, Problem, TidelogError, UsageError
 from tidelog.network.choices import Options
 from tidelog.network.journal import Journal
-from tidelog.network.machine import BASE, Letter, Machine
+from tidelog.network.limits import MOST_INCARNATIONS, Limits, checked_name
+from tidelog.network.machine import Letter, Machine
 from tidelog.network.messages import Base, Message, Met
 from tidelog.network.peer import Peer
 from tidelog.network.rulebook import program_text
@@ -37,7 +38,10 @@ class Node:
     them. With `known_only`, packets of nodes that are not among `peers` are refused. `store` is a folder that keeps the
     state; if it has one already, the node goes on from there. A node that comes back without its state has a greater
     `incarnation` than ever before, so that others forget what it said, and say again what concerns it. Without `batch`
-    every message is a packet of its own.
+    every message is a packet of its own. `limits` bound what others make the node keep and do, and say who may change
+    which rules; None keeps those of the store, or takes the default.
+
+    Raises UsageError (E0624) where a name or the incarnation is wrong.
     """
 
     def __init__(
@@ -53,16 +57,20 @@ class Node:
         roots: bool = True,
         incarnation: int = 0,
         batch: bool = True,
+        limits: Limits | None = None,
     ) -> None:
-        if incarnation < 0:
-            raise ValueError(f"incarnation {incarnation}: 0 or more")
-        self.name = name
+        if type(incarnation) is not int or not 0 <= incarnation <= MOST_INCARNATIONS:
+            message = f"an incarnation is a number from 0 to {MOST_INCARNATIONS}, found {incarnation!r}"
+            raise UsageError(Problem("E0624", message, hint="count it up by one when the store is lost"))
+        self.name = checked_name(name)
+        peers = [checked_name(peer) for peer in peers]
         self._journal = Journal(store) if store is not None else None
         made = program if isinstance(program, Machine) else None
         text = program.book.text if isinstance(program, Machine) else program_text(program)
         try:
             stored = self._journal.open(name, text) if self._journal is not None else None
-            self.machine = stored or made or Machine(name, text, Options(sticky, roots), incarnation=incarnation)
+            options = Options(sticky, roots, limits or Limits())
+            self.machine = stored or made or Machine(name, text, options, incarnation=incarnation)
         except TidelogError:
             if self._journal is not None:
                 self._journal.close()
@@ -78,8 +86,11 @@ class Node:
         for peer in peers:
             if peer != name:
                 self.machine.meet(peer)
-        if self._journal is not None and stored is None:
-            self._journal.begin(self.machine)
+        changed = limits is not None and limits != self.machine.options.limits
+        if changed and limits is not None:
+            self.machine.limit(limits)
+        if self._journal is not None and (stored is None or changed):
+            self._journal.begin(self.machine)  # an old journal replays under the old limits
 
     # --- changes -----------------------------------------------------------------------------------------------------
 
@@ -92,8 +103,15 @@ class Node:
         self._base(relation, rows, False)
 
     def add_rules(self, text: str) -> None:
-        """Add rules, which may bring declarations, at all nodes. Raises ProgramError and UsageError."""
-        self.tell(self.machine.book.additions(text, self.name))
+        """Add rules, which may bring declarations, at all nodes. Raises ProgramError and UsageError, LimitError (E0507)
+        where a rule is too large, or takes more than the limits of this node allow; such rules are removed again."""
+        changes = self.machine.book.additions(text, self.name)
+        self.tell(changes)
+        held = [change.name for change in changes if self.machine.book.held.get(change.name) is change]
+        if held:
+            self.tell(self.machine.book.undoing(changes))
+            message = f"rule `{held[0]}` takes more steps or rows than the limits of node {self.name} allow"
+            raise LimitError(Problem("E0507", message, hint="bind more variables, or raise `limits` at all nodes"))
 
     def remove_rule(self, name: str) -> None:
         """Remove a rule at all nodes. UsageError (E0608) if there is none of this name."""
@@ -111,6 +129,12 @@ class Node:
                 message = f"{relation}{fact[1]!r} lives at node {owner}, not at {self.name}"
                 raise UsageError(Problem("E0622", message, hint="insert and delete a fact at the node where it lives"))
         self.tell(Base(fact, present) for fact in facts)
+        excluded = [fact for fact in facts if fact in self.machine.excluded] if present else []
+        if excluded:
+            self.tell(Base(fact, False) for fact in facts)
+            relation, row = excluded[0]
+            message = f"a rule derives a tuple from {relation}{row!r:.60} that is too large for nodes"
+            raise LimitError(Problem("E0507", message, hint="bound the lengths of texts and lists in the rules"))
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -158,8 +182,10 @@ class Node:
         packet = decode(data, receiver=self.name, fingerprint=self.machine.book.fingerprint)
         if proven is not None and proven != packet.sender:
             raise RefusedError("forged sender")
-        if packet.sender in (self.name, BASE) or (self._known is not None and packet.sender not in self._known):
+        if packet.sender == self.name or (self._known is not None and packet.sender not in self._known):
             raise RefusedError("unknown node")
+        if not self.machine.can_meet(packet.sender):
+            raise RefusedError("too many nodes")
         if packet.incarnation < self._peer(packet.sender).incarnation:
             raise RefusedError("former incarnation")
         return packet

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tidelog.network.limits import weigh
 from tidelog.network.messages import Change, Noted, Offer, Support
 from tidelog.network.program import Fact
 
@@ -28,7 +29,7 @@ class Peer:
 
     `said`, `out` and `held` are about what we say: the state last sent of each tuple, the offers that wait for an
     acknowledgement, by number in `numbers`, and tuples about which there is something newer to say after that. `floor`
-    and `graves` are about what we hear."""
+    and `graves` are about what we hear; `weight` is about how many bytes that takes, graves included."""
 
     incarnation: int = 0
     greeting: bool = False
@@ -40,6 +41,7 @@ class Peer:
     withdrawn: bool = False
     floor: int = 0
     graves: dict[Fact, int] = field(default_factory=dict)
+    weight: int = 0
     changes: dict[str, Change] = field(default_factory=dict)
 
     @property
@@ -99,11 +101,17 @@ class Peer:
         """Nothing below `low` comes any more that we have not had: tombstones below are forgotten."""
         if low > self.floor:
             self.floor = low
-            self.graves = {fact: seq for fact, seq in self.graves.items() if seq >= low}
+            for fact in [fact for fact, seq in self.graves.items() if seq < low]:
+                self.weight -= self.graves_weight(fact)
+                del self.graves[fact]
 
     def is_news(self, offer: Offer, known: int) -> bool:
         """Whether an offer is newer than the one numbered `known` (0: none) and than what was withdrawn."""
         return offer.seq >= self.floor and offer.seq > max(known, self.graves.get(offer.fact, 0))
+
+    def graves_weight(self, fact: Fact) -> int:
+        """About how many bytes the tombstone of a tuple takes; 0 where there is none."""
+        return weigh(fact[1]) if fact in self.graves else 0
 
     def bury(self, offer: Offer) -> None:
         """Remember that an offer withdrew its tuple."""

@@ -97,6 +97,16 @@ class LocatedProgram:
         return frozenset([*(rule.key for rule in self.rules), *(each.key for each in self.aggregates)])
 
     @cached_property
+    def offered(self) -> frozenset[str]:
+        """The relations whose tuples other nodes than their own can derive."""
+        found = set()
+        for rule in self.rules:
+            location = self.places[rule.head.relation].location
+            if location is not None and rule.head.args[location] != rule.at:
+                found.add(rule.head.relation)
+        return frozenset(found)
+
+    @cached_property
     def component(self) -> Mapping[str, int]:
         """For each derived relation the number of its strongly connected component; relations that do not depend on
         themselves have none."""

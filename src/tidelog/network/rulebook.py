@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 
-from tidelog.errors import Problem, ProgramError, UsageError
+from tidelog.errors import LimitError, Problem, ProgramError, UsageError
 from tidelog.language import check, read
 from tidelog.language.check import name_rules
 from tidelog.language.reading import file_text
-from tidelog.language.syntax import Declaration, Program, Rule
+from tidelog.language.syntax import Constant, Declaration, Program, Rule, Variable
+from tidelog.network.limits import LONGEST_NAME, LONGEST_RULE, MOST_LITERALS
 from tidelog.network.localize import localize
 from tidelog.network.messages import Change
 from tidelog.network.program import LocatedProgram
+from tidelog.rules.trees import walk
 
 
 @dataclass(frozen=True)
@@ -35,13 +38,17 @@ class Assembled:
 
 
 class Rulebook:
-    """The base program and the newest change of each rule. Raises ProgramError where the base program is wrong."""
+    """The base program and the newest change of each rule. `held` are changes that this node alone does not let count,
+    because their rules take too much; `own_keys` those of the rules of the base program. Raises ProgramError where the
+    base program is wrong."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.changes: dict[str, Change] = {}
+        self.held: dict[str, Change] = {}
         self.fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
         self._assembled = _assemble(text, ())
+        self.own_keys = self._assembled.program.keys
 
     @property
     def program(self) -> LocatedProgram:
@@ -51,7 +58,8 @@ class Rulebook:
     @property
     def refused(self) -> Mapping[str, str]:
         """Changes that were set aside: for each rule what is wrong with it."""
-        return MappingProxyType(dict(self._assembled.refused))
+        held = {name: f"rule {name} takes more than this node's limits allow" for name in self.held}
+        return MappingProxyType({**self._assembled.refused, **held})
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -66,17 +74,33 @@ class Rulebook:
     def take(self, change: Change) -> None:
         """Let a change count."""
         self.changes[change.name] = change
+        self.held.pop(change.name, None)
         self.renew()
 
+    def hold(self, keys: Container[str]) -> int:
+        """Set aside the changes whose rules have one of these keys; how many there were."""
+        names = {rule.origin for rule in self.program.rules if rule.key in keys}
+        found = {name: change for name, change in self.changes.items() if name in names}
+        self.held.update(found)
+        self.renew()
+        return len(found)
+
     def renew(self) -> None:
-        """Let all `changes` count."""
-        self._assembled = _assemble(self.text, _ordered(self.changes))
+        """Let all `changes` count but those `held`."""
+        counted = {name: change for name, change in self.changes.items() if name not in self.held}
+        self._assembled = _assemble(self.text, _ordered(counted))
+
+    @property
+    def version(self) -> int:
+        """The largest version of a change."""
+        return max((change.version for change in self.changes.values()), default=0)
 
     # --- new changes -------------------------------------------------------------------------------------------------
 
     def additions(self, text: str, author: str) -> tuple[Change, ...]:
         """The changes that add the rules of a text, which may bring declarations. Raises ProgramError where the program
-        with them would be wrong, UsageError (E0620) where the text states facts."""
+        with them would be wrong, UsageError (E0620) where the text states facts, LimitError (E0507) where a rule is too
+        large."""
         program = read(f"{text}\n", name="<text>")
         if any(not rule.body for rule in program.rules):
             message = "rules that are added to a network have bodies"
@@ -91,6 +115,9 @@ class Rulebook:
                 message = f"there is a rule `{name}` already"
                 raise ProgramError(Problem("E0221", message, rule.span, hint="remove it first, or name this one anew"))
             source = f"{declarations}\n{replace(rule, name=name)}"
+            if len(source) > LONGEST_RULE or len(name) > LONGEST_NAME or _literals(rule) > MOST_LITERALS:
+                message = f"rule `{name:.60}` is too large to travel"
+                raise LimitError(Problem("E0507", message, rule.span, hint="split it into several rules"))
             changes.append(Change(name, self._next(), author, source))
         self._check(changes)
         return tuple(changes)
@@ -102,8 +129,12 @@ class Rulebook:
             raise UsageError(Problem("E0608", f"there is no rule {name}", hint=hint))
         return Change(name, self._next(), author, None)
 
+    def undoing(self, changes: Iterable[Change]) -> list[Change]:
+        """The changes that remove what these have added."""
+        return [replace(change, version=self._next(), text=None) for change in changes]
+
     def _next(self) -> int:
-        return 1 + max((change.version for change in self.changes.values()), default=0)
+        return 1 + self.version
 
     def _check(self, changes: list[Change]) -> None:
         together = {**self.changes, **{change.name: change for change in changes}}
@@ -176,7 +207,16 @@ def _read_change(name: str, text: str) -> Program:
     program = read(f"{text}\n", name=f"rule {name}")
     if len(program.rules) != 1:
         raise ProgramError(problem)
+    if _literals(program.rules[0]) > MOST_LITERALS:
+        message = f"rule {name} is too large to travel"
+        raise ProgramError(Problem("E0507", message, program.rules[0].span, hint="split it into several rules"))
     return program
+
+
+def _literals(rule: Rule) -> int:
+    """How many literals a rule has, and terms that are computed or taken apart."""
+    nodes = walk(rule.body), walk(arg for head in rule.heads for arg in head.args)
+    return sum(not isinstance(node, (Constant, Variable)) for node in chain(*nodes))
 
 
 @lru_cache(maxsize=64)

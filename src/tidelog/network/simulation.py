@@ -6,6 +6,7 @@ went wrong can be repeated to the byte. Nodes come into being when a tuple names
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 from collections.abc import Iterable
@@ -54,6 +55,7 @@ class Simulation:
         self.book = Rulebook(program_text(program))
         self.network = SimulatedNetwork(seed, loss=loss, duplicates=duplicates, schedule=schedule)
         self.nodes: dict[str, Node] = {}
+        self._seed = seed
         self._random = random.Random(f"simulation {seed}")
         self._restarts = restarts
         self._options = Options(sticky, roots)
@@ -98,7 +100,7 @@ class Simulation:
         were asserted there are gone."""
         node = self.node(name)
         incarnation = node.machine.incarnation + 1
-        node.machine = self._machine(name, self.book.text, self._options, incarnation=incarnation)
+        node.machine = self._made(name, incarnation)
         for other in self.nodes:
             if other != name:
                 node.machine.meet(other)
@@ -157,7 +159,7 @@ class Simulation:
     def node(self, name: str) -> Node:
         """The node of this name, which comes into being if need be."""
         if name not in self.nodes:
-            machine = self._machine(name, self.book.text, self._options)
+            machine = self._made(name)
             new = Node(name, machine, self.network.transport(name), batch=False)
             others = list(self.nodes.values())
             for node in others:
@@ -169,6 +171,11 @@ class Simulation:
             elif self.book.changes:
                 new.tell(self.book.changes.values())
         return self.nodes[name]
+
+    def _made(self, name: str, incarnation: int = 0) -> Machine:
+        """A node at the beginning. Its secret depends on the seed, as everything does."""
+        secret = hashlib.sha256(f"{self._seed} {incarnation} {name}".encode()).digest()
+        return self._machine(name, self.book.text, self._options, incarnation=incarnation, secret=secret)
 
     def _some(self) -> Node:
         return self._random.choice(list(self.nodes.values()))

@@ -6,17 +6,18 @@ Only what was heard and said is written; what follows from it is built anew. The
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import Any
 
 from tidelog.network.choices import Given, Options
+from tidelog.network.grounds import root_of
+from tidelog.network.limits import Limits
 from tidelog.network.machine import Machine
 from tidelog.network.messages import Change, Offer
 from tidelog.network.peer import Peer, Said
 from tidelog.network.program import Fact
 from tidelog.network.wire import fact_from_json, support_to_json
 
-FORMAT = 2
+FORMAT = 3
 
 
 def dump(machine: Machine) -> bytes:
@@ -26,8 +27,13 @@ def dump(machine: Machine) -> bytes:
         "name": machine.name,
         "incarnation": machine.incarnation,
         "program": machine.book.text,
-        "options": asdict(machine.options),
+        "sticky": machine.options.sticky,
+        "roots": machine.options.roots,
+        "limits": machine.options.limits.to_json(),
+        "secret": machine.grounds.secret.hex(),
         "changes": [_change(change) for change in machine.book.changes.values()],
+        "held": list(machine.book.held),
+        "excluded": list(machine.excluded),
         "offers": [
             [fact, sender, given.height, support_to_json(given.support), given.seq]
             for fact, offers in machine.offers.items()
@@ -37,8 +43,8 @@ def dump(machine: Machine) -> bytes:
         "last": [[head, instance] for head, instance in machine.last.items()],
         "locations": machine.locations,
         "count": machine.grounds.count,
-        "standing": [[fact, number] for fact, (_, (_, number)) in machine.grounds.standing.items()],
-        "dead": support_to_json(machine.grounds.dead),
+        "standing": [[fact, root[1][1]] for fact, root in machine.grounds.standing.items()],
+        "dead": support_to_json(machine.grounds.dead.values()),
         "retired": support_to_json(machine.grounds.retired),
         "activity": machine.activity,
         "asked": machine.survey.number,
@@ -53,12 +59,20 @@ def load(data: bytes, kind: type[Machine] = Machine) -> Machine:
     state = json.loads(data.decode("utf-8", "surrogatepass"))
     if state["format"] != FORMAT:
         raise ValueError(f"format {state['format']}")
+    options = Options(state["sticky"], state["roots"], Limits(**state["limits"]))
     machine = kind(
-        state["name"], state["program"], Options(**state["options"]), blank=True, incarnation=state["incarnation"]
+        state["name"],
+        state["program"],
+        options,
+        blank=True,
+        incarnation=state["incarnation"],
+        secret=bytes.fromhex(state["secret"]),
     )
     for change in state["changes"]:
         machine.book.changes[change[0]] = Change(*change)
+    machine.book.held = {name: machine.book.changes[name] for name in state["held"]}
     machine.book.renew()
+    machine.excluded = {fact_from_json(fact): None for fact in state["excluded"]}
     machine.locations = state["locations"]
     for fact, sender, height, support, seq in state["offers"]:
         given = Given(height, frozenset(map(fact_from_json, support)), seq)
@@ -66,12 +80,13 @@ def load(data: bytes, kind: type[Machine] = Machine) -> Machine:
     grounds = machine.grounds
     grounds.count = state["count"]
     grounds.standing = {fact_from_json(fact): grounds.root(number) for fact, number in state["standing"]}
-    grounds.dead = set(map(fact_from_json, state["dead"]))
+    grounds.dead = {root_of(proof): proof for proof in map(fact_from_json, state["dead"])}
     grounds.retired = set(map(fact_from_json, state["retired"]))
     machine.activity = state["activity"]
     machine.survey.number = state["asked"]
     machine.rejected.update(state["rejected"])
     machine.peers = {name: _read_peer(parts) for name, parts in state["peers"].items()}
+    machine.weigh_peers()
     machine.restore(
         {fact_from_json(fact): source for fact, source in state["chosen"]},
         {

@@ -9,6 +9,7 @@ were quiet at every moment between the end of the first round and the beginning 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 
 from tidelog.network.messages import Ask, Tell
 
@@ -34,12 +35,13 @@ class Survey:
         """The questions to which no answer has come."""
         return [(name, Ask(self.number)) for name, answer in self._answers.items() if answer is None]
 
-    def answer(self, sender: str, tell: Tell) -> list[Question]:
-        """Note an answer; nodes that only the other one knows are asked as well."""
+    def answer(self, sender: str, tell: Tell, most: int) -> list[Question]:
+        """Note an answer; nodes that only the other one knows are asked as well, while there are at most `most`."""
         if tell.number != self.number or sender not in self._answers:
             return []
         self._answers[sender] = tell
-        new = dict.fromkeys(name for name in tell.peers if name not in self._answers)
+        room = max(0, most - len(self._answers))
+        new = dict.fromkeys(islice((name for name in tell.peers if name not in self._answers), room))
         self._answers.update(new)
         return [(name, Ask(self.number)) for name in new]
 

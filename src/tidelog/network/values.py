@@ -8,6 +8,7 @@ from typing import Any
 
 from tidelog.errors import DataError, Problem, UsageError
 from tidelog.language.syntax import Kind, RecordType
+from tidelog.network.limits import DEEPEST, LONGEST_NAME, LONGEST_TEXT, is_name, is_sendable
 from tidelog.network.program import Fact, LocatedProgram
 from tidelog.reference.values import LARGEST, LARGEST_UNSIGNED, SMALLEST
 
@@ -46,7 +47,8 @@ def has_kind(value: Any, kind: Kind, records: Mapping[str, RecordType]) -> bool:
 
 def facts_of(relation: str, rows: Iterable[Any], program: LocatedProgram) -> list[Fact]:
     """Facts from a user. Raises UsageError where there is no such relation (E0601) or it is every node's own (E0621),
-    DataError (E0401) where a row does not fit."""
+    DataError (E0401) where a row does not fit, or (E0402) is
+    larger than what nodes tell each other."""
     place = program.places[declared(relation, program)]
     if place.location is None:
         message = f"{relation} has no location: every node has it for itself"
@@ -60,6 +62,11 @@ def facts_of(relation: str, rows: Iterable[Any], program: LocatedProgram) -> lis
             raise DataError(
                 Problem("E0401", message, place=relation, hint="give one value of the kind for each column")
             )
+        owner = program.owner(fact)
+        if not is_sendable(fact[1]) or not is_name(owner):
+            what = "is too large for nodes" if is_name(owner) else f"lives where no node can be: {owner!r:.60}"
+            hint = f"texts have at most {LONGEST_TEXT} characters, records {DEEPEST} levels, names {LONGEST_NAME} bytes"
+            raise DataError(Problem("E0402", f"row {number} of {relation} {what}", place=relation, hint=hint))
         facts.append(fact)
     return facts
 

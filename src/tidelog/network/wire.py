@@ -1,24 +1,39 @@
 """Messages as bytes: a packet is one JSON text with sender, receiver, the fingerprint of the program, and messages.
 
-JSON, because nothing in it can run, because every edge device reads it, and because a person can as well. Whatever is
-too large, cut off, of another shape or of another program is refused as a whole, with the reason, before any of it is
-used. Members of a support are listed in order, so that equal packets are equal bytes.
+JSON, because nothing in it can run, because every edge device reads it, and because a person can as well. A packet is
+rejected as a whole, with the reason, before any of it is used, where it is too large, cut off, of another shape or of
+another program, or has a field beyond its bound (`limits`). Members of a support are listed in order, so that equal
+packets are equal bytes.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tidelog.network.grounds import ROOT
+from tidelog.network.limits import (
+    DEEPEST,
+    LARGEST_COUNT,
+    LONGEST_NAME,
+    LONGEST_RULE,
+    LONGEST_TEXT,
+    MOST_INCARNATIONS,
+    is_name,
+)
 from tidelog.network.messages import Ack, Ask, Base, Change, Floor, Heard, Hello, Message, Met, Noted, Offer, Tell
 from tidelog.network.program import Fact
+from tidelog.reference.values import LARGEST_UNSIGNED, SMALLEST
 
 _JSON = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 
-FORMAT = 2
+FORMAT = 3
 LARGEST_PACKET = 16 * 2**20
+LONGEST_MARK = 32
+"""Characters of what marks a root as ended, and of the digest of that."""
 
 
 class RefusedError(Exception):
@@ -69,14 +84,15 @@ def decode(data: bytes, *, receiver: str, fingerprint: str) -> Packet:
     try:
         body = json.loads(data.decode("utf-8", "surrogatepass"))
         version, theirs, sender, incarnation, to, known, messages = body
-        if version != FORMAT or not all(type(each) is str for each in (theirs, sender, to)):
+        if version != FORMAT or type(theirs) is not str or not is_name(to):
             raise RefusedError("no packet")
         if to != receiver:
             raise RefusedError("for another node")
         if theirs != fingerprint:
             raise RefusedError("another program")
         found = tuple([_from_others(each) for each in messages])
-        return Packet(sender, to, theirs, found, _count(incarnation), _count(known))
+        incarnations = _count(incarnation, MOST_INCARNATIONS), _count(known, MOST_INCARNATIONS)
+        return Packet(_name(sender), to, theirs, found, *incarnations)
     except (ValueError, TypeError, LookupError, RecursionError):
         raise RefusedError("no packet") from None
 
@@ -120,7 +136,7 @@ def message_from_json(parts: Any) -> Message:
         return Base((_text(relation), _row(row)), _flag(present))
     if parts[0] == "met":
         _, incarnation, known = parts
-        return Met(_count(incarnation), _count(known))
+        return Met(_count(incarnation, MOST_INCARNATIONS), _count(known, MOST_INCARNATIONS))
     return _from_others(parts)
 
 
@@ -131,20 +147,28 @@ def _from_others(parts: Any) -> Message:
 def _offer(seq: Any, low: Any, relation: Any, row: Any, *rest: Any) -> Offer:
     height, support = rest if rest else (None, ())
     known = None if height is None else _count(height)
-    return Offer(_count(seq), _count(low), (_text(relation), _row(row)), known, frozenset(map(fact_from_json, support)))
+    return Offer(_count(seq), _count(low), (_text(relation), _row(row)), known, frozenset(map(_member, support)))
 
 
 def _with_dead(dead: Any, *rest: Any) -> Offer:
     offer = _offer(*rest)
-    return Offer(offer.seq, offer.low, offer.fact, offer.height, offer.support, frozenset(map(fact_from_json, dead)))
+    roots = frozenset(map(_member, dead))
+    if any(relation != ROOT for relation, _ in roots):
+        raise TypeError
+    return Offer(offer.seq, offer.low, offer.fact, offer.height, offer.support, roots)
 
 
 def _change(name: Any, version: Any, author: Any, text: Any) -> Change:
-    return Change(_text(name), _count(version), _text(author), None if text is None else _text(text))
+    source = None if text is None else _text(text, LONGEST_RULE)
+    return Change(_text(name, LONGEST_NAME), _count(version), _name(author), source)
+
+
+def _noted(name: Any, version: Any, author: Any) -> Noted:
+    return Noted(_text(name, LONGEST_NAME), _count(version), _name(author))
 
 
 def _tell(number: Any, quiet: Any, activity: Any, peers: Any) -> Tell:
-    return Tell(_count(number), _flag(quiet), _count(activity), tuple(map(_text, peers)))
+    return Tell(_count(number), _flag(quiet), _count(activity), tuple(map(_name, peers)))
 
 
 _READERS: dict[str, Callable[..., Message]] = {
@@ -154,7 +178,7 @@ _READERS: dict[str, Callable[..., Message]] = {
     "floor": lambda low: Floor(_count(low)),
     "heard": lambda low: Heard(_count(low)),
     "change": _change,
-    "noted": lambda name, version, author: Noted(_text(name), _count(version), _text(author)),
+    "noted": _noted,
     "hello": Hello,
     "ask": lambda number: Ask(_count(number)),
     "tell": _tell,
@@ -171,31 +195,55 @@ def support_to_json(support: Iterable[Fact]) -> list[Any]:
 
 
 def fact_from_json(parts: Any) -> Fact:
-    """Raises TypeError or ValueError where that is none."""
+    """Return the fact. Raises TypeError or ValueError where that is none."""
     relation, row = parts
     return _text(relation), _row(row)
 
 
-def _row(parts: Any) -> tuple[Any, ...]:
-    if type(parts) is not list:
+def _member(parts: Any) -> Fact:
+    """A member of a set: a tuple, or a ground."""
+    fact = fact_from_json(parts)
+    if fact[0] == ROOT:
+        node, number, mark = fact[1]
+        return ROOT, (_name(node), _count(number), _text(mark, LONGEST_MARK))
+    return fact
+
+
+def _row(parts: Any, depth: int = 1) -> tuple[Any, ...]:
+    if type(parts) is not list or depth > DEEPEST:
         raise TypeError
-    return tuple([_row(part) if type(part) is list else _scalar(part) for part in parts])
+    return tuple([_row(part, depth + 1) if type(part) is list else _scalar(part) for part in parts])
 
 
 def _scalar(value: Any) -> Any:
-    if value is not None and type(value) not in (str, int, float):
+    kind = type(value)
+    if kind is int:
+        if not SMALLEST <= value <= LARGEST_UNSIGNED:
+            raise TypeError
+    elif kind is str:
+        return _text(value)
+    elif kind is float:
+        if math.isnan(value):  # not equal to itself, so that a set with it would be news for ever
+            raise TypeError
+    elif value is not None:
         raise TypeError
     return value
 
 
-def _text(value: Any) -> str:
-    if type(value) is not str:
+def _text(value: Any, longest: int = LONGEST_TEXT) -> str:
+    if type(value) is not str or len(value) > longest:
         raise TypeError
     return value
 
 
-def _count(value: Any) -> int:
-    if type(value) is not int or value < 0:
+def _name(value: Any) -> str:
+    if not is_name(value):
+        raise TypeError
+    return str(value)
+
+
+def _count(value: Any, largest: int = LARGEST_COUNT) -> int:
+    if type(value) is not int or not 0 <= value <= largest:
         raise TypeError
     return value
 

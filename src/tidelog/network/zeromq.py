@@ -27,6 +27,9 @@ except ImportError:  # pragma: no cover  (the extra is installed wherever this i
 QUEUE = 10_000
 """Packets that wait for one receiver before more are dropped."""
 
+INBOX = 32
+"""Packets of one sender that wait to be received; others wait at the sender. Each may have `LARGEST_PACKET` bytes."""
+
 MOST_AT_ONCE = 500
 
 
@@ -70,7 +73,7 @@ class ZeroMQTransport(Transport):
             self._guard.configure_curve_callback(domain="*", credentials_provider=_Known(frozenset(self._names)))
             self._in = self._context.socket(zmq.PULL)
             self._in.setsockopt(zmq.LINGER, 0)
-            self._in.setsockopt(zmq.RCVHWM, QUEUE)
+            self._in.setsockopt(zmq.RCVHWM, INBOX)
             self._in.setsockopt(zmq.MAXMSGSIZE, LARGEST_PACKET)
             self._in.curve_secretkey = self._secret
             self._in.curve_publickey = self._public

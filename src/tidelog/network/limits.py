@@ -1,0 +1,139 @@
+"""The bounds of what a node takes from others: of each field of a packet, and of what it keeps and does for them.
+
+A field beyond its bound makes a packet malformed, so that it never reaches the journal. `Limits` are a node's own: they
+count memory and work in units that do not depend on the machine, so that a journal replays to the same state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tidelog.errors import Problem, UsageError
+
+LARGEST_COUNT = 2**63 - 1
+"""Of the numbers in messages: heights, versions, sequence numbers."""
+
+MOST_INCARNATIONS = 2**20
+
+LONGEST_NAME = 255
+"""Bytes of the name of a node in UTF-8."""
+
+LONGEST_RULE = 2**16
+"""Characters of a rule that travels, and of its name."""
+
+MOST_LITERALS = 200
+"""Literals and terms with brackets in a rule that travels: joins recurse over them."""
+
+LONGEST_TEXT = 2**20
+"""Characters of a symbol."""
+
+DEEPEST = 100
+"""Levels of records within records in a tuple."""
+
+VERSION_STEP = 2**32
+"""How far the version of a rule may be above all known ones: whoever jumps to the last version ends all changes."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What others may make a node keep and do.
+
+    memory   bytes that the tuples of one peer may take, by a rough estimate; more are not acknowledged
+    peers    nodes to know of
+    rules    names of rules that others have changed
+    steps    tuples looked at while joining one tuple of others with a rule, and in all joins of one step with a rule
+             that has travelled. A step is about a microsecond
+    rows     derivations by one rule that has travelled
+    senders  the nodes from which changes of rules are taken; None: all
+    names    the names of rules that others may change; None: all
+    """
+
+    memory: int = 256 * 2**20
+    peers: int = 4096
+    rules: int = 256
+    steps: int = 5_000_000
+    rows: int = 1_000_000
+    senders: frozenset[str] | None = None
+    names: frozenset[str] | None = None
+
+    def __post_init__(self) -> None:
+        """Raise UsageError (E0624) where a limit is not a positive number, or names are not texts."""
+        for name in ("memory", "peers", "rules", "steps", "rows"):
+            value = getattr(self, name)
+            if type(value) is not int or value < 1:
+                message = f"limit `{name}` is a positive integer, found {value!r}"
+                raise UsageError(Problem("E0624", message, hint="leave it out for the default"))
+        for name in ("senders", "names"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, str) or not all(isinstance(each, str) for each in value)):
+                message = f"limit `{name}` is a set of texts, found {value!r}"
+                raise UsageError(Problem("E0624", message, hint="leave it out to allow all"))
+            object.__setattr__(self, name, None if value is None else frozenset(value))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the limits as JSON can hold them."""
+        sets = {name: None if (each := getattr(self, name)) is None else sorted(each) for name in ("senders", "names")}
+        return {**self.__dict__, **sets}
+
+
+def is_name(value: object) -> bool:
+    """Return whether a value can be the name of a node: a text in UTF-8 without NUL that is not too long."""
+    if type(value) is not str or len(value) > LONGEST_NAME or "\0" in value:
+        return False
+    try:
+        return len(value.encode()) <= LONGEST_NAME
+    except UnicodeEncodeError:
+        return False
+
+
+def checked_name(name: str) -> str:
+    """Return the name. Raise UsageError (E0624) where no node can have it."""
+    if not is_name(name):
+        message = f"no node can be called {name!r:.60}"
+        hint = f"use a text of at most {LONGEST_NAME} bytes in UTF-8, without NUL"
+        raise UsageError(Problem("E0624", message, hint=hint))
+    return name
+
+
+def is_sendable(row: tuple[Any, ...]) -> bool:
+    """Return whether the values of a tuple are within the bounds of a packet."""
+    level: list[Any] = list(row)
+    for _ in range(DEEPEST):
+        if any(type(value) is str and len(value) > LONGEST_TEXT for value in level):
+            return False
+        level = [part for value in level if type(value) is tuple for part in value]
+        if not level:
+            return True
+    return False
+
+
+def weigh(row: tuple[Any, ...]) -> int:
+    """Return about how many bytes of memory a tuple takes."""
+    total = 64 + 8 * len(row)
+    for value in row:
+        if type(value) is str:
+            total += 56 + 2 * len(value)
+        elif type(value) is tuple:
+            total += weigh(value)
+        else:
+            total += 32
+    return total
+
+
+class OverrunError(Exception):
+    """A join has taken more steps, or made more or larger tuples, than its meter allows."""
+
+
+class Meter:
+    """Counts steps down; raises OverrunError when none are left. With `steps` None it only counts."""
+
+    def __init__(self, steps: int | None) -> None:
+        self._left = steps
+
+    def spend(self) -> None:
+        """Count one step."""
+        if self._left is not None:
+            self._left -= 1
+            if self._left < 0:
+                raise OverrunError
