@@ -20,6 +20,7 @@ from tidelog.network.limits import LARGEST_COUNT, LONGEST_TEXT, VERSION_STEP
 from tidelog.network.messages import Change, Message, Offer, Tell
 from tidelog.network.rulebook import Rulebook
 from tidelog.network.snapshot import dump
+from tidelog.network.wire import FORMAT
 
 LISTS = """
 .type List = [head: symbol, tail: List]
@@ -52,7 +53,7 @@ def send(wires: SimulatedNetwork, node: Node, *messages: Message, text: str = RE
 
 
 def raw(message: str, sender: str = '"b"', text: str = REACHABILITY) -> bytes:
-    return f'[3,"{Rulebook(text).fingerprint}",{sender},0,"a",0,[{message}]]'.encode("utf-8", "surrogatepass")
+    return f'[{FORMAT},"{Rulebook(text).fingerprint}",{sender},0,"a",0,[{message}]]'.encode("utf-8", "surrogatepass")
 
 
 def is_well(node: Node) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.network.cases import REACHABILITY
+from tidelog.network import Limits
 from tidelog.network.config import NetworkConfig, NodeConfig, line_of, node_config_of_line
 from tidelog.network.local import node_configs
 
@@ -31,6 +32,7 @@ def test_a_line_says_everything_about_a_node() -> None:
         incarnation=3,
         sticky=True,
         roots=False,
+        limits=Limits(peers=7, senders=frozenset(["a"])),
         facts={"link": [["a", "b"]]},
     )
     assert node_config_of_line(line_of(config)) == config

@@ -10,24 +10,29 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from tidelog.network import wire
+from tidelog.network.grounds import ROOT
+from tidelog.network.limits import LARGEST_COUNT
 from tidelog.network.messages import Ack, Ask, Change, Floor, Heard, Message, Noted, Offer, Tell
 from tidelog.network.wire import Packet, RefusedError, decode, encode, packets
 
 SCALARS = some.one_of(some.integers(-(2**63), 2**64 - 1), some.text(), some.floats(allow_nan=False), some.none())
 ROWS = some.recursive(SCALARS, lambda inner: some.lists(inner, max_size=3).map(tuple), max_leaves=6)
 FACTS = some.tuples(some.text(), some.lists(ROWS, max_size=3).map(tuple))
-SUPPORTS = some.frozensets(FACTS, max_size=4)
-COUNTS = some.integers(0, 2**70)
+COUNTS = some.integers(0, LARGEST_COUNT)
+NAMES = some.text(some.characters(codec="utf-8", exclude_characters="\0"), max_size=60)
+ROOTS = some.tuples(some.just(ROOT), some.tuples(NAMES, COUNTS, some.text(max_size=32)))
+SUPPORTS = some.frozensets(FACTS | ROOTS, max_size=4)
+DEAD = some.frozensets(ROOTS, max_size=4)
 MESSAGES: some.SearchStrategy[Message] = some.one_of(
-    some.builds(Offer, COUNTS, COUNTS, FACTS, COUNTS, SUPPORTS, SUPPORTS),
-    some.builds(Offer, COUNTS, COUNTS, FACTS, some.none(), some.just(frozenset()), SUPPORTS),
+    some.builds(Offer, COUNTS, COUNTS, FACTS, COUNTS, SUPPORTS, DEAD),
+    some.builds(Offer, COUNTS, COUNTS, FACTS, some.none(), some.just(frozenset()), DEAD),
     some.builds(Ack, COUNTS),
     some.builds(Floor, COUNTS),
     some.builds(Heard, COUNTS),
-    some.builds(Change, some.text(), COUNTS, some.text(), some.none() | some.text()),
-    some.builds(Noted, some.text(), COUNTS, some.text()),
+    some.builds(Change, some.text(max_size=255), COUNTS, NAMES, some.none() | some.text()),
+    some.builds(Noted, some.text(max_size=255), COUNTS, NAMES),
     some.builds(Ask, COUNTS),
-    some.builds(Tell, COUNTS, some.booleans(), COUNTS, some.lists(some.text()).map(tuple)),
+    some.builds(Tell, COUNTS, some.booleans(), COUNTS, some.lists(NAMES).map(tuple)),
 )
 
 
@@ -55,22 +60,27 @@ def test_any_other_json_is_refused(content: object) -> None:
 
 
 def test_every_cut_is_refused() -> None:
-    offer = Offer(3, 2, ("link", ("ä", 1, -2.5, None, ("r",))), 4, frozenset([("p", ("x",))]), frozenset([("q", ())]))
+    offer = Offer(
+        3, 2, ("link", ("ä", 1, -2.5, None, ("r",))), 4, frozenset([("p", ("x",))]), frozenset([(ROOT, ("n", 1, "y"))])
+    )
     whole = encode(Packet("a", "b", "f", (offer, Ack(1))))
     assert {reason(whole[:length]) for length in range(len(whole))} == {"no packet"}
 
 
 def test_wrong_numbers_are_refused() -> None:
     for message in (["ack", -1], ["ack", 1.0], ["ack", True], ["ack"], ["offer", 1, 1, "p", [True], 0, []], ["base"]):
-        assert reason(json.dumps([2, "f", "a", 0, "b", 0, [message]]).encode()) == "no packet"
+        assert reason(json.dumps([wire.FORMAT, "f", "a", 0, "b", 0, [message]]).encode()) == "no packet"
 
 
 def test_deep_nesting_is_refused() -> None:
-    assert reason(b'[2,"f","a",0,"b",0,' + b"[" * 200_000 + b"]" * 200_000 + b"]") == "no packet"
+    assert reason(f'[{wire.FORMAT},"f","a",0,"b",0,'.encode() + b"[" * 200_000 + b"]" * 200_000 + b"]") == "no packet"
 
 
 def test_facts_of_a_user_do_not_come_over_the_wire() -> None:
-    assert reason(json.dumps([2, "f", "a", 0, "b", 0, [["base", "link", ["b", "c"], True]]]).encode()) == "no packet"
+    assert (
+        reason(json.dumps([wire.FORMAT, "f", "a", 0, "b", 0, [["base", "link", ["b", "c"], True]]]).encode())
+        == "no packet"
+    )
 
 
 def test_another_program_and_another_node() -> None:

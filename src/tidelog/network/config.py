@@ -85,7 +85,8 @@ def line_of(config: NodeConfig) -> str:
     nodes = {name: {"address": address, "key": key} for name, (address, key) in config.nodes.items()}
     values = {"name": config.name, "program": config.program, "secret": config.secret, "nodes": nodes}
     options = {"incarnation": config.incarnation, "sticky": config.sticky, "roots": config.roots}
-    limits = {name: value for name, value in (config.limits or Limits()).to_json().items() if value is not None}
+    limits = config.limits.to_json() if config.limits is not None else {}
+    limits = {name: value for name, value in limits.items() if value is not None}
     return json.dumps({**values, **options, "limits": limits, "facts": config.facts})
 
 
