@@ -10,9 +10,9 @@
     [facts]               # optional
     link = [["a", "b"]]
 
-Both may have `sticky`, `roots` and a table `limits`, and that of a node `incarnation`, as for `Node`. Paths are relative
-to the file. The processes of `network.local` take the keys of a node as a line of JSON from standard input instead, with
-the text of the program and the secret itself, so that no secret is ever written to a disk.
+Both may have `sticky`, `roots` and a table `limits`, and that of a node `incarnation`, as for `Node`. Paths are
+relative to the file. The processes of `network.local` take the keys of a node as a line of JSON from standard input
+instead, with the text of the program and the secret itself, so that no secret is ever written to a disk.
 """
 
 from __future__ import annotations
