@@ -7,6 +7,7 @@ Print Assumptions Semantics.level_least.
 Print Assumptions Joins.exists_join_sound.
 Print Assumptions Joins.exists_join_complete.
 Print Assumptions Certificate.check_correct.
+Print Assumptions Certificate.check_unique.
 Print Assumptions Certificate.check_complete.
 Print Assumptions Finite.certificate_exists.
 Print Assumptions RegularMatching.masks_once.

@@ -4,13 +4,14 @@
     [db.check()] does, each by matching rule bodies against the view:
 
     - the rules are safe and the hyper-nodes are in order ([safe], [stratified]);
-    - the asserted facts are in the view;
+    - the asserted facts are of declared predicates ([facts_declared]), and in the view;
     - it is closed: whatever follows from it by one rule is in it ([violated]);
     - it is founded: each tuple is asserted, or follows by one rule whose body tuples of the same hyper-node have
       smaller births ([supported]).
 
-    [check_correct]: what [check] accepts is the stratified least model.  [check_complete]: every listing of the
-    stratified least model has births with which [check] accepts it. *)
+    [check_correct]: what [check] accepts is the stratified least model, of facts of declared predicates.
+    [check_unique]: so the facts of declared predicates leave no choice, whatever else somebody states.
+    [check_complete]: every listing of the stratified least model has births with which [check] accepts it. *)
 
 From Coq Require Import List ZArith NArith Bool Lia.
 From Tidelog Require Import Syntax Semantics Joins Index.
@@ -67,6 +68,7 @@ Inductive verdict :=
 | Accepted
 | NotStratified (r : rule)
 | NotSafe (r : rule)
+| Undeclared (t : fact)
 | Missing (t : fact)
 | NotClosed (r : rule)
 | Unfounded (t : fact).
@@ -83,9 +85,10 @@ Definition verify (P : program) (E : list fact) (certificate : list (fact * N)) 
   let founded t := supported P V given (fun u => N.ltb (number births u) (number births t)) t in
   search (fun r => negb (stratified P r)) (rules P) NotStratified
     (search (fun r => negb (safe r)) (rules P) NotSafe
-       (search (fun t => negb (member V t)) E Missing
-          (search (violated V) (rules P) NotClosed
-             (search (fun t => negb (founded t)) I Unfounded Accepted)))).
+       (search (fun t => negb (declared P (fst t))) E Undeclared
+          (search (fun t => negb (member V t)) E Missing
+             (search (violated V) (rules P) NotClosed
+                (search (fun t => negb (founded t)) I Unfounded Accepted))))).
 
 Definition check (P : program) (E I : list fact) (birth : fact -> N) : bool :=
   match verify P E (map (fun t => (t, birth t)) I) with Accepted => true | _ => false end.
@@ -235,10 +238,14 @@ Qed.
 
 End Conditions.
 
+(** Intermediate results have no facts. *)
+Definition facts_declared (P : program) (E : list fact) : Prop := forall t, In t E -> declared P (fst t) = true.
+
 (** [check] is the conjunction of the conditions. *)
 Record certified (P : program) (E I : list fact) (birth : fact -> N) : Prop := {
   is_stratified : forall r, In r (rules P) -> stratified P r = true;
   is_safe : forall r, In r (rules P) -> safe r = true;
+  only_declared : facts_declared P E;
   holds_facts : forall t, In t E -> In t I;
   is_closed : forall r s, In r (rules P) -> fits I s r -> In (instance s (head r)) I;
   is_founded : forall t, In t I -> In t E \/
@@ -265,11 +272,12 @@ Proof.
   assert (Hbirth : forall u, In u I -> number (numbered certificate) u = birth u).
   { intros u Hu. now apply number_spec. }
   split.
-  - intros (Hstrat & Hsafe & Hfacts & Hclosed & Hfounded & _).
+  - intros (Hstrat & Hsafe & Hdeclared & Hfacts & Hclosed & Hfounded & _).
     assert (Hsafe' : forall r, In r (rules P) -> safe r = true).
     { intros r Hr. now apply negb_false_iff, Hsafe. }
-    split; [| exact Hsafe' | | |].
+    split; [| exact Hsafe' | | | |].
     + intros r Hr. now apply negb_false_iff, Hstrat.
+    + intros t Ht. now apply negb_false_iff, Hdeclared.
     + intros t Ht. now apply (member_spec V I HV), negb_false_iff, Hfacts.
     + intros r s Hr. apply (violated_spec V I HV); auto.
     + intros t Ht. specialize (Hfounded t Ht). apply negb_false_iff, orb_true_iff in Hfounded as [Ht'|Ht'].
@@ -278,9 +286,10 @@ Proof.
         apply (supported_by_spec P V I HV) in Hsup as (s & Hs); [|auto].
         exists r, s. split; [exact Hr|]. revert Hs. apply founds_change.
         intros u Hu. now rewrite !Hbirth.
-  - intros [Hstrat Hsafe Hfacts Hclosed Hfounded]. repeat split.
+  - intros [Hstrat Hsafe Hdeclared Hfacts Hclosed Hfounded]. repeat split.
     + intros r Hr. now apply negb_false_iff, Hstrat.
     + intros r Hr. now apply negb_false_iff, Hsafe.
+    + intros t Ht. now apply negb_false_iff, Hdeclared.
     + intros t Ht. now apply negb_false_iff, (member_spec V I HV), Hfacts.
     + intros r Hr. apply (violated_spec V I HV); auto.
     + intros t Ht. apply negb_false_iff, orb_true_iff. destruct (Hfounded t Ht) as [HE|(r & s & Hr & Hs)].
@@ -360,10 +369,33 @@ Qed.
 
 End Sound.
 
-(** What the checker accepts is the stratified least model. *)
+(** What the checker accepts is the stratified least model, and its facts are of declared predicates. *)
 Theorem check_correct P E I birth :
-  check P E I birth = true -> (fun t => In t I) ≡ stratified_model P E.
-Proof. intros H t. apply check_spec in H. now apply (certified_model P E I birth). Qed.
+  check P E I birth = true -> facts_declared P E /\ (fun t => In t I) ≡ stratified_model P E.
+Proof.
+  intros H. apply check_spec in H. split; [apply (only_declared P E I birth H)|].
+  intros t. now apply (certified_model P E I birth).
+Qed.
+
+(** The facts of declared predicates and the rules determine what the checker accepts: nothing that is stated of
+    intermediate results, no births and no listing make it accept another view. *)
+Theorem check_unique P E E' I I' birth birth' :
+  check P E I birth = true -> check P E' I' birth' = true ->
+  (forall t, declared P (fst t) = true -> (In t E <-> In t E')) ->
+  (fun t => In t I) ≡ (fun t => In t I').
+Proof.
+  intros H H' Hsame. apply check_spec in H, H'.
+  assert (HE : forall t, In t E <-> In t E').
+  { intros t. split; intros Ht.
+    - apply Hsame; [now apply (only_declared P E I birth H) | exact Ht].
+    - apply Hsame; [now apply (only_declared P E' I' birth' H') | exact Ht]. }
+  assert (C : certified P E' I birth).
+  { destruct H as [Hstrat Hsafe Hdeclared Hfacts Hclosed Hfounded]. split; auto.
+    - intros t Ht. now apply Hdeclared, HE.
+    - intros t Ht. now apply Hfacts, HE.
+    - intros t Ht. destruct (Hfounded t Ht) as [HE'|Hs]; [left; now apply HE | now right]. }
+  intros t. rewrite (certified_model P E' I birth C). symmetry. apply (certified_model P E' I' birth' H').
+Qed.
 
 (** ** Completeness *)
 
@@ -392,6 +424,7 @@ Section Complete.
 Variables (P : program) (E I : list fact).
 Hypothesis all_stratified : forall r, In r (rules P) -> stratified P r = true.
 Hypothesis all_safe : forall r, In r (rules P) -> safe r = true.
+Hypothesis all_declared : facts_declared P E.
 Hypothesis I_model : (fun t => In t I) ≡ stratified_model P E.
 
 Let V := view_of (numbered (map (fun t => (t, 0%N)) I)) (indexed I).
@@ -480,7 +513,7 @@ Lemma model_certified : exists birth, certified P E I birth.
 Proof.
   destruct (stage_common I model_staged) as [last Hlast].
   set (born t := first (fun n => stage n t) last).
-  exists (fun t => N.of_nat (born t)). split; [exact all_stratified | exact all_safe | | |].
+  exists (fun t => N.of_nat (born t)). split; [exact all_stratified | exact all_safe | exact all_declared | | |].
   - intros t Ht. apply I_model. exists (S (node P (fst t))). apply level_closed. now apply asserted.
   - intros r s Hr Hfits. apply I_model. set (k := node P (pred (head r))). exists (S k).
     assert (Hr' := Hr). apply all_stratified, stratified_spec in Hr' as [Hle Hlt].
@@ -499,9 +532,10 @@ End Complete.
 (** No right view is refused for want of births. *)
 Theorem check_complete P E I :
   (forall r, In r (rules P) -> stratified P r = true /\ safe r = true) ->
+  facts_declared P E ->
   (fun t => In t I) ≡ stratified_model P E ->
   exists birth, check P E I birth = true.
 Proof.
-  intros HP HI. destruct (model_certified P E I) as [birth H]; try (intros r Hr; now apply HP); [exact HI|].
+  intros HP HE HI. destruct (model_certified P E I) as [birth H]; try (intros r Hr; now apply HP); [exact HE | exact HI|].
   exists birth. now apply check_spec.
 Qed.

@@ -183,7 +183,8 @@ End Finite.
 (** Every safe stratified program has a certificate for its model. *)
 Theorem certificate_exists P E :
   (forall r, In r (rules P) -> stratified P r = true /\ safe r = true) ->
+  facts_declared P E ->
   exists I birth, check P E I birth = true.
 Proof.
-  intros HP. destruct (model_finite P E HP) as [I HI]. destruct (check_complete P E I HP HI) as [birth H]. eauto.
+  intros HP HE. destruct (model_finite P E HP) as [I HI]. destruct (check_complete P E I HP HE HI) as [birth H]. eauto.
 Qed.

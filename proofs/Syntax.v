@@ -2,7 +2,8 @@
 
     Values are integers: what exports a certificate numbers symbols and records, in their order.  Predicates and
     variables are numbers.  A program says for each predicate the number of its hyper-node; negation has to go to a
-    smaller number ([Certificate.stratified]). *)
+    smaller number ([Certificate.stratified]).  It also says which predicates are declared: only these may have facts,
+    all others are intermediate results that the rewriting of rules has made ([Certificate.facts_declared]). *)
 
 From Coq Require Import List ZArith NArith.
 Import ListNotations.
@@ -24,7 +25,7 @@ Record test := Test { op : operator; left : term; right : term }.
 (** [head :- body, not negated, tests]. *)
 Record rule := Rule { head : atom; body : list atom; negated : list atom; tests : list test }.
 
-Record program := Program { rules : list rule; node : predicate -> nat }.
+Record program := Program { rules : list rule; node : predicate -> nat; declared : predicate -> bool }.
 
 (** A tuple of a predicate. *)
 Definition fact := (predicate * list value)%type.

@@ -5,7 +5,8 @@
 The programs are random rules, programs of tests/generate.py without the rules that the proofs do not cover, and those
 written by hand, here and in tests/scripts.py; all after some epochs in which facts and rules come and go. Each
 certificate is saved as users save theirs, in a folder of its own below FOLDER. The checker has to accept every sound
-one and to reject every corrupted one, both as `tidelog.check_certificate` does, and for a condition that it names.
+one and to reject every corrupted one, both as `tidelog.check_certificate` does, and for a condition that it names. It
+also has to reject texts in which what a check of the folder computes - strata, declared relations - is forged.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 import tidelog
-from proofs.corruptions import CORRUPTIONS
+from proofs.corruptions import CORRUPTIONS, FORGERIES
 from proofs.export import covered, text_of
 from tests.generate import Row
 from tests.scripts import Follower, Script, script_for, scripted
@@ -28,7 +29,7 @@ from tests.suite import compiled, random_cases
 from tidelog.certificate import Certificate, certificate_of, load, program_text, save
 from tidelog.errors import CertificateRejected, ProgramError
 
-CODES = {"facts": "E0801", "closed": "E0802", "founded": "E0803", "strata": "E0804"}
+CODES = {"facts": "E0801", "closed": "E0802", "founded": "E0803"}
 """The names of the conditions in driver.ml, and the codes of `db.check()`."""
 RANDOM, GENERATED = 56, 16
 """How many programs come from tests/scripts.py and from tests/generate.py."""
@@ -120,22 +121,45 @@ def main(checker: str, folder: Path) -> int:
     """Run all trials and print what came out; 0 if all is as it should be."""
     folder.mkdir(parents=True)
     faults: dict[Path, str] = {}
+    forged: dict[Path, str] = {}
+    rng = random.Random("forgeries")
     for number, trial in enumerate(trials(random.Random("corpus"))):
         place = folder / f"{number:03} {trial.name} {trial.fault or 'sound'}".replace(" ", "-")
         save(trial.certificate, trial.program, place)
-        (place / "certificate.txt").write_text(text_of(load(place)), encoding="utf-8")
+        text = text_of(load(place))
+        text_beside(place).write_text(text, encoding="utf-8")
         faults[place] = trial.fault
-    verdicts = verdicts_of(checker, list(faults))
+        for condition, forge in FORGERIES.items() if not trial.fault else ():
+            forgery = forge(rng, text)
+            if forgery is not None:
+                forged[place.with_name(f"{place.name}-{condition}")] = condition
+                text_beside(place.with_name(f"{place.name}-{condition}")).write_text(forgery, encoding="utf-8")
+    verdicts = verdicts_of(checker, [*faults, *forged])
+    slipped = [
+        f"{place}: {verdicts[place]}" for place, condition in forged.items() if reason(verdicts[place]) != condition
+    ]
     wrong = [f"{place}: {each}" for place, fault in faults.items() if (each := mistake(place, fault, verdicts[place]))]
-    print("\n".join(wrong), end="\n" if wrong else "")
+    print("\n".join([*wrong, *slipped]), end="\n" if wrong or slipped else "")
     counts = Counter(faults.values())
     sound = counts.pop("")
     corrupted = sum(counts.values())
-    accepted = sum(verdict == "accepted" for verdict in verdicts.values())
+    accepted = sum(verdicts[place] == "accepted" for place in faults)
     print(f"accepted {accepted}, of {sound} sound certificates")
     print(f"rejected {len(faults) - accepted}, of {corrupted} corrupted ones: {listing(counts)}")
     print(f"right are {len(faults) - len(wrong)} of {len(faults)} verdicts, and they are those of db.check()")
-    return 1 if wrong or sound < 50 or corrupted < 50 else 0
+    print(f"rejected {len(forged) - len(slipped)} of {len(forged)} forged texts: {listing(Counter(forged.values()))}")
+    few = sound < 50 or corrupted < 50 or min(map(list(forged.values()).count, FORGERIES)) < 10
+    return 1 if wrong or slipped or few else 0
+
+
+def text_beside(place: Path) -> Path:
+    """The text for the extracted checker, which does not belong into the folder of the certificate."""
+    return place.with_name(f"{place.name}.txt")
+
+
+def reason(verdict: str) -> str:
+    """The condition for which a certificate was rejected."""
+    return verdict.removeprefix("rejected: ").split(":")[0]
 
 
 def listing(counts: Mapping[str, int]) -> str:
@@ -144,7 +168,7 @@ def listing(counts: Mapping[str, int]) -> str:
 
 def verdicts_of(checker: str, places: list[Path]) -> dict[Path, str]:
     """What the extracted checker says of each certificate."""
-    paths = [str(place / "certificate.txt") for place in places]
+    paths = [str(text_beside(place)) for place in places]
     lines = subprocess.run([checker, *paths], capture_output=True, text=True, check=False).stdout.splitlines()
     found = dict(line.split(": ", 1) for line in lines)
     return {place: found[path] for place, path in zip(places, paths, strict=True)}
@@ -157,11 +181,10 @@ def mistake(place: Path, fault: str, verdict: str) -> str:
         codes = set()
     except CertificateRejected as error:
         codes = {problem.code for problem in error.problems}
-    result, _, reason = verdict.partition(": ")
     if fault:
-        right = result == "rejected" and CODES.get(reason.split(":")[0]) in codes
+        right = verdict.startswith("rejected: ") and CODES.get(reason(verdict)) in codes
     else:
-        right = result == "accepted" and not codes
+        right = verdict == "accepted" and not codes
     return "" if right else f"{verdict}; db.check() says {sorted(codes) or 'nothing'}"
 
 
@@ -191,7 +214,7 @@ def sound_trials(rng: random.Random) -> Iterator[Trial]:
         follower = Follower(script)
         for epoch in script.epochs:
             follower.follow(epoch)
-        certificate = certificate_of(follower.db._engine)
+        certificate = certificate_of(follower.db._engine, follower.db._checked)
         if covered(certificate.program):
             follower.db.check()
             yield Trial(name, certificate, program_text(follower.db._programs))

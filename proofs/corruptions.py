@@ -2,8 +2,10 @@
 
 Each is wrong for certain: a view that lacks a tuple, or has one too many, is not the model; a tuple of a relation
 without rules that is not asserted follows from nothing; births are shuffled until tests/recount.py finds a tuple that
-no derivation from older ones supports; and the strata that are swapped are those of two relations of which one reads
-the other.
+no derivation from older ones supports.
+
+`FORGERIES` change the text that the extracted checker reads, in what `db.check()` computes instead of reading it: the
+strata, of two relations of which one reads the other, and which relations are declared.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from tests.generate import Row
 from tests.recount import derived_by
 from tidelog.certificate import Certificate
 from tidelog.relation import Relation, Rows
-from tidelog.rules.edges import body_of, head_of
+from tidelog.rules.edges import head_of
 
 Words = NDArray[numpy.int64]
 Corruption = Callable[[random.Random, Certificate], Certificate | None]
@@ -75,8 +77,8 @@ def births_shuffled(rng: random.Random, certificate: Certificate) -> Certificate
 
 def fact_removed(rng: random.Random, certificate: Certificate) -> Certificate | None:
     """A tuple of a relation without rules is not asserted."""
-    derived = {head_of(rule) for node in certificate.program.nodes for rule in node.rules}
-    given = [name for name in certificate.program.relations if name not in derived]
+    derived = {head_of(rule) for rule in certificate.rules}
+    given = [name for name in certificate.declared if name not in derived]
     candidates = [(name, index) for name in given for index in range(len(certificate.facts(name)))]
     if not candidates:
         return None
@@ -86,20 +88,35 @@ def fact_removed(rng: random.Random, certificate: Certificate) -> Certificate | 
     return replace(certificate, facts=lambda each: left if each == name else facts(each))
 
 
-def stratum_swapped(rng: random.Random, certificate: Certificate) -> Certificate | None:
+def stratum_swapped(rng: random.Random, text: str) -> str | None:
     """A relation and another that it reads have each other's stratum."""
-    strata = certificate.strata
-    pairs = [
-        (head_of(rule), name)
-        for node in certificate.program.nodes
-        for rule in node.rules
-        for name, _ in body_of(rule)
-        if strata[name] != strata[head_of(rule)]
-    ]
+    lines = [line.split() for line in text.splitlines()]
+    strata = {words[1]: words[2] for words in lines if words[0] in ("declared", "auxiliary")}
+    pairs, head = [], ""
+    for words in lines:
+        head = words[1] if words[0] == "head" else head
+        if words[0] in ("body", "not") and strata[words[1]] != strata[head]:
+            pairs.append((head, words[1]))
     if not pairs:
         return None
     reader, read = rng.choice(pairs)
-    return replace(certificate, strata={**strata, reader: strata[read], read: strata[reader]})
+    strata |= {reader: strata[read], read: strata[reader]}
+    for words in lines:
+        if words[0] in ("declared", "auxiliary"):
+            words[2] = strata[words[1]]
+    return "".join(f"{' '.join(words)}\n" for words in lines)
+
+
+def intermediate_fact(rng: random.Random, text: str) -> str | None:
+    """An intermediate result has a fact, which is in its view as well."""
+    lines = [line.split() for line in text.splitlines()]
+    auxiliary = {words[1] for words in lines if words[0] == "auxiliary"}
+    heads = [words for words in lines if words[0] == "head" and words[1] in auxiliary]
+    if not heads:
+        return None
+    _, number, *terms = rng.choice(heads)
+    row = " ".join([number, *(["7777"] * len(terms))])
+    return f"{text}fact {row}\ntuple 0 {row}\n"
 
 
 CORRUPTIONS: Mapping[str, Corruption] = {
@@ -107,8 +124,12 @@ CORRUPTIONS: Mapping[str, Corruption] = {
     "tuple added": tuple_added,
     "births shuffled": births_shuffled,
     "fact removed": fact_removed,
-    "stratum swapped": stratum_swapped,
 }
+FORGERIES: Mapping[str, Callable[[random.Random, str], str | None]] = {
+    "strata": stratum_swapped,
+    "declared": intermediate_fact,
+}
+"""By the condition that the extracted checker has to name."""
 
 
 def _size(certificate: Certificate, name: str) -> int:
@@ -127,14 +148,18 @@ def _has_unfounded(certificate: Certificate, names: list[str]) -> bool:
         rows, births = certificate.view(name)
         decoded = _decoded(certificate, name, rows)
         tables[name] = {row: (birth, 0) for row, birth in zip(decoded, births.tolist(), strict=True)}
-    asserted = {(name, row) for name in names for row in _decoded(certificate, name, certificate.facts(name))}
+    asserted = {
+        (name, row)
+        for name in names
+        if name in certificate.declared
+        for row in _decoded(certificate, name, certificate.facts(name))
+    }
     unfounded = {(name, row) for name in names for row in tables[name]} - asserted
-    for node in certificate.program.nodes:
-        for rule in node.rules:
-            head = head_of(rule)
-            if head in names:
-                derivations = derived_by(rule, frozenset(names), tables, {})
-                unfounded -= {(head, row) for row, youngest in derivations if youngest < tables[head][row][0]}
+    for rule in certificate.rules:
+        head = head_of(rule)
+        if head in names:
+            derivations = derived_by(rule, frozenset(names), tables, {})
+            unfounded -= {(head, row) for row, youngest in derivations if youngest < tables[head][row][0]}
     return bool(unfounded)
 
 

@@ -5,7 +5,8 @@
    For each file one line, "FILE: accepted" or "FILE: rejected: CONDITION: where". The exit status is 0 if all are
    accepted, 1 if one is rejected, 2 if one cannot be read. A file has a record per line, words apart by blanks:
 
-     predicate NUMBER NODE NAME     the predicate is called NAME and belongs to hyper-node NODE
+     declared NUMBER NODE NAME      the predicate is called NAME and belongs to hyper-node NODE
+     auxiliary NUMBER NODE NAME     the same for an intermediate result of rules, which has no facts
      rule NAME                      the following head, body, not and test lines are its parts
      head PREDICATE TERM...         a term is an integer, or a variable: x and a number
      body PREDICATE TERM...
@@ -71,7 +72,7 @@ let operator = function
   | text -> malformed "%S is no operator" text
 
 let read lines =
-  let nodes : (n, nat) Hashtbl.t = Hashtbl.create 64 in
+  let nodes : (n, nat * bool) Hashtbl.t = Hashtbl.create 64 in
   let names : (n, string) Hashtbl.t = Hashtbl.create 64 in
   let known text =
     let number = read_n text in
@@ -86,10 +87,10 @@ let read lines =
   let record line =
     match List.filter (( <> ) "") (String.split_on_char ' ' line) with
     | [] -> ()
-    | [ "predicate"; number; node; name ] ->
+    | [ (("declared" | "auxiliary") as sort); number; node; name ] ->
         let number = read_n number in
         if Hashtbl.mem nodes number then malformed "predicate %s comes twice" name;
-        Hashtbl.replace nodes number (read_nat node);
+        Hashtbl.replace nodes number (read_nat node, sort = "declared");
         Hashtbl.replace names number name
     | [ "rule"; name ] -> rules := ((None, [], [], []), name) :: !rules
     | "head" :: number :: terms ->
@@ -117,7 +118,8 @@ let read lines =
     | Some head -> ({ head; body = List.rev body; negated = List.rev negated; tests = List.rev tests }, name)
   in
   let rules = List.rev_map finished !rules in
-  let program = { rules = List.map fst rules; node = (fun number -> Hashtbl.find nodes number) } in
+  let node number = fst (Hashtbl.find nodes number) and declared number = snd (Hashtbl.find nodes number) in
+  let program = { rules = List.map fst rules; node; declared } in
   ({ program; facts = !facts; tuples = !tuples }, { predicates = names; rules })
 
 (* --- verdicts *)
@@ -130,6 +132,7 @@ let verdict_text names = function
   | Accepted -> "accepted"
   | NotStratified rule -> "rejected: strata: rule " ^ List.assq rule names.rules
   | NotSafe rule -> "rejected: safety: rule " ^ List.assq rule names.rules
+  | Undeclared fact -> "rejected: declared: " ^ fact_text names fact
   | Missing fact -> "rejected: facts: " ^ fact_text names fact
   | NotClosed rule -> "rejected: closed: rule " ^ List.assq rule names.rules
   | Unfounded fact -> "rejected: founded: " ^ fact_text names fact

@@ -46,17 +46,19 @@ def text_of(certificate: Certificate) -> str:
 def _lines(certificate: Certificate) -> Iterator[str]:
     relations, number = certificate.program.relations, _numbering(certificate)
     place = {name: place for place, name in enumerate(relations)}
+    eldest = min((int(births.min()) for name in relations if len(births := certificate.view(name)[1])), default=0)
     for name in relations:
-        yield f"predicate {place[name]} {certificate.strata[name]} {name}"
+        sort = "auxiliary" if relations[name].auxiliary else "declared"
+        yield f"{sort} {place[name]} {certificate.strata[name]} {_word(name)}"
     for rule in _rules(certificate):
         yield from _rule_lines(rule, place, certificate, number)
     for name, info in relations.items():
         kinds = [column.kind for column in info.columns]
-        for row in certificate.facts(name).tolist():
+        for row in certificate.facts(name).tolist() if not info.auxiliary else ():
             yield " ".join(map(str, ["fact", place[name], *map(number, row, kinds)]))
         rows, births = certificate.view(name)
         for row, birth in zip(rows.tolist(), births.tolist(), strict=True):
-            yield " ".join(map(str, ["tuple", birth, place[name], *map(number, row, kinds)]))
+            yield " ".join(map(str, ["tuple", birth - eldest, place[name], *map(number, row, kinds)]))
 
 
 def _rule_lines(rule: Rule, place: dict[str, int], certificate: Certificate, number: Number) -> Iterator[str]:
@@ -70,7 +72,7 @@ def _rule_lines(rule: Rule, place: dict[str, int], certificate: Certificate, num
     def atom(atom: Atom) -> str:
         return " ".join([str(place[atom.relation]), *map(term, atom.args)])
 
-    yield f"rule {rule.name.replace(' ', '_')}"
+    yield f"rule {_word(rule.name)}"
     yield f"head {atom(rule.head)}"
     for positive in _connected([each for each in rule.body if isinstance(each, Atom) and not each.negated]):
         yield f"body {atom(positive)}"
@@ -81,6 +83,11 @@ def _rule_lines(rule: Rule, place: dict[str, int], certificate: Certificate, num
             left, right = term(literal.left), term(literal.right)
             swapped = SWAPPED.get(literal.op)
             yield f"test {swapped} {right} {left}" if swapped else f"test {literal.op} {left} {right}"
+
+
+def _word(name: str) -> str:
+    """A name without blanks, which part the words of a line."""
+    return "_".join(name.split())
 
 
 def _connected(atoms: list[Atom]) -> list[Atom]:
@@ -99,7 +106,8 @@ def _numbering(certificate: Certificate) -> Number:
     dictionary = certificate.dictionary
     symbols = {dictionary.encode(value.value, "symbol") for value in _constants(certificate) if value.kind == "symbol"}
     for name, info in certificate.program.relations.items():
-        tables: list[NDArray[Any]] = [certificate.facts(name), certificate.view(name)[0]]
+        tables: list[NDArray[Any]] = [certificate.view(name)[0]]
+        tables += [] if info.auxiliary else [certificate.facts(name)]
         for index, column in enumerate(info.columns):
             if column.kind == "symbol":
                 symbols.update(word for table in tables for word in table[:, index].tolist())
@@ -115,7 +123,7 @@ def _numbering(certificate: Certificate) -> Number:
 
 
 def _rules(certificate: Certificate) -> list[Rule]:
-    return [rule for node in certificate.program.nodes for rule in node.rules if isinstance(rule, Rule)]
+    return [rule for rule in certificate.rules if isinstance(rule, Rule)]
 
 
 def _constants(certificate: Certificate) -> Iterator[Constant]:

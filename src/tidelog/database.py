@@ -447,7 +447,7 @@ class Database:
         self._open()
         watch = Watch(self._options["timeout"])
         with guarded(watch):
-            check(certificate_of(self._engine), watch)
+            check(certificate_of(self._engine, self._checked), watch)
 
     def save_certificate(self, folder: str | os.PathLike[str]) -> None:
         """Write the last committed epoch with its facts, program and births to a new folder, as a certificate that
@@ -455,7 +455,7 @@ class Database:
         from tidelog.certificate import certificate_of, program_text, save
 
         self._open()
-        save(certificate_of(self._engine), program_text(self._programs), Path(folder))
+        save(certificate_of(self._engine, self._checked), program_text(self._programs), Path(folder))
 
     def _open(self) -> None:
         if self._closed:

@@ -170,6 +170,8 @@ CODES: dict[str, str] = {
     "E0814": "a file of a certificate cannot be read",
     "E0815": "a file of a certificate does not hold what it should",
     "E0816": "a certificate cannot be written",
+    "E0817": "a certificate has files that do not belong to it",
+    "E0818": "a file of a certificate is out of proportion",
     # E09xx internal
     "E0901": "internal error",
 }

@@ -30,7 +30,6 @@ class Altered:
     program: CoreProgram
     facts: Mapping[str, frozenset[Row]]
     views: Mapping[str, Mapping[Row, int]]
-    strata: Mapping[str, int]
     twice: frozenset[str] = field(default=frozenset())
     """Relations whose views list every tuple twice."""
 
@@ -47,7 +46,6 @@ class Altered:
         return replace(
             self.original,
             program=self.program,
-            strata=self.strata,
             facts=lambda name: words(name, self.facts[name]),
             view=view,
         )
@@ -71,7 +69,7 @@ class Altered:
 
 def altered(db: tidelog.Database) -> Altered:
     """The certificate of a database, still right."""
-    certificate = certificate_of(db._engine)
+    certificate = certificate_of(db._engine, db._checked)
 
     def rows(name: str, words: Any) -> list[Row]:
         return list(Relation(name, Rows(certificate.program.relations[name].columns, certificate.dictionary, words)))
@@ -81,7 +79,7 @@ def altered(db: tidelog.Database) -> Altered:
         words, births = certificate.view(name)
         facts[name] = frozenset(rows(name, certificate.facts(name)))
         views[name] = dict(zip(rows(name, words), births.tolist(), strict=True))
-    return Altered(certificate, certificate.program, facts, views, certificate.strata)
+    return Altered(certificate, certificate.program, facts, views)
 
 
 def verdict(changed: Altered) -> set[str]:
@@ -95,10 +93,11 @@ def verdict(changed: Altered) -> set[str]:
 
 def judged(changed: Altered) -> set[str]:
     """The same by enumeration of all derivations in Python."""
-    strata = changed.strata
+    strata = changed.certificate().strata
     tables = {name: {row: (birth, 0) for row, birth in view.items()} for name, view in changed.views.items()}
-    supported = {name: set(rows) for name, rows in changed.facts.items()}
-    codes = {"E0801" for name, rows in changed.facts.items() if rows - changed.views[name].keys()}
+    facts = {name: rows if name in changed.original.declared else frozenset() for name, rows in changed.facts.items()}
+    supported = {name: set(rows) for name, rows in facts.items()}
+    codes = {"E0801" for name, rows in facts.items() if rows - changed.views[name].keys()}
     for node in changed.program.nodes:
         for rule in node.rules:
             head = rule.head if isinstance(rule, AggregateRule) else rule.head.relation

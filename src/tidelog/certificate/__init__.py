@@ -2,9 +2,10 @@
 
 The checker shares the reading of programs and the dictionary of symbols with the engine, but nothing that evaluates.
 
-certificate   what a certificate is
+certificate   what a certificate is, and what of it follows from its program
 export        the certificate of a database
-folder        certificates as folders of Parquet files
+layout        certificates as folders of Parquet files;  folder  how they are written
+reading       how they are read;  tables  one of their files, within bounds
 sql           a rule as a SELECT;  functors  what rules compute, in SQL or else in Python
 check         the four conditions, on DuckDB;  stopping  limits and Ctrl-C while it runs
 """
@@ -12,24 +13,27 @@ check         the four conditions, on DuckDB;  stopping  limits and Ctrl-C while
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 from tidelog.certificate.certificate import Certificate
 from tidelog.certificate.check import check
 from tidelog.certificate.export import certificate_of, program_text
-from tidelog.certificate.folder import load, save
+from tidelog.certificate.folder import save
+from tidelog.certificate.reading import load
+from tidelog.certificate.stopping import look
 from tidelog.maintain.limits import Watch, guarded
 
-__all__ = ["Certificate", "certificate_of", "check", "check_certificate", "load", "program_text", "save"]
+__all__ = ["Certificate", "certificate_of", "check", "check_certificate", "load", "look", "program_text", "save"]
 
 
 def check_certificate(folder: str | os.PathLike[str], *, timeout: float | None = None) -> None:
     """Check a certificate that `Database.save_certificate` has written; nothing is taken from a database.
 
     Returns where the views of the folder are what follows from its facts and its program. Raises CertificateRejected
-    where they are not, DataError (E081x) where the folder is no whole certificate, LimitError where memory does not
-    suffice (E0503) or after `timeout` seconds (E0501).
+    where they are not, DataError (E081x) where the folder is not what a certificate of its program is, LimitError where
+    memory does not suffice (E0503) or after `timeout` seconds (E0501).
     """
     watch = Watch(timeout)
     with guarded(watch):
-        check(load(Path(folder)), watch)
+        check(load(Path(folder), partial(look, watch)), watch)

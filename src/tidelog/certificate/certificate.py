@@ -1,15 +1,18 @@
-"""A certificate: the facts, the rules with the strata of their relations, the view, and a birth for every tuple."""
+"""A certificate: the program, the facts, the views, and a birth for every tuple."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.rules.core import CoreProgram
+from tidelog.rules.components import components
+from tidelog.rules.core import AggregateRule, CoreProgram, Rule
+from tidelog.rules.edges import body_of, head_of
 from tidelog.storage.dictionary import Dictionary
 
 Words: TypeAlias = NDArray[numpy.signedinteger[Any]]
@@ -19,13 +22,35 @@ Words: TypeAlias = NDArray[numpy.signedinteger[Any]]
 @dataclass(frozen=True)
 class Certificate:
     """`facts(name)` are the asserted rows of a relation and `view(name)` its rows with a birth each (integers, shape
-    (n,)); relations are called for one by one, so that not all of them have to be in memory at once. `strata` maps
-    every relation of `program` to its stratum: relations of one stratum may depend on each other, and only their births
-    are compared. `place` says where the certificate comes from."""
+    (n,)); relations are called for one by one, so that not all of them have to be in memory at once. `place` says where
+    the certificate comes from.
+
+    `program` is compiled from the text for the certificate, never taken from where the views come from. All else that
+    follows from the program is computed here: which relations are `declared`, the `rules`, and the `strata`.
+    """
 
     program: CoreProgram
     dictionary: Dictionary
-    strata: Mapping[str, int]
     facts: Callable[[str], Words]
+    """Called for declared relations only: no other relation has facts."""
     view: Callable[[str], tuple[Words, Words]]
     place: str
+
+    @cached_property
+    def declared(self) -> tuple[str, ...]:
+        """The relations that the program declares; all others are intermediate results of its rules."""
+        return tuple(name for name, info in self.program.relations.items() if not info.auxiliary)
+
+    @cached_property
+    def rules(self) -> tuple[Rule | AggregateRule, ...]:
+        """The rules of the program."""
+        return tuple(rule for node in self.program.nodes for rule in node.rules)
+
+    @cached_property
+    def strata(self) -> dict[str, int]:
+        """The stratum of each relation: those that depend on each other share one, all others that a relation depends
+        on have smaller ones."""
+        reads: dict[str, dict[str, None]] = {name: {} for name in self.program.relations}
+        for rule in self.rules:
+            reads[head_of(rule)] |= dict.fromkeys(name for name, _ in body_of(rule))
+        return {name: number for number, group in enumerate(components(reads)) for name in group}

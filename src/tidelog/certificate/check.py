@@ -2,16 +2,17 @@
 
 It is, if the four conditions hold:
 
-1. every fact is in the view;
+1. every fact is of a declared relation, and in the view;
 2. closed: whatever a rule derives from the view is in the view;
 3. founded: every tuple of the view is a fact, or the head of a rule instance whose body is in the view and whose body
    tuples of the same stratum all have a smaller birth;
 4. negation and aggregates read lower strata only, and no rule reads a higher one.
 
-2 makes the view a model, 3 makes it the least (see docs/theory.md). Conditions 1 to 3 are SQL, one statement for each
-rule: its instances (`sql`), joined with the view of the head. An instance without partner breaks 2; the row numbers of
-the partners that it supports become a set of bits, and 3 holds when no bit is missing in the end. Nothing here
-evaluates a program, and nothing is shared with what does.
+2 makes the view a model, 3 makes it the least (see docs/theory.md). Both hold for the intermediate results of rules as
+well, which have no facts: so the views of declared relations are the model of the rules as written. Conditions 1 to 3
+are SQL, one statement for each rule: its instances (`sql`), joined with the view of the head. An instance without
+partner breaks 2; the row numbers of the partners that it supports become a set of bits, and 3 holds when no bit is
+missing in the end. Nothing here evaluates a program, and nothing is shared with what does.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from tidelog.certificate.certificate import Certificate, Words
 from tidelog.certificate.functors import Functors, sql_type, typed
 from tidelog.certificate.sql import NO_BIRTH, instances
 from tidelog.certificate.stopping import look, stopping
-from tidelog.errors import CertificateRejected, InternalError, LimitError, Problem
+from tidelog.certificate.tables import out_of_memory
+from tidelog.errors import CertificateRejected, InternalError, Problem
 from tidelog.language.functors import NUMERIC
 from tidelog.language.syntax import Kind, Value
 from tidelog.maintain.limits import Watch
@@ -63,10 +65,8 @@ def check(certificate: Certificate, watch: Watch | None = None) -> None:
         try:
             with _session() as connection, stopping(connection, watch):
                 problems = _Check(certificate, connection, watch).problems()
-        except duckdb.OutOfMemoryException as error:
-            reason = str(error).split("\n", 1)[0]
-            hint = "nothing is known about the certificate; check it on a machine with more memory"
-            raise LimitError(Problem("E0503", f"the check has run out of memory: {reason}", hint=hint)) from None
+        except (duckdb.OutOfMemoryException, MemoryError) as error:
+            raise out_of_memory(error) from None
         except duckdb.Error as error:
             raise InternalError(Problem("E0901", f"DuckDB could not check the views: {error}")) from error
     if problems:
@@ -85,14 +85,10 @@ def _session() -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-def _rules(certificate: Certificate) -> list[Rule | AggregateRule]:
-    return [rule for node in certificate.program.nodes for rule in node.rules]
-
-
 def _wrong_strata(certificate: Certificate) -> Iterator[Problem]:
     """Condition 4."""
     strata = certificate.strata
-    for rule in _rules(certificate):
+    for rule in certificate.rules:
         head = head_of(rule)
         for name, negative in body_of(rule):
             if strata[name] > strata[head] or (negative and strata[name] == strata[head]):
@@ -126,14 +122,18 @@ class _Check:
         self.watch = watch
         self.functors = Functors(connection, certificate.dictionary)
         self.tables: dict[str, _Table] = {}
+        self.wrong: list[Problem] = []
+        """What is no tuple at all, in views."""
 
     def problems(self) -> list[Problem]:
         """What breaks conditions 1 to 3."""
         self.connection.execute("CREATE TABLE marks (relation BIGINT, missing BIGINT, supported BIT)")
         for number, name in enumerate(self.certificate.program.relations):
             self.tables[name] = self.loaded(number, name)
-        found = [problem for name in self.tables for problem in self.without_fact(name)]
-        found += [problem for rule in _rules(self.certificate) for problem in self.not_closed(rule)]
+        if self.wrong:
+            return self.wrong
+        found = [problem for name in self.certificate.declared for problem in self.without_fact(name)]
+        found += [problem for rule in self.certificate.rules for problem in self.not_closed(rule)]
         return found + list(self.not_founded())
 
     # --- the relations -----------------------------------------------------------------------------------------------
@@ -142,6 +142,10 @@ class _Check:
         """Make a table of a view."""
         look(self.watch)
         rows, births = self.certificate.view(name)
+        if not self.has_values(name, rows):
+            message = f"condition 3 (founded): the view of {self.called(name)} holds something that is no tuple of it"
+            self.wrong.append(Problem("E0803", message, hint="the view is damaged", place=self.certificate.place))
+            rows, births = rows[:0].reshape(0, len(self.kinds(name))), births[:0]
         if len(births) and births.min() >= -(2**31) and births.max() < 2**31:
             births = births.astype(numpy.int32)
         cuts: tuple[str, ...] = ()
@@ -166,6 +170,22 @@ class _Check:
         """The columns of rows as SQL has them."""
         return [typed(rows[:, i], kind) for i, kind in enumerate(self.kinds(name))]
 
+    def has_values(self, name: str, rows: Words) -> bool:
+        """Whether all rows are tuples of a relation: their words stand for values of its columns."""
+        kinds, dictionary = self.kinds(name), self.certificate.dictionary
+        if rows.shape[1] != len(kinds):
+            return False
+        for column, kind in zip(rows.T, kinds, strict=True):
+            if kind == "float":
+                floats = typed(column, kind)
+                if numpy.isnan(floats).any() or ((floats == 0) & numpy.signbit(floats)).any():
+                    return False
+            elif kind not in NUMERIC and len(column):
+                last = len(dictionary) - 1 if kind == "symbol" else dictionary.record_count(kind)
+                if column.min() < 0 or column.max() > last:
+                    return False
+        return True
+
     @contextmanager
     def given(self, columns: list[NDArray[Any]], names: list[str]) -> Iterator[str]:
         """The name in SQL of a table of columns."""
@@ -183,6 +203,10 @@ class _Check:
         """Condition 1 for a relation; facts are marked as supported."""
         facts = self.certificate.facts(name)
         if not len(facts):
+            return
+        if not self.has_values(name, facts):
+            message = f"condition 1 (facts): the facts of {name} hold something that is no tuple of it"
+            yield Problem("E0801", message, hint="the facts are damaged", place=self.certificate.place)
             return
         names = [f"h{i}" for i in range(facts.shape[1])]
         columns = [*self.columns(name, facts), numpy.full(len(facts), NO_BIRTH, numpy.int64)]
@@ -211,7 +235,7 @@ class _Check:
             if supported.get(table.number, 0) < table.rows:
                 message = f"condition 3 (founded): {self.unsupported(name)} is in the view, but is no fact and no rule"
                 message += " derives it from older tuples of the view"
-                rules = [rule for rule in _rules(self.certificate) if head_of(rule) == name]
+                rules = [rule for rule in self.certificate.rules if head_of(rule) == name]
                 notes = tuple((rule.span, f"rule {rule.origin} does not") for rule in rules[:_SHOWN] if rule.span)
                 hint = "it does not belong to the view, a fact is missing, or births are wrong"
                 yield Problem("E0803", message, None, notes, hint, self.certificate.place)
@@ -273,6 +297,10 @@ class _Check:
             texts.append(f"{'' if auxiliary else name}({cells})")
         more = " and more" if len(rows) > _SHOWN else ""
         return f"{', '.join(texts)}{more}{' (an intermediate result)' if auxiliary else ''}"
+
+    def called(self, name: str) -> str:
+        """A relation as messages call it; those that a rule was rewritten with have no name."""
+        return "an intermediate result" if self.certificate.program.relations[name].auxiliary else name
 
     def decoded(self, value: Any, kind: Kind) -> Value:
         return value if kind in NUMERIC else self.certificate.dictionary.decode(value, kind)

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy
+
 from tidelog.certificate.certificate import Certificate, Words
-from tidelog.language.syntax import Program
+from tidelog.language.syntax import CheckedProgram, Program
 from tidelog.maintain.engine import Engine
+from tidelog.rules import compile_program
 
 
-def certificate_of(engine: Engine) -> Certificate:
-    """The certificate of an engine's state. A stratum is a hyper-node as it is maintained, 0 what no rule derives."""
-    strata = dict.fromkeys(engine.program.relations, 0)
-    for number, node in enumerate(engine.nodes, 1):
-        strata |= {name: number for name in node.relations if name in strata}
+def certificate_of(engine: Engine, checked: CheckedProgram) -> Certificate:
+    """The certificate of an engine's state, for the program that it is meant to evaluate. The program is compiled anew:
+    nothing but rows and births is taken from the engine."""
+    program = compile_program(checked)
 
     def facts(name: str) -> Words:
-        return engine.asserted[name].words()
+        return engine.asserted[name].words() if name in engine.asserted else _none(name)
 
     def view(name: str) -> tuple[Words, Words]:
+        if name not in engine.views:
+            return _none(name), numpy.empty(0, numpy.int64)
         return engine.views[name].words(), engine.births(name)
 
-    return Certificate(engine.program, engine.dictionary, strata, facts, view, "the database")
+    def _none(name: str) -> Words:
+        return numpy.empty((0, len(program.relations[name].columns)), numpy.int64)
+
+    return Certificate(program, engine.dictionary, facts, view, "the database")
 
 
 def program_text(programs: Iterable[Program]) -> str:

@@ -60,18 +60,17 @@ def _check_program(path: Path, *, as_json: bool) -> None:
 
 
 def _check_certificate(path: Path, timeout: float | None, *, as_json: bool) -> None:
-    from tidelog.certificate import check, load
+    from functools import partial
+
+    from tidelog.certificate import check, load, look
     from tidelog.maintain.limits import Watch, guarded
 
     watch = Watch(timeout)
     with guarded(watch):
-        certificate = load(path)
+        certificate = load(path, partial(look, watch))
         check(certificate, watch)
-    program = certificate.program
-    relations = sum(not info.auxiliary for info in program.relations.values())
-    _report(
-        "certificate", path, relations, len({rule.origin for node in program.nodes for rule in node.rules}), as_json
-    )
+    rules = len({rule.origin for rule in certificate.rules})
+    _report("certificate", path, len(certificate.declared), rules, as_json)
 
 
 def _check_store(path: Path, timeout: float | None, *, as_json: bool) -> None:

@@ -60,7 +60,7 @@ class Aside:
             message = f"a certificate takes {count:,} rows to the driver, more than the embedded_limit of {most:,}"
             raise UsageError(Problem("E0688", message, hint="raise it with options(embedded_limit=…), if they fit"))
         facts = {name: local(engine.asserted(name)) for name in draft.checked.relations}
-        alone = certificate_of(evaluated(dictionary, draft.core, facts, watch))
+        alone = certificate_of(evaluated(dictionary, draft.core, facts, watch), draft.checked)
 
         def view(name: str) -> tuple[Words, Words]:
             rows = local(engine.relation(name))

@@ -1,0 +1,106 @@
+"""What a certificate's folder holds, as it follows from the program (docs/reference/certificates.md).
+
+    manifest.json       format, version, and the relations: columns, stratum, the name of their files
+    program.dl          types, declarations and rules; facts are data
+    facts/*.parquet     relation, c0, c1, …           the asserted facts of declared relations
+    views/*.parquet     relation, c0, c1, …, birth    the views of all relations, with the birth of each tuple
+
+Relations whose columns have the same kinds share a file. Who saves a certificate and who reads one both compute all of
+this from the program: a folder that says anything else is rejected (`reading`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from tidelog.certificate.certificate import Certificate
+from tidelog.language.syntax import Kind
+from tidelog.rules.core import RelationInfo
+from tidelog.storage.dictionary import Dictionary
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT, VERSION = "tidelog certificate", 2
+MANIFEST, PROGRAM = "manifest.json", "program.dl"
+
+Part: TypeAlias = Literal["facts", "views"]
+PARTS: tuple[Part, ...] = ("facts", "views")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The files of a certificate: `files` has the name of that of each relation, without ".parquet"."""
+
+    relations: Mapping[str, RelationInfo]
+    strata: Mapping[str, int]
+    files: Mapping[str, str]
+
+    @classmethod
+    def of(cls, certificate: Certificate) -> Layout:
+        """The layout that follows from the program of a certificate."""
+        relations = certificate.program.relations
+        return cls(relations, certificate.strata, _file_names(relations))
+
+    def sharing(self, part: Part) -> dict[str, list[str]]:
+        """The relations in each file of a part: facts are those of declared relations only."""
+        shared: dict[str, list[str]] = {}
+        for name, file in self.files.items():
+            if part == "views" or not self.relations[name].auxiliary:
+                shared.setdefault(f"{file}.parquet", []).append(name)
+        return shared
+
+    def manifest(self, version: object) -> dict[str, Any]:
+        """The manifest that a tidelog of this version writes."""
+        relations = [
+            {
+                "name": name,
+                "columns": [{"name": column.name, "type": column.type, "kind": column.kind} for column in info.columns],
+                "auxiliary": info.auxiliary,
+                "stratum": self.strata[name],
+                "file": self.files[name],
+            }
+            for name, info in self.relations.items()
+        ]
+        return {"format": FORMAT, "version": VERSION, "tidelog": version, "relations": relations}
+
+
+def _file_names(relations: Mapping[str, RelationInfo]) -> dict[str, str]:
+    """The file of each relation, named after the kinds of its columns where these can name one, else numbered."""
+    files: dict[tuple[Kind, ...], str] = {}
+    for info in relations.values():
+        kinds = kinds_of(info)
+        if kinds not in files:
+            name = "-".join(kinds) or "unit"
+            plain = len(name) <= 100 and name.lower() not in {file.lower() for file in files.values()}
+            files[kinds] = name if plain else str(len(files))
+    return {name: files[kinds_of(info)] for name, info in relations.items()}
+
+
+def kinds_of(info: RelationInfo) -> tuple[Kind, ...]:
+    """The kinds of the columns of a relation."""
+    return tuple(column.kind for column in info.columns)
+
+
+def column_types(dictionary: Dictionary, kinds: Iterable[Kind], part: Part) -> list[tuple[str, pa.DataType]]:
+    """The names and Arrow types of the columns of a file. Text may be dictionary-encoded."""
+    import pyarrow as pa
+
+    values = [(f"c{i}", _column_type(dictionary, kind)) for i, kind in enumerate(kinds)]
+    return [("relation", pa.string()), *values, *([("birth", pa.int64())] if part == "views" else [])]
+
+
+def _column_type(dictionary: Dictionary, kind: Kind) -> pa.DataType:
+    """The type of a column; text for records that a file has no type for: those without fields."""
+    import pyarrow as pa
+
+    kind_type = dictionary.arrow_type(kind)
+    return pa.string() if _has_empty_struct(kind_type) else kind_type
+
+
+def _has_empty_struct(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_struct(kind) and (not kind.num_fields or any(_has_empty_struct(part.type) for part in kind))

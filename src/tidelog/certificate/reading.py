@@ -1,0 +1,276 @@
+"""Certificates read from folders. What is read is not believed.
+
+The program is compiled again. From it follows which files there have to be and what the manifest says (`layout`): a
+folder with other files, with links, or with another manifest is rejected. No name, stratum or column is taken from the
+folder; facts are read for declared relations only. All else is for `check`.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any
+
+import numpy
+
+from tidelog.certificate.certificate import Certificate, Words
+from tidelog.certificate.export import program_text
+from tidelog.certificate.layout import FORMAT, MANIFEST, PARTS, PROGRAM, VERSION, Layout, Part, column_types, kinds_of
+from tidelog.certificate.tables import AGAIN, Look, TableFile, damaged
+from tidelog.errors import CertificateRejected, DataError, Problem, ProgramError
+from tidelog.io.columns import encode_table
+from tidelog.language import check as check_program
+from tidelog.language import read
+from tidelog.language.syntax import RelationType
+from tidelog.rules import compile_program
+from tidelog.rules.core import CoreProgram
+from tidelog.storage.arrow_arrays import numbers_to_numpy
+from tidelog.storage.dictionary import Dictionary
+
+_LARGEST = 64 * 2**20
+"""Bytes of the largest manifest or program that is read."""
+
+
+def load(folder: Path, look: Look = lambda: None) -> Certificate:
+    """The certificate in a folder, its relations to be read when they are called for; `look` is called again and again
+    while they are.
+
+    Raises DataError where something is missing, too much, cannot be read or does not fit (E081x), and
+    CertificateRejected for a program whose negation or aggregates go through recursion. `facts` and `view` of the
+    result raise DataError.
+    """
+    manifest = _read_manifest(folder)
+    look()
+    program = _read_program(folder)
+    look()
+    dictionary = Dictionary(program.records)
+    tables: dict[tuple[Part, str], TableFile] = {}
+
+    def rows(name: str, part: Part) -> tuple[Words, Words]:
+        """The words and the births of a relation."""
+        table = tables[part, f"{layout.files[name]}.parquet"]
+        columns = tuple(replace(column, name=f"c{i}") for i, column in enumerate(program.relations[name].columns))
+        relation = RelationType(name, columns)
+        words, births = [numpy.empty((0, len(columns)), numpy.int64)], [numpy.empty(0, numpy.int64)]
+        for batch in table.batches(name):
+            words.append(_words(batch, relation, dictionary, str(folder / part / f"{layout.files[name]}.parquet")))
+            if part == "views":
+                births.append(_births(batch, str(folder / part / f"{layout.files[name]}.parquet")))
+        return numpy.concatenate(words), numpy.concatenate(births)
+
+    certificate = Certificate(
+        program, dictionary, lambda name: rows(name, "facts")[0], lambda name: rows(name, "views"), str(folder)
+    )
+    layout = Layout.of(certificate)
+    _check_manifest(manifest, layout, folder / MANIFEST)
+    _check_files(folder, layout)
+    for part in PARTS:
+        for file, names in layout.sharing(part).items():
+            types = column_types(dictionary, kinds_of(program.relations[names[0]]), part)
+            opened = _opener(folder, part, file)
+            tables[part, file] = TableFile(opened, str(folder / part / file), types, names, look)
+    return certificate
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def _check_files(folder: Path, layout: Layout) -> None:
+    """DataError unless the folder has the expected files: E0814 where one is missing, E0817 where there is another."""
+    expected = {
+        folder: {MANIFEST, PROGRAM, *PARTS},
+        **{folder / part: set(layout.sharing(part)) for part in PARTS},
+    }
+    for place, names in expected.items():
+        try:
+            if not stat.S_ISDIR(os.lstat(place).st_mode) and place != folder:
+                raise damaged("E0817", "this is no folder of its own", str(place))
+            found = set(os.listdir(place))
+        except OSError as error:
+            raise damaged("E0814", f"the folder cannot be read: {error.strerror or error}", str(place)) from None
+        for name in sorted(names - found):
+            raise damaged("E0814", "the file is missing", str(place / name))
+        for name in sorted(found - names):
+            raise damaged("E0817", f"the folder holds {name!a}, which belongs to no certificate", str(place))
+
+
+def _opener(folder: Path, *parts: str) -> Callable[[], IO[bytes]]:
+    return lambda: _open(folder, *parts)
+
+
+def _open(folder: Path, *parts: str) -> IO[bytes]:
+    """A file below a folder, to be read. Raises OSError, or DataError (E0817) for what is no file: nothing is reached
+    through links, and nothing is waited for."""
+    flags = os.O_RDONLY | os.O_CLOEXEC
+    opened = [os.open(folder, flags | os.O_DIRECTORY)]
+    try:
+        for part in parts[:-1]:
+            opened.append(os.open(part, flags | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=opened[-1]))
+        file = os.open(parts[-1], flags | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=opened[-1])
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            os.close(file)
+            raise damaged("E0817", "this is no file", str(folder.joinpath(*parts)))
+        return os.fdopen(file, "rb")
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EMLINK, errno.ENXIO) or _is_link(folder, parts):
+            message = "this is a link or no file; a certificate has files only"
+            raise damaged("E0817", message, str(folder.joinpath(*parts))) from None
+        raise
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+
+
+def _is_link(folder: Path, parts: tuple[str, ...]) -> bool:
+    """Whether a link leads to a file."""
+    with suppress(OSError):
+        return any(folder.joinpath(*parts[: i + 1]).is_symlink() for i in range(len(parts)))
+    return False
+
+
+def _text(folder: Path, name: str, code: str) -> str:
+    """The text of a file. Raises OSError; DataError with `code` for what is no text, or too long."""
+    with _open(folder, name) as file:
+        data = file.read(_LARGEST + 1)
+    if len(data) > _LARGEST:
+        raise damaged(code, f"the file has more than {_LARGEST:,} bytes", str(folder / name))
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        message = f"the file is not valid UTF-8: found byte 0x{data[error.start]:02X}"
+        raise damaged(code, message, str(folder / name)) from None
+
+
+# --- manifest and program --------------------------------------------------------------------------------------------
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest, which is of this version of the format."""
+    path = folder / MANIFEST
+    try:
+        manifest = json.loads(_text(folder, MANIFEST, "E0811"), object_pairs_hook=_object, parse_constant=_constant)
+    except OSError as error:
+        message = f"there is no certificate here: {error.strerror or error}"
+        hint = "give a folder that `db.save_certificate` has written; one without a manifest is incomplete"
+        raise DataError(Problem("E0810", message, hint=hint, place=str(path))) from None
+    except (ValueError, RecursionError) as error:
+        raise damaged("E0811", f"the manifest is no JSON: {error!s:.200}", str(path)) from None
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise damaged("E0811", f"the manifest does not say that this is a {FORMAT}", str(path))
+    version = manifest.get("version")
+    if type(version) is not int or version != VERSION:
+        message = f"this is version {version!a:.20} of the format; this tidelog reads version {VERSION}"
+        raise DataError(Problem("E0811", message, hint="check it with the tidelog that wrote it", place=str(path)))
+    return manifest
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, in which nothing is said twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("an object has a key twice")
+    return found
+
+
+def _constant(name: str) -> Any:
+    raise ValueError(f"{name} is no value of JSON")
+
+
+def _check_manifest(manifest: dict[str, Any], layout: Layout, path: Path) -> None:
+    """DataError unless the manifest is the one that follows from the program, whichever tidelog wrote it: E0813 where
+    relations are not the same, E0811 for all else."""
+    version = manifest.get("tidelog")
+    if not isinstance(version, str) or not 0 < len(version) < 100:
+        raise damaged("E0811", "the manifest does not say which version of tidelog has written it", str(path))
+    expected = layout.manifest(version)
+    if _canonical(manifest) == _canonical(expected):
+        return
+    if manifest.keys() != expected.keys() or not isinstance(manifest["relations"], list):
+        wanted = ", ".join(expected)
+        raise damaged("E0811", f"expected a manifest with {wanted} and nothing else", str(path))
+    wanted_entries = {entry["name"]: _canonical(entry) for entry in expected["relations"]}
+    found = [_canonical(entry) for entry in manifest["relations"]]
+    wrong = [name for name, entry in wanted_entries.items() if found.count(entry) != 1]
+    if wrong:
+        shown = ", ".join(wrong[:5]) + (" and more" if len(wrong) > 5 else "")
+        message = f"the program and the manifest do not agree about the relations {shown}"
+    else:
+        message = "the program and the manifest do not have the same relations in the same order"
+    hint = "program.dl belongs to another certificate, or was changed by hand or written by another version of tidelog"
+    raise DataError(Problem("E0813", message, hint=hint, place=str(path)))
+
+
+def _canonical(value: object) -> str:
+    """A value of JSON as a text that no other value has."""
+    return json.dumps(value, sort_keys=True)
+
+
+def _read_program(folder: Path) -> CoreProgram:
+    """The program compiled. An unstratified one breaks condition 4, all other faults are those of the file."""
+    path = str(folder / PROGRAM)
+    try:
+        text = _text(folder, PROGRAM, "E0812")
+    except OSError as error:
+        raise damaged("E0812", f"the program cannot be read: {error.strerror or error}", path) from None
+    if any(line.lstrip().startswith("#") for line in text.split("\n")):
+        message = "the program of a certificate has no lines for a preprocessor"
+        raise DataError(Problem("E0812", message, hint=AGAIN, place=path))
+    try:
+        program = read(f"{text}\n", name=path)  # with a line break it is no path
+        checked = check_program(program)
+        compiled = compile_program(checked)
+    except ProgramError as error:
+        if error.code in ("E0301", "E0302", "E0303"):
+            first = error.problems[0]
+            message = f"condition 4 (strata): {first.message}"
+            raise CertificateRejected(Problem("E0804", message, first.span, first.notes, first.hint)) from None
+        faults = "1 fault" if len(error.problems) == 1 else f"{len(error.problems)} faults"
+        first = Problem("E0812", f"the program of the certificate has {faults}", hint=AGAIN, place=path)
+        raise DataError(first, *error.problems) from None
+    if checked.facts:
+        message = "the program of a certificate states no facts: they are data, and could be others"
+        raise DataError(Problem("E0812", message, checked.facts[0].span, hint=AGAIN))
+    written = program_text([program])
+    if written != text:
+        line = next(
+            (i for i, (a, b) in enumerate(zip(text.split("\n"), written.split("\n"), strict=False), 1) if a != b), 1
+        )
+        message = f"from line {line} on the program is not written as `db.save_certificate` writes it"
+        raise DataError(Problem("E0812", message, hint=AGAIN, place=path))
+    return compiled
+
+
+# --- tables ----------------------------------------------------------------------------------------------------------
+
+
+def _words(batch: Any, relation: RelationType, dictionary: Dictionary, place: str) -> Words:
+    """The words of a batch of rows."""
+    import pyarrow as pa
+
+    if not relation.columns:
+        return numpy.empty((batch.num_rows, 0), numpy.int64)
+    values = pa.Table.from_batches([batch.select([column.name for column in relation.columns])])
+
+    def where(_row: int | None, column: str | None) -> str:
+        return place if column is None else f"{place}, column {column}"
+
+    try:
+        return encode_table(values, relation, dictionary, where)
+    except DataError as error:
+        problem = error.problems[0]
+        raise DataError(Problem("E0815", problem.message, hint=problem.hint, place=problem.place)) from None
+    except UnicodeDecodeError:
+        raise damaged("E0815", "the file holds text that is not valid UTF-8", place) from None
+
+
+def _births(batch: Any, place: str) -> Words:
+    births = batch.column(batch.num_columns - 1)
+    if births.null_count:
+        raise damaged("E0815", "the column birth has no nulls", place)
+    return numbers_to_numpy(births)
