@@ -1,8 +1,9 @@
 """`check`: from parsed programs to one checked program, or to everything that is wrong with them.
 
-In this order: declarations, directives, and for each rule names and numbers of arguments (names), kinds of variables
-and terms (kinds), grounding, and if all that is well flow between types of one kind (subtypes) and regular
-expressions (patterns). Negation and aggregation through recursion are the rule graph's (`tidelog.rules`).
+In this order: declarations, directives, and for each rule which variables are an aggregate's own (locals), names and
+numbers of arguments (names), kinds of variables and terms (kinds), grounding, and if all that is well flow between
+types of one kind (subtypes) and regular expressions (patterns). Negation and aggregation through recursion are the
+rule graph's (`tidelog.rules`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tidelog.language.declarations import Scheme, resolve
 from tidelog.language.directives import directive_problems
 from tidelog.language.grounding import grounding_problems
 from tidelog.language.kinds import infer
+from tidelog.language.locals import as_written, separate
 from tidelog.language.names import atoms, name_problems
 from tidelog.language.paths import repeats
 from tidelog.language.patterns import pattern_problems
@@ -151,13 +153,14 @@ def name_rules(programs: Iterable[Program]) -> tuple[Program, ...]:
 
 def _check_rule(rule: Rule, scheme: Scheme) -> tuple[Rule, list[Problem]]:
     """The rule with its kinds, and what is wrong with it."""
+    rule, written = separate(rule)
     problems = name_problems(rule, scheme)
     checked, found = infer(rule, scheme)
     problems += found
     problems += grounding_problems(rule)
     if not problems:
         problems = subtype_problems(checked, scheme) + pattern_problems(checked)
-    return checked, problems
+    return checked, as_written(problems, written) if written else problems
 
 
 def _double_names(rules: list[Rule]) -> list[Problem]:

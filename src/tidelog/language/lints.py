@@ -8,7 +8,7 @@ from tidelog.errors import Problem
 from tidelog.language.names import atoms
 from tidelog.language.paths import steps
 from tidelog.language.scopes import all_variables
-from tidelog.language.syntax import Atom, CheckedProgram, Rule, Step
+from tidelog.language.syntax import Atom, CheckedProgram, Rule, Step, Variable
 
 
 def warnings(checked: CheckedProgram) -> list[Problem]:
@@ -43,7 +43,7 @@ def _single_variables(rule: Rule) -> list[Problem]:
     return [
         Problem(
             "E0292",
-            f"variable `{v.name}` occurs once",
+            f"variable `{_written(v)}` occurs once",
             v.span,
             hint="write `_` if any value will do",
             severity="warning",
@@ -51,3 +51,10 @@ def _single_variables(rule: Rule) -> list[Problem]:
         for v in occurrences
         if counts[v.name] == 1 and not v.name.startswith("_")
     ]
+
+
+def _written(variable: Variable) -> str:
+    """The name as the text has it: an aggregate's own variables may have got others."""
+    span = variable.span
+    text = variable.name if span is None else span.source.text[span.start : span.end]
+    return text if variable.name.startswith(f"{text}_") else variable.name

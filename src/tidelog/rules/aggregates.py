@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tidelog.errors import InternalError, Problem
+from tidelog.language.rebuilding import rebuild, rebuild_atom
 from tidelog.language.syntax import (
     Aggregate,
     Anonymous,
@@ -39,7 +40,7 @@ from tidelog.rules.bench import Bench
 from tidelog.rules.core import AggregateRule
 from tidelog.rules.grounding import connected, evaluable, grounded
 from tidelog.rules.kinds import kind_of, local_kinds, result_kind
-from tidelog.rules.trees import rebuild, rebuild_atom, variables, walk, whole
+from tidelog.rules.trees import variables, walk, whole
 
 
 @dataclass(frozen=True)
