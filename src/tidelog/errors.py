@@ -133,6 +133,7 @@ CODES: dict[str, str] = {
     "E0652": "the folder of outputs is none",
     "E0653": "there is a store already",
     "E0654": "there is no store",
+    "E0655": "a store that is open for reading only",
     "E0660": "no such format of RDF",
     "E0661": "no such prefix",
     "E0662": "no such rules for RDF",

@@ -144,16 +144,16 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "no JSON": (lambda folder: (folder / "manifest.json").write_text("{"), "manifest.json"),
     "another version": (lambda folder: (folder / "manifest.json").write_text('{"version": 9}'), "another version"),
     "no manifest": (lambda folder: (folder / "manifest.json").unlink(), "manifest.json is missing"),
-    "no segment": (lambda folder: shutil.rmtree(folder / "segments/00000002"), "segment 00000002 is missing"),
+    "no segment": (lambda folder: shutil.rmtree(folder / "segments/00000002"), r"segments/00000002/e\.insert\.parquet"),
     "a cut table": (
         lambda folder: (folder / "segments/00000002/e.insert.parquet").write_bytes(b"PAR1"),
         r"e\.insert\.parquet",
     ),
-    "a foreign table": (
+    "a table of another name": (
         lambda folder: (folder / "segments/00000002/e.insert.parquet").rename(
             folder / "segments/00000002/f.insert.parquet"
         ),
-        "no relation f",
+        r"e\.insert\.parquet",
     ),
     "no checkpoint": (lambda folder: (folder / "checkpoints/00000001").unlink(), "checkpoints/00000001"),
     "a cut checkpoint": (lambda folder: os.truncate(folder / "checkpoints/00000001", 1000), "checkpoints/00000001"),

@@ -1,38 +1,40 @@
-"""A process that is killed at any moment leaves an epoch that it had committed, or the one that it was committing."""
+"""A process that is killed, or a machine that stops, leaves an epoch that was committed, or the one being committed."""
 
 from __future__ import annotations
 
-import json
 import os
+import random
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-import tidelog
+import pytest
+
+from tests.store.disks import WRITES, Skipping, crash_everywhere, plain
+from tests.suite import FIRST_SEED
+from tidelog.store.database import StoredDatabase
+from tidelog.store.simulated import SimulatedDisk
 
 EPOCHS = [set(), {("a", "b")}, {("a", "b"), ("b", "c"), ("a", "c")}, {("b", "c")}, {("b", "c"), ("c", "d")}]
-"""The views after each epoch of COMMITS: the last removes the recursive rule."""
+"""The views after each epoch of `epochs`: the last removes the recursive rule."""
 
-COMMITS = """
-import os, shutil, sys, tidelog
 
-db = tidelog.connect(sys.argv[1])
-acknowledged = 0
+def epochs(db: StoredDatabase, done: Callable[[], object]) -> None:
+    """Commit EPOCHS, the second and the last with a checkpoint; call `done` after each."""
 
-def commit(checkpoint):
-    global acknowledged
-    db._price = 0.0 if checkpoint else 1e9
-    db.commit()
-    acknowledged += 1
+    def commit(*, checkpoint: bool) -> None:
+        db._price = 0.0 if checkpoint else 1e9
+        db.commit()
+        done()
 
-def work():
-    db.load('''
+    db.load("""
     .decl edge(x: symbol, y: symbol)
     .decl path(x: symbol, y: symbol)
     path(x, y) :- edge(x, y).
     more: path(x, z) :- path(x, y), edge(y, z).
-    ''')
+    """)
     db.insert("edge", [("a", "b")])
     commit(checkpoint=False)
     db.insert("edge", [("b", "c")])
@@ -42,63 +44,97 @@ def work():
     db.insert("edge", [("c", "d")])
     db.rules.remove("more")
     commit(checkpoint=True)
-"""
-SNAPSHOTS = (
-    COMMITS
-    + """
-EVENTS = ("open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.truncate", "shutil.rmtree")
-count = 0
-
-def keep(event, arguments):
-    global count
-    if count >= 0 and event in EVENTS and str(arguments[0]).startswith(sys.argv[1]):
-        number, count = count, -1  # what follows are events, too
-        shutil.copytree(sys.argv[1], f"{sys.argv[2]}/{number:03}-{acknowledged}")
-        count = number + 1
-
-sys.addaudithook(keep)
-work()
-"""
-)
-WAITS = (
-    COMMITS
-    + """
-work()
-print(acknowledged, flush=True)
-sys.stdin.read()
-"""
-)
 
 
-def epoch_in(folder: Path) -> int:
-    """Which of EPOCHS a folder holds, with views that are right."""
-    with tidelog.connect(folder) as db:
-        if not db.relations:
-            return 0
-        db.check()
-        return EPOCHS.index(set(db["path"]))
+def epoch_in(db: StoredDatabase) -> int:
+    """Which of EPOCHS a database has, with views that are right."""
+    if not db.relations:
+        return 0
+    db.check()
+    return EPOCHS.index(set(db["path"]))
 
 
-def test_whatever_is_on_the_disk_when_a_file_is_touched(tmp_path: Path) -> None:
-    """Before each file operation the folder is what a process killed there would leave."""
-    (tmp_path / "all").mkdir()
-    subprocess.run([sys.executable, "-c", SNAPSHOTS, str(tmp_path / "store"), str(tmp_path / "all")], check=True)
-    snapshots = sorted((tmp_path / "all").iterdir())
-    assert len(snapshots) > 40
-    for snapshot in snapshots:
-        acknowledged = int(snapshot.name.split("-")[1])
-        assert epoch_in(snapshot) in (acknowledged, acknowledged + 1), snapshot.name
-        if acknowledged:
-            manifest = json.loads((snapshot / "manifest.json").read_text())
-            assert sorted(os.listdir(snapshot / "segments")) == manifest["segments"]
-            assert os.listdir(snapshot / "checkpoints") == [manifest["checkpoint"]] * bool(manifest["checkpoint"])
-    assert epoch_in(tmp_path / "store") == 4
+def test_whatever_is_on_the_disk_before_each_operation() -> None:
+    """As the next process finds it when this one is killed there, and when the machine stops."""
+    rng = random.Random(FIRST_SEED)
+    disk = SimulatedDisk()
+    found: dict[tuple[int, str], SimulatedDisk] = {}
+    acknowledged = 0
+
+    def keep(operation: str, name: str) -> None:
+        if operation in WRITES:
+            for other in (disk.left(), disk.crashed(rng)):
+                found[acknowledged, str({**other.contents(), "lock": None})] = other
+
+    def done() -> None:
+        nonlocal acknowledged
+        acknowledged += 1
+
+    disk.before = keep
+    with StoredDatabase("/store", files=disk.files()) as db:
+        epochs(db, done)
+    disk.before = None
+    assert len(found) > 60
+    for (committed, _), other in found.items():
+        with StoredDatabase("/store", files=other.files()) as db:
+            assert epoch_in(db) in (committed, committed + 1)
+            manifest, names = db._state.manifest, other.contents()
+        assert {name.split("/")[1] for name in names if name.startswith("segments/")} == set(manifest.segments)
+        checkpoint = manifest.checkpoint or ("",)
+        assert [f"checkpoints/{checkpoint[0]}"] * bool(manifest.checkpoint) == [
+            name for name in names if name.startswith("checkpoints/")
+        ]
+        assert "manifest.json.new" not in names
+
+
+@pytest.mark.parametrize("seed", range(FIRST_SEED + 810_000, FIRST_SEED + 810_008))
+def test_random_scripts_on_a_disk_that_forgets(seed: int) -> None:
+    assert crash_everywhere(seed, steps=10, crashes=2) == ""
+
+
+SYNCS = [
+    ("sync name", "", False),
+    ("sync folder", "", False),
+    ("sync folder", "", True),
+    ("sync folder", "segments", False),
+    ("sync folder", "segments/N", False),
+    ("sync folder", "checkpoints", False),
+    ("sync file", "segments/N/e.insert.parquet", False),
+    ("sync file", "segments/N/e.delete.parquet", False),
+    ("sync file", "checkpoints/N", False),
+    ("sync file", "manifest.json.new", False),
+]
+"""Every sync: of what, and whether right after a file was renamed."""
+
+
+@pytest.mark.parametrize(("operation", "name", "renamed"), SYNCS)
+def test_every_sync_is_needed(operation: str, name: str, renamed: bool) -> None:
+    """Without any one of them there is a machine that stops and finds something else, and these tests notice."""
+    seeds = range(FIRST_SEED + 820_000, FIRST_SEED + 820_040)
+    assert any(crash_everywhere(seed, 10, 3, Skipping(operation, name, renamed)) for seed in seeds)
+
+
+def test_these_are_all_syncs() -> None:
+    listed = {(operation, name) for operation, name, _ in SYNCS}
+    for seed in range(FIRST_SEED + 820_000, FIRST_SEED + 820_004):
+        found = set[tuple[str, str]]()
+        crash_everywhere(seed, 10, 0, lambda operation, name, found=found: bool(found.add((operation, plain(name)))))
+        assert found <= listed
 
 
 def test_a_killed_process_lets_the_folder_go(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", WAITS, str(tmp_path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+    code = f"""
+import sys, tidelog
+from tests.store.test_killed import epochs
+db = tidelog.connect({str(tmp_path)!r})
+epochs(db, lambda: None)
+print("done", flush=True)
+sys.stdin.read()
+"""
+    command, root = [sys.executable, "-c", code], Path(__file__).parents[2]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=root) as child:
         assert child.stdout is not None
-        assert child.stdout.readline() == b"4\n"
+        assert child.stdout.readline() == b"done\n"
         os.kill(child.pid, signal.SIGKILL)
-    assert epoch_in(tmp_path) == 4
+    with StoredDatabase(tmp_path) as db:
+        assert epoch_in(db) == 4

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidelog.cli.shared import positive
+from tidelog.cli.shared import existing, positive
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -30,9 +30,9 @@ def add(commands: Commands) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Check what the path names, and say how much there is in it."""
-    from tidelog.store import is_store
+    from tidelog.store import is_marked
 
-    if is_store(arguments.path):
+    if is_marked(arguments.path):
         _check_store(arguments.path, arguments.timeout, as_json=arguments.json)
     elif arguments.path.is_dir():
         _check_certificate(arguments.path, arguments.timeout, as_json=arguments.json)
@@ -74,9 +74,7 @@ def _check_certificate(path: Path, timeout: float | None, *, as_json: bool) -> N
 
 
 def _check_store(path: Path, timeout: float | None, *, as_json: bool) -> None:
-    import tidelog
-
-    with tidelog.connect(path) as db:
+    with existing(path, read_only=True) as db:
         db.options(timeout=timeout)
         db.check()
         _report("store", path, len(db.relations), len(db.rules), as_json)

@@ -32,10 +32,10 @@ def execute(arguments: argparse.Namespace) -> int:
     from tidelog.cli.report import print_json, report_as_json, stats
     from tidelog.cli.run import check_folders, read_inputs
     from tidelog.errors import Problem, UsageError
-    from tidelog.store import is_store
+    from tidelog.store import is_marked
 
     check_folders(arguments.fact_dir, None)
-    if is_store(arguments.store):
+    if is_marked(arguments.store):
         hint = "change it with `tidelog apply`, or give another folder"
         raise UsageError(Problem("E0653", "there is a store already", place=str(arguments.store), hint=hint))
     fresh = not arguments.store.exists()
@@ -55,7 +55,7 @@ def execute(arguments: argparse.Namespace) -> int:
                     sys.stdout.flush()
                     print(stats(report, db.stats()), file=sys.stderr)
     except BaseException:
-        if fresh and not is_store(arguments.store):
+        if fresh and not is_marked(arguments.store):
             shutil.rmtree(arguments.store, ignore_errors=True)
         raise
     return 0

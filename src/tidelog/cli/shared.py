@@ -31,13 +31,12 @@ def add_limits(command: argparse.ArgumentParser) -> None:
     command.add_argument("--json", action="store_true", help="print results and errors as JSON")
 
 
-def existing(folder: Path) -> StoredDatabase:
+def existing(folder: Path, *, read_only: bool = False) -> StoredDatabase:
     """The store in a folder, opened. UsageError (E0654) where there is none, and nothing is made."""
-    import tidelog
     from tidelog.errors import Problem, UsageError
-    from tidelog.store import is_store
+    from tidelog.store import StoredDatabase, is_marked
 
-    if not is_store(folder):
+    if not is_marked(folder):
         hint = "make one with `tidelog init STORE PROG.dl`"
         raise UsageError(Problem("E0654", "there is no store here", place=str(folder), hint=hint))
-    return tidelog.connect(folder)
+    return StoredDatabase(folder, read_only=read_only)

@@ -27,7 +27,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from tidelog.cli.shared import existing
     from tidelog.io import write_view
 
-    with existing(arguments.store) as db:
+    with existing(arguments.store, read_only=True) as db:
         if arguments.relation is None:
             sizes = {name: len(db[name]) for name in db.relations}
             if arguments.json:

@@ -35,7 +35,7 @@ from tidelog.spark.driver import collect_words
 from tidelog.spark.embedded import Embedded, Front, local
 from tidelog.spark.engines import Draft, Engine, RowChange, Rows
 from tidelog.spark.failures import reading, working
-from tidelog.spark.keeping import changes_in, check_kind, stored, tables_of
+from tidelog.spark.keeping import changes_in, stored, tables_of
 from tidelog.spark.machine import check_session, check_workers
 from tidelog.spark.mapping import target_of
 from tidelog.spark.readers import located
@@ -76,7 +76,7 @@ class SparkDatabase:
         self._closed = self._released = False
         self._restoring = False
         self._notes: Mapping[str, Any] = {}
-        self._state = None if state is None else State(state)
+        self._state = None if state is None else State(state, "spark")
         self._streams = Streams(self)
         if self._state is not None:
             try:
@@ -309,7 +309,6 @@ class SparkDatabase:
 
     def _restore(self, state: State) -> None:
         """Come back to what the state folder has."""
-        check_kind(state)
         self._notes = state.manifest.notes
         if not state.manifest.epoch:
             return

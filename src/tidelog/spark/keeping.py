@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from tidelog.errors import DataError, Problem, UsageError
 from tidelog.language.syntax import CheckedProgram, RelationType
 from tidelog.spark.engines import RowChange, Rows
 from tidelog.spark.failures import writing
 from tidelog.spark.readers import literal
 from tidelog.spark.translation import Translation
-from tidelog.store.state import State, Tables, facts_table, read_table
+from tidelog.store.state import State
+from tidelog.store.tables import Tables, damaged, facts_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,23 +45,12 @@ def stored(relation: RelationType, rows: Rows, translation: Translation) -> pa.T
     return write
 
 
-def check_kind(state: State) -> None:
-    """UsageError (E0681) where the folder is that of an embedded database."""
-    if state.manifest.checkpoint:
-        hint = "open it with tidelog.connect(folder), or give another folder"
-        message = "the folder is a store of an embedded database"
-        raise UsageError(Problem("E0681", message, place=str(state.folder), hint=hint))
-
-
 def changes_in(state: State, session: SparkSession, program: CheckedProgram) -> Iterator[tuple[str, bool, Any]]:
     """Relation, whether it asserts, and data of all changes, in their order. DataError (E0682)."""
-    for name, asserts, path in state.tables():
+    for name, asserts, table in state.tables():
         if name not in program.relations:
-            message = f"the state folder is damaged: no relation {name}"
-            hint = "restore the folder from a copy, or begin with an empty one"
-            raise DataError(Problem("E0682", message, place=str(path), hint=hint))
+            raise damaged(state.folder, f"there are facts of {name}, which the program does not declare")
         if not program.relations[name].columns:
             yield name, asserts, [()]
         else:
-            place = f"file://{literal(path)}"
-            yield name, asserts, session.read.parquet(place) if path.is_dir() else read_table(path)
+            yield name, asserts, session.read.parquet(f"file://{literal(table)}") if isinstance(table, Path) else table

@@ -23,7 +23,6 @@ from typing import IO, Any
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.errors import DataError, Problem
 from tidelog.maintain import closures
 from tidelog.maintain.engine import Engine
 from tidelog.rules.core import CoreProgram
@@ -34,12 +33,13 @@ from tidelog.storage.closure import ClosedRelation
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.marks import Marks
 from tidelog.storage.stored import StoredRelation
+from tidelog.store.tables import damaged
 
 FORMAT = 1
 
 
 def write(engine: Engine, text: str, file: IO[bytes]) -> None:
-    """Write the state of an engine whose program is `text`."""
+    """Write the state of an engine whose program is `text`, from the start of the file to its end."""
     dictionary = engine.dictionary
     stored = list({id(each): each for each in [*engine.views.values(), *engine.asserted.values()]}.values())
     with zipfile.ZipFile(file, "w") as archive:
@@ -90,19 +90,11 @@ def _put(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
         numpy.lib.format.write_array(member, numpy.ascontiguousarray(array), allow_pickle=False)
 
 
-@contextmanager
-def opened(path: Path) -> Iterator[Checkpoint]:
-    """The checkpoint in a file that `write` has written. DataError (E0682) where it cannot be read, also later on."""
-    try:
-        file = path.open("rb")
-    except OSError as error:
-        raise _damaged(path, error) from None
-    with file:
-        yield Checkpoint(path, file)
-
-
 class Checkpoint:
-    """A checkpoint to be read from an open file."""
+    """A checkpoint to be read from an open file, which `write` has written; `path` is for messages.
+
+    DataError (E0682) where it cannot be read, also later on.
+    """
 
     def __init__(self, path: Path, file: IO[bytes]) -> None:
         self._path = path
@@ -179,10 +171,8 @@ class Checkpoint:
     def _reading(self) -> Iterator[None]:
         try:
             yield
-        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-            raise _damaged(self._path, error) from None
-
-
-def _damaged(path: Path, error: Exception) -> DataError:
-    hint = "restore the folder from a copy, or begin with an empty one"
-    return DataError(Problem("E0682", f"the state folder is damaged: {error!s:.200}", place=str(path), hint=hint))
+        except (
+            OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, SyntaxError, EOFError,
+            RecursionError, NotImplementedError, zipfile.BadZipFile, zlib.error,
+        ) as error:  # fmt: skip
+            raise damaged(self._path, f"{error!s:.200}") from None

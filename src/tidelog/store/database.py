@@ -18,14 +18,16 @@ from typing import Any
 import numpy
 
 from tidelog.database import Change, Database, Words, _Pending
-from tidelog.errors import DataError, Problem, UsageError
+from tidelog.errors import UsageError
 from tidelog.io import encode
 from tidelog.language import read
 from tidelog.language.syntax import Program
 from tidelog.maintain.limits import Watch, guarded
 from tidelog.maintain.report import Report
 from tidelog.store import checkpoint
-from tidelog.store.state import State, facts_table, read_table, text_of
+from tidelog.store.files import Files
+from tidelog.store.state import State, text_of
+from tidelog.store.tables import damaged, facts_table
 
 
 class StoredDatabase(Database):
@@ -38,10 +40,9 @@ class StoredDatabase(Database):
     opening: Report | None = None
     """What was done to come back to the last epoch; None for a new folder."""
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, folder: str | os.PathLike[str], *, read_only: bool = False, files: Files | None = None) -> None:
         super().__init__()
-        _check_folder(Path(folder))
-        self._state = State(folder)
+        self._state = State(folder, read_only=read_only, files=files)
         self._reopening = False
         self._spent = 0.0
         """Seconds of the epochs since the last checkpoint."""
@@ -74,7 +75,7 @@ class StoredDatabase(Database):
         store = {
             "folder": str(self.folder),
             "epoch": manifest.epoch,
-            "checkpoint": int(manifest.checkpoint) if manifest.checkpoint else None,
+            "checkpoint": int(manifest.checkpoint[0]) if manifest.checkpoint else None,
             "segments": len(manifest.segments),
             "opening": {} if self.opening is None else _work(self.opening),
         }
@@ -119,9 +120,9 @@ class StoredDatabase(Database):
         if not manifest.epoch:
             return
         started = time.perf_counter()
-        if manifest.checkpoint:
-            with checkpoint.opened(self._state.folder / "checkpoints" / manifest.checkpoint) as saved:
-                self._restore(saved)
+        with self._state.saved() as file:
+            if file is not None:
+                self._restore(checkpoint.Checkpoint(self._state.checkpoint_path, file))
         self._price = time.perf_counter() - started
         facts = self._pending.facts
         if not self._programs or text_of(self._programs) != manifest.program:
@@ -153,12 +154,10 @@ class StoredDatabase(Database):
     def _facts_since(self) -> list[tuple[str, bool, Words]]:
         """The changes of facts since the checkpoint."""
         changes = []
-        for name, asserts, path in self._state.tables():
+        for name, asserts, table in self._state.tables():
             relation = self._pending.checked.relations.get(name)
-            if relation is None:
-                message = f"the state folder is damaged: no relation {name}"
-                raise DataError(Problem("E0682", message, place=str(path), hint="restore the folder from a copy"))
-            table = read_table(path)
+            if relation is None or isinstance(table, Path):
+                raise damaged(self.folder, f"there are facts of {name}, which the program does not declare")
             if relation.columns:
                 words = encode(table, relation, self._dictionary)
             else:
@@ -173,18 +172,3 @@ def _work(report: Report) -> dict[str, Any]:
 
 def _parsed(text: str) -> Program:
     return read(f"{text}\n", name="<store>")
-
-
-def is_store(folder: Path) -> bool:
-    """Whether there is a database in a folder."""
-    return (folder / "manifest.json").is_file() and (folder / "segments").is_dir()
-
-
-def _check_folder(folder: Path) -> None:
-    """UsageError (E0681) where there is something else."""
-    if folder.is_dir() and not is_store(folder):
-        other = next((each.name for each in folder.iterdir() if each.name not in State.PARTS), None)
-        if other is not None:
-            hint = "give the name of a new folder, or of one that tidelog has made"
-            message = f"this folder is no store, it has {other} in it"
-            raise UsageError(Problem("E0681", message, place=str(folder), hint=hint))

@@ -5,124 +5,169 @@
     segments/N/        what epoch N asserted and retracted: RELATION.insert.parquet and RELATION.delete.parquet
     checkpoints/N      everything as of epoch N, in place of all segments up to it (`checkpoint`)
 
-An epoch writes its segment first, then lets the engine work, then replaces the manifest: a process that is killed at
-any moment leaves the state before the epoch or after it, and what it leaves besides is removed when the folder is
-opened again. In segments, values are stored as what they are, not as words.
+Files are written and synced before a manifest names them, and removed after one is synced that no longer does. So a
+machine that stops at any moment leaves the state before an epoch or after it. What it leaves besides is removed when
+the folder is opened again. The manifest has a checksum of each file and of itself: damage is never read as data.
+
+In segments, values are stored as what they are, not as words. All operations on files go through `files`.
 """
 
 from __future__ import annotations
 
-import errno
-import fcntl
-import json
 import os
-import shutil
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any
 
 from tidelog.certificate import program_text
-from tidelog.errors import DataError, Problem, UsageError
-from tidelog.language.syntax import Program, RelationType
-from tidelog.relation import Relation, Rows
-from tidelog.storage.arrow_arrays import numbers_to_arrow
-from tidelog.storage.dictionary import Dictionary, Words
+from tidelog.errors import Problem, UsageError
+from tidelog.language.syntax import Program
+from tidelog.store.files import Files, Lock
+from tidelog.store.local import LocalFiles
+from tidelog.store.manifest import NAME, Manifest, is_plain
+from tidelog.store.tables import Tables, check_parts, compare, damaged, read_table, unharmed, write_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VERSION = 1
 MOST_SEGMENTS = 200
 """With more segments than these, the facts are written anew as one."""
-
-Tables: TypeAlias = "Mapping[tuple[str, bool], pa.Table | Callable[[Path], None]]"
-"""(relation, whether it asserts) -> the values, or what writes them to a place, as a file or a folder."""
+_NEW = f"{NAME}.new"
+_OF = {"embedded": "an embedded database", "spark": "a database over Spark"}
+_OPENED = {
+    "embedded": "open it with tidelog.connect(folder), or give another folder",
+    "spark": "open it with tidelog.connect(spark=session, state=folder), or give another folder",
+}
 
 
 @dataclass(frozen=True)
-class Manifest:
-    """`epoch` counts the commits; `notes` are what streams and pipelines have to remember, as JSON."""
+class Segment:
+    """A segment that is on the disk, but belongs to the state only when it is published: its files' checksums."""
 
-    epoch: int = 0
-    program: str = ""
-    checkpoint: str = ""
-    segments: tuple[str, ...] = ()
-    notes: Mapping[str, Any] = field(default_factory=dict)
+    name: str
+    files: Mapping[str, str]
+
+    @property
+    def folder(self) -> str:
+        """Its folder in the state folder."""
+        return f"segments/{self.name}"
 
 
 class State:
     """An open state folder. DataError (E0682) when it is damaged, UsageError (E0680, E0681) when another process has it
-    or it cannot be used."""
+    or it cannot be used.
 
-    PARTS = ("lock", "manifest.json", "manifest.json.new", "segments", "checkpoints")
-    """What can be in the folder."""
+    `kind` is that of the database, "embedded" or "spark". With `read_only`, nothing at all is written. `files` are
+    those of a simulated disk.
+    """
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    PARTS: Mapping[str, frozenset[str]] = {
+        "embedded": frozenset({"lock", NAME, _NEW, "segments", "checkpoints"}),
+        "spark": frozenset({"lock", NAME, _NEW, "segments", "checkpoints", "cluster", "streams", "quarantine"}),
+    }
+    """What can be in a folder that has no manifest yet."""
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        kind: str = "embedded",
+        *,
+        read_only: bool = False,
+        files: Files | None = None,
+    ) -> None:
         if "://" in os.fspath(folder):
             hint = "give the path of a folder; files of the cluster engine can be elsewhere: options(cluster_folder=…)"
             raise UsageError(Problem("E0681", "a state folder is no address", place=os.fspath(folder), hint=hint))
         self.folder = Path(folder).absolute()
-        with self._using():
-            for part in ("segments", "checkpoints"):
-                (self.folder / part).mkdir(parents=True, exist_ok=True)
-            self._release = self._locked()
+        self.read_only = read_only
+        self._kind = kind
+        self._files = files or LocalFiles(self.folder)
+        self._lock: Lock | None = None
+        self._settled = True
+        """Whether the manifest on the disk is `manifest`, for good."""
         try:
-            self.manifest = self._read()
             with self._using():
-                for leftover in set(os.listdir(self.folder / "segments")) - set(self.manifest.segments):
-                    shutil.rmtree(self.folder / "segments" / leftover)
-                for leftover in set(os.listdir(self.folder / "checkpoints")) - {self.manifest.checkpoint}:
-                    (self.folder / "checkpoints" / leftover).unlink()
+                if not read_only:
+                    self._files.establish()
+                self._look()
+                self._read()
+                self._take_lock()
+                self._look_below()
+                self.manifest = self._read()
+                if not read_only:
+                    self._clean()
         except BaseException:
-            self._release()
+            self.close()
             raise
 
-    def tables(self) -> Iterator[tuple[str, bool, Path]]:
-        """Relation, whether it asserts, and file of all changes since the checkpoint, in the order in which they were
-        committed. A path that is a folder was written by Spark."""
-        for segment in self.manifest.segments:
-            folder = self.folder / "segments" / segment
-            if not folder.is_dir():
-                raise self._damaged(f"segment {segment} is missing")
-            for file in sorted(folder.iterdir()):
-                relation, operation, _ = file.name.rsplit(".", 2)
-                yield relation, operation == "insert", file
+    def tables(self) -> Iterator[tuple[str, bool, pa.Table | Path]]:
+        """Relation, whether it asserts, and values of all changes since the checkpoint, in the order in which they were
+        committed. A path is a folder that Spark has written. Raise DataError (E0682) where a file is not what was
+        committed."""
+        for segment, files in self.manifest.segments.items():
+            for file in sorted(files):
+                relation, operation, _ = file.rsplit(".", 2)
+                place = f"segments/{segment}/{file.rstrip('/')}"
+                if file.endswith("/"):
+                    check_parts(self._files, place, files[file])
+                    yield relation, operation == "insert", self._files.path(place)
+                else:
+                    yield relation, operation == "insert", read_table(self._files, place, files[file])
 
-    def prepare(self, facts: Tables, name: str | None = None) -> str:
-        """Write what an epoch asserts and retracts; its segment's name."""
+    @contextmanager
+    def saved(self) -> Iterator[IO[bytes] | None]:
+        """Open the file of the checkpoint, or nothing where there is none. DataError (E0682) where it is not what was
+        written."""
+        if self.manifest.checkpoint is None:
+            yield None
+            return
+        name, expected = self.manifest.checkpoint
+        place = f"checkpoints/{name}"
+        with unharmed(self._files, place):
+            compare(self._files, place, self._files.checksum(place), expected)
+            file = self._files.open(place)
+        with file:
+            yield file
+
+    @property
+    def checkpoint_path(self) -> Path:
+        """Where the checkpoint is, for messages."""
+        return self._files.path(f"checkpoints/{self.manifest.checkpoint[0] if self.manifest.checkpoint else ''}")
+
+    def prepare(self, facts: Tables, name: str | None = None) -> Segment:
+        """Write what an epoch asserts and retracts, to be published or discarded. UsageError (E0681)."""
         segment = name or f"{self.manifest.epoch + 1:08}"
-        folder = self.folder / "segments" / segment
-        with self._using():
+        folder = f"segments/{segment}"
+        with self._changing():
+            if not facts:
+                return Segment(segment, {})
+            sums: dict[str, str] = {}
             try:
-                folder.mkdir()
+                self._files.remove_tree(folder)  # of an epoch that has failed, and could not remove it
+                self._files.make(folder)
                 for (relation, asserts), table in facts.items():
-                    path = folder / f"{relation}.{'insert' if asserts else 'delete'}.parquet"
-                    if callable(table):
-                        table(path)
-                    else:
-                        _write(table, path)
-                _sync(folder)
+                    file = f"{relation}.{'insert' if asserts else 'delete'}.parquet"
+                    sums |= write_table(self._files, f"{folder}/{file}", table)
+                self._files.sync_folder(folder)
+                self._files.sync_folder("segments")
             except BaseException:
-                shutil.rmtree(folder, ignore_errors=True)
+                self._drop(folder)
                 raise
-        return segment
+        return Segment(segment, sums)
 
-    def discard(self, segment: str) -> None:
+    def discard(self, segment: Segment) -> None:
         """Remove a prepared segment whose epoch has failed."""
-        shutil.rmtree(self.folder / "segments" / segment, ignore_errors=True)
+        self._drop(segment.folder)
 
-    def publish(self, segment: str, program: str, notes: Mapping[str, Any]) -> None:
-        """Commit: from now on the state has this segment and program, and these notes beside those that it has."""
-        manifest = self.manifest
-        empty = not any((self.folder / "segments" / segment).iterdir())
-        segments = manifest.segments if empty else (*manifest.segments, segment)
-        notes = merged(manifest.notes, notes)
-        self._replace(Manifest(manifest.epoch + 1, program, manifest.checkpoint, segments, notes))
-        if empty:
-            self.discard(segment)
+    def publish(self, segment: Segment, program: str, notes: Mapping[str, Any]) -> None:
+        """Commit: from now on the state has this segment and program, and these notes beside those that it has.
+        UsageError (E0681); the state is then as before."""
+        old = self.manifest
+        segments = {**old.segments, **({segment.name: segment.files} if segment.files else {})}
+        notes = merged(old.notes, notes)
+        self._replace(replace(old, epoch=old.epoch + 1, program=program, segments=segments, notes=notes))
 
     def note(self, notes: Mapping[str, Mapping[str, Any]]) -> None:
         """Have further notes, without an epoch."""
@@ -136,78 +181,165 @@ class State:
     def checkpoint(self, write: Callable[[IO[bytes]], object]) -> None:
         """Replace the checkpoint and all segments by what `write` writes to a file, unless it is of the last epoch."""
         old, name = self.manifest, f"{self.manifest.epoch:08}"
-        if name == old.checkpoint:
+        if old.checkpoint is not None and old.checkpoint[0] == name:
             return
-        path = self.folder / "checkpoints" / name
-        with self._using():
+        place = f"checkpoints/{name}"
+        with self._changing():
             try:
-                _write_file(path, write)
-                _sync(path.parent)
-                self._replace(replace(old, checkpoint=name, segments=()))
+                found = self._files.write(place, write)
+                self._files.sync_folder("checkpoints")
+                self._replace(replace(old, checkpoint=(name, found), segments={}))
             except BaseException:
-                path.unlink(missing_ok=True)
+                self._drop(place)
                 raise
-            if old.checkpoint:
-                (path.parent / old.checkpoint).unlink()
+        if old.checkpoint is not None:
+            self._drop(f"checkpoints/{old.checkpoint[0]}")
         for segment in old.segments:
-            self.discard(segment)
+            self._drop(f"segments/{segment}")
 
     def gather(self, facts: Tables) -> None:
-        """Replace all segments by one with these facts, which are all that there are."""
-        old = self.manifest
-        segment = self.prepare(facts, f"{old.epoch:08}-all")
-        self._replace(replace(old, segments=(segment,)))
-        for name in old.segments:
-            self.discard(name)
+        """Replace all segments by one with these facts, which are all that there are, unless that is so already."""
+        old, name = self.manifest, f"{self.manifest.epoch:08}-all"
+        if name in old.segments:
+            return
+        segment = self.prepare(facts, name)
+        try:
+            self._replace(replace(old, segments={segment.name: segment.files} if segment.files else {}))
+        except BaseException:
+            self.discard(segment)
+            raise
+        for segment_name in old.segments:
+            self._drop(f"segments/{segment_name}")
 
     def close(self) -> None:
         """Let others have the folder."""
-        self._release()
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+        self._files.close()
+
+    # --- opening -----------------------------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """UsageError (E0681) where the folder is something else than a store, or has links in it."""
+        entries = self._files.entries()
+        for name, kind in entries.items():
+            if kind == "link":
+                raise self._unusable(f"{name} is a symbolic link", "replace it by what it leads to")
+        other = next((name for name in entries if name not in self.PARTS[self._kind]), None)
+        if NAME not in entries and other is not None:
+            hint = "give the name of a new folder, or of one that tidelog has made"
+            raise self._unusable(f"this folder is no store, it has {other} in it", hint)
+        for name, wanted in (("lock", "file"), (NAME, "file"), ("segments", "folder"), ("checkpoints", "folder")):
+            if entries.get(name, wanted) != wanted:
+                raise self._unusable(f"{name} is no {wanted}", "give the name of a new folder")
+
+    def _look_below(self) -> None:
+        """UsageError (E0681) where there are links further down."""
+        for part in ("segments", "checkpoints"):
+            if self._files.kind(part) is not None:
+                for name, kind in self._files.below(part):
+                    if kind == "link":
+                        raise self._unusable(f"{name} is a symbolic link", "replace it by what it leads to")
 
     def _read(self) -> Manifest:
-        path = self.folder / "manifest.json"
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-            if found.pop("version") != VERSION:
-                raise self._damaged("it is of another version of tidelog")
-            found["segments"] = tuple(found["segments"])
-            return Manifest(**found)
+            data = self._files.read(NAME)
         except FileNotFoundError:
-            # An epoch that was killed before the first commit leaves no more than its segment.
-            if os.listdir(self.folder / "checkpoints") or set(os.listdir(self.folder / "segments")) - {"00000001"}:
-                raise self._damaged("manifest.json is missing") from None
-            return Manifest()
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise self._damaged(f"manifest.json: {error}") from None
+            # An epoch that was cut off before the first commit leaves no more than its segment.
+            left = self._names("segments")
+            if self._names("checkpoints") or left not in ([], ["00000001"]) or (left and not self._files.kind("lock")):
+                raise damaged(self._files.path(NAME), f"{NAME} is missing") from None
+            return Manifest(self._kind)
+        try:
+            manifest = Manifest.from_bytes(data)
+        except ValueError as error:
+            raise damaged(self._files.path(NAME), f"{NAME}: {error}") from None
+        if manifest.kind != self._kind:
+            raise self._unusable(f"the folder is a store of {_OF[manifest.kind]}", _OPENED[manifest.kind])
+        return manifest
+
+    def _take_lock(self) -> None:
+        """Have the folder. UsageError (E0680) where others do."""
+        found = self._files.shared_lock("lock") if self.read_only else self._files.lock("lock")
+        if isinstance(found, str):
+            hint = "close that database first; two cannot share a state"
+            message = f"the state folder is in use by process {found}"
+            raise UsageError(Problem("E0680", message, place=str(self.folder), hint=hint))
+        self._lock = found
+
+    def _clean(self) -> None:
+        """Remove what an epoch has left that was cut off. What tidelog has not written stays."""
+        files, used = self._files, {f"segments/{name}" for name in self.manifest.segments}
+        if self.manifest.checkpoint is not None:
+            used.add(f"checkpoints/{self.manifest.checkpoint[0]}")
+        missing = [part for part in ("segments", "checkpoints") if files.kind(part) is None]
+        for part in missing:
+            files.make(part)
+        names = [f"{part}/{name}" for part in ("segments", "checkpoints") for name in self._names(part)]
+        left = [name for name in names if name not in used and is_plain(name)]
+        if missing or left or not self.manifest.epoch:
+            files.sync_folder()  # the manifest of the last epoch may not be there for good yet
+        for name in (*left, _NEW):
+            files.remove_tree(name)
+
+    def _names(self, folder: str) -> list[str]:
+        try:
+            return sorted(self._files.entries(folder))
+        except FileNotFoundError:
+            return []
+
+    # --- writing -----------------------------------------------------------------------------------------------------
 
     def _replace(self, manifest: Manifest) -> None:
-        document = {"version": VERSION, **vars(manifest), "notes": dict(manifest.notes)}
-        text = json.dumps(document, indent=1).encode()
-        new = self.folder / "manifest.json.new"
-        with self._using():
-            _write_file(new, lambda file: file.write(text))
-            new.replace(self.folder / "manifest.json")
-        self.manifest = manifest
-        with suppress(OSError):  # What follows the commit must not fail, and some file systems cannot do this.
-            _sync(self.folder)
-
-    def _locked(self) -> weakref.finalize[[int], State]:
-        """Have the folder; what is called to let it go, which happens by itself when the state is forgotten."""
-        file = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
-        release = weakref.finalize(self, os.close, file)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            holder = os.read(file, 20).decode().strip() or "unknown"
-            release()
-            if error.errno not in (errno.EAGAIN, errno.EACCES):
+        """Have another manifest, or, where that fails, still the old one."""
+        old = self.manifest
+        with self._changing():
+            try:
+                self._put(manifest)
+            except BaseException:
+                if self.manifest is not old:
+                    self.manifest, self._settled = old, False
+                with suppress(OSError):
+                    self._settle()
                 raise
-            hint = "close that database first; two cannot share a state"
-            message = f"the state folder is in use by process {holder}"
-            raise UsageError(Problem("E0680", message, place=str(self.folder), hint=hint)) from None
-        os.truncate(file, 0)
-        os.write(file, f"{os.getpid()}\n".encode())
-        return release
+
+    def _put(self, manifest: Manifest) -> None:
+        self._files.write(_NEW, lambda output: output.write(manifest.to_bytes()))
+        self._settled = False
+        self._files.rename(_NEW, NAME)
+        self._files.sync_folder()
+        self.manifest = manifest
+        self._settled = True
+
+    def _settle(self) -> None:
+        """Where replacing the manifest has failed half way, have on the disk the one that counts."""
+        if self._settled:
+            return
+        if self.manifest == Manifest(self._kind):
+            self._files.remove_tree(NAME)
+            self._files.sync_folder()
+            self._settled = True
+        else:
+            self._put(self.manifest)
+
+    def _drop(self, name: str) -> None:
+        """Remove what the manifest does not name. What cannot be removed stays until the folder is opened again."""
+        if self._settled:
+            with suppress(OSError):
+                self._files.remove_tree(name)
+
+    # --- errors ------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Inside, the folder may be changed."""
+        if self.read_only:
+            hint = "open it with tidelog.connect(folder)"
+            raise UsageError(Problem("E0655", "this store is open for reading only", place=str(self.folder), hint=hint))
+        with self._using():
+            self._settle()
+            yield
 
     @contextmanager
     def _using(self) -> Iterator[None]:
@@ -216,12 +348,10 @@ class State:
         except OSError as error:
             reason = error.strerror or str(error)
             hint = "nothing has changed; make room, or allow writing there"
-            problem = Problem("E0681", f"cannot use the state folder: {reason}", place=str(self.folder), hint=hint)
-            raise UsageError(problem) from error
+            raise self._unusable(f"cannot use the state folder: {reason}", hint) from error
 
-    def _damaged(self, what: str) -> DataError:
-        hint = "restore the folder from a copy, or begin with an empty one"
-        return DataError(Problem("E0682", f"the state folder is damaged: {what}", place=str(self.folder), hint=hint))
+    def _unusable(self, message: str, hint: str) -> UsageError:
+        return UsageError(Problem("E0681", message, place=str(self.folder), hint=hint))
 
 
 def merged(notes: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -233,49 +363,3 @@ def text_of(programs: Sequence[Program]) -> str:
     """Programs as one text, without their facts."""
     directives = [f"{directive}\n" for program in programs for directive in program.directives]
     return program_text(programs) + "".join(directives)
-
-
-def facts_table(relation: RelationType, dictionary: Dictionary, words: Words) -> pa.Table:
-    """Rows of a relation as a table of values; one without columns has a column that says how many there are."""
-    import pyarrow as pa
-
-    if not relation.columns:
-        return pa.table({"present": numbers_to_arrow(words.sum(axis=1))})
-    return Relation(relation.name, Rows(relation.columns, dictionary, words)).to_arrow()
-
-
-def read_table(path: Path) -> pa.Table:
-    """A table of a segment. DataError (E0682) when it cannot be read."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        return parquet.read_table(path)
-    except (OSError, pa.ArrowException) as error:
-        hint = "restore the folder from a copy, or begin with an empty one"
-        raise DataError(
-            Problem("E0682", f"the state folder is damaged: {error!s:.200}", place=str(path), hint=hint)
-        ) from None
-
-
-def _write(table: pa.Table, path: Path) -> None:
-    from pyarrow import parquet
-
-    _write_file(path, lambda file: parquet.write_table(table, file))
-
-
-def _write_file(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Have a file on the disk."""
-    with path.open("wb") as file:
-        write(file)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync(folder: Path) -> None:
-    """Have the entries of a folder on the disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

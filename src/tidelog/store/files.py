@@ -1,0 +1,186 @@
+"""The files of one folder: everything that a store does to the disk goes through `Files`.
+
+`Files` has one method for each operation of a file system, and on top of these what stores need: files that last, and
+checksums. `local` is the file system of the machine; `simulated` is one that forgets, fails and counts, for tests.
+
+Names are relative to the folder, with "/" between their parts. No link below the folder is ever followed.
+
+What an operation does can be lost with the machine until it is synced. The contents of a file last after `sync`. Its
+name lasts after `sync_folder` of the folder that it is in, and so does the absence of a name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import IO, Any, Literal, TypeAlias
+
+Kind: TypeAlias = Literal["file", "folder", "link", "other"]
+
+
+class Output(io.RawIOBase):
+    """A new file that is being written, from its beginning to its end. Nothing is kept back in memory."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+        self._length = 0
+
+    @abstractmethod
+    def _append(self, data: memoryview) -> int:
+        """Write some bytes behind those that there are; how many it were."""
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def tell(self) -> int:
+        """Return the number of bytes so far."""
+        return self._length
+
+    def write(self, data: Any, /) -> int:
+        """Write all of the bytes; how many they are. OSError."""
+        view = memoryview(data).cast("B")
+        done = 0
+        while done < len(view):
+            count = self._append(view[done:])
+            self._digest.update(view[done : done + count])
+            done += count
+            self._length += count
+        return done
+
+    @property
+    def checksum(self) -> str:
+        """The checksum of what has been written."""
+        return self._digest.hexdigest()
+
+
+class Files(ABC):
+    """The operations on the files of a folder. All of them raise OSError where the file system does not do them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    # --- what a file system has to do ----------------------------------------------------------------------------
+
+    @abstractmethod
+    def establish(self) -> None:
+        """Have the folder, made with its parents if need be. A folder that is empty or new lasts from then on."""
+
+    @abstractmethod
+    def entries(self, name: str = "") -> Mapping[str, Kind]:
+        """The names in a folder, and what they are."""
+
+    @abstractmethod
+    def kind(self, name: str) -> Kind | None:
+        """What there is of this name, None for nothing."""
+
+    @abstractmethod
+    def open(self, name: str) -> IO[bytes]:
+        """Open a file for reading."""
+
+    @abstractmethod
+    def create(self, name: str) -> Output:
+        """Begin a file, which must not be there."""
+
+    @abstractmethod
+    def sync(self, file: Output) -> None:
+        """Have on the disk what has been written to a file."""
+
+    @abstractmethod
+    def sync_file(self, name: str) -> None:
+        """Have on the disk what somebody else has written to a file."""
+
+    @abstractmethod
+    def sync_folder(self, name: str = "") -> None:
+        """Have the names in a folder on the disk, where the file system can do that."""
+
+    @abstractmethod
+    def make(self, name: str) -> None:
+        """Make a folder."""
+
+    @abstractmethod
+    def rename(self, old: str, new: str) -> None:
+        """Give a file another name, of which there may be a file, in one step."""
+
+    @abstractmethod
+    def remove(self, name: str) -> None:
+        """Remove a file."""
+
+    @abstractmethod
+    def remove_folder(self, name: str) -> None:
+        """Remove an empty folder."""
+
+    @abstractmethod
+    def lock(self, name: str) -> Lock | str:
+        """Take the lock of a file, which is made if need be, for this process alone. Where others have it, return
+        who they are, as the file says."""
+
+    @abstractmethod
+    def shared_lock(self, name: str) -> Lock | str:
+        """Take the lock of a file, if there is one, together with others that read; nothing is written."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the folder."""
+
+    # --- what stores make of it ----------------------------------------------------------------------------------
+
+    def write(self, name: str, write: Callable[[IO[bytes]], object]) -> str:
+        """Write a new file in place of one that may be there, and have its contents on the disk; its checksum."""
+        if self.kind(name) is not None:
+            self.remove(name)
+        with closing(self.create(name)) as file:
+            write(file)  # type: ignore[arg-type]  # IO is no protocol; this is one for writing, from start to end
+            self.sync(file)
+            return file.checksum
+
+    def read(self, name: str) -> bytes:
+        """The contents of a file."""
+        with self.open(name) as file:
+            return file.read()
+
+    def checksum(self, name: str) -> str:
+        """The checksum of a file."""
+        with self.open(name) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # as above
+
+    def below(self, name: str) -> Iterator[tuple[str, Kind]]:
+        """Names and kinds of everything below a folder, a folder before what is in it."""
+        for entry, kind in sorted(self.entries(name).items()):
+            place = f"{name}/{entry}" if name else entry
+            yield place, kind
+            if kind == "folder":
+                yield from self.below(place)
+
+    def remove_tree(self, name: str) -> None:
+        """Remove a file, or a folder with everything in it; nothing where there is none. What a link leads to stays."""
+        match self.kind(name):
+            case None:
+                return
+            case "folder":
+                for entry in sorted(self.entries(name)):
+                    self.remove_tree(f"{name}/{entry}")
+                self.remove_folder(name)
+            case _:
+                self.remove(name)
+
+    def path(self, name: str) -> Path:
+        """The path of a file, for messages and for others that write."""
+        return self.folder / name
+
+
+class Lock(ABC):
+    """A lock that this process has."""
+
+    @abstractmethod
+    def release(self) -> None:
+        """Let others have it. Calling this twice does no harm."""
+
+
+def checksum(data: bytes) -> str:
+    """The checksum of bytes."""
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,242 @@
+"""The file system of the machine, as `Files`."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import IO
+
+from tidelog.store.files import Files, Kind, Lock, Output
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+_FILE = os.O_NOFOLLOW | os.O_NONBLOCK
+"""Not blocking, so that a pipe in the place of a file holds nobody up."""
+_CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP)
+"""What file systems say that do not sync folders, or have no need to."""
+
+
+class LocalFiles(Files):
+    """The files of a folder on this machine. Each part of a name is opened from the folder that it is in."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._root: int | None = None
+        self._close: weakref.finalize[[int], LocalFiles] | None = None
+
+    def establish(self) -> None:
+        """See Files."""
+        missing = [self.folder]
+        while not os.path.lexists(missing[-1]):
+            missing.append(missing[-1].parent)
+        for above, folder in pairwise(reversed(missing)):
+            folder.mkdir(exist_ok=True)
+            _sync_names_in(above)
+        if len(missing) == 1 and not self.entries():
+            with suppress(PermissionError):  # of a folder above that may not be read
+                _sync_names_in(self.folder.parent)
+
+    def entries(self, name: str = "") -> Mapping[str, Kind]:
+        """See Files."""
+        with self._folder(name) as descriptor, os.scandir(descriptor) as found:
+            return {entry.name: _kind(entry) for entry in found}
+
+    def kind(self, name: str) -> Kind | None:
+        """See Files."""
+        try:
+            with self._parent(name) as (descriptor, last):
+                mode = os.stat(last, dir_fd=descriptor, follow_symlinks=False).st_mode
+        except FileNotFoundError:
+            return None
+        kinds: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
+        return kinds.get(stat.S_IFMT(mode), "other")
+
+    def open(self, name: str) -> IO[bytes]:
+        """See Files."""
+        return os.fdopen(self._opened(name, os.O_RDONLY), "rb")
+
+    def create(self, name: str) -> Output:
+        """See Files."""
+        return _LocalOutput(self._opened(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+
+    def sync(self, file: Output) -> None:
+        """See Files."""
+        assert isinstance(file, _LocalOutput)
+        os.fsync(file.descriptor)
+
+    def sync_file(self, name: str) -> None:
+        """See Files."""
+        descriptor = self._opened(name, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def sync_folder(self, name: str = "") -> None:
+        """See Files."""
+        with self._folder(name) as descriptor:
+            _sync_names(descriptor)
+
+    def make(self, name: str) -> None:
+        """See Files."""
+        with self._parent(name) as (descriptor, last):
+            os.mkdir(last, dir_fd=descriptor)
+
+    def rename(self, old: str, new: str) -> None:
+        """See Files."""
+        with self._parent(old) as (before, first), self._parent(new) as (after, second):
+            os.rename(first, second, src_dir_fd=before, dst_dir_fd=after)
+
+    def remove(self, name: str) -> None:
+        """See Files."""
+        with self._parent(name) as (descriptor, last):
+            os.unlink(last, dir_fd=descriptor)
+
+    def remove_folder(self, name: str) -> None:
+        """See Files."""
+        with self._parent(name) as (descriptor, last):
+            os.rmdir(last, dir_fd=descriptor)
+
+    def lock(self, name: str) -> Lock | str:
+        """See Files."""
+        descriptor = self._opened(name, os.O_RDWR | os.O_CREAT)
+        try:
+            if os.fstat(descriptor).st_nlink > 1:
+                raise OSError(errno.EMLINK, f"{name} is a hard link, and writing there would change another file")
+            holder = _take(descriptor, fcntl.LOCK_EX)
+            if holder is None:
+                os.truncate(descriptor, 0)
+                os.write(descriptor, f"{os.getpid()}\n".encode())
+        except BaseException:
+            os.close(descriptor)
+            raise
+        if holder is not None:
+            os.close(descriptor)
+            return holder
+        return _LocalLock(descriptor)
+
+    def shared_lock(self, name: str) -> Lock | str:
+        """See Files."""
+        try:
+            descriptor = self._opened(name, os.O_RDONLY)
+        except FileNotFoundError:
+            return _LocalLock(None)
+        try:
+            holder = _take(descriptor, fcntl.LOCK_SH)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        if holder is not None:
+            os.close(descriptor)
+            return holder
+        return _LocalLock(descriptor)
+
+    def close(self) -> None:
+        """See Files."""
+        if self._close is not None:
+            self._close()
+            self._close = self._root = None
+
+    def _top(self) -> int:
+        """A descriptor of the folder, which is open until `close`."""
+        if self._root is None:
+            self._root = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+            self._close = weakref.finalize(self, os.close, self._root)
+        return self._root
+
+    @contextmanager
+    def _folder(self, name: str) -> Iterator[int]:
+        """A descriptor of a folder, for a moment."""
+        descriptor = os.open(".", _FOLDER, dir_fd=self._top())
+        try:
+            for part in filter(None, name.split("/")):
+                below = os.open(part, _FOLDER, dir_fd=descriptor)
+                os.close(descriptor)
+                descriptor = below
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def _parent(self, name: str) -> Iterator[tuple[int, str]]:
+        """A descriptor of the folder that a name is in, for a moment, and the last part of the name."""
+        above, _, last = name.rpartition("/")
+        with self._folder(above) as descriptor:
+            yield descriptor, last
+
+    def _opened(self, name: str, flags: int) -> int:
+        """A descriptor of a file."""
+        with self._parent(name) as (folder, last):
+            descriptor = os.open(last, flags | _FILE, 0o666, dir_fd=folder)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise OSError(errno.EINVAL, f"{name} is no regular file")
+        return descriptor
+
+
+class _LocalOutput(Output):
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
+        self.descriptor = descriptor
+
+    def _append(self, data: memoryview) -> int:
+        return os.write(self.descriptor, data)
+
+    def close(self) -> None:
+        """Close the file."""
+        if not self.closed:
+            super().close()
+            os.close(self.descriptor)
+
+
+class _LocalLock(Lock):
+    """The system lets others have the lock when the descriptor is closed, or this object forgotten."""
+
+    def __init__(self, descriptor: int | None) -> None:
+        self._release = None if descriptor is None else weakref.finalize(self, os.close, descriptor)
+
+    def release(self) -> None:
+        """See Lock."""
+        if self._release is not None:
+            self._release()
+
+
+def _take(descriptor: int, how: int) -> str | None:
+    """Lock a file; who has it, where that is somebody else."""
+    try:
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in (errno.EAGAIN, errno.EACCES):
+            raise
+        return os.read(descriptor, 20).decode(errors="replace").strip() or "unknown"
+    return None
+
+
+def _kind(entry: os.DirEntry[str]) -> Kind:
+    if entry.is_symlink():
+        return "link"
+    if entry.is_dir(follow_symlinks=False):
+        return "folder"
+    return "file" if entry.is_file(follow_symlinks=False) else "other"
+
+
+def _sync_names_in(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        _sync_names(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_names(descriptor: int) -> None:
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _CANNOT_SYNC:
+            raise

@@ -1,0 +1,137 @@
+"""The manifest of a state folder: a JSON document that says what makes up the state, with a checksum of its own.
+
+    format, version     the mark by which a store is recognised, and the form of the folder
+    kind                whose state it is: "embedded" or "spark"
+    epoch, program      the number of commits, and the text of the program
+    checkpoint          the name of the file and its checksum, or null
+    segments            for each, in their order, the checksums of its files
+    notes               what streams and pipelines have to remember
+    sha256              the checksum of all bytes before
+
+A table that Spark has written is a folder. Its checksum, under a name that ends with "/", is that of its list of parts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tidelog.store.files import checksum
+
+NAME = "manifest.json"
+FORMAT, VERSION = "tidelog store", 2
+_MARK = f'{{\n "format": "{FORMAT}",\n'.encode()
+_END = re.compile(rb'(?s)(.*),\n "sha256": "([0-9a-f]{64})"\n\}\n')
+_SEGMENT = re.compile(r"[0-9]{8,}(-all)?")
+_CHECKPOINT = re.compile(r"[0-9]{8,}")
+_TABLE = re.compile(r"(?!\.)[^/\0]+\.(insert|delete)\.parquet/?")
+_SUM = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """`epoch` counts the commits. `segments` maps names to the checksums of their files, `checkpoint` is a name and a
+    checksum; `notes` are JSON."""
+
+    kind: str = "embedded"
+    epoch: int = 0
+    program: str = ""
+    checkpoint: tuple[str, str] | None = None
+    segments: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    notes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def to_bytes(self) -> bytes:
+        """Return the document."""
+        document = {"format": FORMAT, "version": VERSION, **vars(self)}
+        text = json.dumps(document, indent=1).removesuffix("\n}").encode()
+        return text + f',\n "sha256": "{checksum(text)}"\n}}\n'.encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Manifest:
+        """Return the manifest that a document describes. Raise ValueError, which says what is wrong with it."""
+        if not data.startswith(_MARK):
+            raise ValueError(_other(data))
+        found = _END.fullmatch(data)
+        if found is None or checksum(found[1]).encode() != found[2]:
+            raise ValueError("its checksum is wrong")
+        try:
+            document = json.loads(data)
+        except RecursionError:
+            raise ValueError("it is too deep") from None
+        if document.get("version") != VERSION:
+            raise ValueError(_other(data))
+        if not _is_right(document):
+            raise ValueError("it does not describe a state")
+        checkpoint = document["checkpoint"]
+        return cls(
+            document["kind"],
+            document["epoch"],
+            document["program"],
+            None if checkpoint is None else (checkpoint[0], checkpoint[1]),
+            document["segments"],
+            document["notes"],
+        )
+
+
+def is_marked(folder: Path) -> bool:
+    """Return True if a folder says that it is a store, be it a damaged one. A certificate says something else."""
+    try:
+        if not (folder / NAME).is_file():
+            return False
+        with (folder / NAME).open("rb") as file:
+            head = file.read(4096)
+    except OSError:
+        return False
+    if head.startswith(_MARK):
+        return True
+    return b"tidelog certificate" not in head and (folder / "segments").is_dir() and (folder / "checkpoints").is_dir()
+
+
+def is_plain(name: str) -> bool:
+    """Return True for the names that tidelog gives to segments and checkpoints, with the folder before them."""
+    folder, _, last = name.partition("/")
+    return (_SEGMENT if folder == "segments" else _CHECKPOINT).fullmatch(last) is not None
+
+
+def _other(data: bytes) -> str:
+    """What is wrong with a document that has not the mark."""
+    try:
+        document = json.loads(data)
+        return f"it is of another version of tidelog, with stores of version {document['version']!r:.20}"
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return "it does not say that this is a store"
+
+
+def _is_right(document: Mapping[str, Any]) -> bool:
+    """Whether a document has what a manifest has, and names that are plain ones."""
+    checkpoint, segments, notes = document.get("checkpoint"), document.get("segments"), document.get("notes")
+    return (
+        document.get("kind") in ("embedded", "spark")
+        and type(document.get("epoch")) is int
+        and document["epoch"] >= 0
+        and isinstance(document.get("program"), str)
+        and (checkpoint is None or (isinstance(checkpoint, list) and len(checkpoint) == 2 and _has(*checkpoint)))
+        and isinstance(segments, dict)
+        and all(_SEGMENT.fullmatch(name) and isinstance(files, dict) for name, files in segments.items())
+        and all(
+            _TABLE.fullmatch(name) and isinstance(each, str) and _SUM.fullmatch(each)
+            for files in segments.values()
+            for name, each in files.items()
+        )
+        and isinstance(notes, dict)
+        and all(isinstance(note, dict) for note in notes.values())
+    )
+
+
+def _has(name: object, each: object) -> bool:
+    """Whether these are the name and the checksum of a checkpoint."""
+    return (
+        isinstance(name, str)
+        and isinstance(each, str)
+        and _CHECKPOINT.fullmatch(name) is not None
+        and _SUM.fullmatch(each) is not None
+    )

@@ -1,0 +1,113 @@
+"""The tables of a segment: values as Parquet files, whose checksums the manifest has.
+
+A table that Spark has written is a folder. The list of its parts, with their checksums, is a file in there, and the
+manifest has the checksum of that.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from tidelog.errors import DataError, Problem
+from tidelog.language.syntax import RelationType
+from tidelog.relation import Relation, Rows
+from tidelog.storage.arrow_arrays import numbers_to_arrow
+from tidelog.storage.dictionary import Dictionary, Words
+from tidelog.store.files import Files, checksum
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Tables: TypeAlias = "Mapping[tuple[str, bool], pa.Table | Callable[[Path], None]]"
+"""(relation, whether it asserts) -> the values, or what writes them to a place, as a file or a folder."""
+
+_LIST = "_parts.json"
+"""Spark does not read what begins with "_"."""
+_LARGE = 1 << 20
+"""Bytes from which on several threads are faster."""
+
+
+def facts_table(relation: RelationType, dictionary: Dictionary, words: Words) -> pa.Table:
+    """Rows of a relation as a table of values; one without columns has a column that says how many there are."""
+    import pyarrow as pa
+
+    if not relation.columns:
+        return pa.table({"present": numbers_to_arrow(words.sum(axis=1))})
+    return Relation(relation.name, Rows(relation.columns, dictionary, words)).to_arrow()
+
+
+def write_table(files: Files, place: str, table: pa.Table | Callable[[Path], None]) -> Mapping[str, str]:
+    """Write a table for good; the name under which the manifest has it, and its checksum. OSError."""
+    from pyarrow import parquet
+
+    name = place.rpartition("/")[2]
+    if not callable(table):
+        return {name: files.write(place, lambda output: parquet.write_table(table, output))}
+    table(files.path(place))
+    if files.kind(place) != "folder":
+        files.sync_file(place)
+        return {name: files.checksum(place)}
+    parts = {}
+    for part, kind in list(files.below(place)):
+        if kind == "folder":
+            files.sync_folder(part)
+        else:
+            files.sync_file(part)
+            parts[part.removeprefix(f"{place}/")] = files.checksum(part)
+    found = files.write(f"{place}/{_LIST}", lambda output: output.write(json.dumps(parts, indent=1).encode()))
+    files.sync_folder(place)
+    return {f"{name}/": found}
+
+
+def read_table(files: Files, place: str, expected: str) -> pa.Table:
+    """Read a table from a file with the checksum `expected`. DataError (E0682)."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    with unharmed(files, place):
+        data = files.read(place)
+        compare(files, place, checksum(data), expected)
+        try:
+            return parquet.ParquetFile(pa.BufferReader(data)).read(use_threads=len(data) > _LARGE)
+        except pa.ArrowException as error:
+            raise damaged(files.path(place), f"{error!s:.200}") from None
+
+
+def check_parts(files: Files, place: str, expected: str) -> None:
+    """Raise DataError (E0682) unless a folder that Spark has written has the files that it had, and no others."""
+    listed = f"{place}/{_LIST}"
+    with unharmed(files, listed):
+        data = files.read(listed)
+        compare(files, listed, checksum(data), expected)
+    parts = {f"{place}/{part}": each for part, each in json.loads(data).items()}
+    for part, each in parts.items():
+        with unharmed(files, part):
+            compare(files, part, files.checksum(part), each)
+    for name, kind in files.below(place):
+        if kind != "folder" and name not in parts and not name.rpartition("/")[2].startswith(("_", ".")):
+            raise damaged(files.path(name), "this file was added")
+
+
+def damaged(path: Path, what: str) -> DataError:
+    """The error for a state folder in which something is not what was written."""
+    hint = "restore the folder from a copy, or begin with an empty one"
+    return DataError(Problem("E0682", f"the state folder is damaged: {what}", place=str(path), hint=hint))
+
+
+@contextmanager
+def unharmed(files: Files, place: str) -> Iterator[None]:
+    """Inside, a file that cannot be read is damage: DataError (E0682)."""
+    try:
+        yield
+    except OSError as error:
+        raise damaged(files.path(place), error.strerror or str(error)) from None
+
+
+def compare(files: Files, place: str, found: str, expected: str) -> None:
+    """Raise DataError (E0682) unless the checksum of a file is the one that it had."""
+    if found != expected:
+        raise damaged(files.path(place), "the checksum is wrong")
