@@ -18,6 +18,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -247,6 +248,23 @@ class CertificateRejected(TidelogError):
 
 class InternalError(TidelogError):
     """A bug of tidelog."""
+
+
+class KernelCacheWarning(UserWarning):
+    """The compiled kernels cannot be kept, so that each process compiles them anew."""
+
+
+def how_to_install(*extras: str) -> str:
+    """The hint about optional packages that are missing."""
+    return f"run `pip install '.[{','.join(extras)}]'` in your checkout of tidelog"
+
+
+def is_installed(module: str) -> bool:
+    """Return whether a module can be found, without loading it."""
+    try:
+        return find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 def _position(span: Span) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.errors import Problem, SetupError, UsageError
+from tidelog.errors import Problem, SetupError, UsageError, how_to_install
 from tidelog.language.syntax import PRIMITIVES, Column, Kind, Value
 from tidelog.storage.dictionary import Dictionary, Words
 from tidelog.storage.record_text import format_value
@@ -243,8 +243,8 @@ def _need(module: str, extra: str) -> Any:
     try:
         return import_module(module)
     except ImportError:
-        hint = f"pip install 'tidelog[{extra}]'"
-        raise SetupError(Problem("E0790", f"this needs {module}, which is not installed", hint=hint)) from None
+        message = f"this needs {module}, which is not installed"
+        raise SetupError(Problem("E0790", message, hint=how_to_install(extra))) from None
 
 
 def _signed(kind: pa.DataType) -> pa.DataType:

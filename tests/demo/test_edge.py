@@ -240,9 +240,9 @@ def children(process: int) -> list[int]:
 @pytest.mark.parametrize(
     ("missing", "arguments", "hint"),
     [
-        (["zmq"], [], "pip install 'tidelog[network]'"),
-        (["zmq", "pyoxigraph"], [], "pip install 'tidelog[network,rdf]'"),
-        (["zmq", "pyoxigraph"], ["--simulated"], "pip install 'tidelog[rdf]'"),
+        (["zmq"], [], "pip install '.[network]'"),
+        (["zmq", "pyoxigraph"], [], "pip install '.[network,rdf]'"),
+        (["zmq", "pyoxigraph"], ["--simulated"], "pip install '.[rdf]'"),
     ],
 )
 def test_packages_that_are_missing(

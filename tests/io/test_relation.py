@@ -119,7 +119,8 @@ def test_a_missing_library_is_named(method: str, module: str, extra: str, monkey
     with pytest.raises(SetupError) as caught:
         getattr(held([("a", 1)], NAMED), method)()
     assert str(caught.value) == (
-        f"error[E0790]: this needs {module}, which is not installed\n  hint: pip install 'tidelog[{extra}]'"
+        f"error[E0790]: this needs {module}, which is not installed\n"
+        f"  hint: run `pip install '.[{extra}]'` in your checkout of tidelog"
     )
 
 

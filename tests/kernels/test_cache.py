@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,9 +13,11 @@ from pathlib import Path
 import numba
 import pytest
 
+from tidelog.errors import KernelCacheWarning
 from tidelog.kernels.cache import remove_unused, use_cache
 
 DAY = 24 * 3600
+MIX_OF_5 = -1362782137763164912
 
 
 @pytest.fixture
@@ -97,6 +101,64 @@ def test_a_folder_that_cannot_be_made_is_replaced_by_a_temporary_one(
 ) -> None:
     base.write_bytes(b"a file is in the way")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    folder = used()
+    monkeypatch.setattr("tidelog.kernels.cache._warned", [])
+    with pytest.warns(KernelCacheWarning, match="Not a directory"):
+        folder = used()
     assert folder.parent == tmp_path
     assert folder.is_dir()
+    assert used().parent == tmp_path  # The warning comes once.
+
+
+# --- caches that cannot be used: a process with one tiny kernel ------------------------------------------------------
+
+ONE_KERNEL = """
+import resource, sys, warnings
+if "full" in sys.argv:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+with warnings.catch_warnings(record=True) as found:
+    warnings.simplefilter("always")
+    from tidelog.kernels.words import hash_row, mix
+    print(mix(5))
+    assert mix(6) != mix(5)
+for each in found:
+    print(each.category.__name__, each.message)
+"""
+
+
+def one_kernel(cache: Path, *arguments: str, **variables: str) -> list[str]:
+    """What a process says that compiles a kernel, or loads it, with this folder for caches."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA")}
+    done = subprocess.run(
+        [sys.executable, "-c", ONE_KERNEL, *arguments],
+        capture_output=True, text=True, check=True, env={**environment, "XDG_CACHE_HOME": str(cache), **variables},
+    )  # fmt: skip
+    assert done.stderr == ""
+    number, *rest = done.stdout.splitlines()
+    assert int(number) == MIX_OF_5
+    return rest
+
+
+def warned(lines: list[str], folder: Path, reason: str) -> None:
+    (line,) = lines
+    assert line.startswith(f"KernelCacheWarning tidelog cannot keep its compiled kernels in {folder}")
+    assert reason in line
+    assert "set NUMBA_CACHE_DIR to another folder" in line
+
+
+def test_a_full_disk_costs_a_warning(tmp_path: Path) -> None:
+    assert one_kernel(tmp_path / "room") == []
+    assert list((tmp_path / "room").rglob("*.nbc"))
+    warned(one_kernel(tmp_path / "full", "full"), tmp_path / "full" / "tidelog", "File too large")
+
+
+def test_a_file_in_the_place_of_the_folder_costs_a_warning(tmp_path: Path) -> None:
+    file = tmp_path / "cache"
+    file.write_text("")
+    warned(one_kernel(file), file / "tidelog", "Not a directory")
+
+
+def test_a_damaged_cache_costs_a_warning(tmp_path: Path) -> None:
+    assert one_kernel(tmp_path) == []
+    for file in tmp_path.rglob("*.nbi"):
+        file.write_bytes(file.read_bytes()[:20])
+    warned(one_kernel(tmp_path), tmp_path / "tidelog", "")

@@ -216,5 +216,5 @@ def test_libraries_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch) -
         with pytest.raises(tidelog.SetupError) as caught:
             call()
         assert caught.value.code == "E0790"
-        assert "tidelog[rdf]" in str(caught.value)
+        assert ".[rdf]" in str(caught.value)
     assert "Store" in repr(store)

@@ -35,7 +35,8 @@ except SetupError as error:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == (
-        "error[E0701]: tidelog.spark needs PySpark, which is not installed\n  hint: pip install 'tidelog[spark]'\n"
+        "error[E0701]: tidelog.spark needs PySpark, which is not installed\n"
+        "  hint: run `pip install '.[spark]'` in your checkout of tidelog\n"
     )
 
 

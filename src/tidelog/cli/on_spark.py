@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 @contextmanager
 def spark_session(conf: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
     """The session that is active, or one on this machine that ends with the block."""
-    from pyspark.sql import SparkSession
-
     from tidelog.spark import session
+
+    # isort: split
+    # The above says that PySpark is missing, if it is.
+    from pyspark.sql import SparkSession
 
     active = SparkSession.getActiveSession()
     spark = active or session(os.cpu_count() or 1, conf=conf)

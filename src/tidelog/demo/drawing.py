@@ -7,7 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidelog.errors import Problem, SetupError
+from tidelog.errors import Problem, SetupError, how_to_install, is_installed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -16,17 +16,21 @@ _COLOURS = ("#1565c0", "#00796b", "#c62828", "#6a1b9a", "#ef6c00", "#2e7d32", "#
 _INK, _FAINT, _ARROW = "#1f2933", "#52606d", "#9fb3c8"
 
 
+def check_packages() -> None:
+    """SetupError (E0790) without matplotlib and networkx."""
+    for module in ("matplotlib", "networkx"):
+        if not is_installed(module):
+            raise SetupError(Problem("E0790", f"the picture needs {module}", hint=how_to_install("draw")))
+
+
 def draw_cycles(imports: pa.Table, file: Path) -> None:
     """Draws the rows (first, m, n) of `imports`: in the cycle named after `first`, m imports n. Writes SVG (or what the
     ending of `file` says). SetupError (E0790) without matplotlib and networkx."""
-    try:
-        import matplotlib as mpl
-        import networkx  # noqa: F401 - needed by _ring, asked for here so that one message covers both
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        problem = Problem("E0790", f"the picture needs {error.name}", hint="pip install 'tidelog[draw]'")
-        raise SetupError(problem) from error
+    check_packages()
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     cycles: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for row in imports.to_pylist():
         cycles[row["first"]].append((row["m"], row["n"]))

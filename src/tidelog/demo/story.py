@@ -7,16 +7,19 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from tidelog.spark import Pipeline, Sink, Source, check_workers, session
+
+# isort: split
+# The above says that PySpark is missing, if it is.
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
-from tidelog.demo.drawing import draw_cycles
+from tidelog.demo.drawing import check_packages, draw_cycles
 from tidelog.demo.facts import COLUMNS, extract, frame_of, library
 from tidelog.demo.report import Summary, as_page, as_text, summarize
 from tidelog.language import read
 from tidelog.rules import compile_program
 from tidelog.rules.picture import draw
-from tidelog.spark import Pipeline, Sink, Source, check_workers, session
 
 PROGRAM = Path(__file__).with_name("program.dl")
 THREADS = 2
@@ -36,6 +39,7 @@ def run(folder: Path = Path("out/demo"), progress: bool = True, files: Mapping[s
         if progress:
             print(f"{stage:<28}{seconds:6.1f} s", file=sys.stderr, flush=True)
 
+    check_packages()
     folder.mkdir(parents=True, exist_ok=True)
     begun_before = SparkSession.getActiveSession() is not None
     start = time.perf_counter()

@@ -1,7 +1,8 @@
 """Where compiled kernels are kept: a folder per user, per state of the kernels' sources and per version of numba.
 
-A folder's time stamp says when a process last began to use it. Who makes a new folder removes those that nobody has
-used for long.
+A folder's time stamp says when a process last began to use it. The process that makes a new folder removes those that
+nobody has used for long. A cache that cannot be written or read costs time and nothing else: `KernelCache` warns once
+per process, and the kernels are compiled for this process alone.
 """
 
 from __future__ import annotations
@@ -12,13 +13,23 @@ import pathlib
 import shutil
 import tempfile
 import time
+import warnings
+from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import numba
 import numpy
+from numba.core.caching import FunctionCache
+
+from tidelog.errors import KernelCacheWarning
 
 LONG = 30 * 24 * 3600.0
 """Seconds."""
+
+
+_warned: list[str] = []
+"""The warnings of this process: one, or none."""
 
 
 def use_cache() -> None:
@@ -38,11 +49,55 @@ def _folder() -> str:
         folder.mkdir(parents=True, exist_ok=True)
         os.utime(folder)
         tempfile.TemporaryFile(dir=folder).close()
-    except OSError:
-        return tempfile.mkdtemp(prefix="tidelog-kernels-")
+    except OSError as error:
+        _warn(str(folder), error)
+        with suppress(OSError):
+            return tempfile.mkdtemp(prefix="tidelog-kernels-")
+        return str(folder)
     if is_new:
         remove_unused(folder.parent)
     return str(folder)
+
+
+def cached(kernel: Any) -> Any:
+    """A kernel of numba that is kept in the cache where that is possible."""
+    try:
+        kernel._cache = KernelCache(kernel.py_func)  # type: ignore[no-untyped-call]  # numba has no types
+    except (OSError, RuntimeError) as error:  # numba's word for a folder that it cannot use
+        _warn(str(numba.config.CACHE_DIR), error)  # type: ignore[attr-defined]  # numba fills its config at run time
+    return kernel
+
+
+class KernelCache(FunctionCache):
+    """The cache of one kernel. Faults of the disk make it a cache that holds nothing."""
+
+    def load_overload(self, signature: Any, context: Any) -> Any:
+        """What has been compiled before, or None."""
+        return self._tried(super().load_overload, signature, context)
+
+    def save_overload(self, signature: Any, data: Any) -> None:
+        """Keep what has been compiled."""
+        self._tried(super().save_overload, signature, data)
+
+    def _tried(self, action: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return action(*arguments)
+        except Exception as error:  # A damaged file fails in as many ways as pickles can.
+            _warn(self.cache_path, error)
+            return None
+
+
+def _warn(folder: str, error: Exception) -> None:
+    """Say once per process that kernels are not kept, where, why, and what to do."""
+    if not _warned:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        message = (
+            f"tidelog cannot keep its compiled kernels in {folder}: {reason}. Each process compiles them anew, which"
+            " takes about 100 seconds. Make room there, allow tidelog to write there, or set NUMBA_CACHE_DIR to"
+            " another folder"
+        )
+        _warned.append(message)
+        warnings.warn(message, KernelCacheWarning, stacklevel=2)
 
 
 def remove_unused(base: pathlib.Path) -> None:

@@ -7,7 +7,6 @@ int64.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -17,10 +16,16 @@ from numba import types
 from numba.extending import intrinsic
 
 from tidelog.kernels import checked
-from tidelog.kernels.cache import use_cache
+from tidelog.kernels.cache import cached, use_cache
 
 use_cache()
-kernel: Callable[[Callable[..., Any]], Callable[..., Any]] = functools.partial(numba.njit, cache=True, nogil=True)()
+
+
+def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function when it is first called, or load what was compiled before."""
+    compiled: Callable[..., Any] = numba.njit(nogil=True)(function)
+    return compiled if numba.config.DISABLE_JIT else cached(compiled)  # type: ignore[attr-defined]
+
 
 _INT = types.int64
 _INT_IR = ir.IntType(64)
@@ -130,7 +135,7 @@ as_float: Any = checked.as_float
 as_bits: Any = checked.as_bits
 unsigned: Any = checked.unsigned
 
-if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]  # numba fills its config at run time
+if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
     load32, store32 = _fixed(32)
     load64, store64 = _fixed(64)
     load, store, width, prefetch, wrap = _load, _store, _width, _prefetch, _wrap

@@ -15,7 +15,7 @@ import numpy
 from numpy.typing import NDArray
 
 from tidelog.errors import LimitError, Problem
-from tidelog.maintain import closures
+from tidelog.maintain import closures, undoing
 from tidelog.maintain.choice import Choice
 from tidelog.maintain.deltas import Outcome, Whole, Words
 from tidelog.maintain.epoch import Epoch
@@ -128,6 +128,9 @@ class Engine:
         if self.catalog.bits == 32 and _needs_wide_words(program, changes):
             self.widen()
         while True:
+            undoing.make_ready(self.catalog.bits)
+            if self.closures or any(node.closure for node in program.nodes):
+                undoing.make_closures_ready()
             attempt = Epoch(self, program, watch, choice)
             try:
                 return attempt.run(changes, seal)

@@ -15,7 +15,7 @@ import threading
 from contextlib import suppress
 from urllib.parse import quote
 
-from tidelog.errors import Problem, SetupError, UsageError
+from tidelog.errors import Problem, SetupError, UsageError, how_to_install
 from tidelog.network.transport import Transport
 from tidelog.network.wire import LARGEST_PACKET
 
@@ -23,9 +23,7 @@ try:
     from paho.mqtt import client as mqtt
     from paho.mqtt.enums import CallbackAPIVersion
 except ImportError:  # pragma: no cover  (the extra is installed wherever this is tested)
-    raise SetupError(
-        Problem("E0790", "MQTT is not installed", hint="install tidelog with the extra: `pip install tidelog[network]`")
-    ) from None
+    raise SetupError(Problem("E0790", "MQTT is not installed", hint=how_to_install("network"))) from None
 
 _DIGEST = hashlib.sha256().digest_size
 QUEUE = 10_000

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tidelog.errors import Problem, SetupError, UsageError
+from tidelog.errors import Problem, SetupError, UsageError, how_to_install
 from tidelog.network.transport import Transport
 from tidelog.network.wire import LARGEST_PACKET
 
@@ -18,11 +18,7 @@ try:
     import zmq
     from zmq.auth.thread import ThreadAuthenticator
 except ImportError:  # pragma: no cover  (the extra is installed wherever this is tested)
-    raise SetupError(
-        Problem(
-            "E0790", "ZeroMQ is not installed", hint="install tidelog with the extra: `pip install tidelog[network]`"
-        )
-    ) from None
+    raise SetupError(Problem("E0790", "ZeroMQ is not installed", hint=how_to_install("network"))) from None
 
 QUEUE = 10_000
 """Packets that wait for one receiver before more are dropped."""

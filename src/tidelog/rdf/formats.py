@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from tidelog.errors import Problem, SetupError, UsageError
+from tidelog.errors import Problem, SetupError, UsageError, how_to_install
 
 FORMATS = {
     "turtle": "TURTLE", "ttl": "TURTLE", "text/turtle": "TURTLE",
@@ -46,5 +46,5 @@ def load() -> Any:
         import pyoxigraph
     except ImportError:
         message = "this needs pyoxigraph, which is not installed"
-        raise SetupError(Problem("E0790", message, hint="pip install 'tidelog[rdf]'")) from None
+        raise SetupError(Problem("E0790", message, hint=how_to_install("rdf"))) from None
     return pyoxigraph

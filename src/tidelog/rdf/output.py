@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidelog.errors import DataError, Problem, SetupError, UsageError
+from tidelog.errors import DataError, Problem, SetupError, UsageError, how_to_install
 from tidelog.rdf.formats import INFERRED, ending_of, format_of, is_packed, load
 from tidelog.relation import Relation
 
@@ -100,7 +100,7 @@ def to_rdflib(triples: Relation, prefixes: Mapping[str, str]) -> rdflib.Graph:
         import rdflib
     except ImportError:
         message = "this needs rdflib, which is not installed"
-        raise SetupError(Problem("E0790", message, hint="pip install 'tidelog[rdf]'")) from None
+        raise SetupError(Problem("E0790", message, hint=how_to_install("rdf"))) from None
     graph = rdflib.Graph()
     for prefix, iri in prefixes.items():
         graph.bind(prefix, iri)

@@ -9,7 +9,7 @@ from html import escape
 from itertools import pairwise
 from typing import TypeAlias
 
-from tidelog.errors import Problem, SetupError
+from tidelog.errors import Problem, SetupError, how_to_install
 
 CHARACTER = 0.602
 """The width of a character of the monospaced font, in font sizes."""
@@ -117,7 +117,7 @@ def paint(shapes: Sequence[Shape], width: float, height: float, file: pathlib.Pa
         from matplotlib.patches import FancyBboxPatch, PathPatch, Polygon
         from matplotlib.path import Path
     except ImportError:
-        hint = 'install it with pip install "tidelog[draw]", or write an .svg file, which needs nothing'
+        hint = f"{how_to_install('draw')}, or write an .svg file, which needs nothing"
         message = f"a {file.suffix} picture needs matplotlib, which is not installed"
         raise SetupError(Problem("E0790", message, hint=hint)) from None
     figure = Figure(figsize=(width / 72, height / 72))

@@ -18,20 +18,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from tidelog.errors import Problem, SetupError, UsageError
+from tidelog.errors import Problem, SetupError, UsageError, how_to_install, is_installed
 
 try:
     import pyspark
     from pyspark.sql import SparkSession
 except ImportError as error:
-    raise SetupError(
-        Problem("E0701", "tidelog.spark needs PySpark, which is not installed", hint="pip install 'tidelog[spark]'")
-    ) from error
+    message = "tidelog.spark needs PySpark, which is not installed"
+    raise SetupError(Problem("E0701", message, hint=how_to_install("spark"))) from error
 
 if int(pyspark.__version__.split(".")[0]) < 4:
-    raise SetupError(
-        Problem("E0701", f"tidelog.spark needs PySpark 4, found {pyspark.__version__}", hint="pip install 'pyspark>=4'")
-    )
+    message = f"tidelog.spark needs PySpark 4, found {pyspark.__version__}"
+    raise SetupError(Problem("E0701", message, hint=how_to_install("spark")))
+
+if not is_installed("pandas"):  # PySpark asks for it when it exchanges tables with Python.
+    message = "tidelog.spark needs pandas, which is not installed"
+    raise SetupError(Problem("E0790", message, hint=how_to_install("spark")))
 
 JAVA_AT_LEAST = 17
 SYSTEM_RUNTIMES = Path("/usr/lib/jvm")

@@ -12,14 +12,13 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 
 from tidelog.demo.edge import documents
 from tidelog.demo.edge.documents import CONTROL, FARM, short
 from tidelog.demo.edge.networks import Network, Processes, Simulated, Traffic
 from tidelog.demo.edge.view import HEAD, LEGEND, RELATIONS, Known, Screen, known
-from tidelog.errors import Problem, SetupError
+from tidelog.errors import Problem, SetupError, how_to_install, is_installed
 
 RULES = Path(__file__).with_name("rules.dl")
 ROW = f"{FARM}row1"
@@ -49,10 +48,10 @@ def run(rows: int = 2, simulated: bool = False, live: bool = False) -> int:
 
 def _check_packages(simulated: bool) -> None:
     wanted = {"pyoxigraph": "rdf"} if simulated else {"zmq": "network", "pyoxigraph": "rdf"}
-    missing = [extra for module, extra in wanted.items() if find_spec(module) is None]
+    missing = [extra for module, extra in wanted.items() if not is_installed(module)]
     if missing:
         message = f"the wind farm needs the {'extra' if len(missing) == 1 else 'extras'} {' and '.join(missing)}"
-        raise SetupError(Problem("E0790", message, hint=f"pip install 'tidelog[{','.join(missing)}]'"))
+        raise SetupError(Problem("E0790", message, hint=how_to_install(*missing)))
 
 
 @dataclass(frozen=True)

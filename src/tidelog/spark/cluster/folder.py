@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
-from tidelog.errors import Problem, UsageError
+from tidelog.errors import Problem, SetupError, UsageError, how_to_install
 
 LOCK = "lock"
 
@@ -43,7 +43,10 @@ class Folder:
         except ValueError:
             try:
                 handler, path = import_module("fsspec").core.url_to_fs(self.address)
-            except (ImportError, ValueError) as error:
+            except ImportError:
+                message = f"{self.address} needs fsspec, which is not installed"
+                raise SetupError(Problem("E0790", message, hint=how_to_install("spark"))) from None
+            except ValueError as error:
                 raise self.unusable(OSError(f"its file system is not known here: {error}")) from error
             system = PyFileSystem(FSSpecHandler(handler))
         return system, path
