@@ -35,7 +35,10 @@ db.insert("e", spark.range(9).selectExpr("id % 3 x", "concat('n', id) y"))
 db.commit()
 
 def tell(event, arguments):
-    if event in ("os.rename", "os.mkdir", "os.remove", "shutil.rmtree") and str(arguments[0]).startswith(sys.argv[1]):
+    if event not in ("os.rename", "os.mkdir", "os.remove", "shutil.rmtree"):
+        return
+    path = str(arguments[0])  # the store names files relative to their folders
+    if path.startswith(sys.argv[1]) or not path.startswith("/"):
         print(event, *arguments, flush=True)
         sys.stdin.readline()
 

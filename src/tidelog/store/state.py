@@ -105,27 +105,29 @@ class State:
     def tables(self) -> Iterator[tuple[str, bool, pa.Table | Path]]:
         """Relation, whether it asserts, and values of all changes since the checkpoint, in the order in which they were
         committed. A path is a folder that Spark has written. Raise DataError (E0682) where a file is not what was
-        committed."""
+        committed, UsageError (E0681) where it cannot be read."""
         for segment, files in self.manifest.segments.items():
-            for file in sorted(files):
+            for file, expected in sorted(files.items()):
                 relation, operation, _ = file.rsplit(".", 2)
                 place = f"segments/{segment}/{file.rstrip('/')}"
-                if file.endswith("/"):
-                    check_parts(self._files, place, files[file])
-                    yield relation, operation == "insert", self._files.path(place)
-                else:
-                    yield relation, operation == "insert", read_table(self._files, place, files[file])
+                table: pa.Table | Path = self._files.path(place)
+                with self._using():
+                    if file.endswith("/"):
+                        check_parts(self._files, place, expected)
+                    else:
+                        table = read_table(self._files, place, expected)
+                yield relation, operation == "insert", table
 
     @contextmanager
     def saved(self) -> Iterator[IO[bytes] | None]:
-        """Open the file of the checkpoint, or nothing where there is none. DataError (E0682) where it is not what was
-        written."""
+        """Open the file of the checkpoint, or nothing where there is none. Raise DataError (E0682) where it is not what
+        was written, UsageError (E0681) where it cannot be read."""
         if self.manifest.checkpoint is None:
             yield None
             return
         name, expected = self.manifest.checkpoint
         place = f"checkpoints/{name}"
-        with unharmed(self._files, place):
+        with self._using(), unharmed(self._files, place):
             compare(self._files, place, self._files.checksum(place), expected)
             file = self._files.open(place)
         with file:
@@ -347,7 +349,7 @@ class State:
             yield
         except OSError as error:
             reason = error.strerror or str(error)
-            hint = "nothing has changed; make room, or allow writing there"
+            hint = "nothing has changed; make room, or allow reading and writing there"
             raise self._unusable(f"cannot use the state folder: {reason}", hint) from error
 
     def _unusable(self, message: str, hint: str) -> UsageError:

@@ -64,7 +64,7 @@ def write_table(files: Files, place: str, table: pa.Table | Callable[[Path], Non
 
 
 def read_table(files: Files, place: str, expected: str) -> pa.Table:
-    """Read a table from a file with the checksum `expected`. DataError (E0682)."""
+    """Read a table from a file with the checksum `expected`. DataError (E0682), OSError."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -78,7 +78,8 @@ def read_table(files: Files, place: str, expected: str) -> pa.Table:
 
 
 def check_parts(files: Files, place: str, expected: str) -> None:
-    """Raise DataError (E0682) unless a folder that Spark has written has the files that it had, and no others."""
+    """Raise DataError (E0682) unless a folder that Spark has written has the files that it had, and no others.
+    OSError."""
     listed = f"{place}/{_LIST}"
     with unharmed(files, listed):
         data = files.read(listed)
@@ -100,10 +101,10 @@ def damaged(path: Path, what: str) -> DataError:
 
 @contextmanager
 def unharmed(files: Files, place: str) -> Iterator[None]:
-    """Inside, a file that cannot be read is damage: DataError (E0682)."""
+    """Inside, a file that is missing, or something else than a file, is damage: DataError (E0682)."""
     try:
         yield
-    except OSError as error:
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
         raise damaged(files.path(place), error.strerror or str(error)) from None
 
 

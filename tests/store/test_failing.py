@@ -1,0 +1,149 @@
+"""A file operation fails: no room, no permission, an error of the device, Ctrl-C. Everything is then as before."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+
+import pytest
+
+from tests.store.disks import ERRORS, fail_once
+from tests.suite import FIRST_SEED, views
+from tidelog.errors import Problem, UsageError
+from tidelog.store.database import StoredDatabase
+from tidelog.store.simulated import SimulatedDisk
+
+INTERRUPT = KeyboardInterrupt()
+
+
+def error(number: int) -> OSError:
+    """One of several errors, which it is goes by the number."""
+    kind = ERRORS[number % len(ERRORS)]
+    return OSError(kind, os.strerror(kind))
+
+
+def problem_of(do: Callable[[], object]) -> Problem | None:
+    """What a call reports, if it fails."""
+    try:
+        do()
+    except UsageError as caught:
+        return caught.problems[0]
+    return None
+
+
+@pytest.mark.parametrize("for_good", [False, True], ids=["once", "until the end"])
+@pytest.mark.parametrize("seed", range(FIRST_SEED + 830_000, FIRST_SEED + 830_002))
+def test_every_operation_of_a_script_fails(seed: int, for_good: bool) -> None:
+    number, outcome = 1, ""
+    while outcome == "":
+        outcome = fail_once(seed, 8, number, error(number), for_good=for_good)
+        number += 1
+    assert (outcome, number > 50) == ("over", True)
+
+
+def test_every_operation_of_a_script_is_interrupted() -> None:
+    number, outcome = 1, ""
+    while outcome == "":
+        outcome = fail_once(FIRST_SEED + 830_000, 8, number, INTERRUPT, for_good=False)
+        number += 1
+    assert (outcome, number > 50) == ("over", True)
+
+
+def filled() -> SimulatedDisk:
+    """A disk with a checkpoint and a segment after it."""
+    disk = SimulatedDisk()
+    with StoredDatabase("/store", files=disk.files()) as db:
+        db.load('.decl e(x: symbol)  .decl t(x: symbol)  t(x) :- e(x), x != "b".')
+        db.insert("e", [("a",), ("b",)])
+        db.commit()
+        db._price = 1e9
+        db.insert("e", [("c",)])
+        db.commit()
+    return disk
+
+
+@pytest.mark.parametrize("for_good", [False, True], ids=["once", "until the end"])
+@pytest.mark.parametrize("checkpoint", [False, True])
+def test_every_operation_of_a_commit_fails(checkpoint: bool, for_good: bool) -> None:
+    """A checkpoint that fails is no error: the epoch is safe without."""
+    base, first, second = filled(), {("a",), ("c",)}, {("a",), ("c",), ("d",)}
+    number, failed = 1, 0
+    while True:
+        disk, count = base.left(), 0
+
+        def fail(operation: str, name: str, number: int = number) -> None:
+            nonlocal count
+            count += 1
+            if count == number or (for_good and count > number):
+                raise error(number)
+
+        with StoredDatabase("/store", files=disk.files()) as db:
+            kept = views(db)
+            db._price = 0.0 if checkpoint else 1e9
+            db.insert("e", [("d",)])
+            disk.before = fail
+            problem = problem_of(db.commit)
+            disk.before = None
+            if problem is None:
+                assert set(db["t"]) == second
+            else:
+                failed += 1
+                assert (problem.code, bool(problem.hint)) == ("E0681", True)
+                assert views(db) == kept
+                assert db.stats()["store"]["epoch"] == 2
+                db.rollback()
+            with StoredDatabase("/store", files=disk.left().files()) as other:
+                assert set(other["t"]) in ((set(db["t"]), second) if for_good else (set(db["t"]),))
+            db.insert("e", [("d",), ("f",)])
+            db.commit()
+            assert set(db["t"]) == {*second, ("f",)}
+        with StoredDatabase("/store", files=disk.files()) as db:
+            assert set(db["t"]) == {*second, ("f",)}
+        if count < number:
+            break
+        number += 1
+    assert first < second
+    assert failed > 15
+
+
+def test_every_operation_of_opening_fails() -> None:
+    base = filled()
+    with StoredDatabase("/store", files=base.left().files()) as db:
+        kept = views(db)
+    number = 1
+    while True:
+        disk, count = base.left(), 0
+        before = {name: data for name, data in disk.contents().items() if name != "lock"}
+
+        def fail(operation: str, name: str, number: int = number) -> None:
+            nonlocal count
+            count += 1
+            if count == number:
+                raise error(number)
+
+        disk.before = fail
+        problem = problem_of(lambda disk=disk: StoredDatabase("/store", files=disk.files()).close())
+        assert problem is None or problem.code == "E0681"
+        disk.before = None
+        assert {name: data for name, data in disk.contents().items() if name != "lock"} == before
+        with StoredDatabase("/store", files=disk.files()) as db:
+            assert views(db) == kept
+        if count < number:
+            break
+        number += 1
+    assert number > 10
+
+
+def test_an_error_says_what_the_system_says() -> None:
+    disk = filled()
+    with StoredDatabase("/store", files=disk.files()) as db:
+        db.insert("e", [("d",)])
+
+        def full(operation: str, name: str) -> None:
+            if operation == "write":
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        disk.before = full
+        with pytest.raises(UsageError, match="cannot use the state folder: No space left on device"):
+            db.commit()
