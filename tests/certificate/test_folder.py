@@ -170,6 +170,14 @@ def test_relations_of_many_columns_and_long_names(tmp_path: Path) -> None:
     same_again(loaded(text), tmp_path / "certificate")
 
 
+def test_records_without_fields(tmp_path: Path) -> None:
+    """Parquet has no type for them."""
+    text = (
+        ".type E = [] .type P = [e: E, n: number] .decl a(x: E) .decl p(x: P) a([]). a(nil). p([[], 1]). p([nil, 2])."
+    )
+    same_again(loaded(text), tmp_path / "certificate")
+
+
 # --- where it cannot be written --------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -9,12 +10,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
+import numpy
 import pytest
 
 import tidelog
 from tests.suite import loaded
+from tidelog.certificate import Certificate, program_text
+from tidelog.certificate.layout import Layout
 from tidelog.certificate.stopping import stopping
+from tidelog.language import Checker, read
+from tidelog.language import check as check_program
 from tidelog.maintain.limits import Watch, guarded
+from tidelog.rules import compile_program
+from tidelog.storage.dictionary import Dictionary
 
 PROGRAM = """\
 .decl e(x: number, y: number)
@@ -127,3 +135,39 @@ def test_another_thread_is_not_disturbed() -> None:
     thread.start()
     thread.join()
     assert codes == ["E0501"]
+
+
+# --- loops that data make long -------------------------------------------------------------------------------------
+
+
+def forged_folder(folder: Path, declarations: str, facts: str, rule: str) -> Path:
+    """A certificate without the views that follow by a rule, which nobody has evaluated."""
+    loaded(f"{declarations}\n{facts}").save_certificate(folder)
+    checker = Checker()
+    checker.check(read(f"{declarations}\n{rule}\n"))
+    (folder / "program.dl").write_text(program_text(checker.programs))
+    (folder / "manifest.json").write_text(json.dumps(Layout.of(load_program(folder)).manifest("0")))
+    return folder
+
+
+def load_program(folder: Path) -> Certificate:
+    """A certificate without data, for the program in a folder."""
+    program = compile_program(check_program(read(folder / "program.dl")))
+    return Certificate(program, Dictionary(), lambda _: numpy.empty((0, 0)), lambda _: (), "")  # type: ignore[arg-type,return-value]
+
+
+ENDLESS_RANGES = {
+    "numbers": "x = range(0, 9223372036854775807), x < 0",
+    "unsigned": "y = range(as(0, unsigned), 18446744073709551615), x = as(y, number), x < 0",
+    "floats": "f = range(0.0, 1.0e300, 1.0e280), f < 0.0, x = 1",
+    "ranges of ranges": "x = range(0, 1000000), y = range(0, x), y < 0",
+}
+
+
+@pytest.mark.parametrize("body", ENDLESS_RANGES.values(), ids=list(ENDLESS_RANGES))
+def test_a_range_ends_with_the_time(tmp_path: Path, body: str) -> None:
+    declarations = ".decl e(x: number)\n.decl v(x: number)"
+    folder = forged_folder(tmp_path / "forged", declarations, "e(1).", f"v(x) :- e(_), {body}.")
+    with pytest.raises(tidelog.LimitError) as raised:
+        tidelog.check_certificate(folder, timeout=0.5)
+    assert raised.value.code == "E0501"

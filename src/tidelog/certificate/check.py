@@ -22,6 +22,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -32,7 +33,7 @@ from tidelog.certificate.functors import Functors, sql_type, typed
 from tidelog.certificate.sql import NO_BIRTH, instances
 from tidelog.certificate.stopping import look, stopping
 from tidelog.certificate.tables import out_of_memory
-from tidelog.errors import CertificateRejected, InternalError, Problem
+from tidelog.errors import CertificateRejected, InternalError, Problem, TidelogError
 from tidelog.language.functors import NUMERIC
 from tidelog.language.syntax import Kind, Value
 from tidelog.maintain.limits import Watch
@@ -62,15 +63,29 @@ def check(certificate: Certificate, watch: Watch | None = None) -> None:
 
     problems = list(_wrong_strata(certificate))
     if not problems:
-        try:
-            with _session() as connection, stopping(connection, watch):
-                problems = _Check(certificate, connection, watch).problems()
-        except (duckdb.OutOfMemoryException, MemoryError) as error:
-            raise out_of_memory(error) from None
-        except duckdb.Error as error:
-            raise InternalError(Problem("E0901", f"DuckDB could not check the views: {error}")) from error
+        with _session() as connection, stopping(connection, watch):
+            functors = Functors(connection, certificate.dictionary, partial(look, watch))
+            try:
+                problems = _Check(certificate, connection, functors, watch).problems()
+            except duckdb.OutOfMemoryException as error:
+                raise out_of_memory(error) from None
+            except duckdb.InterruptException:
+                raise
+            except duckdb.Error as error:
+                raise _raised(functors.failure or error) from error
+            except MemoryError as error:
+                raise out_of_memory(error) from None
     if problems:
         raise CertificateRejected(*problems[:_MOST])
+
+
+def _raised(error: BaseException) -> BaseException:
+    """The error for what has ended a statement, or a function that it called."""
+    if isinstance(error, MemoryError):
+        return out_of_memory(error)
+    if isinstance(error, (TidelogError, KeyboardInterrupt)):
+        return error
+    return InternalError(Problem("E0901", f"DuckDB could not check the views: {error}"))
 
 
 @contextmanager
@@ -116,11 +131,13 @@ class _Table:
 class _Check:
     """The certificate in a database of DuckDB, and what is wrong with it."""
 
-    def __init__(self, certificate: Certificate, connection: duckdb.DuckDBPyConnection, watch: Watch) -> None:
+    def __init__(
+        self, certificate: Certificate, connection: duckdb.DuckDBPyConnection, functors: Functors, watch: Watch
+    ) -> None:
         self.certificate = certificate
         self.connection = connection
+        self.functors = functors
         self.watch = watch
-        self.functors = Functors(connection, certificate.dictionary)
         self.tables: dict[str, _Table] = {}
         self.wrong: list[Problem] = []
         """What is no tuple at all, in views."""

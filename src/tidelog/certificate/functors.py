@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Words: TypeAlias = NDArray[numpy.int64]
+Look: TypeAlias = Callable[[], None]
 Scalar: TypeAlias = Any
 """A value whose kind is known elsewhere."""
 
@@ -42,6 +43,10 @@ SQL_TYPES = {"unsigned": "UBIGINT", "float": "DOUBLE", "test": "BOOLEAN"}
 """The types of kinds in SQL; all others are BIGINT. A test is what a comparison gives."""
 _DTYPES: dict[Kind, type[Any]] = {"unsigned": numpy.uint64, "float": numpy.float64}
 
+_PACE, _MANY = 64, 1 << 14
+"""After so many rows, or values of one range, a function looks at the limits."""
+_MOST = 1 << 26
+"""Values of the largest range of floats, and characters of the longest text, that a function makes."""
 _SMALLEST, _LARGEST, _SIZE = -(2**63), 2**63 - 1, 2**64
 
 _WRAP = f"""CREATE MACRO wrap(e) AS CASE WHEN e BETWEEN {_SMALLEST} AND {_LARGEST} THEN e::BIGINT
@@ -63,11 +68,17 @@ _FOLDS_IN_SQL = {
 
 
 class Functors:
-    """Expressions for one connection. Texts and records that expressions make are added to `dictionary`."""
+    """Expressions for one connection. Texts and records that expressions make are added to `dictionary`.
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, dictionary: Dictionary) -> None:
+    Functions in Python call `look`, which raises where a limit of the check is reached. DuckDB hides what they raise:
+    `failure` has it.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, dictionary: Dictionary, look: Look) -> None:
         self._connection = connection
         self._dictionary = dictionary
+        self._look = look
+        self.failure: BaseException | None = None
         self._lock = Lock()  # DuckDB calls from several threads
         self._names: dict[tuple[object, ...], str] = {}
         self._matching: duckdb.DuckDBPyConnection | None = None
@@ -84,9 +95,20 @@ class Functors:
         """The value of a functor for argument expressions of these kinds; of "range" the list of its values."""
         if (functor, kinds[0]) in _IN_SQL:
             return _IN_SQL[functor, kinds[0]].format(*args)
-        function = partial(_same_bits, kind=result) if functor == "as" else _FUNCTORS[functor]
+        of_connection = {"as": partial(_same_bits, kind=result), "range": partial(_steps, look=self._look)}
+        function = of_connection[functor] if functor in of_connection else _FUNCTORS[functor]
         listed = f"{result} list" if functor == "range" else result
         return self._called(("functor", functor, *kinds, result), function, kinds, listed, args)
+
+    def steps(self, kind: Kind, args: Sequence[str]) -> tuple[str, str]:
+        """How many values a range of integers has, and the value after {} steps."""
+        start, end, *given = (f"({arg})::HUGEINT" for arg in args)
+        step = given[0] if given else f"(CASE WHEN {start} <= {end} THEN 1 ELSE -1 END)::HUGEINT"
+        count = (
+            f"CASE WHEN {step} > 0 AND {start} < {end} THEN ({end} - {start} + {step} - 1) // {step}"
+            f" WHEN {step} < 0 AND {start} > {end} THEN ({start} - {end} - {step} - 1) // -({step}) ELSE 0 END"
+        )
+        return f"least({count}, {_LARGEST})::BIGINT", f"({start} + {{}} * {step})::{sql_type(kind)}"
 
     def compare(self, op: str, kind: Kind, left: str, right: str) -> str:
         """A condition; NULL counts as false."""
@@ -156,7 +178,11 @@ class Functors:
 
         def column(*columns: pa.Array) -> pa.Array:
             decoded = [self._values(each, kind) for each, kind in zip(columns, kinds, strict=True)]
-            results = [_attempt(function, row) for row in zip(*decoded, strict=True)]
+            results = []
+            for number, row in enumerate(zip(*decoded, strict=True)):
+                if number % _PACE == 0:
+                    self._look()
+                results.append(_attempt(function, row))
             if result.endswith(" list"):
                 return _lists(results, result.removesuffix(" list"))
             return self._column([_fit(value, result) for value in results], result)
@@ -172,7 +198,12 @@ class Functors:
 
             def locked(*columns: Any) -> Any:
                 with self._lock:
-                    return function(*[column.combine_chunks() for column in columns])
+                    try:
+                        self._look()
+                        return function(*[column.combine_chunks() for column in columns])
+                    except BaseException as error:
+                        self.failure = self.failure or error
+                        raise
 
             types = [sql_type(kind) for kind in kinds]
             parameters = [Parameter(f"column{i}", Parameter.POSITIONAL_ONLY) for i in range(len(kinds))]
@@ -313,20 +344,31 @@ def _same_bits(a: Scalar, kind: Kind) -> Scalar:
     return struct.unpack("<q", struct.pack("<d", a))[0]
 
 
-def _steps(start: Scalar, end: Scalar, step: Scalar | None = None) -> list[Scalar]:
-    """The values of a range, one by one: sums of floats depend on the way."""
-    step = (1 if start <= end else -1) if step is None else step
-    values = []
+def _steps(start: float, end: float, step: float | None = None, *, look: Look) -> list[float]:
+    """The values of a range of floats, one by one: sums of floats depend on the way."""
+    step = (1.0 if start <= end else -1.0) if step is None else step
+    values: list[float] = []
     while (step > 0 and start < end) or (step < 0 and start > end):
-        values.append(start + 0.0 if isinstance(start, float) else start)
+        values.append(start + 0.0)
         start, before = start + step, start
         if start == before:
             break
+        if len(values) % _MANY == 0:
+            look()
+            if len(values) > _MOST:
+                raise MemoryError(f"a range of floats has more than {_MOST:,} values")
     return values
 
 
 _to_number = partial(_integer, low=_SMALLEST, high=_LARGEST)
 _to_unsigned = partial(_integer, low=0, high=_SIZE - 1)
+
+
+def _joined(a: str, b: str) -> str:
+    if len(a) + len(b) > _MOST:
+        raise MemoryError(f"a text has more than {_MOST:,} characters")
+    return a + b
+
 
 _FUNCTORS: dict[str, Callable[..., Scalar]] = {
     "+": operator.add,
@@ -349,7 +391,7 @@ _FUNCTORS: dict[str, Callable[..., Scalar]] = {
     "lnot": lambda a: int(a == 0),
     "min": min,
     "max": max,
-    "cat": operator.add,
+    "cat": _joined,
     "strlen": len,
     "substr": lambda text, start, length: text[start : start + length] if start >= 0 and length > 0 else "",
     "ord": lambda text: ord(text[0]) if text else 0,
@@ -357,7 +399,6 @@ _FUNCTORS: dict[str, Callable[..., Scalar]] = {
     **dict.fromkeys(("to_number", "utoi", "ftoi"), _to_number),
     **dict.fromkeys(("to_unsigned", "itou", "ftou"), _to_unsigned),
     **dict.fromkeys(("to_float", "itof", "utof"), _float),
-    "range": _steps,
 }
 _COMPARISONS: dict[str, Callable[[Scalar, Scalar], bool]] = {
     "<": operator.lt,

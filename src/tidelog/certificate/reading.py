@@ -33,7 +33,7 @@ from tidelog.rules.core import CoreProgram
 from tidelog.storage.arrow_arrays import numbers_to_numpy
 from tidelog.storage.dictionary import Dictionary
 
-_LARGEST = 64 * 2**20
+_LARGEST = 16 * 2**20
 """Bytes of the largest manifest or program that is read."""
 
 
@@ -47,8 +47,7 @@ def load(folder: Path, look: Look = lambda: None) -> Certificate:
     """
     manifest = _read_manifest(folder)
     look()
-    program = _read_program(folder)
-    look()
+    program = _read_program(folder, look)
     dictionary = Dictionary(program.records)
     tables: dict[tuple[Part, str], TableFile] = {}
 
@@ -211,7 +210,7 @@ def _canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def _read_program(folder: Path) -> CoreProgram:
+def _read_program(folder: Path, look: Look) -> CoreProgram:
     """The program compiled. An unstratified one breaks condition 4, all other faults are those of the file."""
     path = str(folder / PROGRAM)
     try:
@@ -222,9 +221,11 @@ def _read_program(folder: Path) -> CoreProgram:
         message = "the program of a certificate has no lines for a preprocessor"
         raise DataError(Problem("E0812", message, hint=AGAIN, place=path))
     try:
-        program = read(f"{text}\n", name=path)  # with a line break it is no path
+        program = read(f"{text}\n", name=path, look=look)  # with a line break it is no path
         checked = check_program(program)
+        look()
         compiled = compile_program(checked)
+        look()
     except ProgramError as error:
         if error.code in ("E0301", "E0302", "E0303"):
             first = error.problems[0]

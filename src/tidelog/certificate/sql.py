@@ -143,14 +143,25 @@ class _Body:
         """Evaluate the first range whose arguments are bound, and return it."""
         for literal in literals:
             if isinstance(literal, Computation) and self.bound(*literal.args):
-                self.extend({"#range": f"unnest({self.call(literal)})"})
-                found, target = self.known.pop("#range"), literal.target
+                found, target = self.enumerated(literal), literal.target
                 if self.bound(target):
                     self.conditions.append(f"{found} = {self.value(target)}")
                 elif not isinstance(target, Constant):
                     self.known[target.name] = found
                 return literal
         raise InternalError(Problem("E0901", f"no literal can be evaluated of {self.rule}", self.rule.span))
+
+    def enumerated(self, literal: Computation) -> str:
+        """An expression that takes the values of a range one after the other. Those of integers are never all there at
+        once; those of floats have to be added up."""
+        kind = literal.args[0].kind
+        if kind == "float":
+            self.extend({"#range": f"unnest({self.call(literal)})"})
+            return self.known.pop("#range")
+        self.extend({})
+        count, value = self.functors.steps(kind, [self.value(arg) for arg in literal.args])
+        self.source += f", LATERAL range(0, {count}) steps"
+        return value.format("steps.range")
 
 
 def _groups(rule: AggregateRule, table: Table, functors: Functors) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -12,10 +13,13 @@ from tidelog.language.statements import statements
 from tidelog.language.syntax import Declaration, Directive, Program, Rule, Source, Span, TypeDeclaration
 
 
-def read(text_or_path: str | os.PathLike[str], *, name: str | None = None) -> Program:
+def read(
+    text_or_path: str | os.PathLike[str], *, name: str | None = None, look: Callable[[], None] = lambda: None
+) -> Program:
     """Parse a program. An `os.PathLike`, and a str in one line that ends in ".dl", is a path; else it is the text.
 
-    `name` is shown in messages instead of the path or "<text>". Raises ProgramError with everything found.
+    `name` is shown in messages instead of the path or "<text>"; `look` is called before each statement, and may raise.
+    Raises ProgramError with everything found.
     """
     is_path = isinstance(text_or_path, os.PathLike) or (text_or_path.endswith(".dl") and "\n" not in text_or_path)
     if is_path:
@@ -37,7 +41,7 @@ def read(text_or_path: str | os.PathLike[str], *, name: str | None = None) -> Pr
         text, locate, problems = preprocess(source, folder, file_text)
     else:
         text = source.text
-    found, mistakes = statements(text, locate)
+    found, mistakes = statements(text, locate, look)
     problems = problems or mistakes  # what follows from a wrong preprocessor line is no news
     if problems:
         raise ProgramError(*problems)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -26,8 +27,11 @@ _DIRECTIVES = frozenset({*lexer.DIRECTIVES.values(), "UNSUPPORTED", "UNKNOWN"})
 _local = threading.local()
 
 
-def statements(text: str, locate: Locate) -> tuple[list[Statement], list[Problem]]:
-    """The statements of `text` in order, and all problems; `locate` turns offsets of `text` into spans."""
+def statements(
+    text: str, locate: Locate, look: Callable[[], None] = lambda: None
+) -> tuple[list[Statement], list[Problem]]:
+    """The statements of `text` in order, and all problems; `locate` turns offsets of `text` into spans. `look` is
+    called before each statement."""
     parser, builder = _parser()
     builder.begin(locate)
     tokens = lexer.tokens(text)
@@ -36,6 +40,7 @@ def statements(text: str, locate: Locate) -> tuple[list[Statement], list[Problem
     problems: list[Problem] = []
     position = 0
     while position < len(tokens):
+        look()
         problem, position = reading.statement(position, found)
         if builder.problems:
             problems += sorted(builder.problems, key=lambda p: p.span.start if p.span else 0)
