@@ -7,7 +7,7 @@ WITH_JAVA = java_home="$$(scripts/java)" && JAVA_HOME="$$java_home"
 
 export TIDELOG_PYTHON
 
-.PHONY: help setup demo test lint types format docs proofs bench bench-elastic bench-rules bench-graphs bench-spark bench-rdf bench-network fuzz fuzz-network test-delta clean
+.PHONY: help setup demo test lint types format docs proofs bench bench-elastic bench-rules bench-graphs bench-spark bench-rdf bench-network fuzz fuzz-network mutants test-delta clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -69,6 +69,9 @@ fuzz: .venv/stamp ## look for texts that end in a traceback, then for wrong view
 
 fuzz-network: .venv/stamp ## look for networks that do not settle on the centralised view; FUZZ_SECONDS=600, or SEEDS=20000x
 	@$(PYTHON) tests/fuzz_network.py $(or $(SEEDS),$(FUZZ_SECONDS)) $(SEED)
+
+mutants: .venv/stamp ## plant small faults at random and list those that no test notices; COUNT=30 SEED=1 ROOMS="store network"
+	@$(PYTHON) tests/mutants.py $(or $(COUNT),30) $(or $(SEED),1) $(ROOMS)
 
 test-delta: .venv/stamp ## test Delta tables, with a Spark that Delta supports and its jars from Maven Central
 	@scripts/delta -q
