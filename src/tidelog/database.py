@@ -7,7 +7,7 @@ did. Reading never waits: relations show the last committed epoch.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
@@ -108,8 +108,12 @@ class Change:
         )
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the relations that changed."""
-        return (name for name in self._program.relations if name in self._deltas)
+        """The names of the relations that changed, in the order of their declarations."""
+        order = self._program.order
+        return iter(sorted((name for name in self._deltas if name in order), key=order.__getitem__))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._deltas and name in self._program.relations
 
     def __repr__(self) -> str:
         parts = (f"{name} +{len(self[name].inserted)} -{len(self[name].deleted)}" for name in self)
@@ -262,7 +266,7 @@ class Database:
         """
         self._open()
         pending, self._pending = self._pending, self._nothing()
-        watch = Watch(self._options["timeout"], self._options["max_rows"], size_limits(pending.checked))
+        watch = Watch(self._options["timeout"], self._options["max_rows"], pending.checked.size_limits)
         with guarded(watch):
             choice = Choice(**{name: self._options[name] for name in ("strategy", "switch", "closures", "maintain")})
             core = pending.core or self._compiler.compile(pending.checked)
@@ -354,6 +358,11 @@ class Database:
 
         Raises ProgramError where the atom is wrong, UsageError where there is no such relation, LimitError.
         """
+        return self.query_with(text, {}, ())
+
+    def query_with(self, text: str, given: Mapping[str, Words], derived: Collection[str]) -> Relation:
+        """`query`, for modules of this package: a path finds the rows `given` in these relations, and its nodes are not
+        those of the relations called `derived`."""
         self._open()
         pattern = matching(text, self._pending.programs)
         if pattern.program is None:
@@ -361,10 +370,10 @@ class Database:
             columns, words = view.columns, view.near(pattern.words(self._dictionary))
         else:
             columns = pattern.program.relations[QUERY].columns
-            core, read = remaining(pattern.program, self._checked, self._engine.views)
+            core, read = remaining(pattern.program, self._checked, {*self._engine.views, *given}, derived)
             watch = Watch(self._options["timeout"], self._options["max_rows"])
             with guarded(watch):
-                facts = {name: self._engine.views[name].words() for name in read}
+                facts = {name: given[name] if name in given else self._engine.views[name].words() for name in read}
                 words = evaluated(self._dictionary, core, facts, watch).views[QUERY].words()
         return Relation(pattern.relation, Rows(columns, self._dictionary, pattern.select(words, self._dictionary)))
 
@@ -500,12 +509,6 @@ def _check_option(name: str, value: object, known: Mapping[str, object]) -> None
     elif not (isinstance(value, (int, float)) and value > 0) and (value is not None or name == "switch"):
         hint = "it is a part of a bootstrap's time, such as 0.2" if name == "switch" else "None means no limit"
         raise UsageError(Problem("E0603", f"{name} is a positive number, found {value!r}", hint=hint))
-
-
-def size_limits(program: CheckedProgram) -> dict[str, int]:
-    """The `.limitsize` of relations."""
-    limits = (directive for directive in program.directives if directive.name == "limitsize")
-    return {directive.relation: int(directive.options["n"]) for directive in limits}
 
 
 def net_changes(facts: list[tuple[str, bool, Words]]) -> dict[str, tuple[Words, Words]]:

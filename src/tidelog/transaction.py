@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -28,7 +28,7 @@ class Verbs(Protocol[Made_co]):
 class Parts(Protocol[Part_co]):
     """A change, by relation."""
 
-    def __iter__(self) -> Iterator[str]: ...
+    def __contains__(self, relation: object, /) -> bool: ...
     def __getitem__(self, relation: str, /) -> Part_co: ...
 
 
@@ -68,7 +68,7 @@ def tell(subscribers: Iterable[tuple[str, Callable[[Part], object]]], change: Pa
     """Call each subscriber whose relation has changed; the first of their errors is raised when all were called."""
     errors: list[Exception] = []
     for name, callback in list(subscribers):
-        if name in set(change):
+        if name in change:
             try:
                 callback(change[name])
             except Exception as error:

@@ -63,6 +63,9 @@ class SparkChange:
         """The names of the relations that changed."""
         return iter(self._changes)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._changes
+
     def __repr__(self) -> str:
         names = ", ".join(self._changes) or "nothing"
         return f"<SparkChange of {names}; {self.report.engine}, {self.report.seconds:.3f} s>"

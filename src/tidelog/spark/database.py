@@ -288,7 +288,7 @@ class SparkDatabase:
         self._translation.end_frames()
         report = epoch.report
         seconds = time.perf_counter() - started
-        told = SparkReport(seconds, report.nodes, report.growing, engine.name, switched)
+        told = SparkReport(seconds, report.visited, report.growing, report.every, engine.name, switched)
         change = SparkChange(self._epochs, epoch.changes, told, self._frame)
         try:
             if deliver is not None:

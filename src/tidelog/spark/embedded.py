@@ -176,6 +176,9 @@ class _Changes(Mapping[str, RowChange]):
     def __len__(self) -> int:
         return len(self._names)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
 
 def local(rows: Rows) -> Words:
     """Rows on the driver. Those of a large frame come in several jobs, because Spark never ends one whose result Java's

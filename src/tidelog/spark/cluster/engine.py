@@ -20,7 +20,6 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy
 
-from tidelog.database import size_limits
 from tidelog.errors import DataError, Problem
 from tidelog.spark.cluster import values
 from tidelog.spark.cluster.epoch import Attempt, Explanation, size_of
@@ -99,7 +98,7 @@ class PartitionedEngine:
         """One epoch, see `engines.Engine.epoch`."""
         from tidelog.spark.engines import Epoch
 
-        epoch = Attempt(self, draft.core, options, size_limits(draft.checked))
+        epoch = Attempt(self, draft.core, options, draft.checked.size_limits)
         try:
             manifest = epoch.run(facts)
             self.folder.write(MANIFEST, pickle.dumps(manifest))
@@ -250,6 +249,9 @@ class _Changes(Mapping[str, "RowChange"]):
 
     def __len__(self) -> int:
         return len(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
 
 
 def _without(rows: Rows, others: Rows) -> Rows:
