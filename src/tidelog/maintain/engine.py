@@ -146,7 +146,7 @@ class Engine:
                 self.widen()
         while True:
             undoing.make_ready(self.catalog.bits)
-            if self.closures or any(node.closure for node in program.nodes):
+            if self.closures or program.has_closures:
                 undoing.make_closures_ready()
             attempt = Epoch(self, program, watch, choice)
             try:
