@@ -72,6 +72,11 @@ class Dictionary:
         """The record types that are known."""
         return tuple(self._types)
 
+    def reached(self, columns: Sequence[Column]) -> dict[Kind, RecordType]:
+        """The record types that values of these columns are made of."""
+        kinds = {column.kind for column in columns if column.kind in self._types}
+        return {kind: self._types[kind] for kind in self._types if kind in kinds.union(*map(self._reach, kinds))}
+
     def record_count(self, kind: Kind) -> int:
         """The number of different records of a type, nil not counted."""
         return self._tables[kind].count - 1
