@@ -66,6 +66,7 @@ bench-network: .venv/stamp ## messages and state of nodes when links are cut, 10
 fuzz: .venv/stamp ## look for texts that end in a traceback, then for wrong views; FUZZ_SECONDS=600 for each
 	@$(PYTHON) tests/fuzz_language.py $(FUZZ_SECONDS)
 	@$(PYTHON) tests/fuzz_engine.py $(FUZZ_SECONDS)
+	@$(PYTHON) tests/fuzz_store.py $(FUZZ_SECONDS)
 
 fuzz-network: .venv/stamp ## look for networks that do not settle on the centralised view; FUZZ_SECONDS=600, or SEEDS=20000x
 	@$(PYTHON) tests/fuzz_network.py $(or $(SEEDS),$(FUZZ_SECONDS)) $(SEED)

@@ -7,8 +7,7 @@ from typing import Any
 
 import tidelog
 from benchmarks.harness import Measured, Run, Stopwatch, measure
-from tidelog.change import Change
-from tidelog.database import Database
+from tidelog.database import Change, Database
 
 CLOSURE = """
 .decl e(x: number, y: number)

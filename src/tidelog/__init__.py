@@ -13,9 +13,7 @@
 from importlib import import_module
 
 from tidelog.certificate import check_certificate
-from tidelog.change import Change
-from tidelog.connect import connect
-from tidelog.database import Database
+from tidelog.database import Change, Database, connect
 from tidelog.errors import (
     CertificateRejected,
     DataError,

@@ -111,13 +111,13 @@ def _atom(text: str) -> Atom:
 
 
 def remaining(
-    program: CheckedProgram, committed: CheckedProgram, kept: Container[str]
+    program: CheckedProgram, committed: CheckedProgram, kept: Container[str], others: Iterable[str] = ()
 ) -> tuple[CoreProgram, tuple[str, ...]]:
     """What has to be evaluated for QUERY, the pairs that the path of a pattern's `program` connects, and the relations
     that this reads. What the rules of the `committed` program derive of the same path is `kept`, like all its
-    relations, and needs no evaluation.
+    relations, and needs no evaluation; `others` give no nodes besides those that it derives.
     """
-    derived = {head.relation for rule in committed.rules if rule.body for head in rule.heads}
+    derived = {head.relation for rule in committed.rules if rule.body for head in rule.heads}.union(others)
     domains = {
         domain: tuple(column for column in columns if column[0] not in derived)
         for domain, columns in program.domains.items()

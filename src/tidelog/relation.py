@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.errors import Problem, SetupError, UsageError, how_to_install
-from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, Value
+from tidelog.language.syntax import PRIMITIVES, Column, Kind, Value
 from tidelog.storage.dictionary import Dictionary, Words
 from tidelog.storage.record_text import format_value
 
@@ -44,7 +44,7 @@ class RowSource(Protocol):
         """The rows, or the first `count` of them: int32 or int64 of shape (rows, arity), each once."""
 
     def batches(self) -> Iterator[NDArray[Any]]:
-        """The rows as they are at this call, some at a time."""
+        """The rows, some at a time."""
 
     def has(self, words: tuple[int, ...]) -> bool:
         """Whether there is this row."""
@@ -58,6 +58,11 @@ class Rows:
         self.dictionary = dictionary
         self._words = words
         self._set: frozenset[tuple[int, ...]] | None = None
+        dictionary.holders.add(self)
+
+    def held(self) -> Iterator[tuple[tuple[Column, ...], NDArray[Any]]]:
+        """The words, which the dictionary keeps as long as these rows are there."""
+        yield self.columns, self._words
 
     def __len__(self) -> int:
         return len(self._words)
@@ -66,7 +71,7 @@ class Rows:
         return self._words[:count]
 
     def batches(self) -> Iterator[NDArray[Any]]:
-        return iter([self._words])
+        yield self._words
 
     def has(self, words: tuple[int, ...]) -> bool:
         if self._set is None:
@@ -88,12 +93,18 @@ class Relation:
 
     @property
     def dictionary(self) -> Dictionary:
-        """What the words of symbols and records mean."""
+        """What the words of symbols and records mean. The database gives none of its words back from now on."""
+        self._source.dictionary.shared = True
         return self._source.dictionary
 
     def words(self) -> Words:
-        """The rows as words: int64 of shape (rows, arity)."""
+        """The rows as words: int64 of shape (rows, arity). The database gives none of its words back from now on."""
+        self._source.dictionary.shared = True
         return np.asarray(self._source.words(), dtype=np.int64)
+
+    def words_in(self, dictionary: Dictionary) -> Words | None:
+        """The rows as words of a dictionary that is about to use them, or None where they are words of another."""
+        return np.asarray(self._source.words(), np.int64) if self._source.dictionary is dictionary else None
 
     def __len__(self) -> int:
         return len(self._source)
@@ -106,31 +117,26 @@ class Relation:
             names = ", ".join(column.name for column in self.columns)
             message = f"{self.name} holds tuples of {len(self.columns)} values, found {found}"
             raise UsageError(Problem("E0605", message, hint=f"ask for ({names}) in {self.name}"))
-        words = [self.dictionary.find(value, column.kind) for value, column in zip(row, self.columns, strict=True)]
+        words = [
+            self._source.dictionary.find(value, column.kind) for value, column in zip(row, self.columns, strict=True)
+        ]
         return None not in words and self._source.has(tuple(words))  # type: ignore[arg-type]
 
-    def fixed(self) -> Relation:
-        """The tuples as they are now, whatever becomes of the database."""
-        return Relation(self.name, Rows(self.columns, self.dictionary, self._source.words()))
-
     def __iter__(self) -> Iterator[tuple[Value, ...]]:
-        """The tuples as they are now, also while the database changes."""
-        return self._decoded(self._source.batches()) if self.columns else iter([()] * len(self))
-
-    def _decoded(self, batches: Iterable[NDArray[Any]]) -> Iterator[tuple[Value, ...]]:
-        for words in batches:
-            for start in range(0, len(words), _CHUNK):
+        if not self.columns:
+            yield from [()] * len(self)
+            return
+        for words in self._source.batches():
+            # Kept by name: while these rows wait for their turn, the dictionary keeps their words.
+            rows = Rows(self.columns, self._source.dictionary, words)
+            for start in range(0, len(rows), _CHUNK):
                 yield from self._tuples(words[start : start + _CHUNK])
 
     def _tuples(self, words: NDArray[Any]) -> Iterable[tuple[Value, ...]]:
-        columns = (self.dictionary.decode_list(words[:, i], column.kind) for i, column in enumerate(self.columns))
+        columns = (
+            self._source.dictionary.decode_list(words[:, i], column.kind) for i, column in enumerate(self.columns)
+        )
         return zip(*columns, strict=True)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """The tuples as they are now and what they are made of, for `copy` and `pickle`; the copy needs no database."""
-        words = self._source.words()
-        values = [self.dictionary.decode_list(words[:, i], column.kind) for i, column in enumerate(self.columns)]
-        return _copied, (self.name, self.columns, self.dictionary.reached(self.columns), len(words), values)
 
     # --- tables for other libraries ----------------------------------------------------------------------------------
 
@@ -139,13 +145,16 @@ class Relation:
         import pyarrow as pa
 
         kinds: list[Kind] = [column.kind for column in self.columns]
-        schema = pa.schema([(c.name, self.dictionary.arrow_type(c.kind)) for c in self.columns])
+        schema = pa.schema([(c.name, self._source.dictionary.arrow_type(c.kind)) for c in self.columns])
         if not kinds:
             return pa.Table.from_struct_array(self._units(len(self)))
         step = 16 * _CHUNK
         batches = [
             pa.RecordBatch.from_arrays(
-                [self.dictionary.decode_column(words[start : start + step, i], kind) for i, kind in enumerate(kinds)],
+                [
+                    self._source.dictionary.decode_column(words[start : start + step, i], kind)
+                    for i, kind in enumerate(kinds)
+                ],
                 schema=schema,
             )
             for words in self._source.batches()
@@ -171,9 +180,11 @@ class Relation:
         columns = {}
         for position, column in enumerate(self.columns):
             if column.kind in PRIMITIVES:
-                columns[column.name] = self.dictionary.decode_column(words[:, position], column.kind).to_pandas()
+                columns[column.name] = self._source.dictionary.decode_column(
+                    words[:, position], column.kind
+                ).to_pandas()
             else:  # not by Arrow, which turns integers beside nil into floats
-                values = self.dictionary.decode_list(words[:, position], column.kind)
+                values = self._source.dictionary.decode_list(words[:, position], column.kind)
                 columns[column.name] = loaded.Series(values, dtype=object)
         frame: pandas.DataFrame = loaded.DataFrame(columns, index=loaded.RangeIndex(len(words)))
         return frame
@@ -234,20 +245,6 @@ class Relation:
         if not self.columns:
             return [[] for _ in words]
         return [[_cell(value) for value in row] for row in self._tuples(words)]
-
-
-def _copied(
-    name: str,
-    columns: tuple[Column, ...],
-    records: Mapping[str, RecordType],
-    count: int,
-    values: Sequence[Sequence[Value]],
-) -> Relation:
-    """A relation of these columns, with a dictionary of its own."""
-    dictionary, words = Dictionary(records), np.empty((count, len(columns)), np.int64)
-    for i, column in enumerate(columns):
-        words[:, i] = [dictionary.encode(value, column.kind) for value in values[i]]
-    return Relation(name, Rows(columns, dictionary, words))
 
 
 def _rows(count: int) -> str:

@@ -77,6 +77,72 @@ def triple(rng: random.Random, odd: float) -> Triple:
             return ":n", f"owl:{what}Individual", pick(INDIVIDUALS)
 
 
+def ontology(rng: random.Random) -> set[Triple]:
+    """Triples of a few kinds that have to meet to say anything: whole lists of what must differ, of members that are
+    the same as others; restrictions to anonymous inverses; owl:sameAs as a property like any other."""
+    found = {triple(rng, 0.1) for _ in range(rng.randrange(6))}
+    for part in rng.sample([_different, _disjoint, _inverse, _sameness], rng.randrange(1, 4)):
+        found |= part(rng)
+    return found
+
+
+def _list(rng: random.Random, members: list[str]) -> set[Triple]:
+    cells = [f":k{i}" for i in range(rng.randrange(2, 4))]
+    found = {(cell, "rdf:first", rng.choice(members)) for cell in cells}
+    return found | set(zip(cells, ["rdf:rest"] * 3, [*cells[1:], "rdf:nil"], strict=False))
+
+
+def _different(rng: random.Random) -> set[Triple]:
+    pick = rng.choice
+    same = {(pick(INDIVIDUALS), "owl:sameAs", pick(INDIVIDUALS)) for _ in range(rng.randrange(3))}
+    kind = (":d", "rdf:type", "owl:AllDifferent"), (":d", pick(["owl:members", "owl:distinctMembers"]), ":k0")
+    return same | {*kind} | _list(rng, INDIVIDUALS)
+
+
+def _disjoint(rng: random.Random) -> set[Triple]:
+    pick = rng.choice
+    members = pick([PROPERTIES, CLASSES])
+    kind = "owl:AllDisjointProperties" if members is PROPERTIES else "owl:AllDisjointClasses"
+    same = {(pick(members), "owl:sameAs", pick(members)) for _ in range(rng.randrange(2))}
+    if members is PROPERTIES:
+        facts = {(pick(INDIVIDUALS), pick(PROPERTIES), pick(INDIVIDUALS)) for _ in range(2)}
+    else:
+        facts = {(pick(INDIVIDUALS[:2]), "rdf:type", pick(CLASSES)) for _ in range(2)}
+    return same | facts | {(":e", "rdf:type", kind), (":e", "owl:members", ":k0")} | _list(rng, members)
+
+
+def _inverse(rng: random.Random) -> set[Triple]:
+    pick = rng.choice
+    restriction = pick(["owl:someValuesFrom", "owl:allValuesFrom"]), pick([*CLASSES, "owl:Thing"])
+    return {
+        ("_:i", "owl:inverseOf", pick(PROPERTIES)),
+        (":X", "owl:onProperty", pick(["_:i", "_:i", pick(PROPERTIES)])),
+        (":X", *restriction),
+        (pick(["_:i", pick(PROPERTIES)]), "rdfs:subPropertyOf", pick(["_:i", pick(PROPERTIES)])),
+        (pick(INDIVIDUALS), pick(PROPERTIES), pick(INDIVIDUALS)),
+        (pick(INDIVIDUALS), "rdf:type", pick([":X", *CLASSES])),
+    }
+
+
+def _sameness(rng: random.Random) -> set[Triple]:
+    pick = rng.choice
+    own = pick(PROPERTIES)
+    read = [
+        ("owl:sameAs", "rdfs:subPropertyOf", pick(PROPERTIES)),
+        ("owl:sameAs", "owl:inverseOf", pick(PROPERTIES)),
+        ("owl:sameAs", pick(["rdfs:domain", "rdfs:range"]), pick(CLASSES)),
+        ("owl:sameAs", "rdf:type", pick(["owl:TransitiveProperty", "owl:IrreflexiveProperty"])),
+        ("owl:sameAs", "owl:sameAs", own),
+    ]
+    said = [
+        (pick(PROPERTIES), "rdfs:subPropertyOf", "owl:sameAs"),
+        (pick(PROPERTIES), "rdf:type", "owl:FunctionalProperty"),
+    ]
+    same = pick(INDIVIDUALS)
+    data = {(same, own, same), (pick(INDIVIDUALS), pick(PROPERTIES), pick(INDIVIDUALS))}
+    return data | {*rng.sample(read, 2), *rng.sample(said, rng.randrange(1, 3))}
+
+
 def _with_list(rng: random.Random) -> Triple:
     pick = rng.choice
     if rng.random() < 0.3:

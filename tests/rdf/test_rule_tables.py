@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tests.rdf.random_ontologies import triple
+from tests.rdf.random_ontologies import ontology, triple
 from tests.rdf.stores import clashes, delete, everything, insert, triples
 from tests.rdf.w3c import closure
 from tidelog.rdf import connect
@@ -122,7 +122,30 @@ CASES = {
     ),
 }
 
+NO_CLASHES = {
+    "members that must differ, and others that are the same as these": (
+        ":all rdf:type owl:AllDifferent; :all owl:members :l; :l rdf:first :x; :l rdf:rest :m; :m rdf:first :y;"
+        ":m rdf:rest rdf:nil; :x owl:sameAs :x2; :y owl:sameAs :y2"
+    ),
+    "distinct members, and one that is the same as one of these": (
+        ":all rdf:type owl:AllDifferent; :all owl:distinctMembers :l; :l rdf:first :x; :l rdf:rest :m; :m rdf:first :y;"
+        ":m rdf:rest rdf:nil; :x2 owl:sameAs :x"
+    ),
+    "disjoint classes, and one that is the same as one of these": (
+        ":all rdf:type owl:AllDisjointClasses; :all owl:members :l; :l rdf:first :A; :l rdf:rest :m;"
+        ":m rdf:first :B; :m rdf:rest rdf:nil; :A owl:sameAs :A2; :x rdf:type :A; :y rdf:type :B"
+    ),
+    "disjoint properties, and one that is the same as one of these": (
+        ":all rdf:type owl:AllDisjointProperties; :all owl:members :l; :l rdf:first :p; :l rdf:rest :m;"
+        ":m rdf:first :q; :m rdf:rest rdf:nil; :p owl:sameAs :p2; :x :p :y; :y :q :x"
+    ),
+}
+
 CLASHES = {
+    "prp-adp": ":all rdf:type owl:AllDisjointProperties; :all owl:members :l; :l rdf:first :p; :l rdf:rest :m;"
+    ":m rdf:first :o; :m rdf:rest :n; :n rdf:first :q; :n rdf:rest rdf:nil; :x :p :y; :x :q :y",
+    "eq-diff3": ":all rdf:type owl:AllDifferent; :all owl:distinctMembers :l; :l rdf:first :x; :l rdf:rest :m;"
+    ":m rdf:first :x; :m rdf:rest rdf:nil",
     "cls-nothing2": ":x rdf:type owl:Nothing",
     "cls-com": ":A owl:complementOf :B; :x rdf:type :A; :x rdf:type :B",
     "cls-maxc1": ":R owl:maxCardinality 0; :R owl:onProperty :p; :x rdf:type :R; :x :p :y",
@@ -150,6 +173,50 @@ def test_conclusions(case: str) -> None:
     assert everything(store) == asserted | expected
     assert clashes(store) == set()
     assert closure(asserted)[0] == asserted | expected, "the tables of W3C agree"
+
+
+@pytest.mark.parametrize("case", NO_CLASHES)
+def test_members_that_must_differ_are_told_apart_by_their_places(case: str) -> None:
+    asserted = triples(NO_CLASHES[case])
+    store = connect(rules="owl-rl")
+    insert(store, asserted)
+    store.commit()
+    assert clashes(store) == set() == closure(asserted)[1]
+
+
+def test_a_property_that_has_no_iri_is_for_rules_only() -> None:
+    """What an anonymous inverse relates follows and is used, but is no triple of RDF."""
+    store = connect(rules="owl-rl")
+    asserted = triples(
+        ":R owl:onProperty _:i; :R owl:someValuesFrom :C; _:i owl:inverseOf :p; :x :p :y; :x rdf:type :C;"
+        "_:i rdfs:subPropertyOf :q"
+    )
+    insert(store, asserted)
+    change = store.commit()
+    expected = asserted | triples(":y rdf:type :R; :y :q :x")
+    assert everything(store) == expected
+    assert len(store) == len(expected) == len(change.inserted) == len(store.query("triple(s, p, o)"))
+    assert not store.contains("http://example.org/y", "_:i", "http://example.org/x")
+    again = connect()
+    again.insert(store.to_text("ntriples"), "ntriples")
+    again.commit()
+    assert len(again) == len(expected)
+    assert len(store.to_text("turtle").splitlines()) > len(expected)
+
+
+def test_what_is_the_same_as_itself_counts_where_equality_is_read_as_a_property() -> None:
+    store = connect(rules="owl-rl")
+    asserted = triples(":r rdfs:subPropertyOf owl:sameAs; owl:sameAs rdfs:subPropertyOf :p; :a :r :a; :b :r :c")
+    insert(store, asserted)
+    store.commit()
+    derived = triples(
+        ":a :p :a; :b owl:sameAs :c; :c owl:sameAs :b; :b :p :c; :c :p :b; :b :p :b; :c :p :c; :c :r :c;"
+        ":b :r :b; :c :r :b; :r rdfs:subPropertyOf :p"
+    )
+    assert everything(store) == asserted | derived
+    delete(store, triples("owl:sameAs rdfs:subPropertyOf :p"))
+    store.commit()
+    assert not any(predicate == ":p" for _, predicate, _ in everything(store))
 
 
 @pytest.mark.parametrize("rule", CLASHES)
@@ -192,6 +259,11 @@ def test_rdfs_concludes_less_than_owl() -> None:
     assert everything(store) == asserted | triples(":x rdf:type :A; :x rdf:type :B")
 
 
+def of_rdf(found: set[tuple[str, str, str]]) -> set[tuple[str, str, str]]:
+    """Those of the triples that RDF has: W3C's rules derive others as well."""
+    return {each for each in found if each[1][0] not in '_"' and each[0][0] != '"'}
+
+
 def _random_changes(rules: str, seed: int, odd: float, steps: int = 4) -> None:
     rng = random.Random(seed)
     store, facts = connect(rules=rules), set[tuple[str, str, str]]()
@@ -204,6 +276,22 @@ def _random_changes(rules: str, seed: int, odd: float, steps: int = 4) -> None:
         store.commit()
         expected, wrong = closure(facts, rules)
         assert everything(store) == expected, (seed, step)
+        assert clashes(store) == wrong, (seed, step)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_owl_says_of_lists_inverses_and_equality_what_w3c_says(seed: int) -> None:
+    rng = random.Random(seed)
+    store, facts = connect(rules="owl-rl"), set[tuple[str, str, str]]()
+    for step in range(2):
+        came = ontology(rng)
+        went = set(rng.sample(sorted(facts), min(len(facts), rng.randrange(4)))) - came
+        insert(store, sorted(came))
+        delete(store, sorted(went))
+        facts = (facts | came) - went
+        store.commit()
+        expected, wrong = closure(facts)
+        assert everything(store) == of_rdf(expected), (seed, step)
         assert clashes(store) == wrong, (seed, step)
 
 

@@ -1,8 +1,8 @@
 """The rules of OWL 2 RL/RDF as W3C writes them, evaluated naively over a set of triples: what stores are compared with.
 
 Nothing is shared with `tidelog.rdf`: terms are prefixed names, the tables are copied from the recommendation (tables
-4 to 9, and section 9 of RDF Semantics), and rules over lists walk the list. Not among them: eq-ref, and what other
-rules conclude of its kind, and the axiomatic and datatype rules.
+4 to 9, and section 9 of RDF Semantics), and rules over lists walk the list. Not among them: eq-ref, but for members of
+lists that have to differ, and the axiomatic and datatype rules.
 """
 
 from __future__ import annotations
@@ -103,10 +103,10 @@ def closure(asserted: set[Triple], rules: str = "owl-rl") -> tuple[set[Triple], 
                 new |= {tuple(binding.get(term, term) for term in head) for head in heads}  # type: ignore[misc]
         if rules == "owl-rl":
             new |= set(_from_lists(triples, clashes))
-        new = {triple for triple in new if triple[1] != "owl:sameAs" or triple[0] != triple[2]}
         if new <= triples:
             break
         triples |= new
+    triples = {each for each in triples if each in asserted or each[1] != "owl:sameAs" or each[0] != each[2]}
     if any((x, "owl:differentFrom", x) in triples for x, _, _ in triples) and rules == "owl-rl":
         clashes.add("eq-diff1")  # with eq-ref
     return triples, clashes
@@ -195,6 +195,6 @@ def _from_lists(triples: set[Triple], clashes: set[str]) -> Iterator[Triple]:
                     meet = {
                         "prp-adp": by.get(one, set()) & by.get(other, set()),
                         "cax-adc": members.get(one, set()) & members.get(other, set()),
-                    }.get(name, {(one, other)} & by.get("owl:sameAs", set()))
+                    }.get(name, {(one, other)} & {*by.get("owl:sameAs", set()), (one, one)})
                     if meet:
                         clashes.add(name)

@@ -8,7 +8,7 @@ import errno
 import json
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -199,6 +199,23 @@ def fail_once(seed: int, steps: int, number: int, error: BaseException, *, for_g
             if fault:
                 return f"after operation {number} and another epoch: {fault}"
     return "" if count >= number else "over"
+
+
+def damages(data: bytes, rng: random.Random, flips: int) -> Iterator[tuple[str, bytes]]:
+    """What can become of the bytes of a file: bits, blocks and ends."""
+    for _ in range(flips):
+        place, bit = rng.randrange(len(data)), rng.randrange(8)
+        yield f"bit {bit} of byte {place}", data[:place] + bytes([data[place] ^ 1 << bit]) + data[place + 1 :]
+    for _ in range(flips // 8):
+        start = rng.randrange(len(data))
+        end = rng.randint(start + 1, len(data))
+        yield f"nothing after {start}", data[:start]
+        yield f"{start} to {end} are missing", data[:start] + data[end:]
+        if any(data[start:end]):
+            yield f"zeros from {start} to {end}", data[:start] + bytes(end - start) + data[end:]
+    yield "nothing", b""
+    yield "more at the end", data + b"\n"
+    yield "twice", data + data
 
 
 class Skipping:

@@ -3,35 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.store.disks import Follower, opened
+from tests.store.disks import Follower, damages, opened
 from tests.store.test_failing import filled
 from tests.suite import FIRST_SEED, views
 from tidelog.errors import DataError
 from tidelog.store.database import StoredDatabase
 from tidelog.store.manifest import Manifest
 from tidelog.store.simulated import SimulatedDisk
-
-
-def damages(data: bytes, rng: random.Random, flips: int) -> Iterator[tuple[str, bytes]]:
-    """What can become of the bytes of a file: bits, blocks and ends."""
-    for _ in range(flips):
-        place, bit = rng.randrange(len(data)), rng.randrange(8)
-        yield f"bit {bit} of byte {place}", data[:place] + bytes([data[place] ^ 1 << bit]) + data[place + 1 :]
-    for _ in range(flips // 8):
-        start = rng.randrange(len(data))
-        end = rng.randint(start + 1, len(data))
-        yield f"nothing after {start}", data[:start]
-        yield f"{start} to {end} are missing", data[:start] + data[end:]
-        if any(data[start:end]):
-            yield f"zeros from {start} to {end}", data[:start] + bytes(end - start) + data[end:]
-    yield "nothing", b""
-    yield "more at the end", data + b"\n"
-    yield "twice", data + data
 
 
 def files_of(disk: SimulatedDisk) -> dict[str, bytes]:

@@ -352,3 +352,14 @@ class CheckedProgram:
     facts: tuple[Fact, ...] = ()
     directives: tuple[Directive, ...] = ()
     domains: Mapping[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
+
+    @cached_property
+    def size_limits(self) -> Mapping[str, int]:
+        """The `.limitsize` of relations."""
+        limits = (directive for directive in self.directives if directive.name == "limitsize")
+        return {directive.relation: int(directive.options["n"]) for directive in limits}
+
+    @cached_property
+    def order(self) -> Mapping[str, int]:
+        """The positions of the relations among the declarations."""
+        return {name: i for i, name in enumerate(self.relations)}

@@ -3,6 +3,7 @@
 engine      the state of a database, and an epoch that succeeds or leaves no trace
 epoch       what it does: hyper-nodes in order, each in the way that is cheapest (choice: of those that a user allows)
 undoing     what taking an epoch back needs, made ready before it begins
+reclaim     gives symbols and records back that nothing refers to any more
 bootstrap   evaluates a hyper-node from its inputs, with births and counts
 update      follows the changes of its inputs, facts and rules in place
 aggregates  evaluates aggregate rules and keeps them up to date;  large_groups  what is kept for that

@@ -16,9 +16,10 @@ from weakref import proxy
 import numpy
 
 from tidelog.maintain.deltas import Delta, Words, rows_of
+from tidelog.maintain.overlay import Overlay
 from tidelog.maintain.report import NodeReport, shown
 from tidelog.rules.closures import copied
-from tidelog.rules.core import AggregateRule, ClosureShape, HyperNode, Rule, Source
+from tidelog.rules.core import ClosureShape, HyperNode, Rule, Source
 from tidelog.rules.edges import body_of
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.closure import ClosedRelation, Closure
@@ -49,12 +50,10 @@ class Closures:
     def __init__(self, epoch: Epoch) -> None:
         # Without a cycle: an epoch that outlives itself keeps changes alive, which then have to be copied.
         self.epoch: Epoch = proxy(epoch)
-        self.kept = dict(epoch.engine.closures)
-        self.mirrors = dict(epoch.engine.mirrors)
+        self.kept = Overlay(epoch.engine.closures)
+        self.mirrors = Overlay(epoch.engine.mirrors)
         self.changed: list[str] = []
         """Closures that have been changed in place."""
-        self.folded: set[str] = set()
-        """Relations that aggregates fold, which read rows."""
         self.written: set[str] = set()
         """Relations for which the pairs of a closure had to be written."""
 
@@ -75,22 +74,12 @@ class Closures:
         known = name in self.kept or not len(self.epoch.views[name])
         return known and self.can_be_kept(node) and not self.epoch.parted(node)
 
-    def look_who_reads(self) -> None:
-        """Find the relations that aggregates fold."""
-        self.folded = {
-            name
-            for node in self.epoch.nodes
-            for rule in node.rules
-            if isinstance(rule, AggregateRule)
-            for name, _ in body_of(rule)
-        }
-
     def can_mirror(self, node: HyperNode) -> bool:
         """Whether the relation of a node can share the graph of the closure that it shows."""
         name, views = node.relations[0], self.epoch.engine.views
         fresh = name not in views or (not len(views[name]) and name not in self.epoch.engine.mirrors)
         same = self.epoch.engine.mirrors.get(name) == node.mirrors
-        own = len(self.epoch.asserted[name]) or name in self.folded or self.epoch.parted(node)
+        own = len(self.epoch.asserted[name]) or name in self.epoch.structure.folded or self.epoch.parted(node)
         return (fresh or same) and not own
 
     def is_mirror(self, node: HyperNode) -> bool:

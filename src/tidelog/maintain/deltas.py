@@ -9,6 +9,7 @@ import numpy
 from numpy.typing import NDArray
 
 from tidelog.maintain.report import Report
+from tidelog.storage.closure import ClosedRelation
 from tidelog.storage.stored import StoredRelation
 
 Words = NDArray[numpy.signedinteger[Any]]
@@ -33,6 +34,13 @@ class Whole:
             self._stored = snapshot
         else:
             self.words()
+
+    def held(self) -> Words:
+        """Rows with all words that are in these; of a closure that nobody has read its nodes, each with itself."""
+        if isinstance(self._stored, ClosedRelation):
+            nodes = self._stored.closure.words_of_nodes()
+            return numpy.stack([nodes, nodes], axis=1)
+        return self._stored.words() if self._stored is not None else self.words()
 
     def words(self) -> Words:
         """The rows."""

@@ -22,7 +22,8 @@ from tidelog.maintain.epoch import Epoch
 from tidelog.maintain.large_groups import LargeGroups
 from tidelog.maintain.limits import Watch
 from tidelog.maintain.machine import WidenError
-from tidelog.maintain.report import NodeReport, Report, skipped
+from tidelog.maintain.report import Report
+from tidelog.maintain.structure import Structure
 from tidelog.maintain.update import Maintained
 from tidelog.rules.core import ClosureShape, CoreProgram, HyperNode
 from tidelog.storage.catalog import Catalog
@@ -53,8 +54,22 @@ class Engine:
     bootstraps: int = 0
     updates: int = 0
     wholes: WeakSet[Whole] = field(default_factory=WeakSet)
-    idle: tuple[NodeReport, ...] = ()
-    """What is said of an epoch that has nothing to do."""
+    compressing: bool = True
+    """Whether the last epoch evaluated closures as such."""
+    spent: float = field(init=False)
+    """The sum of `costs`."""
+    _structure: Structure | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.spent = sum(self.costs.values())
+
+    @property
+    def structure(self) -> Structure:
+        """What can be said of the hyper-nodes without a look at the data."""
+        found = self._structure
+        if found is None or found.program is not self.program or found.nodes is not self.nodes:
+            self._structure = found = Structure(self.program, self.nodes)
+        return found
 
     def whole(self, stored: StoredRelation) -> Whole:
         """The rows of a relation for a change that may be read later than the relation changes again."""
@@ -120,16 +135,18 @@ class Engine:
         started = time.perf_counter()
         if program is self.program and not changes and self.views and (choice.closures or not self.closures):
             watch.look()
-            self.idle = self.idle or tuple(map(skipped, self.nodes))
-            return Outcome({}, Report(time.perf_counter() - started, self.idle))
+            structure = self.structure
+            return Outcome({}, Report(time.perf_counter() - started, (), every=lambda: structure.idle))
         for whole in list(self.wholes):
             whole.keep()
         self.wholes.clear()
-        if self.catalog.bits == 32 and _needs_wide_words(program, changes):
-            self.widen()
+        if self.catalog.bits == 32:
+            has_floats = program is not self.program and _has_floats(program)
+            if has_floats or any(_is_wide(rows) for rows, _ in changes.values()):
+                self.widen()
         while True:
             undoing.make_ready(self.catalog.bits)
-            if self.closures or any(node.closure for node in program.nodes):
+            if self.closures or program.has_closures:
                 undoing.make_closures_ready()
             attempt = Epoch(self, program, watch, choice)
             try:
@@ -155,6 +172,10 @@ def evaluated(dictionary: Dictionary, program: CoreProgram, facts: Mapping[str, 
     return engine
 
 
-def _needs_wide_words(program: CoreProgram, changes: Mapping[str, tuple[Words, Words]]) -> bool:
-    floats = any(column.kind == "float" for info in program.relations.values() for column in info.columns)
-    return floats or any(rows.size and (rows.min() < -(2**31) or rows.max() >= 2**31) for rows, _ in changes.values())
+def _has_floats(program: CoreProgram) -> bool:
+    return any(column.kind == "float" for info in program.relations.values() for column in info.columns)
+
+
+def _is_wide(rows: Words) -> bool:
+    """Whether some words do not fit into 32 bits."""
+    return bool(rows.size and (rows.min() < -(2**31) or rows.max() >= 2**31))

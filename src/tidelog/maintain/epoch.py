@@ -7,15 +7,15 @@ What is changed in place can be taken back until the epoch ends (`Epoch.undo`).
 
 from __future__ import annotations
 
+import heapq
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy
 
-from tidelog.kernels import layout
 from tidelog.maintain import closures
 from tidelog.maintain.aggregates import update_aggregate
 from tidelog.maintain.assemble import UNIT
@@ -25,10 +25,12 @@ from tidelog.maintain.deltas import Delta, Outcome, Words
 from tidelog.maintain.large_groups import LargeGroups
 from tidelog.maintain.limits import Watch
 from tidelog.maintain.machine import Inputs
+from tidelog.maintain.overlay import Overlay
 from tidelog.maintain.report import NodeReport, Report, names_of, shown, skipped
+from tidelog.maintain.structure import Structure
 from tidelog.maintain.update import CutOffError, NodeChange, forget_indexes, prepare, update
 from tidelog.rules.core import AggregateRule, CoreProgram, HyperNode, Rule
-from tidelog.rules.edges import body_of
+from tidelog.rules.edges import body_of, head_of
 from tidelog.rules.graph import coarsened
 from tidelog.storage.closure import ClosedRelation
 from tidelog.storage.stored import StoredRelation
@@ -56,53 +58,45 @@ class Epoch:
         self.choice = choice
         self.started = time.perf_counter()
         self.growing = engine.catalog.growing
-        self.views = dict(engine.views)
-        self.asserted = dict(engine.asserted)
-        self.nodes = engine.nodes
-        if program is not engine.program or not engine.views:
+        self.views = Overlay(engine.views)
+        self.asserted = Overlay(engine.asserted)
+        self.structure = engine.structure
+        self.is_new = program is not engine.program or not engine.views
+        """Whether there are other rules than before; only then every relation and every hyper-node is looked at."""
+        if self.is_new:
             groups = [frozenset(node.relations) for node in engine.nodes if len(node.relations) > 1]
-            self.nodes = coarsened(program.nodes, groups)
+            self.structure = Structure(program, coarsened(program.nodes, groups))
         self.reshaped = {
             name
-            for name, info in program.relations.items()
+            for name, info in (program.relations.items() if self.is_new else ())
             if name in engine.views and engine.views[name].arity != len(info.columns)
         }
         """Auxiliary relations of a rule that another one of the same name has replaced."""
         for name in self.reshaped:
             del self.views[name], self.asserted[name]
-        self.derived = {name for node in self.nodes for name in node.relations}
-        self.before = {name: node for node in engine.nodes for name in node.relations}
+        self.derived = self.structure.derived
+        self.before = engine.structure.derived
+        self.named: dict[str, None] = {}
+        """The relations that may have changed."""
         self.deltas: dict[str, Delta] = {}
         self.facts: dict[str, tuple[Words, Words]] = {}
         """For derived relations whose asserted facts have changed: the rows that came and that went."""
         self.opened: dict[int, StoredRelation] = {}
         self.shifted: list[tuple[StoredRelation, int]] = []
-        self.large = dict(engine.large)
+        self.large = Overlay(engine.large)
         self.costs: dict[str, float] = {}
         self.kept: list[HyperNode] = []
-        """The hyper-nodes as they are after the epoch: those bootstrapped are as fine as the rules allow."""
+        """What a hyper-node is after the epoch: one that is bootstrapped is as fine as the rules allow."""
+        self.split: dict[int, list[HyperNode]] = {}
+        """The positions of hyper-nodes that are others after the epoch, and these."""
         self.round = engine.round
         self.closures = closures.Closures(self)
         self.wasted = 0.0
         """Seconds of updates that were given up."""
-
-    @cached_property
-    def readers(self) -> Mapping[str, set[tuple[str, ...]]]:
-        """The hyper-nodes that read each relation that is read, by their relations."""
-        readers: dict[str, set[tuple[str, ...]]] = {}
-        for node in self.nodes:
-            for name in {name for rule in node.rules for name, _ in body_of(rule)}:
-                readers.setdefault(name, set()).add(node.relations)
-        return readers
-
-    @cached_property
-    def places(self) -> Mapping[str, int]:
-        """Where in the program the hyper-node of each derived relation stands."""
-        return {name: i for i, node in enumerate(self.program.nodes) for name in node.relations}
+        self.grouped: list[LargeGroups] = []
+        """What has been changed of `large`."""
 
     def run(self, changes: Mapping[str, tuple[Words, Words]], seal: Callable[[], object]) -> Outcome:
-        table = self.engine.catalog.table
-        table[:, layout.R_START] = table[:, layout.R_N]
         if UNIT not in self.views:
             self.views[UNIT] = StoredRelation(self.engine.catalog, 0)
             self.views[UNIT].insert(numpy.empty((1, 0), numpy.int64))
@@ -110,11 +104,38 @@ class Epoch:
         self.place_relations()
         for name, (insert, delete) in changes.items():
             self.assert_facts(name, insert, delete)
-        self.closures.look_who_reads()
-        reports = self.drop_relations() + [self.visit(node) for node in self.nodes]
+        dropped = tuple(self.drop_relations())
+        visited = self.walk()
         self.watch.look()
         seal()
-        return self.finish(reports)
+        return self.finish(dropped, visited)
+
+    def walk(self) -> dict[int, NodeReport]:
+        """Visit the hyper-nodes for which something may have changed, in their order; their reports by position."""
+        if self.is_new or self.choice.closures is not self.engine.compressing:
+            waiting = list(range(len(self.structure.nodes)))
+        else:
+            waiting = sorted({self.derived[name] for name in self.facts}.union(*map(self.readers, self.deltas)))
+        seen = set(waiting)
+        reports = {}
+        while waiting:
+            position = heapq.heappop(waiting)
+            node, self.kept = self.structure.nodes[position], []
+            reports[position] = self.visit(node)
+            self.named |= dict.fromkeys(node.relations)
+            if len(self.kept) != 1 or self.kept[0] is not node:
+                self.split[position] = self.kept
+            for name in node.relations:
+                if name in self.deltas or name in self.views.changed:
+                    for reader in self.readers(name):
+                        if reader not in seen:
+                            seen.add(reader)
+                            heapq.heappush(waiting, reader)
+        return reports
+
+    def readers(self, name: str) -> tuple[int, ...]:
+        """The positions of the hyper-nodes that read a relation."""
+        return self.structure.readers.get(name, ())
 
     def open(self, stored: StoredRelation) -> StoredRelation:
         """Begin to change a relation in place."""
@@ -125,7 +146,7 @@ class Epoch:
 
     def place_relations(self) -> None:
         """Give every relation of the program its storage; facts and view part where a relation has become derived."""
-        if self.program is self.engine.program and self.engine.views:
+        if not self.is_new:
             return
         for name, info in self.program.relations.items():
             if name not in self.asserted:
@@ -140,7 +161,7 @@ class Epoch:
     def drop_relations(self) -> list[NodeReport]:
         """Reduce the relations whose last rule has gone to their asserted facts, without evaluating anything."""
         reports = []
-        for node in self.engine.nodes if self.nodes is not self.engine.nodes else ():
+        for node in self.engine.nodes if self.is_new else ():
             gone = [name for name in node.relations if name not in self.derived]
             for name in gone:
                 self.drop(name)
@@ -153,7 +174,7 @@ class Epoch:
     def drop(self, name: str) -> None:
         old = self.views[name]
         facts = self.asserted.get(name)
-        if facts is None or (not len(facts) and name not in self.readers):
+        if facts is None or (not len(facts) and not self.readers(name)):
             if len(old):
                 none = numpy.empty((0, old.arity), numpy.int64)
                 whole = self.engine.whole(old)
@@ -197,6 +218,7 @@ class Epoch:
     def assert_facts(self, name: str, insert: Words, delete: Words) -> None:
         """Apply the net change of the asserted facts of a relation."""
         stored = self.asserted[name]
+        self.named[name] = None
         present = stored.find(delete)
         gone = numpy.unique(present[present >= 0])
         came = insert[stored.find(insert) < 0] if len(stored) else insert
@@ -233,6 +255,9 @@ class Epoch:
         # What only dropped rules read may be gone already; they see it as the epoch found it.
         relations = {name: self.engine.views[name] for rule in dropped for name, _ in body_of(rule)}
         relations |= {name: self.views[name] for name in [*reads, *node.relations, UNIT]}
+        for name, stored in relations.items():
+            if not stored.changing and stored is self.engine.views.get(name):
+                stored.start()
         inputs = Inputs(self.engine.catalog, self.engine.dictionary, relations, self.watch, self.round)
         strategy, first = ("bootstrap", "") if parted else self.estimate(node, reads, old)
         rounds = None
@@ -253,7 +278,8 @@ class Epoch:
 
     def made_of(self, node: HyperNode) -> list[HyperNode]:
         """The hyper-nodes of the last epoch that derived relations of this one."""
-        return list({id(n): n for n in (self.before.get(name) for name in node.relations) if n is not None}.values())
+        found = (self.engine.structure.node_of(name) for name in node.relations)
+        return list({id(other): other for other in found if other is not None}.values())
 
     def parted(self, node: HyperNode) -> bool:
         """Whether a hyper-node has to be evaluated anew, being part of a former one or with relations reshaped."""
@@ -267,9 +293,13 @@ class Epoch:
         """The rules that a node has gained and lost against the nodes of the last epoch that it is made of."""
         if len(old) == 1 and old[0].rules is node.rules:
             return [], []
-        before = {rule: None for other in old for rule in other.rules if _head(rule) in node.relations}
-        now = dict.fromkeys(node.rules)
-        return [rule for rule in now if rule not in before], [rule for rule in before if rule not in now]
+        names = set(node.relations)
+        before = {id(rule): rule for other in old for rule in other.rules if head_of(rule) in names}
+        now = {id(rule): rule for rule in node.rules}
+        # Nearly all rules are the same objects, which need not be compared part by part.
+        came = dict.fromkeys(rule for key, rule in now.items() if key not in before)
+        went = dict.fromkeys(rule for key, rule in before.items() if key not in now)
+        return [rule for rule in came if rule not in went], [rule for rule in went if rule not in came]
 
     def why(self, node: HyperNode, reads: Mapping[str, None], added: object, dropped: object) -> str | None:
         """The reason to look at a node, or None."""
@@ -322,6 +352,7 @@ class Epoch:
             if added:
                 self.large.pop(node.rules[0].head, None)
             large = self.large.setdefault(node.rules[0].head, LargeGroups())
+            self.grouped.append(large)
             update_aggregate(node.rules[0], inputs, large, everything=bool(added))
             return 1, ""
         self.merge(node, old)
@@ -333,7 +364,8 @@ class Epoch:
         for stored in relations:
             self.open(stored)
         new, gone = _plain(added), _plain(dropped)
-        kept = [rule for rule in _plain(node.rules) if rule not in set(new)]
+        fresh = set(map(id, new))
+        kept = [rule for rule in _plain(node.rules) if id(rule) not in fresh]
         self.closures.show(inputs.relations, [*kept, *gone])
         key = node.relations
         came = {name: self.facts[name][0] for name in node.relations if name in self.facts}
@@ -360,7 +392,7 @@ class Epoch:
         """The seconds that the update of a node may take: as much as its last bootstrap, as long as all updates that
         this epoch gives up stay below `switch` of a bootstrap of everything."""
         costs = self.engine.costs
-        left = self.choice.switch * sum(costs.values()) - self.wasted
+        left = self.choice.switch * self.engine.spent - self.wasted
         return max(_ALWAYS_WORTH, min(left, sum(costs.get(name, 0.0) for name in node.relations)))
 
     def merge(self, node: HyperNode, old: list[HyperNode]) -> None:
@@ -381,9 +413,8 @@ class Epoch:
 
     def bootstrap_all(self, node: HyperNode, inputs: Inputs) -> int:
         """Evaluate the hyper-nodes of the program that a node is made of; returns the number of rounds."""
-        parts = [
-            self.program.nodes[i] for i in sorted({self.places[name] for name in node.relations if name in self.places})
-        ]
+        places = self.structure.places
+        parts = [self.program.nodes[i] for i in sorted({places[name] for name in node.relations if name in places})]
         for name in set(node.relations).difference(*(part.relations for part in parts)):
             self.drop(name)
         before = self.round
@@ -394,6 +425,10 @@ class Epoch:
         self.kept += parts
         return self.round - before
 
+    def read_elsewhere(self, node: HyperNode, name: str) -> bool:
+        """Whether a hyper-node other than the one that a part of the program belongs to reads a relation."""
+        return any(self.structure.nodes[i].relations != node.relations for i in self.readers(name))
+
     def bootstrap(self, node: HyperNode, inputs: Inputs) -> None:
         """Evaluate a node into new relations, and put these in the place of the old, or only what they hold where
         another node reads it, which has to find all rows in their places."""
@@ -402,7 +437,7 @@ class Epoch:
             return
         started = time.thread_time()
         relations = dict(inputs.relations)
-        read = self.choice.maintain and any(self.readers.get(name, set()) - {node.relations} for name in node.relations)
+        read = self.choice.maintain and any(self.read_elsewhere(node, name) for name in node.relations)
         if not read:
             forget_indexes(self.engine.maintained, [self.views[name] for name in node.relations])
         for name in node.relations:
@@ -432,38 +467,49 @@ class Epoch:
         seconds = (time.thread_time() - started + differing) / len(node.relations)
         self.costs |= dict.fromkeys(node.relations, seconds)
 
-    def finish(self, reports: list[NodeReport]) -> Outcome:
+    def finish(self, dropped: tuple[NodeReport, ...], visited: Mapping[int, NodeReport]) -> Outcome:
         """Make the result the state of the engine. Nothing in here can fail."""
         engine = self.engine
         for stored in self.opened.values():
             stored.close()
-        for name, stored in list(self.asserted.items()):
-            if stored.dead > max(_RECLAIM, len(stored)):
-                compact = stored.copy_to(engine.catalog)
-                if self.views[name] is stored:
-                    self.views[name] = compact
-                self.asserted[name] = compact
-        compacted = {
-            id(stored): stored.copy_to(engine.catalog)
-            for stored in {id(stored): stored for stored in self.views.values()}.values()
-            if stored.dead > max(_RECLAIM, len(stored))
-        }
-        self.views = {name: compacted.get(id(stored), stored) for name, stored in self.views.items()}
-        engine.program, engine.nodes, engine.idle = self.program, tuple(self.kept), ()
-        names = dict.fromkeys([*self.program.relations, *(name for node in self.kept for name in node.relations)])
+        for name in {**self.named, **self.deltas, **self.views.changed}:
+            self.compact(name)
+        for large in self.grouped:
+            large.keep()
+        engine.program, engine.compressing, engine.round = self.program, self.choice.closures, self.round
+        if self.is_new or self.split:
+            self.finish_all()
+        else:
+            for overlay in (self.views, self.asserted, self.large, self.closures.kept, self.closures.mirrors):
+                overlay.apply()
+        engine.spent += sum(seconds - engine.costs.get(name, 0.0) for name, seconds in self.costs.items())
+        engine.costs |= self.costs
+        told = (*dropped, *visited.values())
+        engine.bootstraps += sum(report.strategy == "bootstrap" for report in told)
+        engine.updates += sum(report.strategy == "update" for report in told)
+        seconds, growing = time.perf_counter() - self.started, engine.catalog.growing - self.growing
+        return Outcome(self.deltas, Report(seconds, told, growing, partial(self.structure.reports, dropped, visited)))
+
+    def finish_all(self) -> None:
+        """The part of `finish` for other rules, or finer hyper-nodes, under which relations may have gone."""
+        engine = self.engine
+        engine.nodes = tuple(part for i, node in enumerate(self.structure.nodes) for part in self.split.get(i, [node]))
+        names = dict.fromkeys([*self.program.relations, *(name for node in engine.nodes for name in node.relations)])
         engine.views = {name: self.views[name] for name in [*names, UNIT]}
         engine.asserted = {name: self.asserted[name] for name in names}
         engine.large = {name: large for name, large in self.large.items() if name in self.derived}
-        for large in engine.large.values():
-            large.keep()
         engine.closures = {name: kept for name, kept in self.closures.kept.items() if name in engine.views}
         engine.mirrors = {name: shown for name, shown in self.closures.mirrors.items() if name in engine.views}
-        engine.round = self.round
-        engine.costs |= self.costs
-        engine.bootstraps += sum(report.strategy == "bootstrap" for report in reports)
-        engine.updates += sum(report.strategy == "update" for report in reports)
-        seconds = time.perf_counter() - self.started
-        return Outcome(self.deltas, Report(seconds, tuple(reports), engine.catalog.growing - self.growing))
+
+    def compact(self, name: str) -> None:
+        """Give the places of dead rows back where a relation has many."""
+        facts, view = self.asserted.get(name), self.views.get(name)
+        if facts is not None and _is_sparse(facts):
+            self.asserted[name] = facts.copy_to(self.engine.catalog)
+            if view is facts:
+                self.views[name] = self.asserted[name]
+        if view is not None and view is not facts and _is_sparse(view):
+            self.views[name] = view.copy_to(self.engine.catalog)
 
     def undo(self) -> None:
         """Take everything back."""
@@ -474,13 +520,13 @@ class Epoch:
             stored.shift_births(-offset)
         for name in self.closures.changed:
             self.engine.rebuild_closure(name)
-        for large in self.engine.large.values():
+        for large in self.grouped:
             large.take_back()
+
+
+def _is_sparse(stored: StoredRelation) -> bool:
+    return stored.dead > max(_RECLAIM, len(stored))
 
 
 def _plain(rules: Iterable[Rule | AggregateRule]) -> list[Rule]:
     return [rule for rule in rules if isinstance(rule, Rule)]
-
-
-def _head(rule: Rule | AggregateRule) -> str:
-    return rule.head if isinstance(rule, AggregateRule) else rule.head.relation

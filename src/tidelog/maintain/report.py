@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from tidelog.rules.core import HyperNode
 
@@ -28,26 +29,33 @@ class NodeReport:
 
 @dataclass(frozen=True)
 class Report:
-    """One epoch: `seconds` in all, the hyper-nodes, and of the seconds those spent on making room (`growing`)."""
+    """One epoch: `seconds` in all, the hyper-nodes that it has `visited`, and of the seconds those spent on making room
+    (`growing`). `every` makes the reports of all hyper-nodes, where there are others."""
 
     seconds: float
-    nodes: tuple[NodeReport, ...]
+    visited: tuple[NodeReport, ...]
     growing: float = 0.0
+    every: Callable[[], tuple[NodeReport, ...]] | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def nodes(self) -> tuple[NodeReport, ...]:
+        """All hyper-nodes, in the order of evaluation."""
+        return self.visited if self.every is None else self.every()
 
     @property
     def bootstraps(self) -> int:
         """The number of hyper-nodes that were evaluated from scratch."""
-        return sum(node.strategy == "bootstrap" for node in self.nodes)
+        return sum(node.strategy == "bootstrap" for node in self.visited)
 
     @property
     def updates(self) -> int:
         """The number of hyper-nodes that were updated."""
-        return sum(node.strategy == "update" for node in self.nodes)
+        return sum(node.strategy == "update" for node in self.visited)
 
     @property
     def impact(self) -> int:
         """The number of derived tuples that came and went."""
-        return sum(node.impact for node in self.nodes)
+        return sum(node.impact for node in self.visited)
 
 
 def shown(relations: Iterable[str]) -> tuple[str, ...]:

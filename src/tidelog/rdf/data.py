@@ -15,7 +15,7 @@ from tidelog.database import Database
 from tidelog.language.syntax import Column
 from tidelog.rdf.names import INTERNAL, REST, TRIPLE, Names
 from tidelog.rdf.tables import Triple
-from tidelog.rdf.terms import TYPE
+from tidelog.rdf.terms import TYPE, is_iri
 from tidelog.relation import Relation, Rows
 
 if TYPE_CHECKING:
@@ -94,11 +94,12 @@ class Triples:
 
     def holds(self, subject: str, predicate: str, value: str) -> bool:
         """Whether a triple is there."""
-        name = self._names.classes.get(value) if predicate == TYPE else self._names.properties.get(predicate)
         row = (subject,) if predicate == TYPE else (subject, value)
-        stored = self._stored(name, False) if name is not None else None
         words = [self._database.dictionary.find(text, "symbol") for text in row]
-        return stored is not None and None not in words and not subject.startswith(_QUOTE) and stored.has(words)  # type: ignore[arg-type]
+        if None in words or subject.startswith(_QUOTE):
+            return False
+        found = (self._stored(name, False) for _, name, _ in self._relations(predicate, value))
+        return any(stored is not None and stored.has(words) for stored in found)  # type: ignore[arg-type]
 
     def matching(self, subject: str | None, predicate: str | None, value: str | None, *, asserted: bool) -> Words:
         """The triples with these terms."""
@@ -115,6 +116,19 @@ class Triples:
             if (stored := self._stored(name, asserted)) is not None
         ]
         return self._valid(parts)
+
+    def types(self, *, asserted: bool) -> Words:
+        """The terms with a type, and their types, as pairs, those included that are literals."""
+        parts = [
+            self.typed(stored.words().astype(numpy.int64), iri)
+            for (_, iri), name, _ in self._relations(TYPE, None)
+            if (stored := self._stored(name, asserted)) is not None
+        ]
+        return numpy.concatenate([numpy.empty((0, 2), numpy.int64), *parts])
+
+    def typed(self, rows: Words, iri: str) -> Words:
+        """The members of a class with the class, as pairs."""
+        return numpy.column_stack([rows[:, 0], numpy.full(len(rows), self._database.dictionary.encode(iri, "symbol"))])
 
     def inferred(self) -> Words:
         """The triples that were not asserted."""
@@ -141,11 +155,12 @@ class Triples:
         return sum(self.count(name) for _, name, _ in self._relations(None, None))
 
     def _relations(self, predicate: str | None, value: str | None) -> Iterator[tuple[tuple[str, str], str, int]]:
-        """The relations where triples with these terms are: predicate and class of each, its name and arity."""
-        if predicate != TYPE:
-            for iri, name in self._names.properties.items():
-                if iri not in INTERNAL and iri != TYPE and predicate in (None, iri):
-                    yield (iri, ""), name, 2
+        """The relations where triples with these terms are: predicate and class of each, its name and arity. Those of
+        properties that have no IRI, such as an anonymous inverse, are for rules only: RDF has no such triples."""
+        properties = self._names.properties
+        for iri in properties if predicate is None else [predicate]:
+            if iri in properties and iri not in INTERNAL and iri != TYPE and is_iri(iri):
+                yield (iri, ""), properties[iri], 2
         if predicate in (None, TYPE):
             for iri, name in self._names.classes.items():
                 if value in (None, iri):

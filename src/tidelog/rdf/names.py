@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from tidelog.errors import Problem, UsageError
 from tidelog.language.syntax import Attribute, Declaration, Span
-from tidelog.rdf.tables import FALSE, MEMBER, Triple
+from tidelog.rdf.tables import CELL, FALSE, MEMBER, Triple
 from tidelog.rdf.terms import TYPE
 
 COLON = "ː"
@@ -23,7 +23,12 @@ TRIPLE = "triple"
 """The relation of all triples, for programs that ask for it."""
 REST = "tidelog:type"
 """The property of types that need not be classes."""
-INTERNAL = frozenset([MEMBER, REST])
+ITSELF = "tidelog:itself"
+"""The property of what is the same as itself by other rules than eq-ref, where rules read owl:sameAs like any other
+property."""
+GIVEN = "tidelog:given"
+"""The property of asserted types, where paths ask for nodes."""
+INTERNAL = frozenset([MEMBER, CELL, REST, ITSELF, GIVEN])
 """The properties that no triple of a user has."""
 _LONGEST = 40
 

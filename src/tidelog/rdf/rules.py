@@ -10,9 +10,9 @@ from tidelog.language.syntax import Atom, CheckedProgram, Constant, Rule, Variab
 from tidelog.rdf.matching import Facts
 from tidelog.rdf.names import INTERNAL, REST, TRIPLE, Names
 from tidelog.rdf.naming import derives, reads
-from tidelog.rdf.specialise import NOTHING, Instance, expanded, instances, named, relevant
+from tidelog.rdf.specialise import NOTHING, Instance, expanded, instances, named, reflexive, relevant
 from tidelog.rdf.tables import TableRule, Triple
-from tidelog.rdf.terms import SAME_AS, TYPE
+from tidelog.rdf.terms import SAME_AS, TYPE, is_iri
 
 
 class Instances:
@@ -43,6 +43,7 @@ class Instances:
             self._program, self._views = program, _Views.of(theirs, self._names)
         views = self._views
         found = [*self._base[1], *guards]
+        found += reflexive(found)
         alive = frozenset(alive) | {name for each in found if (name := _derived(each)) is not None}
         properties, classes = named(found)
         known = {*properties, *self._names.properties}, {*classes, *self._names.classes}
@@ -90,7 +91,7 @@ class Instances:
         where it derives triples."""
         if views.reads_types:
             yield from ((None, TYPE, name) for name in sorted(classes))
-        pairs = [(name, "?y") for name in sorted(properties - INTERNAL - {TYPE})]
+        pairs = [(name, "?y") for name in sorted(properties - INTERNAL - {TYPE}) if is_iri(name)]
         pairs += [(TYPE, name) for name in sorted(classes)]
         if views.reads_triples or views.derives_triples:
             yield from ((False, *pair) for pair in pairs)

@@ -13,7 +13,7 @@ from tidelog.database import Database
 from tidelog.language.syntax import Program
 from tidelog.rdf.matching import Facts, Pair, matches, substituted
 from tidelog.rdf.names import Names
-from tidelog.rdf.specialise import generic, is_generic, is_schema
+from tidelog.rdf.specialise import fixed_rules, is_generic, is_schema
 from tidelog.rdf.tables import FALSE, MEMBER, TableRule, Triple
 from tidelog.rdf.terms import OWL, RDFS, TYPE
 
@@ -37,14 +37,12 @@ class Schema:
         self._rules = [rule for rule in table if is_generic(rule) and _about_schema(rule)]
         self._names = Names()
         self._database = Database()
-        rules = [generic(rule).rule(rule.name.replace("-", "_"), self._names) for rule in self._rules]
+        rules = fixed_rules(self._rules, self._names)
         for name in (*sorted(self.properties), MEMBER):
             self._names.property(name)
         for name in sorted(self.classes):
             self._names.class_(name)
-        self._database.add_parsed(
-            Program(declarations=tuple(self._names.declarations(frozenset())), rules=tuple(rules))
-        )
+        self._database.add_parsed(Program(declarations=tuple(self._names.declarations(frozenset())), rules=rules))
         self._database.commit()
 
     def has(self, triple: Triple) -> bool:
@@ -102,7 +100,8 @@ class Schema:
 
 
 def _about_schema(rule: TableRule) -> bool:
-    return all(is_schema(triple) or triple.predicate == MEMBER for triple in (*rule.body, rule.head))
+    triples = (*rule.body, rule.head)
+    return rule.head.predicate != FALSE and all(is_schema(each) or each.predicate == MEMBER for each in triples)
 
 
 def added(facts: Facts, known: Facts) -> Iterator[Triple]:

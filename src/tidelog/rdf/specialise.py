@@ -12,19 +12,19 @@ the schema in its body, with constants; such a rule is right whatever the data, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tidelog.language.syntax import Atom, Comparison, Constant, Rule, Term, Variable
 from tidelog.rdf.lists import list_rules
 from tidelog.rdf.matching import Binding, Facts, matches, substituted
-from tidelog.rdf.names import INCONSISTENCY, REST, Names
+from tidelog.rdf.names import INCONSISTENCY, INTERNAL, ITSELF, REST, Names
 from tidelog.rdf.tables import FALSE, MEMBER, TableRule, Triple
 from tidelog.rdf.terms import OWL, SAME_AS, TYPE
 
 DIFFERENT = f"{OWL}differentFrom"
 _DATA = frozenset([TYPE, SAME_AS, DIFFERENT, MEMBER])
 NOTHING, _THING = f"{OWL}Nothing", f"{OWL}Thing"
-_NO_CHOICE = frozenset([SAME_AS, MEMBER, REST, TYPE])
+_NO_CHOICE = INTERNAL | {SAME_AS, TYPE}
 _REPLACING = frozenset(["eq-rep-s", "eq-rep-o", "eq-diff1", "eq-diff2", "eq-diff3"])
 """Rules that need something to be the same as something else."""
 
@@ -81,9 +81,14 @@ def _binding(rule: TableRule) -> list[Triple]:
     ]
 
 
-def generic(rule: TableRule) -> Instance:
-    """A generic rule as an instance."""
-    return Instance(rule.name, rule.head, rule.body, rule.unequal)
+def fixed_rules(table: Iterable[TableRule], names: Names) -> tuple[Rule, ...]:
+    """Generic rules as they are, under names of their own."""
+    rules: dict[str, Rule] = {}
+    for each in table:
+        name = each.name.replace("-", "_")
+        name = f"{name}_same" if name in rules else name
+        rules[name] = Instance(each.name, each.head, each.body, each.unequal).rule(name, names)
+    return tuple(rules.values())
 
 
 def instances(table: Iterable[TableRule], facts: Facts, *, guarded: bool = False) -> Iterator[Instance]:
@@ -104,8 +109,8 @@ def _bound(rule: TableRule, binding: Binding, guards: tuple[Triple, ...]) -> Ite
     equal."""
     head = substituted(rule.head, binding)
     pairs = [(binding.get(one, one), binding.get(other, other)) for one, other in rule.unequal]
-    if head.predicate == SAME_AS and (head.subject, head.object) not in pairs:
-        pairs.append((head.subject, head.object))  # what eq-ref says is left out
+    if head.predicate == SAME_AS:  # what eq-ref says is left out
+        pairs = [pair for pair in pairs if pair != (head.subject, head.object)] + [(head.subject, head.object)]
     if any(one == other for one, other in pairs):
         return
     unequal = tuple(pair for pair in pairs if pair[0].startswith("?") or pair[1].startswith("?"))
@@ -123,6 +128,54 @@ def relevant(found: Iterable[Instance], alive: Set[str]) -> Iterator[Instance]:
         )
         if not idle and each.head not in each.body:
             yield each
+
+
+def reflexive(found: Iterable[Instance]) -> Iterator[Instance]:
+    """What follows from something being the same as itself, where instances read owl:sameAs like any other property:
+    instances that say of what this follows, as ITSELF, and those that read owl:sameAs once more, with ITSELF."""
+    known = list(found)
+    if not any(map(_reads_same, known)):
+        return
+    said = [
+        replace(one, head=replace(one.head, predicate=ITSELF))
+        for each in known
+        if each.head.predicate == SAME_AS and (one := _unified(each.head, each, each.unequal[:-1])) is not None
+    ]
+    said.append(Instance("eq-trans", Triple("?x", ITSELF, "?x"), (Triple("?x", SAME_AS, "?y"),), ()))
+    waiting = [each for each in (*known, *said[:-1]) if _reads_same(each)]
+    yield from said
+    while waiting:
+        each = waiting.pop()
+        for i, triple in enumerate(each.body):
+            if _says_same(triple) and (one := _unified(triple, each, each.unequal)) is not None:
+                body = (*one.body[:i], replace(one.body[i], predicate=ITSELF), *one.body[i + 1 :])
+                waiting.append(replace(one, body=body))
+                yield waiting[-1]
+
+
+def _reads_same(each: Instance) -> bool:
+    return each.table not in _REPLACING and any(map(_says_same, each.body))
+
+
+def _says_same(triple: Triple) -> bool:
+    """Whether a pattern is about owl:sameAs, and not about two given terms."""
+    return triple.predicate == SAME_AS and (triple.subject.startswith("?") or triple.object.startswith("?"))
+
+
+def _unified(triple: Triple, each: Instance, unequal: Iterable[tuple[str, str]]) -> Instance | None:
+    """An instance for the case that the subject and the object of one of its triples are the same, None where they
+    cannot be; of what must differ only `unequal` counts."""
+    kept, other = triple.subject, triple.object
+    if not other.startswith("?"):
+        kept, other = other, kept
+    if not other.startswith("?") and kept != other:
+        return None
+    binding = {other: kept} if other.startswith("?") else {}
+    pairs = tuple((binding.get(a, a), binding.get(b, b)) for a, b in unequal)
+    if any(a == b for a, b in pairs):
+        return None
+    body = tuple(substituted(part, binding) for part in each.body)
+    return Instance(each.table, substituted(each.head, binding), body, pairs)
 
 
 def expanded(found: Iterable[Instance], properties: Set[str], classes: Set[str]) -> Iterator[Instance]:

@@ -17,21 +17,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from tidelog.change import Change
-from tidelog.copies import Uncopied
-from tidelog.database import Database
+from tidelog.database import Change, Database
 from tidelog.errors import Problem, ProgramError, UsageError
+from tidelog.language.names import atoms
+from tidelog.language.paths import repeats
 from tidelog.language.syntax import Anonymous, Atom, Constant, Declaration, Program, Rule, Variable
 from tidelog.rdf import output, prefixes, reader
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.data import COLUMNS, Triples, Words
 from tidelog.rdf.documents import Labels
 from tidelog.rdf.guards import guards
-from tidelog.rdf.names import COLON, INCONSISTENCY, REST, TRIPLE, Names, declaration
+from tidelog.rdf.names import COLON, GIVEN, INCONSISTENCY, REST, TRIPLE, Names, declaration
 from tidelog.rdf.naming import derives, reads
 from tidelog.rdf.rules import Instances
 from tidelog.rdf.schema import Schema
-from tidelog.rdf.specialise import NOTHING, Instance, generic, is_generic
+from tidelog.rdf.specialise import NOTHING, Instance, fixed_rules, is_generic
 from tidelog.rdf.tables import TableRule, Triple
 from tidelog.rdf.terms import PREFIXES, SAME_AS, TYPE, term
 from tidelog.relation import Relation, Rows
@@ -43,7 +43,7 @@ Facts = list[tuple[str, bool, Words]]
 """Relations, whether to assert or to retract, and rows."""
 
 
-class Store(Uncopied):
+class Store:
     """Triples, rules and what follows; made by `connect`. Not for use by several threads at once."""
 
     def __init__(self, table: Iterable[TableRule], programs: Iterable[str | os.PathLike[str]]) -> None:
@@ -55,18 +55,19 @@ class Store(Uncopied):
         self._known = self._schema.facts()
         self._needed = self._schema.reduced(self._known)
         self._names = Names()
-        self._names.property(REST)
+        for name in (REST, GIVEN):
+            self._names.property(name)
         self._database = Database()
         self._triples = Triples(self._database, self._names)
         self._instances = Instances(table, self._names)
         self._guards: tuple[Instance, ...] = ()
+        self._asks_nodes = self._has_given = False
+        """Whether some rule has a path whose nodes count, and whether GIVEN has its facts for that."""
         self._alive: frozenset[str] = frozenset()
         self._limits: dict[str, Any] = {"timeout": None, "max_rows": None}
         self._labels = Labels()
         self._pending: list[tuple[bool, Words]] = []
-        fixed = tuple(
-            generic(rule).rule(rule.name.replace("-", "_"), self._names) for rule in table if is_generic(rule)
-        )
+        fixed = fixed_rules((rule for rule in table if is_generic(rule)), self._names)
         found = declaration(INCONSISTENCY, "rabc")
         self._database.add_parsed(Program(declarations=(found, *self._undeclared()), rules=fixed))
         for program in programs:
@@ -97,6 +98,12 @@ class Store(Uncopied):
         except ProgramError as error:
             problems = (_hinted(problem) for problem in error.problems)
             raise ProgramError(*problems) from None
+        self._asks_nodes |= any(
+            repeat.op != "+"
+            for rule in parsed.rules
+            for atom in atoms((*rule.heads, *rule.body))
+            for repeat in repeats(atom.path)
+        )
         self.prefixes = known
 
     def remove_rule(self, name: str) -> None:
@@ -135,10 +142,11 @@ class Store(Uncopied):
         """
         pending, self._pending = self._pending, []
         earlier = _Earlier(self)
+        given, self._has_given = self._has_given, self._asks_nodes
         added: list[str] = []
         removed: list[str] = []
         try:
-            facts = list(self._facts(pending))
+            facts = [*self._given(given), *self._facts(pending)]
             earlier.undo = [*self._inverse(facts)]
             while True:
                 names, rules = self._epoch(facts)
@@ -149,6 +157,7 @@ class Store(Uncopied):
                 if not self._learn(found) and not self._triples.learn():
                     break
         except BaseException:
+            self._has_given = given
             self._database.rollback()
             earlier.restore()
             raise
@@ -166,8 +175,15 @@ class Store(Uncopied):
                         if not asserts:
                             del schema[triple]
                 yield self._names.relation(named)[0], asserts, rows
+                if predicate == TYPE and self._has_given:
+                    yield self._names.property(GIVEN), asserts, self._triples.typed(rows, value)
         if schema.keys() != self._schema.triples.keys():
             self._use(schema)
+
+    def _given(self, known: bool) -> Iterator[tuple[str, bool, Words]]:
+        """The asserted types of earlier commits, where paths ask for nodes for the first time."""
+        if self._has_given and not known:
+            yield self._names.property(GIVEN), True, self._triples.types(asserted=True)
 
     def _use(self, schema: dict[Triple, None]) -> None:
         """Go to other asserted triples of the schema."""
@@ -245,11 +261,22 @@ class Store(Uncopied):
         atom = prefixes.query(text, self.prefixes, self._names, self._database.relations)
         self._declare()
         of_all = self._of_all(atom) if isinstance(atom, Atom) else None
-        return of_all if of_all is not None else self._database.query(str(atom))
+        if of_all is not None:
+            return of_all
+        if not isinstance(atom, Atom) or atom.path is None:
+            return self._database.query(str(atom))
+        types = self._names.property(TYPE)
+        self._declare()
+        given = {
+            types: self._triples.types(asserted=False),
+            self._names.property(GIVEN): self._triples.types(asserted=True),
+        }
+        return self._database.query_with(str(atom), given, (types,))
 
     def _of_all(self, atom: Atom) -> Relation | None:
         """What matches an atom of all types, or of all triples, for which there is no relation to be asked."""
-        is_triple = atom.relation == TRIPLE and TRIPLE not in self._database.relations and len(atom.args) == 3
+        own = TRIPLE in self._database.relations and not self._names.has_triples
+        is_triple = atom.relation == TRIPLE and not own and len(atom.args) == 3
         if not is_triple and (atom.relation != self._names.properties.get(TYPE) or len(atom.args) != 2):
             return None
         given = atom.args if is_triple else (atom.args[0], Constant(TYPE, "symbol"), atom.args[1])

@@ -10,7 +10,9 @@ prp-eqp1 and prp-eqp2 from scm-eqp1. Rules over the members of lists of any leng
 written by `lists`.
 
 `?x != ?z` in rules about owl:sameAs leaves out what eq-ref would say. `tidelog:member` connects a list that is
-complete with each of its members. `0` and `1` are such numbers of any integer type.
+complete with each of its members, `tidelog:cell` one whose members differ with each of its cells: of two members that
+must differ, each has a place of its own, whatever else it is the same as. (A second rule of a name is for a member with
+two places, which eq-ref makes the same as itself.) `0` and `1` are such numbers of any integer type.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ from tidelog.rdf.terms import PREFIXES
 
 MEMBER = "tidelog:member"
 """The property that connects lists with their members; internal."""
+CELL = "tidelog:cell"
+"""The property that connects lists of what must differ with their cells; internal."""
 FALSE = "tidelog:false"
 """In place of the predicate of a conclusion."""
 
@@ -34,8 +38,10 @@ eq-rep-o  ?o owl:sameAs ?t . ?s ?p ?o                                           
 eq-rep-c  ?c owl:sameAs ?d . ?s rdf:type ?c                                     => ?s rdf:type ?d
 eq-diff0  ?x owl:differentFrom ?x                                               => false ?x
 eq-diff1  ?x owl:sameAs ?y . ?x owl:differentFrom ?y                            => false ?x ?y
-eq-diff2  ?x rdf:type owl:AllDifferent . ?x owl:members ?l . ?l tidelog:member ?y . ?l tidelog:member ?z . ?y owl:sameAs ?z . ?y != ?z => false ?y ?z
-eq-diff3  ?x rdf:type owl:AllDifferent . ?x owl:distinctMembers ?l . ?l tidelog:member ?y . ?l tidelog:member ?z . ?y owl:sameAs ?z . ?y != ?z => false ?y ?z
+eq-diff2  ?x rdf:type owl:AllDifferent . ?x owl:members ?l . ?l tidelog:cell ?k . ?k rdf:first ?y . ?k rdf:rest ?r . ?r tidelog:member ?z . ?y owl:sameAs ?z => false ?y ?z
+eq-diff2  ?x rdf:type owl:AllDifferent . ?x owl:members ?l . ?l tidelog:cell ?k . ?k rdf:first ?y . ?k rdf:rest ?r . ?r tidelog:member ?y => false ?y ?y
+eq-diff3  ?x rdf:type owl:AllDifferent . ?x owl:distinctMembers ?l . ?l tidelog:cell ?k . ?k rdf:first ?y . ?k rdf:rest ?r . ?r tidelog:member ?z . ?y owl:sameAs ?z => false ?y ?z
+eq-diff3  ?x rdf:type owl:AllDifferent . ?x owl:distinctMembers ?l . ?l tidelog:cell ?k . ?k rdf:first ?y . ?k rdf:rest ?r . ?r tidelog:member ?y => false ?y ?y
 
 prp-dom   ?p rdfs:domain ?c . ?x ?p ?y                                          => ?x rdf:type ?c
 prp-rng   ?p rdfs:range ?c . ?x ?p ?y                                           => ?y rdf:type ?c
@@ -47,7 +53,7 @@ prp-asyp  ?p rdf:type owl:AsymmetricProperty . ?x ?p ?y . ?y ?p ?x              
 prp-trp   ?p rdf:type owl:TransitiveProperty . ?x ?p ?y . ?y ?p ?z              => ?x ?p ?z
 prp-spo1  ?p rdfs:subPropertyOf ?q . ?x ?p ?y                                   => ?x ?q ?y
 prp-pdw   ?p owl:propertyDisjointWith ?q . ?x ?p ?y . ?x ?q ?y                  => false ?x ?p ?q
-prp-adp   ?a rdf:type owl:AllDisjointProperties . ?a owl:members ?l . ?l tidelog:member ?p . ?l tidelog:member ?q . ?x ?p ?y . ?x ?q ?y . ?p != ?q => false ?x ?p ?q
+prp-adp   ?a rdf:type owl:AllDisjointProperties . ?a owl:members ?l . ?l tidelog:cell ?k . ?k rdf:first ?p . ?k rdf:rest ?r . ?r tidelog:member ?q . ?x ?p ?y . ?x ?q ?y => false ?x ?p ?q
 prp-inv1  ?p owl:inverseOf ?q . ?x ?p ?y                                        => ?y ?q ?x
 prp-inv2  ?p owl:inverseOf ?q . ?x ?q ?y                                        => ?y ?p ?x
 prp-npa1  ?n owl:sourceIndividual ?x . ?n owl:assertionProperty ?p . ?n owl:targetIndividual ?y . ?x ?p ?y => false ?x ?p ?y
@@ -70,11 +76,14 @@ cls-oo    ?c owl:oneOf ?l . ?l tidelog:member ?x                                
 
 cax-sco   ?c rdfs:subClassOf ?d . ?x rdf:type ?c                                => ?x rdf:type ?d
 cax-dw    ?c owl:disjointWith ?d . ?x rdf:type ?c . ?x rdf:type ?d              => false ?x ?c ?d
-cax-adc   ?a rdf:type owl:AllDisjointClasses . ?a owl:members ?l . ?l tidelog:member ?c . ?l tidelog:member ?d . ?x rdf:type ?c . ?x rdf:type ?d . ?c != ?d => false ?x ?c ?d
+cax-adc   ?a rdf:type owl:AllDisjointClasses . ?a owl:members ?l . ?l tidelog:cell ?k . ?k rdf:first ?c . ?k rdf:rest ?r . ?r tidelog:member ?d . ?x rdf:type ?c . ?x rdf:type ?d => false ?x ?c ?d
 
 list-1    ?l rdf:first ?x . ?l rdf:rest rdf:nil                                 => ?l tidelog:member ?x
 list-2    ?l rdf:first ?x . ?l rdf:rest ?r . ?r tidelog:member ?y               => ?l tidelog:member ?x
 list-3    ?l rdf:first ?x . ?l rdf:rest ?r . ?r tidelog:member ?y               => ?l tidelog:member ?y
+list-4    ?a owl:members ?l . ?l tidelog:member ?x                              => ?l tidelog:cell ?l
+list-5    ?a owl:distinctMembers ?l . ?l tidelog:member ?x                      => ?l tidelog:cell ?l
+list-6    ?l tidelog:cell ?k . ?k rdf:rest ?r . ?r tidelog:member ?x            => ?l tidelog:cell ?r
 scm-cls1  ?c rdf:type owl:Class                                                 => ?c rdfs:subClassOf ?c
 scm-cls2  ?c rdf:type owl:Class                                                 => ?c owl:equivalentClass ?c
 scm-cls3  ?c rdf:type owl:Class                                                 => ?c rdfs:subClassOf owl:Thing

@@ -114,6 +114,11 @@ def _canonical(text: str) -> str:
     return str(quad.object)
 
 
+def is_iri(symbol: str) -> bool:
+    """Whether a term is an IRI."""
+    return not symbol.startswith(('"', "_:"))
+
+
 def ntriples(symbol: str) -> str:
     """A term as N-Triples has it."""
-    return symbol if symbol.startswith(('"', "_:")) else f"<{symbol}>"
+    return f"<{symbol}>" if is_iri(symbol) else symbol

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from tidelog.copies import Uncopied
 from tidelog.maintain.report import Report
 from tidelog.spark.engines import RowChange, Rows
 
@@ -29,10 +28,8 @@ class SparkRelationChange:
     deleted: DataFrame
 
 
-class SparkChange(Uncopied):
+class SparkChange:
     """What a committed epoch did: its number `epoch`, `change[name].inserted` and `.deleted` per relation, `report`."""
-
-    instead = "copy the rows of its frames, for example by toPandas()"
 
     def __init__(
         self,
@@ -46,8 +43,6 @@ class SparkChange(Uncopied):
         self._frame = frame
         self._frames: dict[str, SparkRelationChange] = {}
         self.report = report
-        self.errors: tuple[BaseException, ...] = ()
-        """What subscribers raised when they were called with this change."""
 
     def __getitem__(self, name: str) -> SparkRelationChange:
         """The change of a relation, empty where nothing changed. UsageError (E0601) if there is no such relation."""
@@ -67,6 +62,9 @@ class SparkChange(Uncopied):
     def __iter__(self) -> Iterator[str]:
         """The names of the relations that changed."""
         return iter(self._changes)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._changes
 
     def __repr__(self) -> str:
         names = ", ".join(self._changes) or "nothing"

@@ -267,6 +267,10 @@ class Closure:
         write_pairs(*self._state(), self._words(numpy.arange(known)), nodes[nodes < known], target)
         return target
 
+    def words_of_nodes(self) -> Words:
+        """The words of all nodes, among them some that have no edges any more."""
+        return self._words(numpy.arange(self._nodes.rows))
+
     def words(self, dtype: numpy.dtype[Any]) -> Words:
         """All pairs as words."""
         return self._pairs(numpy.arange(len(self._component)), self.size, dtype)

@@ -3,7 +3,7 @@
 A word is one signed 64-bit integer. A number is its own word; an unsigned or a float is its bit pattern (-0.0 counts as
 0.0, and there is one NaN); a symbol is its place in the list of symbols, from 0; a record is its place in the table of
 its type, from 1, because 0 is `nil`. Equal values have equal words and the other way round, so that engines compare
-words only. Nothing is ever removed.
+words only. Words that nothing refers to any more can be given back (`usage`), and others get them.
 
 `Dictionary` converts single values (program constants, queries), whole Arrow columns (`encode_column`,
 `decode_column`: files and tables) and small batches in the middle of a rule (`strings`, `ids_of`, `pack`, `unpack`).
@@ -14,9 +14,10 @@ fit the declared types is checked in `tidelog.io`.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,12 +37,24 @@ Words: TypeAlias = NDArray[np.int64]
 _FEW = 4096  # up to so many rows are decoded through Python, without bringing the Arrow copy of the symbols up to date
 
 
+class Holder(Protocol):
+    """Something that holds words outside of the relations of a database, and is found by `Dictionary.holders`."""
+
+    def held(self) -> Iterable[tuple[tuple[Column, ...], NDArray[Any]]]:
+        """The columns and rows of words."""
+
+
 class Dictionary:
     """Symbols and records of one database. `records` maps the names of record types to their types."""
 
     def __init__(self, records: Mapping[str, RecordType] | None = None) -> None:
+        self.shared = False
+        """Whether words are held where nobody sees them, such as by a user, so that none is ever given back."""
+        self.holders: WeakSet[Holder] = WeakSet()
+        """What holds words outside of relations: changes, answers to queries."""
         self._symbols = SymbolList()
-        self._arrow: Any = None  # the first symbols as a large_string array, for decode_column
+        # For decode_column the first symbols as a large_string array, and how many words had been used again by then.
+        self._arrow: tuple[Any, int] = None, 0
         self._tables: dict[Kind, RecordTable] = {}
         self._types: dict[Kind, RecordType] = {}
         self._arrow_types: dict[Kind, pa.DataType] = {}
@@ -49,8 +62,31 @@ class Dictionary:
         self.add_records(records or {})
 
     def __len__(self) -> int:
-        """The number of symbols."""
+        """The number of words of symbols, those included that were given back and are not used again."""
         return len(self._symbols)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "holders": WeakSet(), "_arrow": (None, 0)}
+
+    @property
+    def made(self) -> int:
+        """How many symbols and records were new when they came."""
+        return self._symbols.made + sum(table.made for table in self._tables.values())
+
+    @property
+    def size(self) -> int:
+        """The number of symbols and records."""
+        return self._symbols.count + sum(map(len, self._tables.values()))
+
+    def extent(self, kind: Kind) -> int:
+        """All words of symbols, or of records of a type, are below this number."""
+        return len(self._symbols) if kind == "symbol" else self._tables[kind].count
+
+    def give_back(self, used: Mapping[Kind, NDArray[np.bool_]]) -> None:
+        """Forget symbols and records whose words are not `used`: for each kind as many flags as its `extent`."""
+        self._arrow = None, 0
+        for kind, flags in used.items():
+            (self._symbols if kind == "symbol" else self._tables[kind]).give_back(flags)
 
     def add_records(self, records: Mapping[str, RecordType]) -> None:
         """Make further record types known. Types that are known keep their records, unless a program that was dropped
@@ -72,18 +108,13 @@ class Dictionary:
         """The record types that are known."""
         return tuple(self._types)
 
-    def reached(self, columns: Sequence[Column]) -> dict[Kind, RecordType]:
-        """The record types that values of these columns are made of."""
-        kinds = {column.kind for column in columns if column.kind in self._types}
-        return {kind: self._types[kind] for kind in self._types if kind in kinds.union(*map(self._reach, kinds))}
-
     def record_count(self, kind: Kind) -> int:
         """The number of different records of a type, nil not counted."""
         return self._tables[kind].count - 1
 
     def bytes(self) -> int:
         """About how much memory symbols and records take."""
-        arrow = self._arrow.nbytes if self._arrow is not None else 0
+        arrow = self._arrow[0].nbytes if self._arrow[0] is not None else 0
         return self._symbols.bytes() + arrow + sum(table.bytes() for table in self._tables.values())
 
     # --- single values -----------------------------------------------------------------------------------------------
@@ -139,7 +170,7 @@ class Dictionary:
         if len(ids) == 0:
             return []
         self._check_ids(int(ids.min()), int(ids.max()), "symbol")
-        return list(map(self._symbols.texts.__getitem__, ids.tolist()))
+        return list(map(self._symbols.texts.__getitem__, ids.tolist()))  # type: ignore[arg-type]  # as in `decode`
 
     def ids_of(self, strings: Sequence[str]) -> list[int]:
         """The ids of these symbols; new ones get the next ids. DataError (E0408) for what UTF-8 cannot express."""
@@ -249,13 +280,15 @@ class Dictionary:
     def _decode_symbols(self, words: NDArray[Any]) -> pa.Array:
         import pyarrow as pa
 
-        symbols = self._arrow  # Other threads may decode as well, and lengthen it.
-        known = len(symbols) if symbols is not None else 0
+        symbols, reused = self._arrow  # Other threads may decode as well, and lengthen it.
+        known = len(symbols) if symbols is not None and reused == self._symbols.reused else 0
         if known < len(self._symbols):
-            if len(words) <= _FEW:
+            if len(words) <= max(_FEW, (len(self._symbols) - known) // 4):
                 return text_to_arrow(self.strings(words)).cast(pa.string())
-            new = text_to_arrow(self._symbols.texts[known:])
-            self._arrow = symbols = pa.concat_arrays([symbols, new]) if known else new
+            reused = self._symbols.reused
+            new = text_to_arrow([text or "" for text in self._symbols.texts[known:]])
+            symbols = pa.concat_arrays([symbols, new]) if known else new
+            self._arrow = symbols, reused
         if len(words) == 0:
             return text_to_arrow([]).cast(pa.string())
         self._check_ids(int(words.min()), int(words.max()), "symbol")
@@ -277,13 +310,17 @@ class Dictionary:
         rows = self._tables[kind].rows[ids]
         return ids != 0, [np.ascontiguousarray(column) for column in rows.T]
 
+    def row(self, kind: Kind, word: int) -> list[int]:
+        """The words of the fields of one record."""
+        return self._tables[kind].row(word)
+
     def fields_of_all(self, kind: Kind) -> Words:
         """The fields of all records of a type but nil, in the order of their ids; shape (n, fields)."""
         table = self._tables[kind]
         return table.rows[1 : table.count]
 
     def _check_ids(self, low: int, high: int, kind: Kind) -> None:
-        count = len(self._symbols) if kind == "symbol" else self._tables[kind].count
+        count = self.extent(kind)
         if low < 0 or high >= count:
             word = low if low < 0 else high
             raise DataError(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _AT_ONCE = 65_536  # keys that are held as Python tuples at a time
+_FIRST = 16  # rows of a new table
 
 Key = tuple[int, ...]
 
@@ -17,19 +18,27 @@ Key = tuple[int, ...]
 class RecordTable:
     """The records of one type: `rows[id]` holds the words of the fields, `rows[0]` stands for nil.
 
-    The first `count` rows are what counts. The ids by fields follow them, as in `SymbolList`, so that an interruption
-    anywhere does no harm.
+    The first `count` rows are what counts, but for those whose ids were given back. The ids by fields follow them, as
+    in `SymbolList`, so that an interruption anywhere does no harm.
     """
 
     def __init__(self, arity: int) -> None:
         self.arity = arity
         self.count = 1
-        self.rows: NDArray[np.int64] = np.zeros((16, arity), dtype=np.int64)
+        self.made = 0
+        """How many records were new when they came."""
+        self.rows: NDArray[np.int64] = np.zeros((_FIRST, arity), dtype=np.int64)
         self._ids: dict[Key, int] = {}
         self._known = 1  # The ids of the rows below this place are known.
+        self._free: NDArray[np.int64] = np.empty(0, np.int64)
+        self._left = 0  # So many of `_free` are still to be used; it may name ids that are in use, which are skipped.
+
+    def __len__(self) -> int:
+        """The number of records."""
+        return len(self._ids)
 
     def one(self, key: Key, grow: bool) -> int | None:
-        """The id of one record; if it is new, the next id with `grow`, or else None."""
+        """The id of one record; if it is new, one of its own with `grow`, or else None."""
         found = self._ids.get(key)
         return self._added([key])[0] if found is None and grow else found
 
@@ -38,7 +47,7 @@ class RecordTable:
         return self.rows[word].tolist()  # type: ignore[no-any-return]
 
     def pack(self, keys: Iterable[Key]) -> NDArray[np.int64]:
-        """The ids of records given by their fields; new ones get the next ids."""
+        """The ids of records given by their fields; new ones get ids that were given back, and then the next ones."""
         keys, parts = iter(keys), []
         while True:
             some = list(islice(keys, _AT_ONCE))
@@ -48,19 +57,36 @@ class RecordTable:
                 return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _added(self, keys: list[Key]) -> list[int]:
-        """The ids of records; new ones get the next ids."""
+        """The ids of records, new ones included."""
         ids = self._ids
         self._follow()
         new = [key for key in dict.fromkeys(keys) if key not in ids]
         if new:
+            self.made += len(new)
+            if self._left:
+                new = self._reuse(new)
             end = self.count + len(new)
             self._reserve(end)
             if self.arity:
-                self.rows[self.count : end] = new
+                self.rows[self.count : end] = np.array(new, np.int64).reshape(len(new), self.arity)
             start, self.count = self.count, end
             ids.update(zip(new, range(start, end), strict=True))
             self._known = end
         return list(map(ids.__getitem__, keys))
+
+    def _reuse(self, new: list[Key]) -> list[Key]:
+        """Give ids that were given back to the first of these records; returns the others."""
+        start = max(0, self._left - len(new))
+        free = [word for word in self._free[start : self._left].tolist() if self._is_free(word)][::-1]
+        if free:
+            self.rows[free] = new[: len(free)]
+        self._ids.update(zip(new, free, strict=False))
+        self._left = start
+        return new[len(free) :]
+
+    def _is_free(self, word: int) -> bool:
+        """Whether no record has this id, whatever is left in its row."""
+        return self._ids.get(tuple(self.row(word))) != word
 
     def _follow(self) -> None:
         """Let the ids by fields know rows that an interruption has kept from them."""
@@ -75,7 +101,28 @@ class RecordTable:
             rows[: self.count] = self.rows[: self.count]
             self.rows = rows
 
+    def give_back(self, used: NDArray[np.bool_]) -> None:
+        """Forget the records whose ids are not used, which others get from now on. That of nil, 0, is never free."""
+        self._follow()
+        ids = self._ids
+        free = np.flatnonzero(~used[1:]) + 1
+        before = len(ids)
+        for word, key in zip(free.tolist(), map(tuple, self.rows[free].tolist()), strict=True):
+            if ids.get(key) == word:
+                del ids[key]
+        end = self.count - int(np.argmax(used[::-1])) if used[1:].any() else 1
+        self._left = 0
+        self._known = min(self._known, end)
+        self.count = end
+        if len(self.rows) > 4 * end + _FIRST:
+            self.rows = self.rows[: end + _FIRST].copy()
+        free = free[free < end][::-1].copy()
+        self._free = free
+        self._left = len(free)
+        if len(ids) < before // 2:
+            self._ids = dict(ids)  # A dictionary shrinks only when it is copied.
+
     def bytes(self) -> int:
         """About how much memory the records take."""
         key_bytes = sys.getsizeof((0,) * self.arity) + 32 * self.arity
-        return int(self.rows.nbytes) + sys.getsizeof(self._ids) + key_bytes * len(self._ids)
+        return int(self.rows.nbytes) + sys.getsizeof(self._ids) + key_bytes * len(self._ids) + self._free.nbytes

@@ -298,6 +298,10 @@ class StoredRelation:
         for index in self.indexes.values():
             index.extend(self.rows)
 
+    def start(self) -> None:
+        """Call all rows such as were there when the epoch began."""
+        self._set(layout.R_START, self.rows)
+
     # --- changes in place, within an epoch ---------------------------------------------------------------------------
 
     def keep_births(self) -> None:

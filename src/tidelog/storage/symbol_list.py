@@ -5,24 +5,38 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 _STRING_OVERHEAD = 49  # bytes of a Python str beside its characters
 
 
 class SymbolList:
-    """The texts of symbols by their words.
+    """The texts of symbols by their words, None for words that were given back.
 
     `texts` is what counts. The words by their texts follow it, and catch up whenever they have fallen behind: an
     interruption anywhere leaves texts that nobody refers to yet, and the next `add` goes on with these.
     """
 
     def __init__(self) -> None:
-        self.texts: list[str] = []
+        self.texts: list[str | None] = []
+        self.made = 0
+        """How many symbols were new when they came."""
+        self.reused = 0
+        """How many of these have got words that were given back."""
         self._words: dict[str, int] = {}
         self._known = 0  # The words of the texts below this place are known.
         self._characters = 0
+        self._free: NDArray[np.int64] = np.empty(0, np.int64)
+        self._left = 0  # So many of `_free` are still to be used; it may name words that are in use, which are skipped.
 
     def __len__(self) -> int:
         return len(self.texts)
+
+    @property
+    def count(self) -> int:
+        """The number of symbols."""
+        return len(self._words)
 
     def get(self, text: str) -> int | None:
         """The word of a symbol, or None if it has none yet."""
@@ -33,26 +47,70 @@ class SymbolList:
         return list(map(self._words.get, strings))
 
     def add(self, strings: Sequence[str]) -> list[int]:
-        """The words of symbols; new ones get the next words."""
+        """The words of symbols; new ones get words that were given back, and then the next ones."""
         words = self._words
         self._follow()
         new = [text for text in dict.fromkeys(strings) if text not in words]
         if new:
+            self.made += len(new)
             self._characters += sum(map(len, new))
+            if self._left:
+                new = self._reuse(new)
             start = len(self.texts)
             self.texts.extend(new)
             words.update(zip(new, range(start, start + len(new)), strict=True))
             self._known = start + len(new)
         return list(map(words.__getitem__, strings))
 
+    def _reuse(self, new: list[str]) -> list[str]:
+        """Give words that were given back to the first of these symbols; returns the others."""
+        texts, words = self.texts, self._words
+        start = max(0, self._left - len(new))
+        free = [word for word in self._free[start : self._left].tolist() if self._is_free(word)][::-1]
+        self.reused += len(free)
+        for text, word in zip(new, free, strict=False):
+            texts[word] = text
+        words.update(zip(new, free, strict=False))
+        self._left = start
+        return new[len(free) :]
+
+    def _is_free(self, word: int) -> bool:
+        """Whether nothing has this word, also where an interruption has left a text with it."""
+        text = self.texts[word]
+        return text is None or self._words.get(text) != word
+
     def _follow(self) -> None:
         """Let the words by texts know texts that an interruption has kept from them."""
         start, end = self._known, len(self.texts)
         if start < end:
-            self._words.update(zip(self.texts[start:], range(start, end), strict=True))
+            new = ((text, word) for word, text in enumerate(self.texts[start:], start) if text is not None)
+            self._words.update(new)
             self._known = end
+
+    def give_back(self, used: NDArray[np.bool_]) -> None:
+        """Forget the symbols whose words are not used, which others get from now on."""
+        self._follow()
+        texts, words = self.texts, self._words
+        free = np.flatnonzero(~used)
+        before = len(words)
+        for word in free.tolist():
+            text = texts[word]
+            if text is not None:
+                if words.get(text) == word:
+                    del words[text]
+                    self._characters -= len(text)
+                texts[word] = None
+        end = len(texts) - int(np.argmax(used[::-1])) if used.any() else 0
+        self._left = 0
+        self._known = min(self._known, end)
+        del texts[end:]
+        free = free[free < end][::-1].copy()
+        self._free = free
+        self._left = len(free)
+        if len(words) < before // 2:
+            self._words = dict(words)  # A dictionary shrinks only when it is copied.
 
     def bytes(self) -> int:
         """About how much memory the symbols take."""
-        text = self._characters + _STRING_OVERHEAD * len(self.texts)
-        return text + sys.getsizeof(self._words) + sys.getsizeof(self.texts)
+        text = self._characters + _STRING_OVERHEAD * len(self._words)
+        return text + sys.getsizeof(self._words) + sys.getsizeof(self.texts) + self._free.nbytes

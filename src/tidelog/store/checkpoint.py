@@ -33,25 +33,40 @@ from tidelog.storage.closure import ClosedRelation
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.marks import Marks
 from tidelog.storage.stored import StoredRelation
+from tidelog.storage.usage import Usage, renumbered, translated
 from tidelog.store.tables import damaged
 
 FORMAT = 1
 
 
 def write(engine: Engine, text: str, file: IO[bytes]) -> None:
-    """Write the state of an engine whose program is `text`, from the start of the file to its end."""
+    """Write the state of an engine whose program is `text`, from the start of the file to its end. Symbols and
+    records that are in no relation are left out, and the others get the first numbers."""
     dictionary = engine.dictionary
     stored = list({id(each): each for each in [*engine.views.values(), *engine.asserted.values()]}.values())
+    kinds = {
+        id(each): [column.kind for column in engine.program.relations[name].columns]
+        for name, each in [*engine.views.items(), *engine.asserted.items()]
+        if name in engine.program.relations
+    }
+    usage = Usage(dictionary)
+    for relation in stored:
+        if not isinstance(relation, ClosedRelation):
+            usage.add(kinds.get(id(relation), ()), relation.words())
+    used = usage.flags()
+    numbers = renumbered(used)
     with zipfile.ZipFile(file, "w") as archive:
-        symbols = [symbol.encode() for symbol in dictionary.strings(numpy.arange(len(dictionary)))]
+        symbols = [symbol.encode() for symbol in dictionary.strings(numpy.flatnonzero(used["symbol"]))]
         _put(archive, "symbols", _bytes(b"".join(symbols)))
         _put(archive, "ends", numpy.cumsum([len(symbol) for symbol in symbols], dtype=numpy.int64))
         for i, kind in enumerate(dictionary.kinds):
-            _put(archive, f"records.{i}", dictionary.fields_of_all(kind))
+            fields = [field.kind for field in dictionary.record(kind).fields]
+            rows = dictionary.fields_of_all(kind)[used[kind][1:]]
+            _put(archive, f"records.{i}", translated(fields, rows, numbers))
         for i, relation in enumerate(stored):
             if not isinstance(relation, ClosedRelation):
                 marks = Marks.of(relation)
-                _put(archive, f"rows.{i}", relation.words())
+                _put(archive, f"rows.{i}", translated(kinds.get(id(relation), ()), relation.words(), numbers))
                 for name in ("counts", "births", "supports"):
                     if getattr(marks, name) is not None:
                         _put(archive, f"{name}.{i}", getattr(marks, name))
@@ -112,10 +127,14 @@ class Checkpoint:
         with self._reading():
             text, ends = self._arrays["symbols"], self._arrays["ends"]
             starts = numbers_to_arrow(numpy.concatenate([numpy.zeros(1, numpy.int64), ends])).buffers()[1]
-            dictionary.extend(pa.LargeStringArray.from_buffers(len(ends), starts, pa.py_buffer(text)))
+            words = dictionary.extend(pa.LargeStringArray.from_buffers(len(ends), starts, pa.py_buffer(text)))
+            if not numpy.array_equal(words, numpy.arange(len(ends))):
+                raise ValueError("it has symbols twice")
             for i, kind in enumerate(self._about["records"]):
                 fields = self._arrays[f"records.{i}"]
-                dictionary.pack(kind, list(fields.T), len(fields))
+                words = dictionary.pack(kind, list(fields.T), len(fields))
+                if not numpy.array_equal(words, numpy.arange(1, len(fields) + 1)):
+                    raise ValueError("it has records twice")
 
     def facts(self) -> Iterator[tuple[str, NDArray[Any]]]:
         """The asserted facts of every relation."""

@@ -1,0 +1,58 @@
+"""The hyper-nodes of a program and who reads what: worked out when the rules change, for all epochs until then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from tidelog.maintain.report import NodeReport, skipped
+from tidelog.rules.core import AggregateRule, CoreProgram, HyperNode
+from tidelog.rules.edges import body_of
+
+
+class Structure:
+    """The hyper-nodes as they are maintained, which may be coarser than those of `program`, by their positions."""
+
+    def __init__(self, program: CoreProgram, nodes: tuple[HyperNode, ...]) -> None:
+        self.program = program
+        self.nodes = nodes
+
+    @cached_property
+    def derived(self) -> Mapping[str, int]:
+        """The position of the hyper-node of each derived relation."""
+        return {name: i for i, node in enumerate(self.nodes) for name in node.relations}
+
+    @cached_property
+    def readers(self) -> Mapping[str, tuple[int, ...]]:
+        """The positions of the hyper-nodes that read each relation that is read."""
+        readers: dict[str, dict[int, None]] = {}
+        for i, node in enumerate(self.nodes):
+            for rule in node.rules:
+                for name, _ in body_of(rule):
+                    readers.setdefault(name, {})[i] = None
+        return {name: tuple(positions) for name, positions in readers.items()}
+
+    @cached_property
+    def folded(self) -> frozenset[str]:
+        """The relations that aggregates fold, which read rows."""
+        rules = (rule for node in self.nodes for rule in node.rules if isinstance(rule, AggregateRule))
+        return frozenset(name for rule in rules for name, _ in body_of(rule))
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """Where in the program the hyper-node of each derived relation stands."""
+        return {name: i for i, node in enumerate(self.program.nodes) for name in node.relations}
+
+    @cached_property
+    def idle(self) -> tuple[NodeReport, ...]:
+        """What is said of an epoch that has nothing to do."""
+        return tuple(map(skipped, self.nodes))
+
+    def node_of(self, name: str) -> HyperNode | None:
+        """The hyper-node of a relation, if rules derive it."""
+        position = self.derived.get(name)
+        return None if position is None else self.nodes[position]
+
+    def reports(self, first: tuple[NodeReport, ...], visited: Mapping[int, NodeReport]) -> tuple[NodeReport, ...]:
+        """The reports of all hyper-nodes in their order, those of the visited ones among them, behind the `first`."""
+        return (*first, *(visited.get(i, idle) for i, idle in enumerate(self.idle)))

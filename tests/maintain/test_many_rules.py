@@ -1,0 +1,92 @@
+"""The work of an epoch is in proportion to the change, not to the number of rules: counted in bytecodes and calls."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import tidelog
+from tidelog import Database
+
+
+def bytecodes(work: Callable[[], object]) -> int:
+    """The number of bytecodes that `work` executes."""
+    executed = 0
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal executed
+        frame.f_trace_opcodes = True
+        executed += event == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return executed
+
+
+def with_rules(number: int) -> Database:
+    """A database in which one closure follows `e`, and so many views, aggregates and paths something else."""
+    parts = [
+        f".decl f{i}(x: number, y: number)  .decl v{i}(x: number, y: number)  .decl n{i}(n: number)\n"
+        f"v{i}(x, y) :- f{i}(x, y), x < y.  n{i}(n) :- n = count : {{ f{i}(_, _) }}.\n.limitsize f{i}(n=1000)\n"
+        for i in range(number)
+    ]
+    db = tidelog.connect()
+    db.load(
+        ".decl e(x: number, y: number)  .decl t(x: number, y: number)  .decl odd(x: number)\n"
+        "t(x, y) :- e(x, y), x != y.  t(x, z) :- t(x, y), e(y, z), x != z.\n"
+        "odd(x) :- e(x, _), x % 2 = 1.\n" + "".join(parts)
+    )
+    db.insert("e", [(1, 2)])
+    db.commit()
+    for x in range(2, 6):
+        db.insert("e", [(x, x + 1)])
+        list(db.commit())
+    return db
+
+
+def test_an_epoch_of_one_fact_does_not_see_the_rules_that_it_does_not_concern() -> None:
+    counted = []
+    for number in (5, 65):
+        db = with_rules(number)
+        seen: list[object] = []
+        db.subscribe("odd", seen.append)
+
+        def epoch(db: Database = db) -> None:
+            db.insert("e", [(6, 7)])
+            change = db.commit()
+            assert (list(change), change.report.updates) == (["e", "t"], 1 + 1)
+
+        counted.append(bytecodes(epoch))
+        assert not seen
+        db.insert("e", [(7, 8)])
+        assert len(db.commit().report.nodes) == 2 + 5 * number
+    assert counted[1] - counted[0] < 60, "less than a bytecode for each of 60 views more"
+
+
+def test_rules_are_not_hashed_anew_for_each_rule() -> None:
+    """Of one hyper-node with many rules, some of them new."""
+    db = tidelog.connect()
+    db.load(".decl e(x: number, y: number)  .decl r(x: number, y: number)  r(x, y) :- e(x, y).")
+    db.load("".join(f"r(x, z) :- r(x, y), e(y, z), z != {i}.\n" for i in range(100)))
+    db.insert("e", [(1, 2), (2, 3)])
+    db.commit()
+    db.load("".join(f"r(y, x) :- r(x, y), e(y, _), y != {i}.\n" for i in range(20)))
+    hashed = 0
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        nonlocal hashed
+        hashed += event == "call" and frame.f_code.co_name == "__hash__" and "body" in frame.f_code.co_names
+
+    sys.setprofile(count)
+    try:
+        db.commit()
+    finally:
+        sys.setprofile(None)
+    assert hashed <= 10 * 20

@@ -1,0 +1,197 @@
+"""Symbols and records that nothing refers to are given back, and no word that is in use changes its meaning."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy
+import pytest
+
+import tidelog
+from tests.interrupting import attempts
+from tests.maintain.churn import FACTS, Twins, epochs, fact
+from tidelog.maintain import reclaim
+from tidelog.maintain.reclaim import Reclaimer
+
+DECLARED = ".type P = [x: symbol, y: symbol] .decl e(x: symbol, y: symbol) .decl p(x: P)"
+
+
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words are looked through before every epoch."""
+    monkeypatch.setattr(reclaim, "LEAST", 0)
+    monkeypatch.setattr(reclaim, "_PER_WORD", 1 << 40)
+    original = Reclaimer.sweep
+
+    def always(self: Reclaimer, *arguments: object) -> bool:
+        self._kept = 0
+        return original(self, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Reclaimer, "sweep", always)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_churn_shows_what_a_database_shows_that_keeps_all_words(seed: int, eager: None) -> None:
+    twins = Twins()
+    for _ in epochs(random.Random(seed), twins, 25):
+        pass
+    assert twins.sparing._dictionary.size < twins.plain._dictionary.size
+    twins.sparing.check()
+
+
+def test_a_store_with_few_facts_is_opened_with_few_words(tmp_path: Path, eager: None) -> None:
+    rng, twins = random.Random(7), Twins(lambda: tidelog.connect(tmp_path / "views.tide"))
+    for _ in epochs(rng, twins, 12):
+        if rng.random() < 0.5:
+            twins.sparing._write_checkpoint()  # type: ignore[attr-defined]
+            twins.sparing.close()
+            twins.sparing = tidelog.connect(tmp_path / "views.tide")
+            twins.held.clear()
+            twins.compare()
+    before = twins.sparing._dictionary.size
+    for name in FACTS:
+        twins.sparing.delete(name, list(twins.sparing[name]))
+    for name in list(twins.sparing.rules):
+        if name in ("special", "fixed", "pairs"):
+            twins.sparing.rules.remove(name)
+    twins.sparing.commit()
+    twins.sparing._write_checkpoint()  # type: ignore[attr-defined]
+    twins.sparing.close()
+    with tidelog.connect(tmp_path / "views.tide") as again:
+        assert (before > 20, len(again._dictionary)) == (True, 0)
+        assert [again._dictionary.record_count(kind) for kind in again._dictionary.kinds] == [0, 0]
+
+
+def test_a_long_life_with_few_facts_has_few_words() -> None:
+    db = tidelog.connect()
+    db.add_program(DECLARED)
+    db.commit()
+    sizes, last = [], []
+    for i in range(60):
+        rows = [(f"a {i} {j}", f"b {i} {j}") for j in range(500)]
+        db.insert("e", rows)
+        db.insert("p", [(row,) for row in rows])
+        db.delete("e", last)
+        db.delete("p", [(row,) for row in last])
+        db.commit()
+        sizes.append(db._dictionary.size)
+        last = rows
+    assert max(sizes) < 30_000
+    assert max(len(db._dictionary), db._dictionary.extent("P")) < 20_000
+    assert set(db["e"]) == set(last)
+    db.check()
+
+
+def test_work_waits_for_as_many_words_as_it_looks_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    swept: list[bool] = []
+    original = Reclaimer.sweep
+
+    def counted(self: Reclaimer, *arguments: object) -> bool:
+        swept.append(original(self, *arguments))  # type: ignore[arg-type]
+        return swept[-1]
+
+    monkeypatch.setattr(Reclaimer, "sweep", counted)
+    db = tidelog.connect()
+    db.add_program(DECLARED)
+    db.insert("e", [(f"a {j}", f"b {j}") for j in range(40_000)])
+    db.commit()
+    for i in range(100):
+        db.insert("e", [(f"new {i} {j}", "b 1") for j in range(40)])
+        db.delete("e", [(f"new {i - 1} {j}", "b 1") for j in range(40)])
+        db.commit()
+    assert sum(swept[1:]) <= 1  # 80,000 words are not looked through for 8,000.
+
+
+def test_what_is_held_keeps_its_words(eager: None) -> None:
+    db = tidelog.connect()
+    db.add_program(DECLARED + ' .decl d(x: symbol) d(cat(x, "!")) :- e(x, _).')
+    db.insert("e", [("alice", "bob"), ("carol", "dave")])
+    db.insert("p", [(("eve", "mallory"),)])
+    change = db.commit()
+    answer, iterator = db.query("e(X, Y)"), iter(db["d"])
+    first = next(iterator)
+    db.delete("e", [("alice", "bob"), ("carol", "dave")])
+    db.delete("p", [(("eve", "mallory"),)])
+    db.commit()
+    for i in range(5):
+        db.insert("e", [(f"{i} {j}", f"{j} {i}") for j in range(9)])
+        db.insert("p", [((f"p {i} {j}", "q"),) for j in range(9)])
+        db.commit()
+    assert set(change["e"].inserted) == set(answer) == {("alice", "bob"), ("carol", "dave")}
+    assert set(change["p"].inserted) == {(("eve", "mallory"),)}
+    assert {first, *iterator} == set(change["d"].inserted) == {("alice!",), ("carol!",)}
+    del change, answer, iterator
+    db.commit()
+    assert db._dictionary.find("alice", "symbol") is None
+    assert db._dictionary.find(("eve", "mallory"), "P") is None
+
+
+def test_a_rule_that_comes_back_finds_its_constants(eager: None) -> None:
+    """Plans are kept with the words of their constants, for as long as the rules are there."""
+    db = tidelog.connect()
+    db.options(strategy="update")
+    db.add_program(DECLARED + ".decl hit(x: symbol)")
+    for i in range(4):
+        db.rules.add('r: hit(x) :- e(x, "needle").')
+        db.insert("e", [(f"x{i}", "needle"), (f"y{i}", "hay")])
+        db.commit()
+        db.insert("e", [(f"z{i}", "needle")])
+        db.commit()
+        assert set(db["hit"]) == {(f"x{i}",), (f"z{i}",)}
+        db.rules.remove("r")
+        db.delete("e", list(db["e"]))
+        db.commit()
+        db.insert("e", [(f"other {i} {j}", f"word {i} {j}") for j in range(9)])
+        db.commit()
+        db.delete("e", list(db["e"]))
+        db.commit()
+
+
+@pytest.mark.parametrize("share", [lambda db: db.dictionary, lambda db: db["e"].words(), lambda db: db["e"].dictionary])
+def test_words_that_a_user_has_are_never_given_back(share: object, eager: None) -> None:
+    db = tidelog.connect()
+    db.add_program(DECLARED)
+    db.insert("e", [("alice", "bob")])
+    db.commit()
+    words = numpy.array([[db._dictionary.find("alice", "symbol"), db._dictionary.find("bob", "symbol")]])
+    share(db)  # type: ignore[operator]
+    db.delete("e", [("alice", "bob")])
+    db.commit()
+    db.insert("e", [("eve", "mallory")])
+    db.commit()
+    db.insert_words("e", words)
+    db.commit()
+    assert set(db["e"]) == {("alice", "bob"), ("eve", "mallory")}
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_a_sweep_is_interrupted_anywhere(error: type[BaseException], eager: None) -> None:
+    for attempt in attempts(
+        error, "storage/symbol_list.py", "storage/record_table.py", "storage/dictionary.py", every=5
+    ):
+        db = tidelog.connect()
+        db.add_program(DECLARED)
+        db.insert("e", [(f"a{i}", f"b{i}") for i in range(4)])
+        db.insert("p", [((f"a{i}", f"c{i}"),) for i in range(4)])
+        db.commit()
+        db.delete("e", [(f"a{i}", f"b{i}") for i in range(1, 4)])
+        db.delete("p", [((f"a{i}", f"c{i}"),) for i in range(3)])
+        db.commit()
+        with attempt:
+            db.commit()
+            db.insert("e", [("new", "newer")])
+            db.insert("p", [(("newest", "new"),)])
+        db.rollback()
+        for i in range(3):
+            db.insert("e", [(f"x{i}", f"y{i}"), ("a1", "b0")])
+            db.insert("p", [((f"x{i}", "c3"),)])
+            db.commit()
+            assert set(db["e"]) == {("a0", "b0"), ("a1", "b0"), *((f"x{j}", f"y{j}") for j in range(i + 1))}
+            assert set(db["p"]) == {(("a3", "c3"),), *(((f"x{j}", "c3"),) for j in range(i + 1))}
+        db.close()
+
+
+def test_facts_of_churn_are_of_all_kinds() -> None:
+    rng = random.Random(1)
+    assert {type(fact(rng, name)) for name in FACTS} == {tuple}
