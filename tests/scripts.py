@@ -97,6 +97,10 @@ HAND = {
     " | g(x) :- u(x, c), c >= 2, !v(x, x).",
     "products": "t(x, y) :- n(x), g(y). | t(x, x) :- !n(x), g(x). | u(x, 1) :- n(x), e(1, _). | g(x) :- f(x, x)."
     " | t(x, y) :- t(y, x), n(_). | v(0, 1) :- !g(2). | v(x, y) :- n(x), n(y), t(_, _).",
+    "projections": "t(x, y) :- e(x, y), f(x, _), k(x, _, _). | g(x) :- e(x, _), e(x, _), f(_, x)."
+    " | u(x, y) :- e(x, y), f(y, a), e(a, b), f(b, y). | t(x, y) :- t(x, z), e(z, y), t(y, _), k(_, y, _)."
+    " | g(x) :- n(x), e(a, b), f(b, a), k(a, b, _). | v(x, y) :- e(x, y), !g(y), t(x, z), z > 1, f(y, _)."
+    " | g(x) :- u(x, _), g(y), e(y, _), n(_). | v(x, y) :- k(x, y, _), k(x, y, a), a < 3, t(x, _), v(_, y).",
     "closures": "t(x, y) :- e(x, y). | t(x, z) :- t(x, y), t(y, z). | t(x, y) :- t(y, x). | u(x, y) :- f(y, x)."
     " | u(x, z) :- u(x, y), f(z, y), x != z. | v(x, y) :- <e+>(x, y). | w(x, y) :- <(e|f)*>(x, y)."
     " | w(x, z) :- w(x, y), v(y, z). | u(x, z) :- e(x, y), u(y, z). | g(x) :- t(x, y), !u(y, x). | v(x, x) :- g(x).",

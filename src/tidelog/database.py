@@ -24,11 +24,12 @@ from tidelog.maintain.deltas import Delta, Outcome, Whole, rows_of
 from tidelog.maintain.engine import Engine, evaluated
 from tidelog.maintain.limits import Watch, guarded
 from tidelog.maintain.reclaim import Reclaimer
-from tidelog.maintain.report import Report
+from tidelog.maintain.report import Report, names_of
 from tidelog.pattern import QUERY, matching, remaining
 from tidelog.relation import Relation, Rows
 from tidelog.rules import Compiler
 from tidelog.rules.core import CoreProgram
+from tidelog.rules.projections import PROJECTION
 from tidelog.ruleset import RuleSet, without
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.stored import StoredRelation
@@ -411,8 +412,10 @@ class Database:
 
     @property
     def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
-        """The names of the rules of each hyper-node, in the order of evaluation."""
-        return tuple(tuple(dict.fromkeys(rule.origin for rule in node.rules)) for node in self._engine.nodes)
+        """The names of the rules of each hyper-node of the program as it is written, in the order of evaluation."""
+        nodes = self._engine.nodes
+        written = [node for node in nodes if not all(name.startswith(PROJECTION) for name in node.relations)]
+        return tuple(map(names_of, written))
 
     @property
     def relations(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from tidelog.rules.graph import rule_components
 
 
 def core(text: str) -> CoreProgram:
-    return compile_program(check(read(text)))
+    return compile_program(check(read(text)), as_written=True)
 
 
 def test_rule_set_2_of_zodiacedge_has_8_hyper_nodes_of_relations() -> None:

@@ -31,7 +31,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from tidelog.rules.describe import describe
     from tidelog.rules.picture import draw
 
-    core = compile_program(check(read(arguments.program)))
+    core = compile_program(check(read(arguments.program)), as_written=True)
     if arguments.output is None:
         print(describe(core))
     else:

@@ -32,6 +32,7 @@ from tidelog.maintain.update import CutOffError, NodeChange, forget_indexes, pre
 from tidelog.rules.core import AggregateRule, CoreProgram, HyperNode, Rule
 from tidelog.rules.edges import body_of, head_of
 from tidelog.rules.graph import coarsened
+from tidelog.rules.projections import PROJECTION
 from tidelog.storage.closure import ClosedRelation
 from tidelog.storage.stored import StoredRelation
 
@@ -309,10 +310,19 @@ class Epoch:
             return "its rules have changed"
         changed = sorted(name for name in reads if name in self.deltas and name not in node.relations)
         if changed:
-            return f"{', '.join(shown(changed)) or 'an aggregate or a path'} changed"
+            told = sorted({each for name in changed for each in self.behind(name)})
+            return f"{', '.join(shown(told)) or 'an aggregate or a path'} changed"
         if any(name in self.facts for name in node.relations):
             return "its asserted facts changed"
         return None
+
+    def behind(self, name: str) -> set[str]:
+        """What has changed of what a relation shows, if it is that of a part of a body; else the relation."""
+        if not name.startswith(PROJECTION):
+            return {name}
+        rules = self.program.nodes[self.places[name]].rules
+        read = {each for rule in rules if _head(rule) == name for each, _ in body_of(rule) if each in self.deltas}
+        return {each for other in read for each in self.behind(other)}
 
     def estimate(self, node: HyperNode, reads: Mapping[str, None], old: list[HyperNode]) -> tuple[str, str]:
         """update or bootstrap, and the reason for the latter, before anything is done."""

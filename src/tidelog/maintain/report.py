@@ -7,15 +7,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from tidelog.rules.core import HyperNode
+from tidelog.rules.edges import head_of
+from tidelog.rules.projections import PROJECTION
 
 
 @dataclass(frozen=True)
 class NodeReport:
     """One hyper-node in one epoch.
 
-    `relations` are those of the user's that it derives, none where it only prepares a path or an aggregate; `rules` are
-    the names of the user's rules, `strategy` is "skip", "update", "bootstrap" or "drop" and `reason` says
-    why, `impact` is the number of tuples that came and went, `rounds` the rounds of semi-naive evaluation.
+    `relations` are those of the user's that it derives, none where it only prepares a path, an aggregate or a part of a
+    body (see docs/theory.md); `rules` are the names of the user's rules, `strategy` is "skip", "update", "bootstrap" or
+    "drop" and `reason` says why, `impact` is the number of tuples that came and went, `rounds` the rounds of semi-naive
+    evaluation.
     """
 
     relations: tuple[str, ...]
@@ -64,8 +67,9 @@ def shown(relations: Iterable[str]) -> tuple[str, ...]:
 
 
 def names_of(node: HyperNode) -> tuple[str, ...]:
-    """The names of the user's rules in a hyper-node."""
-    return tuple(dict.fromkeys(rule.origin for rule in node.rules))
+    """The names of the user's rules in a hyper-node; where it only prepares parts, of those rules."""
+    written = [rule for rule in node.rules if not head_of(rule).startswith(PROJECTION)]
+    return tuple(dict.fromkeys(rule.origin for rule in written or node.rules))
 
 
 def skipped(node: HyperNode) -> NodeReport:

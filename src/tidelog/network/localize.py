@@ -38,7 +38,7 @@ def localize(checked: CheckedProgram) -> LocatedProgram:
     """The rules of a located program, each for one node. Raises ProgramError with every rule that cannot be made
     local (E0313, E0314, E0315), and where the marks of the program are wrong (E0310 to E0312)."""
     declared = declared_locations(checked)
-    program = compile_program(checked)
+    program = compile_program(checked, as_written=True)
     rules = [rule for node in program.nodes for rule in node.rules]
     reads: dict[str, list[str]] = {}
     for rule in rules:

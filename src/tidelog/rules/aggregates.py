@@ -42,6 +42,9 @@ from tidelog.rules.grounding import connected, evaluable, grounded
 from tidelog.rules.kinds import kind_of, local_kinds, result_kind
 from tidelog.rules.trees import variables, walk, whole
 
+AGGREGATE = "#aggregate."
+"""How the names of the relations of aggregates begin; their last column follows from the others."""
+
 
 @dataclass(frozen=True)
 class _Found:
@@ -115,7 +118,7 @@ def _defined(found: _Found, rule: Rule, placed: Sequence[Literal], bench: Bench)
     )
 
     inner = _inner(found, outer_atom, f"#inner.{stem}", replace(rule, kinds=kinds), bench)
-    head = bench.relation(f"#aggregate.{stem}", [*columns, (found.value.name, result_kind(aggregate))])
+    head = bench.relation(f"{AGGREGATE}{stem}", [*columns, (found.value.name, result_kind(aggregate))])
     kind = "number" if aggregate.target is None else _target_kind(aggregate, aggregate.target, kinds, bench)
     bench.aggregates.append(
         AggregateRule(head, bench.origin, head, op, kind, len(groups), inner, outer, span=aggregate.span)

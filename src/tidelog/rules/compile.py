@@ -1,19 +1,20 @@
 """From a checked program to the core program: the rewrites in their order, then the rule graph.
 
 Each rewrite takes one rule and returns the rules that replace it. Auxiliary rules that it needs besides are left on
-the bench, and go through all rewrites in turn.
+the bench, and go through all rewrites in turn. Projections come last, when it is known which relations are closures;
+the rule graph without them is that of the program as it is written.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import is_
 from typing import TypeAlias
 
 from tidelog.language.paths import steps
-from tidelog.language.syntax import Aggregate, Atom, CheckedProgram, Rule
+from tidelog.language.syntax import Aggregate, Atom, CheckedProgram, Column, Rule
 from tidelog.rules import core
 from tidelog.rules.aggregates import aggregates
 from tidelog.rules.anonymous import anonymous
@@ -21,6 +22,7 @@ from tidelog.rules.bench import Bench
 from tidelog.rules.closures import with_closures
 from tidelog.rules.components import components
 from tidelog.rules.disjunctions import disjunctions
+from tidelog.rules.edges import AnyRule, body_of
 from tidelog.rules.equalities import equalities
 from tidelog.rules.graph import hyper_nodes
 from tidelog.rules.growth import check_growth
@@ -28,6 +30,7 @@ from tidelog.rules.heads import heads
 from tidelog.rules.negations import negations
 from tidelog.rules.nesting import nesting
 from tidelog.rules.paths import paths
+from tidelog.rules.projections import projections
 from tidelog.rules.translation import translation
 from tidelog.rules.trees import walk, whole
 
@@ -38,10 +41,10 @@ Columns: TypeAlias = tuple[tuple[str, int], ...]
 REWRITES: tuple[Rewrite, ...] = (paths, disjunctions, aggregates, anonymous, heads, negations, nesting)
 
 
-def compile_program(checked: CheckedProgram) -> core.CoreProgram:
-    """The core program of a checked one. Raises ProgramError for negation or aggregation through recursion, and for
-    paths with `*` over values without end."""
-    return Compiler().compile(checked)
+def compile_program(checked: CheckedProgram, *, as_written: bool = False) -> core.CoreProgram:
+    """The core program of a checked one; without projections if it is wanted as it is written. Raises ProgramError for
+    negation or aggregation through recursion, and for paths with `*` over values without end."""
+    return Compiler(as_written=as_written).compile(checked)
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,12 @@ class _Compiled:
     reads: tuple[str, ...]
 
 
+_Seen: TypeAlias = tuple[frozenset[str], frozenset[str]]
+"""Of the relations that a rule reads, the closures and those that are recursive with its head."""
+
+_Projected: TypeAlias = Mapping[int, tuple[core.Rule, _Seen, tuple[core.Rule, ...]]]
+"""By the identity of a core rule: this rule, what its projection has seen of others, and what has become of it."""
+
 _Context: TypeAlias = tuple[frozenset[str] | None, frozenset[str] | None, Mapping[str, Columns] | None]
 """For a rule with an aggregate the relations recursive with its heads; for one with a path the shared relations that
 were there before it, and the columns of nodes. None where that makes no difference."""
@@ -65,15 +74,16 @@ class Compiler:
     """Compiles the programs of a `Checker` one after another. Rules that the last one had as well, as the same objects,
     are not rewritten again, and hyper-nodes that have not changed stay the same objects."""
 
-    def __init__(self) -> None:
-        self._last: tuple[Mapping[int, _Compiled], Mapping[tuple[str, ...], core.HyperNode]] = {}, {}
-        """The rules by their identity - they live as long as their entries - and the hyper-nodes of the last program;
-        both are replaced at once, whatever interrupts a compilation."""
+    def __init__(self, *, as_written: bool = False) -> None:
+        self._as_written = as_written
+        self._last: tuple[Mapping[int, _Compiled], _Projected, Mapping[tuple[str, ...], core.HyperNode]] = {}, {}, {}
+        """The rules by their identity - they live as long as their entries -, the core rules likewise, and the
+        hyper-nodes of the last program; all are replaced at once, whatever interrupts a compilation."""
 
     def compile(self, checked: CheckedProgram) -> core.CoreProgram:
         """The core program of a checked one, see `compile_program`."""
         check_growth(checked)
-        known, before = self._last
+        known, done, before = self._last
         compiled: dict[int, _Compiled] = {}
         relations = {name: core.RelationInfo(name, relation.columns) for name, relation in checked.relations.items()}
         rules: list[core.Rule | core.AggregateRule] = []
@@ -91,10 +101,48 @@ class Compiler:
             relations.update(each.auxiliary)
             shared.update(each.shared)
         relations.update(shared)
+        written = dict(relations)
         found = with_closures(hyper_nodes(rules, relations), relations)
+        projected: _Projected = {}
+        if not self._as_written:
+            rules, added, projected = _with_projections(rules, found, done)
+            if added:
+                relations = {**written, **added}
+                found = with_closures(hyper_nodes(rules, relations), relations)
         found = tuple([_kept(before.get(node.relations), node) for node in found])
-        self._last = compiled, {node.relations: node for node in found}
+        self._last = compiled, projected, {node.relations: node for node in found}
         return core.CoreProgram(relations, checked.records, found, checked.facts)
+
+
+def _with_projections(
+    rules: Sequence[AnyRule], nodes: Sequence[core.HyperNode], known: _Projected
+) -> tuple[list[AnyRule], dict[str, core.RelationInfo], _Projected]:
+    """The rules after projections, the relations that these have added, and what is `known` of them from now on;
+    `nodes` are the hyper-nodes of the rules before."""
+    closed = {name for node in nodes if node.closure or node.mirrors for name in node.relations}
+    own = {name: frozenset(node.relations) for node in nodes if node.recursive for name in node.relations}
+    projected: list[AnyRule] = []
+    added: dict[str, core.RelationInfo] = {}
+    seen: dict[int, tuple[core.Rule, _Seen, tuple[core.Rule, ...]]] = {}
+    for rule in rules:
+        if isinstance(rule, core.AggregateRule):
+            projected.append(rule)
+            continue
+        reads = frozenset(name for name, _ in body_of(rule))
+        sight = reads & closed, reads & own.get(rule.head.relation, frozenset())
+        entry = known.get(id(rule))
+        if entry is None or entry[1] != sight:
+            entry = rule, sight, projections(rule, *sight)
+        seen[id(rule)] = entry
+        *auxiliary, rest = entry[2]
+        for each in auxiliary:
+            name = each.head.relation
+            if name not in added:
+                columns = tuple(Column(f"c{i}", arg.kind, arg.kind) for i, arg in enumerate(each.head.args))
+                added[name] = core.RelationInfo(name, columns, auxiliary=True)
+                projected.append(each)
+        projected.append(rest)
+    return projected, added, seen
 
 
 def _compiled(

@@ -2,20 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from tidelog.rules.core import (
-    Atom,
-    Comparison,
-    Computation,
-    Constant,
-    Literal,
-    Pack,
-    Rule,
-    Unpack,
-    Value,
-    Variable,
-)
+from tidelog.rules.core import Atom, Comparison, Constant, Literal, Pack, Rule, Unpack, Value, Variable
+from tidelog.rules.literals import substituted
 
 
 def equalities(rule: Rule) -> Rule | None:
@@ -30,11 +18,15 @@ def equalities(rule: Rule) -> Rule | None:
                 solution[right] = left
             elif isinstance(right, Constant) and left != right:
                 return None
+
+    def solved(value: Value) -> Value:
+        return _solved(value, solution)
+
     rest = [literal for literal in rule.body if not (isinstance(literal, Comparison) and literal.op == "=")]
-    body = tuple(dict.fromkeys(_substituted(literal, solution) for literal in rest))
+    body = tuple(dict.fromkeys(substituted(literal, solved) for literal in rest))
     if any(_is_impossible(literal) for literal in body):
         return None
-    head = Atom(rule.head.relation, _all(rule.head.args, solution))
+    head = Atom(rule.head.relation, tuple(map(solved, rule.head.args)))
     return Rule(rule.name, rule.origin, head, body, rule.span)
 
 
@@ -46,24 +38,6 @@ def _solved(value: Value, solution: dict[Variable, Value]) -> Value:
     while isinstance(value, Variable) and value in solution:
         value = solution[value]
     return value
-
-
-def _all(values: Iterable[Value], solution: dict[Variable, Value]) -> tuple[Value, ...]:
-    return tuple(_solved(value, solution) for value in values)
-
-
-def _substituted(literal: Literal, solution: dict[Variable, Value]) -> Literal:
-    match literal:
-        case Atom(relation=relation, args=args, negated=negated):
-            return Atom(relation, _all(args, solution), negated)
-        case Comparison(op=op, kind=kind, left=left, right=right):
-            return Comparison(op, kind, _solved(left, solution), _solved(right, solution))
-        case Computation(target=target, functor=functor, kind=kind, args=args):
-            return Computation(_solved(target, solution), functor, kind, _all(args, solution))
-        case Pack(target=target, kind=kind, args=args):
-            return Pack(_solved(target, solution), kind, _all(args, solution))
-        case Unpack(source=source, kind=kind, targets=targets):
-            return Unpack(_solved(source, solution), kind, _all(targets, solution))
 
 
 def _is_impossible(literal: Literal) -> bool:

@@ -16,6 +16,7 @@ from math import inf
 from typing import Protocol
 
 from tidelog.rules.core import Atom, Comparison, Computation, Literal, Pack, Rule, Unpack, Value, Variable
+from tidelog.rules.literals import variables_of
 
 _SEARCH_STEPS = 3_000
 _ROUTE_RANGE = 16.0
@@ -68,19 +69,7 @@ class Plan:
 
 def variables(literal: Literal) -> frozenset[str]:
     """The names of the variables of a literal."""
-    return frozenset(value.name for value in _values(literal) if isinstance(value, Variable))
-
-
-def _values(literal: Literal) -> Iterable[Value]:
-    match literal:
-        case Atom(args=args):
-            return args
-        case Comparison(left=left, right=right):
-            return (left, right)
-        case Computation(target=target, args=args) | Pack(target=target, args=args):
-            return (target, *args)
-        case Unpack(source=source, targets=targets):
-            return (source, *targets)
+    return frozenset(variable.name for variable in variables_of(literal))
 
 
 def _names(values: Iterable[Value]) -> frozenset[str]:

@@ -1,0 +1,337 @@
+"""Values that nobody asks for are looked for once, not enumerated: parts of a body get relations of their own.
+
+A derivation has values for all variables of its rule. Where several parts of a body have variables of their own, each
+combination of their values is a derivation: the numbers multiply, although the head shows none of the values. Two
+steps prevent that. Each leaves an atom over the variables that a part shares with the head and with the rest:
+
+    q(x) :- a(x, y), b(y, z), c(x, u).
+    q(x) :- a(x, y), #projection.b(y), #projection.c(x).
+        An atom with variables of its own is projected, together with what only tests or computes these.
+
+    q(x, w) :- a(x, w), b(x, u), c(u, v), d(v, x).
+    q(x, w) :- a(x, w), #projection.1(x).    #projection.1(x) :- #projection.a(x), b(x, u), c(u, v), d(v, x).
+        A part that no variable of its own ties to the rest is a condition, and so is one that hangs by a single
+        variable. It is asked for what the rest has, so that it derives no more than the whole rule did.
+
+A rule stays as it is where nothing multiplies: where the rest has no values beyond those that it shares with the part.
+So a projection costs one pass over the tuples of an atom, and saves a factor. Atoms that share variables with several
+others stay, because their join may have more pairs than there are tuples. Closures are never gone through from end to
+end: what is projected of one is what the rest asks for.
+
+The relation of a part is named after its content, and is one relation in the whole program. It is derived like any
+other, with births, and with the number of its own derivations as counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+
+from tidelog.language.syntax import PRIMITIVES
+from tidelog.rules.aggregates import AGGREGATE
+from tidelog.rules.core import Atom, Computation, Literal, Pack, Rule, Unpack, Value, Variable
+from tidelog.rules.literals import substituted, variables_of
+
+PROJECTION = "#projection."
+"""How the names of the relations of parts begin."""
+_LONGEST, _DIGITS = 100, 24
+"""A relation is named by the text of a single atom with up to so many characters, else by so many digits of a hash."""
+_WIDEST = 64
+"""Bodies with more atoms are not searched for parts of several atoms."""
+
+_Names = frozenset[Variable]
+
+
+def projections(rule: Rule, closed: Collection[str] = (), internal: Set[str] = frozenset()) -> tuple[Rule, ...]:
+    """The rule without the enumeration of values that nobody asks for, behind the rules of the relations which that
+    takes; `closed` are the relations that are closures, `internal` those that are recursive with the rule's head."""
+    body = _Body(rule, closed, internal)
+    if len(body.atoms) < 2 or body.head.issuperset(body.places):
+        return (rule,)
+    body.project()
+    if len(body.atoms) <= _WIDEST:
+        body.split()
+    return (*body.made.values(), body.rule()) if body.made else (rule,)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Literals of a body, by number, and the variables that they share with the head and with the rest."""
+
+    literals: frozenset[int]
+    shared: _Names
+
+
+class _Body:
+    """A body on its way: its literals by number, the variables of each, and the literals in which each occurs.
+
+    A variable that occurs in one negated atom only stands for "no value": it is none of the body's variables.
+    """
+
+    def __init__(self, rule: Rule, closed: Collection[str], internal: Set[str]) -> None:
+        self.written = rule
+        self.closed = closed
+        self.internal = internal
+        self.head = frozenset(variables_of(rule.head))
+        self.uses = Counter(variable for literal in rule.body for variable in set(variables_of(literal)))
+        self.literals: dict[int, Literal] = {}
+        self.names: dict[int, _Names] = {}
+        self.places: dict[Variable, set[int]] = {}
+        self.made: dict[str, Rule] = {}
+        self.last = 0
+        for literal in rule.body:
+            self.add(literal)
+
+    @property
+    def atoms(self) -> list[int]:
+        """The numbers of the atoms that are not negated."""
+        return [i for i, literal in self.literals.items() if _binds(literal)]
+
+    def add(self, literal: Literal) -> None:
+        self.last += 1
+        names = frozenset(variables_of(literal))
+        if isinstance(literal, Atom) and literal.negated:
+            names = frozenset(variable for variable in names if variable in self.head or self.uses[variable] > 1)
+        self.literals[self.last], self.names[self.last] = literal, names
+        for variable in names:
+            self.places.setdefault(variable, set()).add(self.last)
+
+    def remove(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            del self.literals[number]
+            for variable in self.names.pop(number):
+                self.places[variable].discard(number)
+                if not self.places[variable]:
+                    del self.places[variable]
+
+    def rule(self) -> Rule:
+        """The rule with the body as it is now."""
+        return replace(self.written, body=tuple(dict.fromkeys(self.literals.values())))
+
+    def content(self, part: _Part) -> tuple[Literal, ...]:
+        """The literals of a part in their order."""
+        return tuple(self.literals[i] for i in sorted(part.literals))
+
+    def is_grounded(self, part: _Part) -> bool:
+        """Whether a part binds all of its variables, those of the context included."""
+        return _is_grounded(part.shared if self.holding(part) else frozenset(), self.named(part))
+
+    def named(self, part: _Part) -> list[tuple[Literal, _Names]]:
+        return [(self.literals[i], self.names[i]) for i in sorted(part.literals)]
+
+    def fixed(self, number: int) -> _Names:
+        """The value of an aggregate, which follows from the group, in its atom."""
+        atom = self.literals[number]
+        if (
+            isinstance(atom, Atom)
+            and atom.relation.startswith(AGGREGATE)
+            and isinstance(value := atom.args[-1], Variable)
+        ):
+            return frozenset([value])
+        return frozenset()
+
+    def is_steady(self, part: _Part) -> bool:
+        """Whether what a part joins is complete before the rule is evaluated."""
+        names = [x.relation for i in part.literals if isinstance(x := self.literals[i], Atom)]
+        return len(part.literals) == 1 or self.internal.isdisjoint(names)
+
+    def multiplies(self, part: _Part) -> bool:
+        """Whether the rest of the body has values beyond those that it shares with a part."""
+        return self.is_steady(part) and any(
+            not self.names[i] - self.fixed(i) <= part.shared
+            for i, literal in self.literals.items()
+            if i not in part.literals and (_binds(literal) or _is_range(literal))
+        )
+
+    # --- atoms with variables of their own ---------------------------------------------------------------------------
+
+    def project(self) -> None:
+        """Project every atom that multiplies with the rest, those that share the fewest variables first."""
+        waiting = [(len(part.shared), i) for i in self.atoms if (part := self.own(i)) is not None]
+        heapq.heapify(waiting)
+        while waiting:
+            size, i = heapq.heappop(waiting)
+            part = self.own(i) if i in self.literals else None
+            if part is None:
+                continue
+            if len(part.shared) != size:
+                heapq.heappush(waiting, (len(part.shared), i))
+            elif self.multiplies(part) or self.is_made(part):
+                self.project_one(i, part)
+                for near in {j for variable in part.shared for j in self.places[variable]}:
+                    other = self.own(near) if _binds(self.literals[near]) else None
+                    if other is not None:
+                        heapq.heappush(waiting, (len(other.shared), near))
+
+    def is_made(self, part: _Part) -> bool:
+        """Whether the relation of a part is there already."""
+        return _named_by_content(self.content(part), part.shared, self.written)[1].relation in self.made
+
+    def project_one(self, number: int, part: _Part) -> None:
+        self.put(part, self.context(part) if self.relation(number) in self.closed else ())
+
+    def own(self, number: int) -> _Part | None:
+        """An atom with all literals that test or compute variables of its own; None if it has none of its own."""
+        without: frozenset[int] = frozenset()
+        while True:
+            known, group = self.determined(number, without)
+            own = frozenset(variable for variable in known - self.head if self.places[variable] <= group)
+            carried = own | self.names[number]
+            computed = {i for i in group if isinstance(x := self.literals[i], Computation | Pack) if x.target in known}
+            needed = frozenset(i for i in computed if not self.names[i] <= carried)
+            if not needed:
+                break
+            without |= needed
+        if not own & self.names[number] - self.fixed(number):
+            return None
+        group = frozenset(i for i in group if i == number or self.names[i] & own)
+        part = _Part(group, frozenset[Variable]().union(*(self.names[i] for i in group)) - own)
+        return part if _is_grounded(frozenset(), self.named(part)) else None
+
+    def determined(self, number: int, without: frozenset[int]) -> tuple[_Names, frozenset[int]]:
+        """The variables whose values follow from a tuple of an atom, and the literals that are then tested."""
+        known, group = set(self.names[number]), {number}
+        size = 0
+        while size != len(group):
+            size = len(group)
+            near = {i for variable in known - self.head for i in self.places[variable]}
+            for i in near - group - without:
+                needed = None if _is_range(self.literals[i]) else _inputs(self.literals[i])
+                if (self.names[i] if needed is None else needed) <= known:
+                    group.add(i)
+                    known |= self.names[i]
+        return frozenset(known), frozenset(group)
+
+    # --- parts of several atoms --------------------------------------------------------------------------------------
+
+    def split(self) -> None:
+        """Make conditions of the parts of several atoms that multiply with the rest."""
+        while True:
+            for part in self.hanging():
+                if self.multiplies(part) and self.is_grounded(part):
+                    context = self.context(part)
+                    if context or not part.shared:
+                        self.put(part, context)
+                        break
+            else:
+                return
+
+    def hanging(self) -> Iterator[_Part]:
+        """Parts of several atoms: those that only variables of the head tie to the rest, then those that a single
+        other variable does."""
+        hidden = self.places.keys() - self.head
+        yield from self.components(hidden)
+        for variable in sorted(hidden, key=lambda each: each.name):
+            for part in self.components(self.places.keys() - {variable}):
+                if part.shared == {variable}:
+                    yield part
+
+    def components(self, links: Collection[Variable]) -> Iterator[_Part]:
+        """The parts of several atoms, but not the whole body, that these variables hold together."""
+        left = {i for i, names in self.names.items() if not names.isdisjoint(links)}
+        while left:
+            group: set[int] = set()
+            waiting = [min(left)]
+            while waiting:
+                i = waiting.pop()
+                if i not in group:
+                    group.add(i)
+                    waiting += [j for variable in self.names[i] if variable in links for j in self.places[variable]]
+            left -= group
+            names: _Names = frozenset().union(*(self.names[i] for i in group))
+            shared = frozenset(v for v in names if v in self.head or not self.places[v] <= group)
+            if names > shared and sum(_binds(self.literals[i]) for i in group) > 1 and len(group) < len(self.literals):
+                yield _Part(frozenset(group), shared)
+
+    def context(self, part: _Part) -> tuple[Literal, ...]:
+        """Atoms of what the rest has for the variables of a part; none where no atom has all of them."""
+        holding = self.holding(part)
+        written = [i for i in holding if self.relation(i) not in self.closed] or holding[:1]
+        return tuple(
+            self.literals[i] if self.names[i] == part.shared else self.derived((self.literals[i],), part.shared)
+            for i in written
+        )
+
+    def holding(self, part: _Part) -> list[int]:
+        """The atoms of the rest that have all variables which a part shares; none if it shares none."""
+        return [i for i in self.atoms if i not in part.literals and frozenset() < part.shared <= self.names[i]]
+
+    def relation(self, number: int) -> str:
+        """The relation of an atom."""
+        atom = self.literals[number]
+        assert isinstance(atom, Atom)
+        return atom.relation
+
+    # --- relations ---------------------------------------------------------------------------------------------------
+
+    def put(self, part: _Part, context: tuple[Literal, ...]) -> None:
+        """Put an atom in the place of a part, which is asked for what is in `context`."""
+        atom = self.derived((*context, *self.content(part)), part.shared)
+        self.remove(part.literals)
+        self.add(atom)
+
+    def derived(self, body: tuple[Literal, ...], shared: _Names) -> Atom:
+        """The atom of the relation that a body derives of the variables `shared`."""
+        rule, atom = _named_by_content(body, shared, self.written)
+        if atom.relation not in self.made:
+            self.made.update({each.head.relation: each for each in projections(rule, self.closed, self.internal)})
+            if not self.internal.isdisjoint(x.relation for x in body if isinstance(x, Atom)):
+                self.internal |= {atom.relation}
+        return atom
+
+
+def _named_by_content(body: tuple[Literal, ...], shared: _Names, written: Rule) -> tuple[Rule, Atom]:
+    """A rule that derives the variables `shared` of a body, and the atom that stands for these. The names of the rule,
+    of its relation and of its variables depend on nothing but the shape of the body."""
+    uses = Counter(variable for literal in body for variable in variables_of(literal))
+    kept = tuple(variable for variable in uses if variable in shared)
+    names: dict[Value, Value] = {}
+    for number, variable in enumerate(uses):
+        kind = "" if variable.kind in PRIMITIVES else f":{variable.kind}"
+        letter = "x" if variable in shared else "y" if uses[variable] > 1 else "#_"
+        names[variable] = replace(variable, name=f"{letter}{number}{kind}")
+
+    def named(value: Value) -> Value:
+        return names.get(value, value)
+
+    renamed = tuple(substituted(literal, named) for literal in body)
+    text = ", ".join(map(str, renamed))
+    if len(body) > 1 or len(text) > _LONGEST:
+        text = hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+    name = f"{PROJECTION}{text}"
+    head = Atom(name, tuple(map(named, kept)))
+    return Rule(name, written.origin, head, renamed, written.span), Atom(name, kept)
+
+
+def _binds(literal: Literal) -> bool:
+    return isinstance(literal, Atom) and not literal.negated
+
+
+def _is_range(literal: Literal) -> bool:
+    return isinstance(literal, Computation) and literal.functor == "range"
+
+
+def _inputs(literal: Literal) -> _Names | None:
+    """The variables from which the others of a literal are computed; None for atoms and comparisons."""
+    match literal:
+        case Computation(args=args) | Pack(args=args):
+            return frozenset(each for each in args if isinstance(each, Variable))
+        case Unpack(source=source):
+            return frozenset(each for each in (source,) if isinstance(each, Variable))
+    return None
+
+
+def _is_grounded(known: _Names, body: Sequence[tuple[Literal, _Names]]) -> bool:
+    """Whether a part of a body binds all of its variables where `known` are bound."""
+    known = known.union(*(names for literal, names in body if _binds(literal)))
+    waiting = [(literal, names) for literal, names in body if not names <= known]
+    while waiting:
+        ready = [names for literal, names in waiting if (needed := _inputs(literal)) is not None and needed <= known]
+        if not ready:
+            return False
+        known = known.union(*ready)
+        waiting = [(literal, names) for literal, names in waiting if not names <= known]
+    return True
