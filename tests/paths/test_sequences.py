@@ -17,7 +17,7 @@ EDGES = ".decl a, b, c, v, w(x: number, y: number)\n"
 
 def auxiliary(rules: str) -> set[str]:
     """The relations that a program gets besides its own."""
-    core = compile_program(check(read(f"{EDGES}{rules}\n", name="<text>")))
+    core = compile_program(check(read(f"{EDGES}{rules}\n", name="<text>")), as_written=True)
     return {name for name in core.relations if name.startswith("#")}
 
 

@@ -56,10 +56,10 @@ def test_each_rule_and_each_alternative_counts() -> None:
 
 
 def test_each_value_of_a_variable_that_the_head_drops_counts() -> None:
-    text = EDGES + ".decl q(x: number)\nq(x) :- e(x, _). p(x, x) :- e(x, y), e(x, z)."
+    text = EDGES + ".decl q(x: number)\nq(x) :- e(x, _). p(x, x) :- e(x, y), e(x, z), y <= z."
     found = tables(text, {"e": [(1, 2), (1, 3), (4, 4)]})
     assert found["q"] == {(1,): (1, 2), (4,): (1, 1)}
-    assert found["p"] == {(1, 1): (1, 4), (4, 4): (1, 1)}
+    assert found["p"] == {(1, 1): (1, 3), (4, 4): (1, 1)}
 
 
 def test_a_negated_atom_adds_no_derivations() -> None:

@@ -8,10 +8,11 @@ import pytest
 
 from benchmarks import zodiac
 from benchmarks.zodiac import RS2, RS3
-from tests.suite import Facts, checked, compiled, difference
+from tests.suite import Facts, checked, difference
 from tidelog.errors import ProgramError, UsageError
 from tidelog.reference import naive
 from tidelog.reference.zodiacedge import ZodiacEdge
+from tidelog.rules import compile_program
 from tidelog.rules.core import AggregateRule, CoreProgram, Rule
 from tidelog.rules.graph import hyper_nodes
 
@@ -32,6 +33,10 @@ r8: p2(x, z) :- p3(x, y), p2(y, z).
 """
 )
 FACTS: Facts = {"e": {(1, 2)}, "f": {(1, 2), (1, 3), (4, 4)}, "p3": {(2, 3)}}
+
+
+def compiled(text: str) -> CoreProgram:
+    return compile_program(checked(text), as_written=True)
 
 
 def sets(*names: str) -> set[frozenset[str]]:

@@ -39,7 +39,7 @@ def rule(text: str, declarations: str) -> Rule:
         f".decl {name}({', '.join(f'c{i}: number' for i in range(int(arity)))})\n"
         for name, arity in (part.split("/") for part in declarations.split())
     )
-    core = compile_program(check(read(declared + text)))
+    core = compile_program(check(read(declared + text)), as_written=True)
     (found,) = [r for node in core.nodes for r in node.rules if isinstance(r, Rule)]
     return found
 
