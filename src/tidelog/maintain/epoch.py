@@ -320,8 +320,8 @@ class Epoch:
         """What has changed of what a relation shows, if it is that of a part of a body; else the relation."""
         if not name.startswith(PROJECTION):
             return {name}
-        rules = self.program.nodes[self.places[name]].rules
-        read = {each for rule in rules if _head(rule) == name for each, _ in body_of(rule) if each in self.deltas}
+        rules = self.structure.nodes[self.derived[name]].rules
+        read = {each for rule in rules if head_of(rule) == name for each, _ in body_of(rule) if each in self.deltas}
         return {each for other in read for each in self.behind(other)}
 
     def estimate(self, node: HyperNode, reads: Mapping[str, None], old: list[HyperNode]) -> tuple[str, str]:
