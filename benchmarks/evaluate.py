@@ -7,7 +7,8 @@ from typing import Any
 
 import tidelog
 from benchmarks.harness import Measured, Run, Stopwatch, measure
-from tidelog.database import Change, Database
+from tidelog.change import Change
+from tidelog.database import Database
 
 CLOSURE = """
 .decl e(x: number, y: number)

@@ -18,7 +18,8 @@ import numpy
 
 import tidelog
 from benchmarks.harness import Stopwatch
-from tidelog.database import Change, Database
+from tidelog.change import Change
+from tidelog.database import Database
 from tidelog.maintain.report import NodeReport
 
 Views = dict[str, numpy.ndarray[Any, Any]]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 
 from benchmarks.evaluate import CLOSURE
-from tidelog.database import connect
+from tidelog.connect import connect
 from tidelog.spark.cluster import ClusterEngine
 from tidelog.spark.cluster.localize import Limits
 from tidelog.spark.embedded import Front

@@ -13,7 +13,9 @@
 from importlib import import_module
 
 from tidelog.certificate import check_certificate
-from tidelog.database import Change, Database, connect
+from tidelog.change import Change
+from tidelog.connect import connect
+from tidelog.database import Database
 from tidelog.errors import (
     CertificateRejected,
     DataError,

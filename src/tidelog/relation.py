@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.errors import Problem, SetupError, UsageError, how_to_install
-from tidelog.language.syntax import PRIMITIVES, Column, Kind, Value
+from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, Value
 from tidelog.storage.dictionary import Dictionary, Words
 from tidelog.storage.record_text import format_value
 
@@ -44,7 +44,7 @@ class RowSource(Protocol):
         """The rows, or the first `count` of them: int32 or int64 of shape (rows, arity), each once."""
 
     def batches(self) -> Iterator[NDArray[Any]]:
-        """The rows, some at a time."""
+        """The rows as they are at this call, some at a time."""
 
     def has(self, words: tuple[int, ...]) -> bool:
         """Whether there is this row."""
@@ -58,7 +58,7 @@ class Rows:
         self.dictionary = dictionary
         self._words = words
         self._set: frozenset[tuple[int, ...]] | None = None
-        dictionary.holders.add(self)
+        dictionary.hold(self)
 
     def held(self) -> Iterator[tuple[tuple[Column, ...], NDArray[Any]]]:
         """The words, which the dictionary keeps as long as these rows are there."""
@@ -71,7 +71,7 @@ class Rows:
         return self._words[:count]
 
     def batches(self) -> Iterator[NDArray[Any]]:
-        yield self._words
+        return iter([self._words])
 
     def has(self, words: tuple[int, ...]) -> bool:
         if self._set is None:
@@ -117,19 +117,23 @@ class Relation:
             names = ", ".join(column.name for column in self.columns)
             message = f"{self.name} holds tuples of {len(self.columns)} values, found {found}"
             raise UsageError(Problem("E0605", message, hint=f"ask for ({names}) in {self.name}"))
-        words = [
-            self._source.dictionary.find(value, column.kind) for value, column in zip(row, self.columns, strict=True)
-        ]
-        return None not in words and self._source.has(tuple(words))  # type: ignore[arg-type]
+        dictionary = self._source.dictionary
+        with dictionary.reading():
+            words = [dictionary.find(value, column.kind) for value, column in zip(row, self.columns, strict=True)]
+            return None not in words and self._source.has(tuple(words))  # type: ignore[arg-type]
+
+    def fixed(self) -> Relation:
+        """The tuples as they are now, whatever becomes of the database."""
+        with self._source.dictionary.reading():
+            return Relation(self.name, Rows(self.columns, self._source.dictionary, self._source.words()))
 
     def __iter__(self) -> Iterator[tuple[Value, ...]]:
-        if not self.columns:
-            yield from [()] * len(self)
-            return
-        for words in self._source.batches():
-            # Kept by name: while these rows wait for their turn, the dictionary keeps their words.
-            rows = Rows(self.columns, self._source.dictionary, words)
-            for start in range(0, len(rows), _CHUNK):
+        """The tuples as they are now, also while the database changes."""
+        return self._decoded(self._source.batches()) if self.columns else iter([()] * len(self))
+
+    def _decoded(self, batches: Iterable[NDArray[Any]]) -> Iterator[tuple[Value, ...]]:
+        for words in batches:
+            for start in range(0, len(words), _CHUNK):
                 yield from self._tuples(words[start : start + _CHUNK])
 
     def _tuples(self, words: NDArray[Any]) -> Iterable[tuple[Value, ...]]:
@@ -137,6 +141,14 @@ class Relation:
             self._source.dictionary.decode_list(words[:, i], column.kind) for i, column in enumerate(self.columns)
         )
         return zip(*columns, strict=True)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The tuples as they are now and what they are made of, for `copy` and `pickle`; the copy needs no database."""
+        dictionary = self._source.dictionary
+        with dictionary.reading():
+            words = self._source.words()
+            values = [dictionary.decode_list(words[:, i], column.kind) for i, column in enumerate(self.columns)]
+        return _copied, (self.name, self.columns, dictionary.reached(self.columns), len(words), values)
 
     # --- tables for other libraries ----------------------------------------------------------------------------------
 
@@ -176,16 +188,15 @@ class Relation:
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas DataFrame, records as tuples. SetupError (E0790) when pandas is not installed."""
         loaded = _need("pandas", "pandas")
-        words = self._source.words()
-        columns = {}
-        for position, column in enumerate(self.columns):
-            if column.kind in PRIMITIVES:
-                columns[column.name] = self._source.dictionary.decode_column(
-                    words[:, position], column.kind
-                ).to_pandas()
-            else:  # not by Arrow, which turns integers beside nil into floats
-                values = self._source.dictionary.decode_list(words[:, position], column.kind)
-                columns[column.name] = loaded.Series(values, dtype=object)
+        dictionary, columns = self._source.dictionary, {}
+        with dictionary.reading():
+            words = self._source.words()
+            for position, column in enumerate(self.columns):
+                if column.kind in PRIMITIVES:
+                    columns[column.name] = dictionary.decode_column(words[:, position], column.kind).to_pandas()
+                else:  # not by Arrow, which turns integers beside nil into floats
+                    values = dictionary.decode_list(words[:, position], column.kind)
+                    columns[column.name] = loaded.Series(values, dtype=object)
         frame: pandas.DataFrame = loaded.DataFrame(columns, index=loaded.RangeIndex(len(words)))
         return frame
 
@@ -241,10 +252,25 @@ class Relation:
         return f"{self.name}({', '.join(f'{column.name}: {column.type}' for column in self.columns)})"
 
     def _cells(self, count: int) -> list[list[str]]:
-        words = self._source.words(count)
-        if not self.columns:
-            return [[] for _ in words]
-        return [[_cell(value) for value in row] for row in self._tuples(words)]
+        with self._source.dictionary.reading():
+            words = self._source.words(count)
+            if not self.columns:
+                return [[] for _ in words]
+            return [[_cell(value) for value in row] for row in self._tuples(words)]
+
+
+def _copied(
+    name: str,
+    columns: tuple[Column, ...],
+    records: Mapping[str, RecordType],
+    count: int,
+    values: Sequence[Sequence[Value]],
+) -> Relation:
+    """A relation of these columns, with a dictionary of its own."""
+    dictionary, words = Dictionary(records), np.empty((count, len(columns)), np.int64)
+    for i, column in enumerate(columns):
+        words[:, i] = [dictionary.encode(value, column.kind) for value in values[i]]
+    return Relation(name, Rows(columns, dictionary, words))
 
 
 def _rows(count: int) -> str:

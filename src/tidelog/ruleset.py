@@ -7,6 +7,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from tidelog.copies import Uncopied
 from tidelog.errors import Problem, UsageError
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from tidelog.language.syntax import Program
 
 
-class RuleSet:
+class RuleSet(Uncopied):
     """The rules as of the last committed epoch. `add` and `remove` wait for `commit`, like changes of facts."""
 
     def __init__(self, database: Database) -> None:

@@ -2,76 +2,112 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import threading
 from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 
+from tidelog.copies import Uncopied
+from tidelog.errors import Problem, UsageError
+from tidelog.maintain.interrupts import Deferring
 from tidelog.ruleset import RuleSet
+from tidelog.turns import Turns
 
 Made = TypeVar("Made")
 Made_co = TypeVar("Made_co", covariant=True)
-Part = TypeVar("Part")
-Part_co = TypeVar("Part_co", covariant=True)
 
 
 class Verbs(Protocol[Made_co]):
     """What a transaction asks of its database."""
 
+    @property
+    def turns(self) -> Turns: ...
     def insert(self, relation: str, data: Any) -> None: ...
     def delete(self, relation: str, data: Any) -> None: ...
     @property
     def rules(self) -> RuleSet: ...
+    @property
+    def has_pending(self) -> bool: ...
     def commit(self) -> Made_co: ...
     def rollback(self) -> None: ...
 
 
-class Parts(Protocol[Part_co]):
-    """A change, by relation."""
+def checked(database: Verbs[Any]) -> None:
+    """UsageError unless a transaction can begin: E0602, E0606 and E0625."""
+    database.turns.check_open()
+    database.turns.check_outside("transaction()")
+    if database.has_pending:
+        message = "there are pending changes that belong to no transaction"
+        raise UsageError(Problem("E0606", message, hint="call `commit()` or `rollback()` before the transaction"))
 
-    def __contains__(self, relation: object, /) -> bool: ...
-    def __getitem__(self, relation: str, /) -> Part_co: ...
 
-
-class Transaction(Generic[Made]):
-    """The changes of one `with` block; `change` is there once the block has ended."""
+class Transaction(Uncopied, Generic[Made]):
+    """The changes of one `with` block, which belongs to the thread that begins it; `change` is there once the block has
+    ended. Changes of other threads wait for that end."""
 
     def __init__(self, database: Verbs[Made]) -> None:
         self._database = database
+        self._turns = database.turns
+        self._deferring = Deferring()
+        self._thread = 0
         self.change: Made | None = None
 
     def insert(self, relation: str, data: Any) -> None:
-        """Assert facts, see `insert` of the database."""
+        """Assert facts, see `insert` of the database. UsageError (E0626) outside of the block or in another thread."""
+        self._check()
         self._database.insert(relation, data)
 
     def delete(self, relation: str, data: Any) -> None:
-        """Retract facts, see `delete` of the database."""
+        """Retract facts, see `delete` of the database. UsageError (E0626) outside of the block or in another thread."""
+        self._check()
         self._database.delete(relation, data)
 
     @property
     def rules(self) -> RuleSet:
-        """`add` and `remove` rules, see `Database.rules`."""
+        """`add` and `remove` rules, see `Database.rules`. UsageError (E0626) outside of the block or in another
+        thread."""
+        self._check()
         return self._database.rules
 
+    def _check(self) -> None:
+        mine = self._thread == threading.get_ident()
+        if self._turns.transaction is self and mine:
+            return
+        message = "a transaction is used by another thread than its own" if self._thread and not mine else ""
+        message = message or f"the transaction has {'ended' if self._thread else 'not begun'}"
+        hint = "use it inside of its `with` block, in the thread of the block"
+        raise UsageError(Problem("E0626", message, hint=hint))
+
     def __enter__(self) -> Transaction[Made]:
+        interrupts = self._deferring.__enter__()
+        try:
+            interrupts.take(self._turns.changing)
+            try:
+                if self._thread:
+                    self._check()
+                checked(self._database)
+                self._turns.transaction, self._thread = self, threading.get_ident()
+            except BaseException:
+                self._turns.changing.release()
+                raise
+        except BaseException as error:
+            self._deferring.__exit__(type(error), error, error.__traceback__)
+            raise
+        self._deferring.open(Transaction.__enter__.__code__, Transaction.__exit__.__code__)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is None:
-            self.change = self._database.commit()
-        else:
-            self._database.rollback()
-
-
-def tell(subscribers: Iterable[tuple[str, Callable[[Part], object]]], change: Parts[Part]) -> None:
-    """Call each subscriber whose relation has changed; the first of their errors is raised when all were called."""
-    errors: list[Exception] = []
-    for name, callback in list(subscribers):
-        if name in change:
+        self._deferring.close()
+        try:
+            self._check()
+            self._turns.transaction = None
             try:
-                callback(change[name])
-            except Exception as error:
-                errors.append(error)
-    if errors:
-        raise errors[0]
+                if error is None:
+                    self.change = self._database.commit()
+            finally:
+                if self.change is None:
+                    self._database.rollback()
+                self._turns.changing.release()
+        finally:
+            self._deferring.__exit__(kind, error, trace)

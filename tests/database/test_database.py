@@ -140,13 +140,16 @@ def test_the_callers_array_may_change_after_insert(db: tidelog.Database) -> None
 
 
 def refuse(db: tidelog.Database, code: str) -> None:
-    """Committing raises LimitError with `code`, and the database is as before and usable."""
+    """Committing raises LimitError with `code`, also once more; the database is as before and usable."""
     before = {name: set(db[name]) for name in ("e", "t")}
     db.insert("e", [(3, 4)])
-    with pytest.raises(tidelog.LimitError) as caught:
-        db.commit()
-    assert caught.value.code == code
-    assert {name: set(db[name]) for name in ("e", "t")} == before
+    for _ in range(2):
+        with pytest.raises(tidelog.LimitError) as caught:
+            db.commit()
+        assert caught.value.code == code
+        assert {name: set(db[name]) for name in ("e", "t")} == before
+    db.rollback()
+    assert db.relations == ("e", "t")
     db.options(timeout=None, max_rows=None)
     db.insert("e", [(3, 4)])
     db.commit()
@@ -206,6 +209,7 @@ def test_control_c_leaves_the_database_as_it_was(db: tidelog.Database, program: 
     assert set(db["t"]) == {(1, 2), (2, 3), (1, 3)}
     assert set(db["e"]) == {(1, 2), (2, 3)}
     assert signal.getsignal(signal.SIGINT) is handler
+    db.rollback()
     db.insert("e", [(3, 4)])
     db.commit()
     assert (1, 4) in db["t"]

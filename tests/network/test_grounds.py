@@ -45,6 +45,22 @@ def test_what_cannot_be_reached_any_more_goes_at_once(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [REACHABILITY, NON_LINEAR])
+def test_a_fact_of_a_recursive_relation_that_goes_takes_what_rests_on_it_along(text: str) -> None:
+    sent = {}
+    for roots in (True, False):
+        simulation = mesh(text, roots=roots)
+        simulation.insert("reachable", [("a", "y")])
+        simulation.run()
+        assert ("f", "y") in simulation["reachable"]
+        before = offers(simulation)
+        simulation.delete("reachable", [("a", "y")])
+        simulation.run()
+        assert not any(y == "y" for _, y in simulation["reachable"])
+        sent[roots] = offers(simulation) - before
+    assert sent[False] > 1.5 * sent[True]
+
+
+@pytest.mark.parametrize("text", [REACHABILITY, NON_LINEAR])
 def test_a_rule_that_goes_takes_what_rests_on_it_along(text: str) -> None:
     simulation = mesh(text)
     before, had = offers(simulation), kept(simulation)

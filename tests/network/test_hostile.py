@@ -19,7 +19,7 @@ from tidelog.network.grounds import ROOT
 from tidelog.network.limits import LARGEST_COUNT, LONGEST_TEXT, VERSION_STEP
 from tidelog.network.messages import Change, Message, Offer, Tell
 from tidelog.network.rulebook import Rulebook
-from tidelog.network.snapshot import dump
+from tidelog.network.snapshot import dump, load
 from tidelog.network.wire import FORMAT
 
 LISTS = """
@@ -260,7 +260,7 @@ def test_what_a_peer_takes_is_the_same_after_a_restart(tmp_path: Path) -> None:
     send(wires, a, *[Offer(n, 1, ("reachable", ("a", f"x{n % 7}")), n % 3 or None) for n in range(1, 40)])
     weight = a.machine.peers["b"].weight
     a.machine.weigh_peers()
-    assert a.machine.peers["b"].weight == weight
+    assert a.machine.peers["b"].weight == weight == load(dump(a.machine)).peers["b"].weight > 0
     a.close()
     with Node("a", REACHABILITY, wires.transport("a"), store=tmp_path) as again:
         assert again.machine.peers["b"].weight == weight
@@ -331,6 +331,27 @@ def test_a_rule_that_takes_too_much_is_set_aside(rule: str, tmp_path: Path) -> N
         assert list(again.machine.book.refused) == ["x"]
 
 
+def test_a_text_that_doubles_within_a_rule_is_never_made() -> None:
+    wires, a = alone()
+    a.insert("link", [("a", "q")])
+    doubled = ", ".join(f"y{level} = cat(y{level - 1}, y{level - 1})" for level in range(1, 25))
+    rule = f"x: reachable(@s, to_string(strlen(y24))) :- link(@s, y0), {doubled}."
+    send(wires, a, Change("x", 1, "b", rule))
+    assert list(a.machine.book.refused) == ["x"]
+    assert a["reachable"] == {("a", "q")}
+
+
+def test_a_rule_that_derives_too_many_rows_is_set_aside() -> None:
+    wires, a = alone(limits=Limits(rows=50))
+    rule = "x: reachable(@s, cat(d, e)) :- link(@s, d), link(@s, e)."
+    send(wires, a, Change("x", 1, "b", rule))
+    a.insert("link", [("a", f"q{number}") for number in range(7)])
+    assert len(a["reachable"]) == 7 + 49
+    a.insert("link", [("a", "q7")])
+    assert list(a.machine.book.refused) == ["x"]
+    assert len(a["reachable"]) == 8
+
+
 def test_a_rule_that_takes_too_much_only_at_a_later_tuple_is_set_aside_then() -> None:
     wires, a = alone(limits=TIGHT)
     rule = f'x: reachable(@s, "lost") :- link(@s, y), n = range(0, {HUGE} * (4 - strlen(y))), n < 0.'
@@ -370,6 +391,8 @@ u: upto(@x, n) :- asked(@x, k), n = range(0, k).
     assert a["asked"] == {("a", 3)}
     assert a.rejected["takes too much"] == 1
     state = dump(a.machine)
+    assert dump(load(state)) == state
+    assert load(state).excluded == {("asked", ("a", HUGE)): None}
     a.close()
     with Node("a", text, wires.transport("a"), store=tmp_path) as again:
         assert dump(again.machine) == state

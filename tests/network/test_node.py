@@ -9,9 +9,9 @@ import pytest
 from tests.network.cases import REACHABILITY
 from tidelog.errors import DataError, UsageError
 from tidelog.network import Node, SimulatedNetwork
-from tidelog.network.messages import Ack, Base, Change, Floor, Message, Offer
+from tidelog.network.messages import Ack, Base, Change, Floor, Heard, Hello, Message, Offer
 from tidelog.network.rulebook import Rulebook
-from tidelog.network.wire import Packet, encode
+from tidelog.network.wire import Packet, decode, encode
 
 FINGERPRINT = Rulebook(REACHABILITY).fingerprint
 
@@ -84,6 +84,15 @@ def test_what_is_heard_again_is_counted_and_acknowledged() -> None:
         exchange(wires, a)
     assert dict(a.rejected) == {"heard before": 2}
     assert a["reachable"] == {("a", "x")}
+
+
+def test_who_greets_is_heard_and_has_withdrawn_nothing() -> None:
+    wires, a, _ = pair()
+    wires.post("b", "a", packet(Hello()))
+    wires.deliver()
+    a.turn()
+    [(_, data)] = wires.take("b") or [wires._flight.pop()[1:]]
+    assert decode(data, receiver="b", fingerprint=FINGERPRINT).messages == (Heard(0),)
 
 
 def test_acknowledgements_of_nothing_change_nothing() -> None:

@@ -193,6 +193,7 @@ def test_a_limit_leaves_no_trace(spark: SparkSession, db: Any) -> None:
         db.commit()
     assert rows(db["t"]) == {(1, 2)}
     db.options(max_rows=None)
+    db.rollback()
     db.insert("e", [(2, 3)])
     db.commit()
     assert rows(db["t"]) == {(1, 2), (2, 3), (1, 3)}

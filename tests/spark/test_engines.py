@@ -179,6 +179,7 @@ def test_a_first_epoch_that_fails_on_the_cluster_leaves_the_embedded_engine(spar
         assert rows(db["t"]) == {("a", "b")}
         assert db.stats()["engine"] == "embedded"
         db.options(max_rows=None)
+        db.rollback()
         db.insert("e", [("b", "c")])
         assert db.commit().report.engine == "cluster"
         assert rows(db["t"]) == {("a", "b"), ("b", "c"), ("a", "c")}

@@ -99,6 +99,7 @@ def test_a_disk_without_room_for_an_epoch(tmp_path: Path) -> None:
         assert caught.value.code == "E0681"
         assert views(db) == kept
         assert sorted(tmp_path.rglob("*")) == files
+        db.rollback()
         db.insert("e", [("d",)])
         assert set(db.commit()["t"].inserted) == {("d",)}
     with tidelog.connect(tmp_path) as db:
@@ -113,6 +114,7 @@ def test_a_disk_without_room_for_the_manifest(tmp_path: Path) -> None:
         with full_disk(4000), pytest.raises(UsageError) as caught:
             db.commit()
         assert caught.value.code == "E0681"
+        db.rollback()
         assert views(db) == kept
     with tidelog.connect(tmp_path) as db:
         assert views(db) == kept

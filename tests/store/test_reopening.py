@@ -46,6 +46,32 @@ def filled(folder: Path) -> StoredDatabase:
     return db
 
 
+@pytest.mark.parametrize("updated", [False, True])
+def test_births_that_are_not_in_the_order_of_the_rows_come_back(updated: bool, tmp_path: Path) -> None:
+    """An update gives new births to rows in the middle, so that births are kept row by row; a bootstrap keeps runs."""
+    db = tidelog.connect(tmp_path / "s")
+    db.options(closures=False, strategy="update" if updated else "bootstrap")
+    db.load(PROGRAM)
+    db.insert("edge", [(f"n{number}", f"n{number + 1}") for number in range(8)])
+    db.commit()
+    if updated:
+        db.insert("edge", [("n2", "n4")])
+        db.commit()
+        db.delete("edge", [("n2", "n3")])
+        assert db.commit().report.bootstraps == 0
+    births = db.births("path")
+    stored = db.stored("path")
+    assert stored is not None
+    assert stored.keeps_births is updated
+    db = reopened(db)
+    stored = db.stored("path")
+    assert stored is not None
+    assert stored.keeps_births is updated
+    assert db.births("path") == births
+    assert len(set(births.values())) > 4
+    db.close()
+
+
 def test_everything_comes_back(tmp_path: Path) -> None:
     db = filled(tmp_path / "s")
     kept, births, forms = views(db), {name: db.births(name) for name in db.relations}, db.stats()["forms"]

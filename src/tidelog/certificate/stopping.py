@@ -39,7 +39,7 @@ def stopping(connection: duckdb.DuckDBPyConnection, watch: Watch) -> Iterator[No
             while not ended.is_set():
                 ready, _, _ = select.select([signals], [], [], _EVERY)
                 pressed |= bool(ready) and signal.SIGINT in os.read(signals, 64)
-                if pressed or watch.interrupted or _elapsed(watch) is not None:
+                if pressed or watch.interrupts.pressed or _elapsed(watch) is not None:
                     connection.interrupt()
                     ended.wait(_EVERY)
 
@@ -76,8 +76,7 @@ def _signals() -> Iterator[tuple[int, int]]:
 
 def look(watch: Watch) -> None:
     """Raise if the time of a check is over, or if Ctrl-C was pressed."""
-    if watch.interrupted:
-        raise KeyboardInterrupt
+    watch.interrupts.look()
     elapsed = _elapsed(watch)
     if elapsed is not None:
         message = f"the check was stopped after {elapsed:.1f} s, its limit is {watch.timeout:g} s"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tidelog.cli.shared import add_limits
 
 if TYPE_CHECKING:
-    from tidelog.database import Change
+    from tidelog.change import Change
     from tidelog.storage.dictionary import Words
     from tidelog.store import StoredDatabase
 

@@ -1,11 +1,12 @@
 """User data in and out: `encode` for what a program passes, `read_facts` and `write_view` for files.
 
-- `encode` takes any data, by `rows` (Python values) and `columns` (Arrow), which refuse what does not fit: `values`.
+- `at_hand` reads data that are still to be made; `encode` takes any, by `rows` (Python values) and `columns` (Arrow),
+  which refuse what does not fit: `values`.
 - `files` finds the file of a directive (`options`) and leaves it to the reader or writer of its format: `text_reader`,
   `text_writer`, `table_files`, `json_files`, `sqlite_files`, with the help of `record_reader`, `packed` and `sorting`.
 """
 
-from tidelog.io.encode import encode
+from tidelog.io.encode import at_hand, encode
 from tidelog.io.files import read_facts, size_line, write_view
 
-__all__ = ["encode", "read_facts", "size_line", "write_view"]
+__all__ = ["at_hand", "encode", "read_facts", "size_line", "write_view"]

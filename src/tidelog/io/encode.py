@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,13 +36,29 @@ def encode(data: Any, relation: RelationType, dictionary: Dictionary) -> Words:
         return _encode_relation(data, relation, dictionary, place)
     if isinstance(data, np.ndarray):
         return _encode_array(data, relation, dictionary, place)
-    if type(data).__module__.startswith("pandas.") and type(data).__name__ == "DataFrame":
+    if _is_pandas(data):
         return _encode_pandas(data, relation, dictionary, place)
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         return encode_table(_table(data, place), relation, dictionary, place)
     if isinstance(data, Iterable) and not isinstance(data, (str, bytes, bytearray, os.PathLike, Mapping)):
         return encode_rows(data, relation, dictionary, place)
     raise _unreadable(data, place)
+
+
+def at_hand(data: Any, name: str) -> Any:
+    """Data for a relation of this name that `encode` can take without running code of the caller's, or waiting for
+    other threads: relations, streams and iterators are read now. Raises DataError as `encode`."""
+    if isinstance(data, (list, tuple, set, frozenset, np.ndarray)) or _is_pandas(data):
+        return data
+    if isinstance(data, Relation):
+        return data.fixed()
+    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+        return _table(data, place_in(name))
+    return list(data) if isinstance(data, Iterator) else data
+
+
+def _is_pandas(data: object) -> bool:
+    return type(data).__module__.startswith("pandas.") and type(data).__name__ == "DataFrame"
 
 
 def _encode_relation(data: Relation, relation: RelationType, dictionary: Dictionary, place: Place) -> Words:

@@ -1,20 +1,19 @@
 """Limits and interrupts: what stops an epoch from outside.
 
-While an epoch runs, Ctrl-C only sets a flag. It is looked at where stopping is safe - between kernel calls, which come
-back every tenth of a second or so - and becomes a KeyboardInterrupt there, so that no change is ever half made.
+While an epoch runs, Ctrl-C only sets a flag (`interrupts`). It is looked at where stopping is safe - between kernel
+calls, which come back every tenth of a second or so - and becomes a KeyboardInterrupt there, so that no change is ever
+half made.
 """
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import FrameType
 
 from tidelog.errors import LimitError, Problem
+from tidelog.maintain.interrupts import Deferring, Interrupts
 
 
 @dataclass
@@ -26,13 +25,12 @@ class Watch:
     max_rows: int | None = None
     sizes: Mapping[str, int] = field(default_factory=dict)
     started: float = field(default_factory=time.perf_counter)
-    interrupted: bool = False
+    interrupts: Interrupts = field(default_factory=Interrupts)
     derived: int = 0
 
     def look(self, rows: int = 0, doing: str = "") -> None:
         """Raise if a limit is reached with `rows` derived by what is under way, or if Ctrl-C was pressed."""
-        if self.interrupted:
-            raise KeyboardInterrupt
+        self.interrupts.look()
         elapsed = time.perf_counter() - self.started
         if self.timeout is not None and elapsed > self.timeout:
             message = f"the epoch was stopped after {elapsed:.1f} s, its limit is {self.timeout:g} s"
@@ -55,19 +53,7 @@ class Watch:
 
 @contextmanager
 def guarded(watch: Watch) -> Iterator[None]:
-    """Inside, Ctrl-C sets `watch.interrupted` instead of raising; one that came too late raises behind the block."""
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
+    """Inside, Ctrl-C raises where `watch` looks, and nowhere else; one that comes too late raises behind the block."""
+    with Deferring() as interrupts:
+        watch.interrupts = interrupts
         yield
-        return
-
-    def note(number: int, frame: FrameType | None) -> None:
-        watch.interrupted = True
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if watch.interrupted:
-        signal.raise_signal(signal.SIGINT)

@@ -58,26 +58,40 @@ class Reclaimer:
         self._due = sum(len(stored) * len(columns) for columns, stored in rows) // _PER_WORD
         if suspects < self._due:
             return False
-        with suppress(MemoryError):
-            usage = Usage(dictionary)
-            for columns, stored in rows:
-                for batch in stored.batches():
-                    usage.add([column.kind for column in columns], batch)
-            _mark_constants(usage, (*engine.program.nodes, *engine.nodes))
-            known = {name: info.columns for program in programs for name, info in program.relations.items()}
-            for name, words in pending:
-                usage.add([column.kind for column in known[name]], words)
-            for holder in list(dictionary.holders):
-                for columns, words in holder.held():
-                    usage.add([column.kind for column in columns], words)
-            flags = usage.flags()
-            # Plans of hyper-nodes that are no more may have constants that are no more.
-            nodes = {node.relations for node in engine.nodes}
-            for key in engine.maintained.keys() - nodes:
-                del engine.maintained[key]
-            dictionary.give_back(flags)
+        with dictionary.alone() as alone:
+            if not alone:
+                return False
+            _give_back(engine, rows, programs, pending)
         self._made, self._kept, self._lost, self._due = dictionary.made, dictionary.size, 0, 0
         return True
+
+
+def _give_back(
+    engine: Engine,
+    rows: list[tuple[tuple[Column, ...], Any]],
+    programs: Sequence[CheckedProgram],
+    pending: Iterable[tuple[str, NDArray[Any]]],
+) -> None:
+    """Forget what nothing refers to; nothing, where memory does not suffice."""
+    dictionary = engine.dictionary
+    with suppress(MemoryError):
+        usage = Usage(dictionary)
+        for columns, stored in rows:
+            for batch in stored.batches():
+                usage.add([column.kind for column in columns], batch)
+        _mark_constants(usage, (*engine.program.nodes, *engine.nodes))
+        known = {name: info.columns for program in programs for name, info in program.relations.items()}
+        for name, words in pending:
+            usage.add([column.kind for column in known[name]], words)
+        for holder in list(dictionary.holders):
+            for columns, words in holder.held():
+                usage.add([column.kind for column in columns], words)
+        flags = usage.flags()
+        # Plans of hyper-nodes that are no more may have constants that are no more.
+        nodes = {node.relations for node in engine.nodes}
+        for key in engine.maintained.keys() - nodes:
+            del engine.maintained[key]
+        dictionary.give_back(flags)
 
 
 def _rows(engine: Engine) -> Iterator[tuple[tuple[Column, ...], Any]]:

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy
 
-from tidelog.database import Change
+from tidelog.change import Change
+from tidelog.copies import Uncopied
 from tidelog.maintain.report import Report
 from tidelog.rdf.data import COLUMNS, Triples, Words
 from tidelog.rdf.names import INCONSISTENCY
 from tidelog.relation import Relation, Rows
 
 
-class StoreChange:
+class StoreChange(Uncopied):
     """The net change of the triples, asserted and inferred ones together, and how it came about."""
 
     def __init__(self, changes: Sequence[Change], triples: Triples, added: list[str], removed: list[str]) -> None:

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from tidelog.database import Change, Database
+from tidelog.change import Change
+from tidelog.copies import Uncopied
+from tidelog.database import Database
 from tidelog.errors import Problem, ProgramError, UsageError
 from tidelog.language.names import atoms
 from tidelog.language.paths import repeats
@@ -43,7 +45,7 @@ Facts = list[tuple[str, bool, Words]]
 """Relations, whether to assert or to retract, and rows."""
 
 
-class Store:
+class Store(Uncopied):
     """Triples, rules and what follows; made by `connect`. Not for use by several threads at once."""
 
     def __init__(self, table: Iterable[TableRule], programs: Iterable[str | os.PathLike[str]]) -> None:

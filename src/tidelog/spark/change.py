@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
+from tidelog.copies import Uncopied
 from tidelog.maintain.report import Report
 from tidelog.spark.engines import RowChange, Rows
 
@@ -28,8 +29,10 @@ class SparkRelationChange:
     deleted: DataFrame
 
 
-class SparkChange:
+class SparkChange(Uncopied):
     """What a committed epoch did: its number `epoch`, `change[name].inserted` and `.deleted` per relation, `report`."""
+
+    instead = "copy the rows of its frames, for example by toPandas()"
 
     def __init__(
         self,
@@ -43,6 +46,8 @@ class SparkChange:
         self._frame = frame
         self._frames: dict[str, SparkRelationChange] = {}
         self.report = report
+        self.errors: tuple[BaseException, ...] = ()
+        """What subscribers raised when they were called with this change."""
 
     def __getitem__(self, name: str) -> SparkRelationChange:
         """The change of a relation, empty where nothing changed. UsageError (E0601) if there is no such relation."""

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import os
 import secrets
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
 from types import TracebackType
@@ -23,10 +22,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 
-from tidelog.database import net_changes
-from tidelog.errors import Problem, UsageError
+from tidelog.copies import Uncopied
+from tidelog.errors import TidelogError
+from tidelog.io import at_hand
+from tidelog.maintain.interrupts import Deferring, Interrupts
 from tidelog.maintain.limits import Watch, guarded
 from tidelog.pattern import QUERY, matching
+from tidelog.pending import net_changes
 from tidelog.ruleset import RuleSet
 from tidelog.spark.aside import Aside
 from tidelog.spark.change import SparkChange, SparkRelationChange, SparkReport
@@ -35,7 +37,7 @@ from tidelog.spark.driver import collect_words
 from tidelog.spark.embedded import Embedded, Front, local
 from tidelog.spark.engines import Draft, Engine, RowChange, Rows
 from tidelog.spark.failures import reading, working
-from tidelog.spark.keeping import changes_in, stored, tables_of
+from tidelog.spark.keeping import Keeping, changes_in, stored, tables_of
 from tidelog.spark.machine import check_session, check_workers
 from tidelog.spark.mapping import target_of
 from tidelog.spark.readers import located
@@ -43,8 +45,10 @@ from tidelog.spark.sources import CheckedSource, Facts, Pending, check_sources, 
 from tidelog.spark.streams import Streams
 from tidelog.spark.translation import Translation
 from tidelog.storage.dictionary import Words
-from tidelog.store.state import State, merged, text_of
-from tidelog.transaction import Transaction, tell
+from tidelog.store.state import State, merged
+from tidelog.subscribers import Subscribers
+from tidelog.transaction import Transaction, checked
+from tidelog.turns import Turns
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -54,14 +58,15 @@ CLUSTER = "cluster"
 """The folder in the state folder that the cluster engine works in."""
 
 
-class SparkDatabase:
+class SparkDatabase(Uncopied):
     """Facts, rules and views over a Spark session, which is the caller's: its configuration, its temporary views and
     its cached frames stay as they are, and `close` (or the end of a `with` block) removes all that is kept in it."""
 
     def __init__(self, session: SparkSession, state: str | os.PathLike[str] | None = None) -> None:
         check_session(session)
         self.session = session
-        self._lock = threading.RLock()
+        self.turns = Turns()
+        """Which thread may do what now: for modules of this package."""
         self._front = Front()
         self._engine: Engine = Embedded(self._front)
         self._translation = Translation(session, self._front.dictionary)
@@ -71,9 +76,9 @@ class SparkDatabase:
         self._kept: list[CheckedSource] = []
         self._views: dict[str, DataFrame] = {}
         self._aside = Aside(self._front, self._cluster_engine)
-        self._subscribers: list[tuple[str, Callable[[SparkRelationChange], object]]] = []
+        self._subscribers: Subscribers[SparkRelationChange] = Subscribers()
         self._epochs = 0
-        self._closed = self._released = False
+        self._released = False
         self._restoring = False
         self._notes: Mapping[str, Any] = {}
         self._state = None if state is None else State(state, "spark")
@@ -90,7 +95,7 @@ class SparkDatabase:
 
     def load(self, program: str | os.PathLike[str]) -> None:
         """Add a program, see `Database.load`."""
-        with self._using():
+        with self._changing():
             self._front.load(program)
             self._take_local()
 
@@ -109,7 +114,9 @@ class SparkDatabase:
         self._change(relation, data, asserts=False)
 
     def _change(self, relation: str, data: Any, asserts: bool) -> None:
-        with self._using():
+        if not isinstance(data, (str, DataFrame)):
+            data = at_hand(data, relation)
+        with self._changing():
             if isinstance(data, str):
                 with reading(f"table {data}"):
                     data = self.session.table(data)
@@ -141,8 +148,8 @@ class SparkDatabase:
     def commit(self) -> SparkChange:
         """Make all pending changes one epoch and return what it did.
 
-        Raises LimitError, DataError, SetupError or KeyboardInterrupt; the pending changes are then dropped and nothing
-        else has changed.
+        Raises LimitError, DataError, SetupError, KeyboardInterrupt, or UsageError (E0625) inside of a transaction. Then
+        no fact, rule or view has changed, and the pending changes still wait, see `Database.commit`.
         """
         return self.commit_and({}, None)
 
@@ -152,47 +159,68 @@ class SparkDatabase:
         """`commit` for modules of this package: `notes` for the state folder, and what is to be done with the change
         before the state folder has it. When that fails, the epoch has not happened for the folder, and the database is
         closed; without a folder, it has."""
-        with self._using():
-            self._take_local()
-            pending, draft = self._pending, self._front.draft
-            try:
-                return self._epoch(draft, pending, notes, deliver)
-            finally:
-                self.rollback()
+        with Deferring() as interrupts:
+            return self._commit(interrupts, notes, deliver)
+
+    def _commit(
+        self,
+        interrupts: Interrupts,
+        notes: Mapping[str, Mapping[str, Any]],
+        deliver: Callable[[SparkChange], None] | None,
+    ) -> SparkChange:
+        with interrupts.holding(self.turns.changing):
+            self.turns.check_outside("commit()")
+            with interrupts.holding(self.turns.using):
+                self._check_usable()
+                self._take_local()
+                change = self._epoch(self._front.draft, self._pending, notes, deliver, interrupts)
+                self._forget_pending()
+            self._subscribers.tell(change, interrupts)
+            return change
 
     def rollback(self) -> None:
-        """Drop all pending changes."""
-        with self._lock:
+        """Drop all pending changes, loaded programs included. UsageError (E0625) inside of a transaction."""
+        with self.turns.changing, self.turns.using:
+            self.turns.check_outside("rollback()")
             self._front.rollback()
-            self._pending = []
-            for source in self._kept:
-                source.release()
-            self._kept.clear()
+            self._forget_pending()
+
+    def _forget_pending(self) -> None:
+        self._pending = []
+        for source in self._kept:
+            source.release()
+        self._kept.clear()
 
     def transaction(self) -> Transaction[SparkChange]:
-        """A block whose changes are committed together at its end, and dropped when it raises."""
-        with self._using():
-            if self.has_pending:
-                message = "there are pending changes that belong to no transaction"
-                raise UsageError(Problem("E0606", message, hint="call `commit()` before the transaction"))
+        """A block whose changes are committed together at its end, see `Database.transaction`."""
+        with self._changing():
+            checked(self)
             return Transaction(self)
 
     def apply(self, pending: Sequence[Pending], notes: Mapping[str, Mapping[str, Any]]) -> SparkChange:
-        """Make these facts an epoch of their own, whatever else is pending. Raises as `commit`."""
-        with self._using():
-            return self._epoch(self._front.unchanged, pending, notes, None)
+        """Make these facts an epoch of their own, whatever else is pending. Raises as `commit`, and what a subscriber
+        raises, with the epoch committed."""
+        with Deferring() as interrupts, interrupts.holding(self.turns.changing):
+            with interrupts.holding(self.turns.using):
+                self._check_usable()
+                change = self._epoch(self._front.unchanged, pending, notes, None, interrupts)
+            self._subscribers.tell(change, interrupts)
+        if change.errors:
+            raise change.errors[0]
+        return change
 
     def pend(self, pending: Sequence[Pending]) -> None:
         """Have these changes wait for `commit` as well."""
-        with self._using():
+        with self._changing():
             self._take_local()
             self._pending += pending
 
     @property
     def has_pending(self) -> bool:
         """Whether facts or rules wait for `commit`."""
-        self._take_local()
-        return bool(self._pending) or self._front.draft.programs is not self._front.unchanged.programs
+        with self.turns.changing, self.turns.using:
+            self._take_local()
+            return bool(self._pending) or self._front.draft.programs is not self._front.unchanged.programs
 
     @property
     def state_quarantine(self) -> str | None:
@@ -236,7 +264,7 @@ class SparkDatabase:
 
         Raises UsageError and DataError when the stream does not fit at all. What goes wrong later ends the query.
         """
-        with self._using():
+        with self._changing():
             target = target_of(into)
             name = name or target.relation
             if self._state is not None:
@@ -258,22 +286,25 @@ class SparkDatabase:
         pending: Sequence[Pending],
         notes: Mapping[str, Mapping[str, Any]],
         deliver: Callable[[SparkChange], None] | None,
+        interrupts: Interrupts,
     ) -> SparkChange:
         started = time.perf_counter()
         state = None if self._restoring else self._state
         engine, switched = self._engine_for(sum(change.count for change in pending if change.asserts))
-        segment = None
+        keeping = Keeping(state, draft.programs, notes)
         try:
             with working():
-                facts = self._net(engine, draft, pending)
-                if engine is not self._engine:
-                    self._hand_over(engine)
-                if state is not None:
-                    segment = state.prepare(tables_of(draft.checked.relations, facts, self._translation))
-                epoch = engine.epoch(draft, facts, self._limits)
+                with interrupts.let_through():
+                    facts = self._net(engine, draft, pending)
+                    if engine is not self._engine:
+                        self._hand_over(engine)
+                    keeping.prepare(lambda: tables_of(draft.checked.relations, facts, self._translation))
+                interrupts.look()
+                epoch = engine.epoch(draft, facts, self._limits, keeping.seal if deliver is None else lambda: None)
+                if deliver is None and not keeping.sealed:  # There was nothing to do.
+                    keeping.seal()
         except BaseException:
-            if state is not None and segment is not None:
-                state.discard(segment)
+            keeping.discard()
             if engine is not self._engine:
                 engine.close()
             raise
@@ -286,26 +317,27 @@ class SparkDatabase:
         self._views.clear()
         self._aside.close()
         self._translation.end_frames()
-        report = epoch.report
-        seconds = time.perf_counter() - started
+        report, seconds = epoch.report, time.perf_counter() - started
         told = SparkReport(seconds, report.visited, report.growing, report.every, engine.name, switched)
         change = SparkChange(self._epochs, epoch.changes, told, self._frame)
-        try:
-            if deliver is not None:
-                deliver(change)
-            if state is not None and segment is not None:
-                state.publish(segment, text_of(draft.programs), notes)
-            self._notes = merged(self._notes, notes)
-        except BaseException:
-            if state is not None and segment is not None:
-                state.discard(segment)
-                self._closed = True  # the engine is ahead of the folder, and cannot go back
-            raise
+        if deliver is not None:
+            try:
+                with interrupts.let_through():
+                    deliver(change)
+                keeping.seal()
+            except BaseException:
+                self.turns.closed = keeping.discard()  # The engine is ahead of the folder, and cannot go back.
+                raise
+        self._notes = merged(self._notes, notes)
         if state is not None and state.is_scattered:
-            everything = {name: (each, self._engine.asserted(name)) for name, each in draft.checked.relations.items()}
-            state.gather({(name, True): stored(*each, self._translation) for name, each in everything.items()})
-        tell(self._subscribers, change)
+            with suppress(TidelogError, MemoryError):  # The epoch is safe without.
+                self._gather(state, draft)
         return change
+
+    def _gather(self, state: State, draft: Draft) -> None:
+        """Have one segment in the state folder in place of many."""
+        everything = {name: (each, self._engine.asserted(name)) for name, each in draft.checked.relations.items()}
+        state.gather({(name, True): stored(*each, self._translation) for name, each in everything.items()})
 
     def _restore(self, state: State) -> None:
         """Come back to what the state folder has."""
@@ -348,7 +380,7 @@ class SparkDatabase:
 
         Raises UsageError (E0603) for another name or value, and then sets nothing.
         """
-        with self._lock:
+        with self.turns.using:
             choice, others = self._choice.changed(options)
             self._front.options(**others)
             self._choice = choice
@@ -469,13 +501,7 @@ class SparkDatabase:
         with self._using():
             given: Any = callback
             self._front.subscribe(relation, given)()  # for its checks
-            entry = (relation, callback)
-            self._subscribers.append(entry)
-
-        def stop() -> None:
-            self._subscribers = [other for other in self._subscribers if other is not entry]
-
-        return stop
+            return self._subscribers.add(relation, callback)
 
     @property
     def relations(self) -> tuple[str, ...]:
@@ -530,11 +556,12 @@ class SparkDatabase:
     def close(self) -> None:
         """Stop the streams, and remove everything that is kept in the session, in memory and in temporary folders.
         Frames of relations and changes must not be used any more."""
-        self._streams.stop()  # without the lock, for which their threads may wait
-        with self._lock:
+        self.turns.check_outside("close()")
+        self._streams.stop()  # without the locks, for which their threads may wait
+        with self.turns.changing, self.turns.using:
             if self._released:
                 return
-            self._closed = self._released = True
+            self.turns.closed = self._released = True
             self.rollback()
             self._aside.close()
             self._engine.close()
@@ -555,11 +582,19 @@ class SparkDatabase:
     @contextmanager
     def _using(self) -> Iterator[None]:
         """One thread at a time, on an open database whose session is alive."""
-        with self._lock:
-            if self._closed:
-                raise UsageError(Problem("E0602", "the database is closed", hint="connect again"))
-            check_session(self.session)
+        with self.turns.using:
+            self._check_usable()
             yield
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """`_using` for what changes something, which waits for other threads' transactions."""
+        with self.turns.changing, self._using():
+            yield
+
+    def _check_usable(self) -> None:
+        self.turns.check_open()
+        check_session(self.session)
 
     def __repr__(self) -> str:
         return f"<SparkDatabase: {len(self.relations)} relations, {self._epochs} epochs, {self._engine.name} engine>"

@@ -6,15 +6,17 @@ rules and local data, and keeps the dictionary; only `Embedded` has it evaluate 
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tidelog.database import Change, Database, _Pending
+from tidelog.change import Change
+from tidelog.database import Database
+from tidelog.maintain.interrupts import Deferring
+from tidelog.pending import Pending
 from tidelog.rules.core import CoreProgram
 from tidelog.spark.driver import MOST_AT_ONCE
 from tidelog.spark.engines import Draft, Epoch, RowChange, Rows, word_columns
@@ -28,11 +30,7 @@ class Front(Database):
     """A Database whose pending changes can be taken away, to be committed elsewhere or at another time."""
 
     _core: CoreProgram | None = None
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._changing = threading.RLock()
-        """Held while views change, which other threads may want to read."""
+    _sealing: Callable[[], object]
 
     @property
     def epoch(self) -> int:
@@ -41,8 +39,8 @@ class Front(Database):
 
     def words_of(self, name: str, epoch: int) -> Words:
         """The rows of a relation as of an epoch, in any thread. UsageError (E0687) where that is over."""
-        with self._changing:
-            if self._closed or self._epochs != epoch:
+        with self.turns.using:
+            if self.turns.closed or self._epochs != epoch:
                 raise is_over()
             return np.array(self[name].words())
 
@@ -67,19 +65,23 @@ class Front(Database):
         if self._pending.programs is draft.programs:
             self._pending = self._nothing()
 
-    def evaluate(self, draft: Draft, facts: LocalChanges) -> Change:
-        """Make `draft` and `facts` one epoch here; other pending changes stay so."""
-        pending, core = self._pending, self._core
-        self._pending, self._core = _Pending(draft.programs, draft.checked, draft.core, facts), None
-        try:
-            with self._changing:
-                return self.commit()
-        except BaseException:
-            self._core = core
-            raise
-        finally:
+    def evaluate(self, draft: Draft, facts: LocalChanges, seal: Callable[[], object]) -> Change:
+        """Make `draft` and `facts` one epoch here, which `seal` lets last; other pending changes stay so."""
+        with Deferring():
+            self._sealing = seal
+            pending, core = self._pending, self._core
+            self._pending, self._core = Pending(draft.programs, draft.checked, draft.core, facts), None
+            try:
+                change = self.commit()
+            except BaseException:
+                self._pending, self._core = pending, core
+                raise
             if pending.programs is not draft.programs:
                 self._pending = pending
+            return change
+
+    def _seal(self, pending: Pending, net: Mapping[str, tuple[Words, Words]]) -> None:
+        self._sealing()
 
     @property
     def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
@@ -108,15 +110,15 @@ class Front(Database):
 
     def empty(self) -> None:
         """Give the memory of facts and views back; the program stays."""
-        with self._changing:
+        with self.turns.using:
             self._core = self._engine.program
             self._engine = type(self._engine)(self._dictionary, self._core)
             self._epochs += 1
 
-    def _nothing(self) -> _Pending:
-        return _Pending(self._programs, self._checked, self._core or self._engine.program)
+    def _nothing(self) -> Pending:
+        return Pending(self._programs, self._checked, self._core or self._engine.program)
 
-    def _draft(self, pending: _Pending) -> Draft:
+    def _draft(self, pending: Pending) -> Draft:
         core = pending.core or self._compiler.compile(pending.checked)
         return Draft(pending.programs, pending.checked, core)
 
@@ -129,11 +131,17 @@ class Embedded:
     def __init__(self, front: Front) -> None:
         self._front = front
 
-    def epoch(self, draft: Draft, facts: Mapping[str, RowChange], options: Mapping[str, Any]) -> Epoch:
+    def epoch(
+        self,
+        draft: Draft,
+        facts: Mapping[str, RowChange],
+        options: Mapping[str, Any],
+        seal: Callable[[], object] = lambda: None,
+    ) -> Epoch:
         self._front.options(**options)
         calls = [(name, True, local(change.inserted)) for name, change in facts.items()]
         calls += [(name, False, local(change.deleted)) for name, change in facts.items()]
-        change = self._front.evaluate(draft, [call for call in calls if len(call[2])])
+        change = self._front.evaluate(draft, [call for call in calls if len(call[2])], seal)
         return Epoch(_Changes(change), change.report)
 
     def relation(self, name: str) -> Rows:

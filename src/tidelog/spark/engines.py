@@ -19,7 +19,7 @@ The cluster's is `tidelog.spark.cluster.ClusterEngine(session, dictionary)`; `En
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -65,13 +65,20 @@ class Engine(Protocol):
     name: str
     """What `db.options(engine=…)` calls it, and what reports say."""
 
-    def epoch(self, draft: Draft, facts: Mapping[str, RowChange], options: Mapping[str, Any]) -> Epoch:
+    def epoch(
+        self,
+        draft: Draft,
+        facts: Mapping[str, RowChange],
+        options: Mapping[str, Any],
+        seal: Callable[[], object] = lambda: None,
+    ) -> Epoch:
         """Go to the program of `draft` and apply `facts`, relation -> rows to assert and to retract. Rows may occur
         several times; to assert a present fact or retract an absent one changes nothing. A fact that is asserted for a
         derived relation is apart from what rules derive for it. The first epoch of an engine brings everything.
 
-        `options` are those of `Database.options`. Raises LimitError, DataError or KeyboardInterrupt, and then nothing
-        has changed. DataFrames in the result are lazy and hold until the next epoch; arrays are the caller's.
+        `options` are those of `Database.options`. `seal` is called when nothing else can go wrong, unless there is
+        nothing to do. Raises LimitError, DataError, KeyboardInterrupt or what `seal` raises, and then nothing has
+        changed. DataFrames in the result are lazy and hold until the next epoch; arrays are the caller's.
         """
 
     def relation(self, name: str) -> Rows:

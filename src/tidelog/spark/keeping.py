@@ -2,22 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from tidelog.language.syntax import CheckedProgram, RelationType
+from tidelog.language.syntax import CheckedProgram, Program, RelationType
 from tidelog.spark.engines import RowChange, Rows
 from tidelog.spark.failures import writing
 from tidelog.spark.readers import literal
 from tidelog.spark.translation import Translation
-from tidelog.store.state import State
+from tidelog.store.state import Segment, State, text_of
 from tidelog.store.tables import Tables, damaged, facts_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+class Keeping:
+    """An epoch on its way to the state folder, if there is one: its facts, then its program and notes."""
+
+    def __init__(
+        self, state: State | None, programs: Sequence[Program], notes: Mapping[str, Mapping[str, Any]]
+    ) -> None:
+        self._state = state
+        self._programs = programs
+        self._notes = notes
+        self._segment: Segment | None = None
+        self.sealed = False
+
+    def prepare(self, tables: Callable[[], Tables]) -> None:
+        """Write the facts."""
+        if self._state is not None:
+            self._segment = self._state.prepare(tables())
+
+    def seal(self) -> None:
+        """Let the epoch last."""
+        if self._state is not None and self._segment is not None:
+            self._state.publish(self._segment, text_of(self._programs), self._notes)
+        self.sealed = True
+
+    def discard(self) -> bool:
+        """Remove the facts of an epoch that has failed; whether there is a folder that they were for."""
+        if self._state is not None and self._segment is not None:
+            self._state.discard(self._segment)
+        return self._state is not None
 
 
 def tables_of(

@@ -18,9 +18,9 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import from_arrow_type
 
-from tidelog.database import net_changes
 from tidelog.language.syntax import PRIMITIVES, Column
 from tidelog.pattern import Pattern
+from tidelog.pending import net_changes
 from tidelog.relation import Relation
 from tidelog.relation import Rows as LocalRows
 from tidelog.spark.driver import collect_words

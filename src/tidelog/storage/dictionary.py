@@ -14,7 +14,9 @@ fit the declared types is checked in `tidelog.io`.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from weakref import WeakSet
@@ -51,7 +53,9 @@ class Dictionary:
         self.shared = False
         """Whether words are held where nobody sees them, such as by a user, so that none is ever given back."""
         self.holders: WeakSet[Holder] = WeakSet()
-        """What holds words outside of relations: changes, answers to queries."""
+        """What holds words outside of relations: changes, answers to queries. See `hold`."""
+        self._lock = threading.RLock()
+        self._readers = 0
         self._symbols = SymbolList()
         # For decode_column the first symbols as a large_string array, and how many words had been used again by then.
         self._arrow: tuple[Any, int] = None, 0
@@ -66,7 +70,34 @@ class Dictionary:
         return len(self._symbols)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "holders": WeakSet(), "_arrow": (None, 0)}
+        state = {**self.__dict__, "holders": WeakSet(), "_arrow": (None, 0), "_readers": 0}
+        del state["_lock"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.RLock())
+
+    def hold(self, holder: Holder) -> None:
+        """Keep the words of something as long as it is there. The caller sees to it that none is given back before."""
+        with self._lock:
+            self.holders.add(holder)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """While a thread uses words that nothing holds, none is given back."""
+        with self._lock:
+            self._readers += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._readers -= 1
+
+    @contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Whether no thread is `reading`; none begins to, and nothing is held anew, until the block ends."""
+        with self._lock:
+            yield self._readers == 0
 
     @property
     def made(self) -> int:
@@ -107,6 +138,11 @@ class Dictionary:
     def kinds(self) -> tuple[Kind, ...]:
         """The record types that are known."""
         return tuple(self._types)
+
+    def reached(self, columns: Sequence[Column]) -> dict[Kind, RecordType]:
+        """The record types that values of these columns are made of."""
+        kinds = {column.kind for column in columns if column.kind in self._types}
+        return {kind: self._types[kind] for kind in self._types if kind in kinds.union(*map(self._reach, kinds))}
 
     def record_count(self, kind: Kind) -> int:
         """The number of different records of a type, nil not counted."""

@@ -17,13 +17,15 @@ from typing import Any
 
 import numpy
 
-from tidelog.database import Change, Database, Words, _Pending
+from tidelog.change import Change
+from tidelog.database import Database
 from tidelog.errors import UsageError
 from tidelog.io import encode
 from tidelog.language import read
 from tidelog.language.syntax import Program
-from tidelog.maintain.limits import Watch, guarded
+from tidelog.maintain.interrupts import Interrupts
 from tidelog.maintain.report import Report
+from tidelog.pending import Pending, Words
 from tidelog.store import checkpoint
 from tidelog.store.files import Files
 from tidelog.store.state import State, text_of
@@ -62,33 +64,38 @@ class StoredDatabase(Database):
     def commit(self) -> Change:
         """See Database; the epoch is on the disk when this returns. Raises UsageError (E0681) where the disk does not
         take it, and then nothing has changed."""
-        change = super().commit()
-        self._spent += change.report.seconds
-        if self._spent > self._price or self._state.is_scattered:
-            self._write_checkpoint()
-        return change
+        return super().commit()
 
     def stats(self) -> dict[str, Any]:
         """See Database; `store` has the folder, the number of the last epoch since the folder was made, that of the
         checkpoint, or None, the segments after it, and what `opening` it has taken."""
-        manifest = self._state.manifest
-        store = {
-            "folder": str(self.folder),
-            "epoch": manifest.epoch,
-            "checkpoint": int(manifest.checkpoint[0]) if manifest.checkpoint else None,
-            "segments": len(manifest.segments),
-            "opening": {} if self.opening is None else _work(self.opening),
-        }
-        return {**super().stats(), "store": store}
+        with self.turns.using:
+            manifest = self._state.manifest
+            store = {
+                "folder": str(self.folder),
+                "epoch": manifest.epoch,
+                "checkpoint": int(manifest.checkpoint[0]) if manifest.checkpoint else None,
+                "segments": len(manifest.segments),
+                "opening": {} if self.opening is None else _work(self.opening),
+            }
+            return {**super().stats(), "store": store}
 
     def close(self) -> None:
         """Give the memory back, and let others have the folder."""
-        super().close()
-        self._state.close()
+        with self.turns.changing:
+            super().close()
+            self._state.close()
 
     # --- committing --------------------------------------------------------------------------------------------------
 
-    def _seal(self, pending: _Pending, net: Mapping[str, tuple[Words, Words]]) -> None:
+    def _epoch(self, interrupts: Interrupts) -> Change:
+        change = super()._epoch(interrupts)
+        self._spent += change.report.seconds
+        if not self._reopening and (self._spent > self._price or self._state.is_scattered):
+            self._write_checkpoint()
+        return change
+
+    def _seal(self, pending: Pending, net: Mapping[str, tuple[Words, Words]]) -> None:
         if self._reopening:
             return
         state, tables = self._state, {}
@@ -108,7 +115,7 @@ class StoredDatabase(Database):
     def _write_checkpoint(self) -> None:
         started, text = time.perf_counter(), self._state.manifest.program
         # The epoch is safe without, and the next try is due when as much time has been spent again.
-        with guarded(Watch()), suppress(UsageError):
+        with suppress(UsageError, MemoryError):
             self._state.checkpoint(lambda file: checkpoint.write(self._engine, text, file))
         self._price, self._spent = time.perf_counter() - started, 0.0
 
@@ -129,7 +136,7 @@ class StoredDatabase(Database):
             self._pending = self._leading_to(_parsed(manifest.program))
         self._pending.facts = facts + self._facts_since()
         self._reopening = True
-        self.opening = super().commit().report
+        self.opening = self.commit().report
         self._reopening, self._spent, self._epochs = False, self.opening.seconds, 0
 
     def _restore(self, saved: checkpoint.Checkpoint) -> None:
@@ -145,11 +152,11 @@ class StoredDatabase(Database):
             facts = ((name, words) for name, words in saved.facts() if name in pending.checked.relations)
             self._pending.facts = [(name, True, words) for name, words in facts]
 
-    def _leading_to(self, program: Program) -> _Pending:
+    def _leading_to(self, program: Program) -> Pending:
         """The pending change to a program that replaces the one that there is."""
         checked = self._checker.check(program)
         self._dictionary.add_records(checked.records)
-        return _Pending(self._checker.programs, checked, self._compiler.compile(checked))
+        return Pending(self._checker.programs, checked, self._compiler.compile(checked))
 
     def _facts_since(self) -> list[tuple[str, bool, Words]]:
         """The changes of facts since the checkpoint."""

@@ -177,6 +177,10 @@ class Lock(ABC):
     """A lock that this process has."""
 
     @abstractmethod
+    def is_in_place(self) -> bool:
+        """Whether others who look for the lock find it still; not if its file has been removed or replaced."""
+
+    @abstractmethod
     def release(self) -> None:
         """Let others have it. Calling this twice does no harm."""
 

@@ -7,11 +7,11 @@ import fcntl
 import os
 import stat
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import IO
+from typing import IO, ClassVar
 
 from tidelog.store.files import Files, Kind, Lock, Output
 
@@ -119,14 +119,27 @@ class LocalFiles(Files):
         if holder is not None:
             os.close(descriptor)
             return holder
-        return _LocalLock(descriptor)
+        lock = _LocalLock(descriptor, lambda: self._is_file(name, descriptor))
+        if lock.is_in_place():
+            return lock
+        lock.release()  # somebody has replaced it meanwhile
+        return self.lock(name)
+
+    def _is_file(self, name: str, descriptor: int) -> bool:
+        """Whether a file of this name is the one that is open."""
+        try:
+            with self._parent(name) as (folder, last):
+                found = os.stat(last, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return os.path.samestat(found, os.fstat(descriptor))
 
     def shared_lock(self, name: str) -> Lock | str:
         """See Files."""
         try:
             descriptor = self._opened(name, os.O_RDONLY)
         except FileNotFoundError:
-            return _LocalLock(None)
+            return _LocalLock(None, lambda: True)
         try:
             holder = _take(descriptor, fcntl.LOCK_SH)
         except BaseException:
@@ -135,7 +148,7 @@ class LocalFiles(Files):
         if holder is not None:
             os.close(descriptor)
             return holder
-        return _LocalLock(descriptor)
+        return _LocalLock(descriptor, lambda: self._is_file(name, descriptor))
 
     def close(self) -> None:
         """See Files."""
@@ -196,15 +209,32 @@ class _LocalOutput(Output):
 
 
 class _LocalLock(Lock):
-    """The system lets others have the lock when the descriptor is closed, or this object forgotten."""
+    """The system lets others have the lock when the descriptor is closed, or this object forgotten. A process that is
+    forked closes its copy of the descriptor, so that the lock ends with the process that has taken it."""
 
-    def __init__(self, descriptor: int | None) -> None:
+    held: ClassVar[weakref.WeakSet[_LocalLock]] = weakref.WeakSet()
+
+    def __init__(self, descriptor: int | None, is_in_place: Callable[[], bool]) -> None:
         self._release = None if descriptor is None else weakref.finalize(self, os.close, descriptor)
+        self._is_in_place = is_in_place
+        self.held.add(self)
+
+    def is_in_place(self) -> bool:
+        """See Lock."""
+        return self._is_in_place()
 
     def release(self) -> None:
         """See Lock."""
         if self._release is not None:
             self._release()
+
+
+def _let_go() -> None:
+    for lock in list(_LocalLock.held):
+        lock.release()
+
+
+os.register_at_fork(after_in_child=_let_go)
 
 
 def _take(descriptor: int, how: int) -> str | None:

@@ -275,6 +275,9 @@ class _SimulatedLock(Lock):
         self._held = True
         disk.holders[file] = -1 if alone else disk.holders.get(file, 0) + 1
 
+    def is_in_place(self) -> bool:
+        return self._held
+
     def release(self) -> None:
         if self._held:
             self._held = False

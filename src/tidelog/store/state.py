@@ -85,6 +85,7 @@ class State:
         self._kind = kind
         self._files = files or LocalFiles(self.folder)
         self._lock: Lock | None = None
+        self._process = os.getpid()
         self._settled = True
         """Whether the manifest on the disk is `manifest`, for good."""
         try:
@@ -325,6 +326,21 @@ class State:
         else:
             self._put(self.manifest)
 
+    def _check_owner(self) -> None:
+        """UsageError where somebody else may have the folder: after a fork (E0627), or without the lock (E0628)."""
+        place = str(self.folder)
+        if os.getpid() != self._process:
+            hint = "only the process that has opened a store can change it; send it the changes"
+            message = f"the store was opened by process {self._process}, this is process {os.getpid()}"
+            raise UsageError(Problem("E0627", message, place=place, hint=hint))
+        if self._lock is not None:
+            with self._using():
+                there = self._lock.is_in_place()
+            if not there:
+                hint = "nothing has changed; close the database, and open it again when no other process has it"
+                message = "the lock of the store has been removed or replaced, so that others may have opened it"
+                raise UsageError(Problem("E0628", message, place=place, hint=hint))
+
     def _drop(self, name: str) -> None:
         """Remove what the manifest does not name. What cannot be removed stays until the folder is opened again."""
         if self._settled:
@@ -339,6 +355,7 @@ class State:
         if self.read_only:
             hint = "open it with tidelog.connect(folder)"
             raise UsageError(Problem("E0655", "this store is open for reading only", place=str(self.folder), hint=hint))
+        self._check_owner()
         with self._using():
             self._settle()
             yield

@@ -16,8 +16,8 @@ from tests.generate import Row
 from tests.scripts import Script, change_in
 from tests.suite import check_now_and_then, difference
 from tidelog.certificate import check
-from tidelog.database import net_changes
 from tidelog.maintain.limits import Watch
+from tidelog.pending import net_changes
 from tidelog.relation import Relation, Rows
 from tidelog.spark.aside import Aside
 from tidelog.spark.cluster.engine import PartitionedEngine

@@ -14,13 +14,14 @@ rules have gone, they are evaluated anew (`epoch.Attempt.reset`), which reports 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy
 
 from tidelog.errors import DataError, Problem
+from tidelog.maintain.interrupts import Deferring
 from tidelog.spark.cluster import values
 from tidelog.spark.cluster.epoch import Attempt, Explanation, size_of
 from tidelog.spark.cluster.executors import Executors
@@ -94,25 +95,41 @@ class PartitionedEngine:
 
     # --- epochs ----------------------------------------------------------------------------------------------------
 
-    def epoch(self, draft: Draft, facts: Mapping[str, RowChange], options: Mapping[str, Any]) -> Epoch:
+    def epoch(
+        self,
+        draft: Draft,
+        facts: Mapping[str, RowChange],
+        options: Mapping[str, Any],
+        seal: Callable[[], object] = lambda: None,
+    ) -> Epoch:
         """One epoch, see `engines.Engine.epoch`."""
         from tidelog.spark.engines import Epoch
 
         epoch = Attempt(self, draft.core, options, draft.checked.size_limits)
-        try:
-            manifest = epoch.run(facts)
-            self.folder.write(MANIFEST, pickle.dumps(manifest))
-        except BaseException as error:
-            with suppress(OSError):
+        with Deferring() as interrupts:
+            try:
+                with interrupts.let_through():
+                    manifest = epoch.run(facts)
+                interrupts.look()
+                self.folder.write(MANIFEST, pickle.dumps(manifest))
+                try:
+                    seal()
+                except BaseException:
+                    with suppress(OSError):
+                        self.folder.write(MANIFEST, pickle.dumps(self.committed))
+                    raise
+            except BaseException as error:
+                with suppress(OSError):
+                    self.clean()
+                if isinstance(error, OSError):
+                    raise self.folder.unusable(error) from error
+                raise
+            before, self.plan = self.plan, epoch.plan
+            self.committed, self.explanation = manifest, epoch.explanation
+            self.moved = moved(before, self.plan) if before is not None else frozenset()
+            with suppress(OSError):  # The next epoch removes them.
                 self.clean()
-            if isinstance(error, OSError):
-                raise self.folder.unusable(error) from error
-            raise
-        before, self.plan = self.plan, epoch.plan
-        self.committed, self.explanation = manifest, epoch.explanation
-        self.moved = moved(before, self.plan) if before is not None else frozenset()
-        self.clean()
-        return Epoch(_Changes(self, epoch.changed()), epoch.report())
+            return Epoch(_Changes(self, epoch.changed()), epoch.report())
 
     def clean(self) -> None:
         """Remove the files that the committed epoch does not need."""

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy
 
-from tidelog.database import net_changes
 from tidelog.errors import InternalError, Problem
 from tidelog.maintain.choice import Choice
 from tidelog.maintain.deltas import Delta, rows_of
 from tidelog.maintain.engine import Engine
 from tidelog.maintain.limits import Watch
 from tidelog.maintain.report import NodeReport
+from tidelog.pending import net_changes
 from tidelog.rules.core import CoreProgram
 from tidelog.spark.cluster import values
 from tidelog.spark.cluster.buckets import EVERYBODY, FIRST, MINE, homes_of, owned, owners, parcels

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 def warm() -> None:
     """Evaluate and change a small program, so that the compiled kernels are in memory."""
-    from tidelog.database import connect
+    from tidelog.database import Database
 
-    database = connect()
+    database = Database()
     database.load(
         ".decl e(x: number, y: number)\n.decl t(x: number, y: number)\n.decl n(x: number, n: number)\n"
         "t(x, y) :- e(x, y). t(x, z) :- t(x, y), t(y, w), e(w, z).\nn(x, k) :- e(x, _), k = count : { t(x, _) }."

@@ -1,0 +1,101 @@
+"""What a committed epoch did, as its user sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
+from typing import Any
+
+import numpy
+from numpy.typing import NDArray
+
+from tidelog.errors import Problem, UsageError
+from tidelog.language.syntax import CheckedProgram, Column, RelationType
+from tidelog.maintain.deltas import Delta, Outcome, Whole, rows_of
+from tidelog.maintain.report import Report
+from tidelog.relation import Relation, Rows
+from tidelog.storage.dictionary import Dictionary
+from tidelog.turns import Turns
+
+
+@dataclass(frozen=True)
+class RelationChange:
+    """The exact net change of one relation in one epoch."""
+
+    inserted: Relation
+    deleted: Relation
+
+
+class Change:
+    """What a committed epoch did: `change[name].inserted` and `.deleted` per relation, and `report`. Its relations stay
+    as they are, whatever becomes of the database."""
+
+    def __init__(self, program: CheckedProgram, dictionary: Dictionary, outcome: Outcome, turns: Turns) -> None:
+        self._relations: Mapping[str, RelationType] = program.relations
+        self._order: Mapping[str, int] = program.order
+        self._changed: Collection[str] = outcome.deltas.keys()
+        self._deltas = outcome.deltas
+        self._part: Callable[[str], RelationChange] = partial(_part, program.relations, dictionary, outcome, turns)
+        self.report: Report = outcome.report
+        self.errors: tuple[BaseException, ...] = ()
+        """What subscribers raised when they were called with this change."""
+        dictionary.hold(self)
+
+    def held(self) -> Iterator[tuple[tuple[Column, ...], NDArray[Any]]]:
+        """The words, which the dictionary keeps as long as this change is there."""
+        for name in self:
+            for part in (self._deltas[name].inserted, self._deltas[name].deleted):
+                yield self._relations[name].columns, part.held() if isinstance(part, Whole) else part
+
+    def __getitem__(self, name: str) -> RelationChange:
+        """The change of a relation, empty where nothing changed. UsageError (E0601) if there is no such relation."""
+        declared(self._relations, name)
+        return self._part(name)
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the relations that changed, in the order of their declarations."""
+        return iter(sorted((name for name in self._changed if name in self._order), key=self._order.__getitem__))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._changed and name in self._order
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Everything by itself, for `copy` and `pickle`: the copy needs no database."""
+        parts = {name: self._part(name) for name in self._relations}
+        state = {"report": self.report, "errors": self.errors, "_relations": dict(self._relations)}
+        state |= {"_order": dict(self._order), "_changed": set(self), "_part": parts.__getitem__}
+        return _copied, (state,)
+
+    def __repr__(self) -> str:
+        parts = (f"{name} +{len(self[name].inserted)} -{len(self[name].deleted)}" for name in self)
+        return f"<Change: {', '.join(parts) or 'nothing'}; {self.report.seconds:.3f} s>"
+
+
+def _copied(state: dict[str, Any]) -> Change:
+    change = Change.__new__(Change)
+    change.__dict__.update(state)
+    return change
+
+
+def _part(
+    relations: Mapping[str, RelationType], dictionary: Dictionary, outcome: Outcome, turns: Turns, name: str
+) -> RelationChange:
+    """What an epoch has changed in a relation."""
+    columns = relations[name].columns
+    none = numpy.empty((0, len(columns)), numpy.int64)
+    delta = outcome.deltas.get(name, Delta(none, none))
+    with turns.using:
+        came, went = rows_of(delta.inserted), rows_of(delta.deleted)
+    inserted, deleted = (Relation(name, Rows(columns, dictionary, words)) for words in (came, went))
+    return RelationChange(inserted, deleted)
+
+
+def declared(relations: Mapping[str, RelationType], name: str) -> RelationType:
+    """The relation of this name. UsageError (E0601) if there is none."""
+    if name in relations:
+        return relations[name]
+    near = get_close_matches(str(name), relations, 1)
+    hint = f"did you mean {near[0]}?" if near else "declare it with .decl in a program that you load"
+    raise UsageError(Problem("E0601", f"there is no relation {name}", hint=hint))

@@ -1,0 +1,52 @@
+"""`connect`: the way to a database, in memory, in a folder or over a Spark session."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, overload
+
+from tidelog.database import Database
+from tidelog.errors import Problem, UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tidelog.spark.database import SparkDatabase
+    from tidelog.store import StoredDatabase
+
+
+@overload
+def connect() -> Database: ...
+
+
+@overload
+def connect(folder: str | os.PathLike[str]) -> StoredDatabase: ...
+
+
+@overload
+def connect(*, spark: SparkSession, state: str | os.PathLike[str] | None = None) -> SparkDatabase: ...
+
+
+def connect(
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    spark: SparkSession | None = None,
+    state: str | os.PathLike[str] | None = None,
+) -> Database | SparkDatabase:
+    """A new, empty database in memory; with a `folder`, the one that is kept there, see docs/how-to/stores.md.
+
+    With a `spark` session, one over its data frames, see docs/how-to/spark.md; its facts and program outlive the
+    process in the folder `state`, if there is one. Raises UsageError (E0610) where arguments do not go together.
+    """
+    if (folder is not None and spark is not None) or (state is not None and spark is None):
+        hint = "connect(folder) keeps an embedded database, connect(spark=session, state=folder) one over Spark"
+        raise UsageError(Problem("E0610", "a folder is kept either with Spark or without", hint=hint))
+    if spark is not None:
+        from tidelog.spark.database import SparkDatabase
+
+        return SparkDatabase(spark, state)
+    if folder is not None:
+        from tidelog.store import StoredDatabase
+
+        return StoredDatabase(folder)
+    return Database()

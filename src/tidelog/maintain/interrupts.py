@@ -1,0 +1,172 @@
+"""Ctrl-C while something must not stop halfway.
+
+Inside of `Deferring`, Ctrl-C only sets a flag. What is inside looks at the flag where stopping is safe, and raises
+KeyboardInterrupt there. A Ctrl-C that comes too late for that is delivered once the function with the block has
+returned, so that nobody loses what it returns: a thread waits for this and sends the signal again.
+
+Python runs handlers of signals in the main thread only. In other threads all of this does nothing.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import CodeType, FrameType, TracebackType
+from typing import Any, ClassVar, Protocol
+
+_EVERY = 0.001
+"""Seconds between two looks whether a function has returned."""
+_TURN = 0.05
+"""Seconds that one wait for a lock lasts before Ctrl-C is looked at."""
+
+
+class Lock(Protocol):
+    """What `Interrupts.take` waits for."""
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool: ...
+    def release(self) -> None: ...
+
+
+class Interrupts:
+    """The Ctrl-C of a block: `pressed` where one came that nobody has looked at."""
+
+    def __init__(self, before: Callable[[int, FrameType | None], Any] | None = None) -> None:
+        self.pressed = False
+        self.before = before
+        """What handled the signal before the block; None where no signal comes."""
+        self.through = False
+        """Whether Ctrl-C raises at once, outside of the functions with the code `shielded`."""
+        self.shielded: tuple[CodeType, ...] = ()
+
+    def note(self, number: int, frame: FrameType | None) -> None:
+        """Handle the signal: note it, or let it through where that is allowed."""
+        shielded = _outermost(frame, self.shielded)
+        if not self.through or self.before is None:
+            self.pressed = True
+        elif shielded is not None:
+            _deliver(shielded)
+        else:
+            self.before(number, frame)
+
+    def look(self) -> None:
+        """Raise KeyboardInterrupt if Ctrl-C was pressed."""
+        if self.pressed:
+            self.pressed = False
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def let_through(self) -> Iterator[None]:
+        """Inside, Ctrl-C raises at once, wherever that is."""
+        before, self.through = self.through, True
+        try:
+            yield
+        finally:
+            self.through = before
+
+    def take(self, lock: Lock) -> None:
+        """Wait for a lock and have it; KeyboardInterrupt ends the waiting."""
+        while not lock.acquire(timeout=_TURN):
+            self.look()
+
+    @contextmanager
+    def holding(self, lock: Lock) -> Iterator[None]:
+        """Inside, have a lock; KeyboardInterrupt ends waiting for it."""
+        self.take(lock)
+        try:
+            yield
+        finally:
+            lock.release()
+
+
+class Deferring:
+    """Inside, Ctrl-C waits; blocks within share the outermost one's `Interrupts`. One that nobody has looked at is
+    delivered when the function with the outermost block has returned or raised."""
+
+    _running: ClassVar[Interrupts | None] = None
+    """Those of the outermost block that the main thread is in."""
+    _interrupts: Interrupts | None = None
+
+    def __enter__(self) -> Interrupts:
+        handler = signal.getsignal(signal.SIGINT)
+        if threading.current_thread() is not threading.main_thread() or not callable(handler):
+            return Interrupts()
+        self._outer = running = Deferring._running
+        if running is not None and handler == running.note:
+            interrupts, self._outermost = running, False
+            self._through, interrupts.through = interrupts.through, False
+        else:
+            interrupts, self._outermost = Interrupts(handler), True
+            signal.signal(signal.SIGINT, interrupts.note)
+        self._interrupts = Deferring._running = interrupts
+        return interrupts
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        interrupts = self._interrupts
+        if interrupts is None:
+            return
+        # CPython looks for signals behind calls of C functions, and where Python functions and loops begin. None of
+        # these comes between the end of `try` and the instruction that the caller of our caller goes on with.
+        try:
+            Deferring._running = self._outer
+            if not self._outermost:
+                interrupts.through = self._through
+            elif signal.getsignal(signal.SIGINT) == interrupts.note:
+                signal.signal(signal.SIGINT, interrupts.before)
+            if interrupts.pressed and (self._outermost or interrupts.through):
+                interrupts.pressed = False
+                _deliver(sys._getframe(1))
+        except BaseException:
+            with suppress(RuntimeError, MemoryError):  # There may be no room for a thread.
+                _deliver(sys._getframe(1))
+
+    def open(self, *shielded: CodeType) -> None:
+        """Let Ctrl-C raise at once from now on, if that is how it was before the block, but not in functions with these
+        codes. `close` ends this."""
+        if (interrupts := self._interrupts) is not None:
+            self._closed = interrupts.through, interrupts.shielded
+            interrupts.shielded = shielded
+            interrupts.through = self._outermost or self._through
+            if interrupts.through and interrupts.pressed:
+                interrupts.pressed = False
+                _deliver(sys._getframe(1))
+
+    def close(self) -> None:
+        """Let Ctrl-C wait again."""
+        if (interrupts := self._interrupts) is not None:
+            interrupts.through, interrupts.shielded = self._closed
+
+
+def _deliver(frame: FrameType) -> None:
+    """Press Ctrl-C again once a function of the main thread has returned."""
+    waiting, main = [frame], threading.main_thread().ident
+    assert main is not None
+
+    def wait() -> None:
+        while _is_running(waiting[0], main):
+            time.sleep(_EVERY)
+        waiting.clear()
+        signal.pthread_kill(main, signal.SIGINT)
+
+    threading.Thread(target=wait, name="tidelog Ctrl-C", daemon=True).start()
+
+
+def _is_running(frame: FrameType, thread: int) -> bool:
+    each = sys._current_frames().get(thread)
+    while each is not None and each is not frame:
+        each = each.f_back
+    return each is not None
+
+
+def _outermost(frame: FrameType | None, codes: tuple[CodeType, ...]) -> FrameType | None:
+    """The frame of the function farthest out that runs one of these codes, if there is one."""
+    found = None
+    while codes and frame is not None:
+        found = frame if frame.f_code in codes else found
+        frame = frame.f_back
+    return found

@@ -1,0 +1,131 @@
+"""Ctrl-C at any place of a commit: when it raises, nothing has changed and everything still waits; when it returns,
+everything is there, and the interrupt follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import tidelog
+from tests.pressing import Press, presses, wait_for_ctrl_c
+
+PROGRAM = """
+.decl e(x: number, y: number)
+.decl t(x: number, y: number)
+.decl n(x: number)
+t(x, y) :- e(x, y).
+t(x, z) :- t(x, y), e(y, z), x < 9.
+"""
+MORE = ".decl d(x: number)\nd(x) :- e(x, _), !n(x).\nn(1)."
+CORE = ("database.py", "transaction.py", "subscribers.py", "interrupts.py", "limits.py", "turns.py")
+"""Where commits begin and end."""
+
+BEFORE = {"e": {(1, 2), (2, 3)}, "t": {(1, 2), (2, 3), (1, 3)}, "n": set()}
+AFTER = {"e": {(1, 2), (3, 4)}, "t": {(1, 2), (3, 4)}, "n": {(1,)}, "d": {(3,)}}
+
+
+def begun(db: tidelog.Database) -> tidelog.Database:
+    db.load(PROGRAM)
+    db.insert("e", [(1, 2), (2, 3)])
+    db.commit()
+    return db
+
+
+def change(db: tidelog.Database) -> None:
+    db.load(MORE)
+    db.delete("e", [(2, 3)])
+    db.insert("e", [(3, 4)])
+
+
+def views(db: tidelog.Database) -> dict[str, set[tuple[object, ...]]]:
+    return {name: set(db[name]) for name in db.relations}
+
+
+def pressed(attempt: Press, block: Callable[[], object]) -> bool:
+    """Run a block in an attempt; whether it was stopped. An interrupt that was put off has come when this returns."""
+    done = False
+    try:
+        with attempt:
+            block()
+            done = True
+        if attempt.place and not attempt.stopped:
+            wait_for_ctrl_c(attempt.place)
+    except KeyboardInterrupt:
+        pass
+    return not done
+
+
+@pytest.fixture
+def makes(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], tidelog.Database]:
+    """A new database in memory or in a folder."""
+    folders = (tmp_path / str(number) for number in range(1_000_000))
+    return tidelog.connect if request.param == "memory" else lambda: tidelog.connect(next(folders))
+
+
+PLACES = pytest.mark.parametrize(
+    ("makes", "files", "first", "every", "opcodes"),
+    [
+        ("memory", CORE, 1, 1, False),
+        ("memory", CORE, 1, 5, True),
+        ("memory", ("tidelog/",), 3, 97, False),
+        ("store", CORE, 2, 3, False),
+        ("store", ("tidelog/",), 5, 149, False),
+    ],
+    indirect=["makes"],
+    ids=["memory", "bytecodes", "deep", "store", "store-deep"],
+)
+
+
+@PLACES
+def test_a_commit_is_all_there_or_all_waiting(
+    makes: Callable[[], tidelog.Database], files: tuple[str, ...], first: int, every: int, opcodes: bool
+) -> None:
+    seen = {True: 0, False: 0}
+    for attempt in presses(*files, first=first, every=every, opcodes=opcodes):
+        db = begun(makes())
+        told: list[set[tuple[object, ...]]] = []
+        db.subscribe("t", lambda change, told=told: told.append(set(change.deleted)))
+        change(db)
+        made: list[tidelog.Change] = []
+        stopped = pressed(attempt, lambda db=db, made=made: made.append(db.commit()))
+        seen[stopped] += 1
+        if stopped:
+            assert views(db) == BEFORE | {"d": set()}, attempt.place
+            assert told == [], attempt.place
+            assert db.has_pending
+            made.append(db.commit())
+        assert views(db) == AFTER, attempt.place
+        assert [set(each["t"].inserted) for each in made] == [{(3, 4)}], attempt.place
+        assert told == [{(2, 3), (1, 3)}], attempt.place
+        assert not db.has_pending
+        db.close()
+    assert min(seen.values()) >= 3
+
+
+@PLACES
+def test_a_transaction_is_all_there_or_dropped(
+    makes: Callable[[], tidelog.Database], files: tuple[str, ...], first: int, every: int, opcodes: bool
+) -> None:
+    seen = {True: 0, False: 0}
+    for attempt in presses(*files, first=first, every=every, opcodes=opcodes):
+        db = begun(makes())
+        transaction = db.transaction()
+
+        def block(db: tidelog.Database = db, transaction: tidelog.Transaction = transaction) -> None:
+            with transaction:
+                change(db)
+
+        stopped = pressed(attempt, block)
+        seen[stopped] += 1
+        if stopped:
+            assert views(db) == BEFORE, attempt.place
+        else:
+            assert views(db) == AFTER, attempt.place
+            assert transaction.change is not None, attempt.place
+        assert not db.has_pending, attempt.place
+        with db.transaction():
+            pass
+        db.close()
+    assert min(seen.values()) >= 3
