@@ -24,7 +24,7 @@ from tidelog.language.syntax import CheckedProgram, Column, Program, RelationTyp
 from tidelog.maintain.choice import Choice
 from tidelog.maintain.engine import Engine, evaluated
 from tidelog.maintain.interrupts import Deferring, Interrupts
-from tidelog.maintain.limits import Watch, guarded
+from tidelog.maintain.limits import Watch, guarded, within_memory
 from tidelog.maintain.reclaim import Reclaimer
 from tidelog.maintain.report import names_of
 from tidelog.pattern import QUERY, matching, remaining
@@ -248,11 +248,12 @@ class Database(Uncopied):
         sizes = pending.checked.size_limits
         watch = Watch(self._options["timeout"], self._options["max_rows"], sizes, interrupts=interrupts)
         choice = Choice(**{name: self._options[name] for name in ("strategy", "switch", "closures", "maintain")})
-        waiting = ((name, words) for name, _, words in pending.facts)
-        self._reclaimer.sweep(self._engine, (self._checked, pending.checked), waiting)
-        core = pending.core or self._compiler.compile(pending.checked)
-        net = net_changes(pending.facts)
-        outcome = self._engine.epoch(core, net, watch, choice, lambda: self._seal(pending, net))
+        with within_memory():
+            waiting = ((name, words) for name, _, words in pending.facts)
+            self._reclaimer.sweep(self._engine, (self._checked, pending.checked), waiting)
+            core = pending.core or self._compiler.compile(pending.checked)
+            net = net_changes(pending.facts)
+            outcome = self._engine.epoch(core, net, watch, choice, lambda: self._seal(pending, net))
         self._programs, self._checked = pending.programs, pending.checked
         self._pending = self._nothing()
         self._epochs += 1

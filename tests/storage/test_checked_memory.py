@@ -61,5 +61,5 @@ def test_checked_kernels_give_what_compiled_ones_give() -> None:
 def test_an_access_outside_of_every_block_raises() -> None:
     from tidelog.kernels import checked
 
-    with pytest.raises(MemoryError, match="outside of every block"):
+    with pytest.raises(checked.AccessError, match="outside of every block"):
         checked.load64(64, 0)

@@ -33,6 +33,7 @@ from tidelog.kernels.layout import (
     R_ARITY,
     R_BIRTH,
     R_COUNT,
+    R_DEAD,
     R_EMITTED,
     R_IN,
     R_IN_HIGH,
@@ -341,7 +342,8 @@ def forget_journal(D, relation):
 
 @kernel
 def take_back(D, relation, w):
-    """Undo an update: restore what the journal holds, and remove the rows that were not there before."""
+    """Undo an update: restore what the journal holds, and remove the rows that were not there before, which are dead
+    from now on. It asks for no memory."""
     rows, k = D[relation, R_ROWS], D[relation, R_ARITY]
     for r in range(D[relation, R_START], D[relation, R_N]):
         h = hash_row(rows, r, k, w)
@@ -355,3 +357,4 @@ def take_back(D, relation, w):
             store32(D[relation, R_BIRTH], r, load64(D[relation, R_JOURNAL], 4 * e + 2))
         if D[relation, R_SUPPORT] != 0:
             store32(D[relation, R_SUPPORT], r, load64(D[relation, R_JOURNAL], 4 * e + 3))
+    D[relation, R_DEAD] += D[relation, R_N] - D[relation, R_START]

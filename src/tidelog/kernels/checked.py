@@ -1,7 +1,7 @@
 """The memory of `words` in plain Python, every access checked: what kernels run on with NUMBA_DISABLE_JIT=1.
 
-Raw addresses forgive nothing; here an access outside of a live block raises. Blocks are registered by
-`storage.memory` in `blocks`.
+Raw addresses forgive nothing; here an access outside of a live block raises AccessError, which nobody handles. Blocks
+are registered by `storage.memory` in `blocks`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,15 @@ blocks: dict[int, int] = {}
 """The live blocks of memory: address -> size in bytes. Filled only when the compiler is switched off."""
 
 
+class AccessError(Exception):
+    """A kernel has used memory that is not, or no longer, its own."""
+
+
 def _check(address: int, size: int) -> None:
     starts = sorted(blocks)
     i = bisect.bisect_right(starts, address) - 1
     if i < 0 or address + size > starts[i] + blocks[starts[i]]:
-        raise MemoryError(f"access to {size} bytes at {address:#x} outside of every block")
+        raise AccessError(f"access to {size} bytes at {address:#x} outside of every block")
 
 
 def _read(address: int, kind: Any) -> int:

@@ -219,25 +219,33 @@ def extend(D, index, high, hashes, w):
 
 
 @kernel
-def bury(D, index, numbers, m, hashes, w):
-    """Complement the entries of the rows with these int64 `numbers`, all of them entered. `hashes` is an address of
-    int64[BATCH]."""
+def row_of(numbers, first, i):
+    """The `i`-th of some int64 row numbers at an address; without an address, the i-th row from `first` on."""
+    return load64(numbers, i) if numbers != 0 else first + i
+
+
+@kernel
+def bury(D, index, numbers, first, m, hashes, w):
+    """Complement the entries of `m` rows (see `row_of`); those not yet entered are left out. It asks for no memory.
+    `hashes` is an address of int64[BATCH]."""
     relation = D[index, I_RELATION]
     rows, k, arena, slots = D[relation, R_ROWS], D[relation, R_ARITY], D[index, I_ARENA], D[index, I_SLOTS]
     head, stride, size = HEADER + D[index, I_KEYS], 1 + D[index, I_PAYLOADS], width(w)
     for start in range(0, m, BATCH):
         end = min(m, start + BATCH)
         for i in range(start, end):
-            prefetch(rows + size * k * load64(numbers, i))
+            prefetch(rows + size * k * row_of(numbers, first, i))
         for i in range(start, end):
-            h = hash_key(D, index, rows, load64(numbers, i), k, w)
+            h = hash_key(D, index, rows, row_of(numbers, first, i), k, w)
             store64(hashes, i - start, h)
             prefetch(slots + ((h >> 32) & D[index, I_MASK]) * 8)
         for i in range(start, end):
             v = load64(slots, (load64(hashes, i - start) >> 32) & D[index, I_MASK])
             prefetch(arena + size * ((v & LOW) - 1))
         for i in range(start, end):
-            r = load64(numbers, i)
+            r = row_of(numbers, first, i)
+            if r >= D[index, I_DONE]:
+                continue
             slot = find_segment(D, index, rows, r, k, load64(hashes, i - start), w)
             offset = (load64(slots, slot) & LOW) - 1
             length = load(arena, offset, w)

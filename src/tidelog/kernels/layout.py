@@ -39,6 +39,7 @@ R_IN_LOW = 32
 R_IN_HIGH = 33
 R_JOURNAL = 34  # address of quadruples: row, count before, birth before, support before
 R_JOURNAL_N = 35
+R_LIST_COUNTERS = (R_OUT_N, R_OUT_LOW, R_OUT_HIGH, R_IN_N, R_IN_LOW, R_IN_HIGH, R_JOURNAL_N)
 R_CLOSURE = 36  # of a closure, whose rows are only what this epoch has changed: address of the fields below
 JOURNALLED = 1 << 30
 """Set in the support of a row that is in the journal; without supports, in the count of a live one."""

@@ -212,8 +212,8 @@ class Closures:
                     changed = next((other for other in self.changed if self.kept[other][1] is view.closure), "")
                 if changed in self.epoch.deltas:
                     delta = self.epoch.deltas[changed]
-                    view.show(rows_of(delta.deleted), rows_of(delta.inserted))
                     self.epoch.opened[id(view)] = view
+                    view.show(rows_of(delta.deleted), rows_of(delta.inserted))
 
     def is_reduced(self, node: HyperNode) -> bool:
         """Whether a closure has lost its recursive rules and is left with rules that copy its edges, which it has."""

@@ -9,25 +9,25 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from weakref import WeakSet
 
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.errors import LimitError, Problem
 from tidelog.maintain import closures, undoing
 from tidelog.maintain.choice import Choice
 from tidelog.maintain.deltas import Outcome, Whole, Words
 from tidelog.maintain.epoch import Epoch
 from tidelog.maintain.large_groups import LargeGroups
-from tidelog.maintain.limits import Watch
+from tidelog.maintain.limits import Watch, within_memory
 from tidelog.maintain.machine import WidenError
 from tidelog.maintain.report import Report
 from tidelog.maintain.structure import Structure
 from tidelog.maintain.update import Maintained
 from tidelog.rules.core import ClosureShape, CoreProgram, HyperNode
 from tidelog.storage.catalog import Catalog
-from tidelog.storage.closure import ClosedRelation, Closure
+from tidelog.storage.closure import Closure
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.stored import StoredRelation
 
@@ -97,27 +97,26 @@ class Engine:
         return stored.counts()[stored.live()]
 
     def widen(self) -> None:
-        """Go on with words of 64 bits."""
+        """Go on with words of 64 bits. MemoryError leaves everything as it is."""
         catalog = Catalog(64)
         copies = {id(stored): stored.copy_to(catalog) for stored in self.views.values()}
         views = {name: copies[id(stored)] for name, stored in self.views.items()}
-        self.asserted = {
+        asserted = {
             name: views[name] if stored is self.views.get(name) else stored.copy_to(catalog)
             for name, stored in self.asserted.items()
         }
-        for _, graph in self.closures.values():
-            graph.widen()
-        self.catalog, self.views = catalog, views
+        nodes = [(graph, graph.wide_nodes()) for _, graph in self.closures.values()]
+        for graph, wide in nodes:
+            graph.widen(wide)
+        self.catalog, self.views, self.asserted = catalog, views, asserted
         self.maintained.clear()
 
-    def rebuild_closure(self, name: str) -> None:
-        """Make a closure anew from its edges, after an epoch that had changed it has been taken back."""
-        shape, old = self.closures[name]
-        graph = closures.rebuilt(shape, self.views, self.asserted[name])
-        self.closures[name] = shape, graph
-        for view in self.views.values():
-            if isinstance(view, ClosedRelation) and view.closure is old:
-                view.closure = graph
+    def spoil_closure(self, name: str) -> None:
+        """Let a closure be made anew from its edges when it is next needed, after an epoch that had changed it has been
+        taken back: at that time, there may be no memory."""
+        shape, graph = self.closures[name]
+        views = {source.relation: self.views[source.relation] for source in shape.sources}
+        graph.spoil(partial(closures.all_edges, shape, views, self.asserted[name]))
 
     def epoch(
         self,
@@ -129,14 +128,28 @@ class Engine:
     ) -> Outcome:
         """Go to `program` and apply `changes`, relation -> (rows to assert, rows to retract), both net of each other.
 
-        Raises LimitError, KeyboardInterrupt, or what `seal` raises, and then has changed nothing (but for the word
-        size). `seal` is called when all is worked out and nothing else can go wrong, unless there was nothing to do.
+        Raises LimitError (where memory runs out, E0503), KeyboardInterrupt, or what `seal` raises, and then has changed
+        nothing (but for the word size). `seal` is called when all is worked out and nothing else can go wrong, unless
+        there was nothing to do.
         """
+        with within_memory():
+            return self._epoch(program, changes, watch, choice, seal)
+
+    def _epoch(
+        self,
+        program: CoreProgram,
+        changes: Mapping[str, tuple[Words, Words]],
+        watch: Watch,
+        choice: Choice,
+        seal: Callable[[], object],
+    ) -> Outcome:
         started = time.perf_counter()
         if program is self.program and not changes and self.views and (choice.closures or not self.closures):
             watch.look()
             structure = self.structure
             return Outcome({}, Report(time.perf_counter() - started, (), every=lambda: structure.idle))
+        for _, graph in self.closures.values():
+            graph.restore(watch.look)
         for whole in list(self.wholes):
             whole.keep()
         self.wholes.clear()
@@ -146,8 +159,6 @@ class Engine:
                 self.widen()
         while True:
             undoing.make_ready(self.catalog.bits)
-            if self.closures or program.has_closures:
-                undoing.make_closures_ready()
             attempt = Epoch(self, program, watch, choice)
             try:
                 return attempt.run(changes, seal)
@@ -155,10 +166,6 @@ class Engine:
                 attempt.undo()
                 del attempt
                 self.widen()
-            except MemoryError as error:
-                attempt.undo()
-                hint = "nothing has changed; set `max_rows`, or run on a machine with more memory"
-                raise LimitError(Problem("E0503", f"out of memory: {error}", hint=hint)) from None
             except BaseException:
                 attempt.undo()
                 raise

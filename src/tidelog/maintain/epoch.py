@@ -10,9 +10,10 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -34,6 +35,7 @@ from tidelog.rules.edges import body_of, head_of
 from tidelog.rules.graph import coarsened
 from tidelog.rules.projections import PROJECTION
 from tidelog.storage.closure import ClosedRelation
+from tidelog.storage.memory import Block
 from tidelog.storage.stored import StoredRelation
 
 if TYPE_CHECKING:
@@ -45,6 +47,8 @@ _ALWAYS_WORTH = 0.1
 """Seconds that an update may take whatever the last bootstrap took."""
 _SHOWING = 2e-7
 """Seconds per pair that an update takes at least to see what has changed in a closure."""
+_RESERVE = 3 << 20
+"""Bytes for what taking an epoch back, or ending it, needs beside the memory that it has: Python's own objects."""
 _DIFFERING = 2e-7
 """Seconds per tuple that telling what has changed adds to the next bootstrap, as long as there has been none."""
 
@@ -77,8 +81,6 @@ class Epoch:
             del self.views[name], self.asserted[name]
         self.derived = self.structure.derived
         self.before = engine.structure.derived
-        self.named: dict[str, None] = {}
-        """The relations that may have changed."""
         self.deltas: dict[str, Delta] = {}
         self.facts: dict[str, tuple[Words, Words]] = {}
         """For derived relations whose asserted facts have changed: the rows that came and that went."""
@@ -96,6 +98,8 @@ class Epoch:
         """Seconds of updates that were given up."""
         self.grouped: list[LargeGroups] = []
         """What has been changed of `large`."""
+        self.reserve: Block | None = Block(_RESERVE)
+        """Given back before what must not fail."""
 
     def run(self, changes: Mapping[str, tuple[Words, Words]], seal: Callable[[], object]) -> Outcome:
         if UNIT not in self.views:
@@ -107,9 +111,10 @@ class Epoch:
             self.assert_facts(name, insert, delete)
         dropped = tuple(self.drop_relations())
         visited = self.walk()
+        state = self.other_state() if self.is_new or self.split else {}
         self.watch.look()
         seal()
-        return self.finish(dropped, visited)
+        return self.finish(state, dropped, visited)
 
     def walk(self) -> dict[int, NodeReport]:
         """Visit the hyper-nodes for which something may have changed, in their order; their reports by position."""
@@ -123,7 +128,6 @@ class Epoch:
             position = heapq.heappop(waiting)
             node, self.kept = self.structure.nodes[position], []
             reports[position] = self.visit(node)
-            self.named |= dict.fromkeys(node.relations)
             if len(self.kept) != 1 or self.kept[0] is not node:
                 self.split[position] = self.kept
             for name in node.relations:
@@ -141,8 +145,8 @@ class Epoch:
     def open(self, stored: StoredRelation) -> StoredRelation:
         """Begin to change a relation in place."""
         if id(stored) not in self.opened:
-            stored.open()
             self.opened[id(stored)] = stored
+            stored.open()
         return stored
 
     def place_relations(self) -> None:
@@ -219,7 +223,6 @@ class Epoch:
     def assert_facts(self, name: str, insert: Words, delete: Words) -> None:
         """Apply the net change of the asserted facts of a relation."""
         stored = self.asserted[name]
-        self.named[name] = None
         present = stored.find(delete)
         gone = numpy.unique(present[present >= 0])
         came = insert[stored.find(insert) < 0] if len(stored) else insert
@@ -416,8 +419,8 @@ class Epoch:
             relations = [self.views[name] for name in other.relations if name in node.relations]
             for stored in relations:
                 stored.keep_births()
-                stored.shift_births(offset)
                 self.shifted.append((stored, offset))
+                stored.shift_births(offset)
             offset = max([offset, *(stored.youngest for stored in relations)]) + 1
         self.round = max(self.round, offset)
 
@@ -477,59 +480,69 @@ class Epoch:
         seconds = (time.thread_time() - started + differing) / len(node.relations)
         self.costs |= dict.fromkeys(node.relations, seconds)
 
-    def finish(self, dropped: tuple[NodeReport, ...], visited: Mapping[int, NodeReport]) -> Outcome:
+    def other_state(self) -> dict[str, Any]:
+        """What becomes of the engine's fields under other rules, or finer hyper-nodes, under which relations may have
+        gone."""
+        engine, structure = self.engine, self.structure
+        nodes = tuple(part for i, node in enumerate(structure.nodes) for part in self.split.get(i, [node]))
+        names = dict.fromkeys([*self.program.relations, *(name for node in nodes for name in node.relations)])
+        views = {name: self.views[name] for name in [*names, UNIT]}
+        return {
+            "nodes": nodes,
+            "views": views,
+            "asserted": {name: self.asserted[name] for name in names},
+            "large": {name: large for name, large in self.large.items() if name in self.derived},
+            "closures": {name: kept for name, kept in self.closures.kept.items() if name in views},
+            "mirrors": {name: shown for name, shown in self.closures.mirrors.items() if name in views},
+            "costs": {**engine.costs, **self.costs},
+        }
+
+    def finish(
+        self, state: Mapping[str, Any], dropped: tuple[NodeReport, ...], visited: Mapping[int, NodeReport]
+    ) -> Outcome:
         """Make the result the state of the engine. Nothing in here can fail."""
-        engine = self.engine
+        engine, self.reserve = self.engine, None
         for stored in self.opened.values():
             stored.close()
-        for name in {**self.named, **self.deltas, **self.views.changed}:
-            self.compact(name)
         for large in self.grouped:
             large.keep()
+        spent = sum(seconds - engine.costs.get(name, 0.0) for name, seconds in self.costs.items())
         engine.program, engine.compressing, engine.round = self.program, self.choice.closures, self.round
-        if self.is_new or self.split:
-            self.finish_all()
-        else:
+        for field, value in state.items():
+            setattr(engine, field, value)
+        if not state:
             for overlay in (self.views, self.asserted, self.large, self.closures.kept, self.closures.mirrors):
                 overlay.apply()
-        engine.spent += sum(seconds - engine.costs.get(name, 0.0) for name, seconds in self.costs.items())
-        engine.costs |= self.costs
+            engine.costs |= self.costs
+        engine.spent += spent
+        with suppress(MemoryError):  # They can be reclaimed another time.
+            self.reclaim()
         told = (*dropped, *visited.values())
         engine.bootstraps += sum(report.strategy == "bootstrap" for report in told)
         engine.updates += sum(report.strategy == "update" for report in told)
         seconds, growing = time.perf_counter() - self.started, engine.catalog.growing - self.growing
         return Outcome(self.deltas, Report(seconds, told, growing, partial(self.structure.reports, dropped, visited)))
 
-    def finish_all(self) -> None:
-        """The part of `finish` for other rules, or finer hyper-nodes, under which relations may have gone."""
+    def reclaim(self) -> None:
+        """Put copies in the place of the changed relations in which more rows are dead than alive."""
         engine = self.engine
-        engine.nodes = tuple(part for i, node in enumerate(self.structure.nodes) for part in self.split.get(i, [node]))
-        names = dict.fromkeys([*self.program.relations, *(name for node in engine.nodes for name in node.relations)])
-        engine.views = {name: self.views[name] for name in [*names, UNIT]}
-        engine.asserted = {name: self.asserted[name] for name in names}
-        engine.large = {name: large for name, large in self.large.items() if name in self.derived}
-        engine.closures = {name: kept for name, kept in self.closures.kept.items() if name in engine.views}
-        engine.mirrors = {name: shown for name, shown in self.closures.mirrors.items() if name in engine.views}
-
-    def compact(self, name: str) -> None:
-        """Give the places of dead rows back where a relation has many."""
-        facts, view = self.asserted.get(name), self.views.get(name)
-        if facts is not None and _is_sparse(facts):
-            self.asserted[name] = facts.copy_to(self.engine.catalog)
-            if view is facts:
-                self.views[name] = self.asserted[name]
-        if view is not None and view is not facts and _is_sparse(view):
-            self.views[name] = view.copy_to(self.engine.catalog)
+        for stored in self.opened.values():
+            if _is_sparse(stored):
+                compact = stored.copy_to(engine.catalog)
+                for table in (engine.views, engine.asserted):
+                    for name in [name for name, each in table.items() if each is stored]:
+                        table[name] = compact
 
     def undo(self) -> None:
-        """Take everything back."""
+        """Take everything back. It asks for no memory but the little that was reserved."""
+        self.reserve = None
         for stored in self.opened.values():
             if stored.changing:
                 stored.take_back()
         for stored, offset in self.shifted:
             stored.shift_births(-offset)
         for name in self.closures.changed:
-            self.engine.rebuild_closure(name)
+            self.engine.spoil_closure(name)
         for large in self.grouped:
             large.take_back()
 

@@ -193,7 +193,11 @@ class LargeGroups:
         self._before.clear()
 
     def take_back(self) -> None:
-        """Undo the changes since `keep`."""
-        for group, state in self._before.items():
-            self._set(group, state)
+        """Undo the changes since `keep`. Where memory does not suffice for that, no state is kept: groups without are
+        read again."""
+        try:
+            for group, state in self._before.items():
+                self._set(group, state)
+        except MemoryError:
+            self.states.clear()
         self._before.clear()

@@ -1,4 +1,4 @@
-"""Limits and interrupts: what stops an epoch from outside.
+"""Limits, interrupts and memory that runs out: what stops an epoch from outside.
 
 While an epoch runs, Ctrl-C only sets a flag (`interrupts`). It is looked at where stopping is safe - between kernel
 calls, which come back every tenth of a second or so - and becomes a KeyboardInterrupt there, so that no change is ever
@@ -49,6 +49,20 @@ class Watch:
         if limit is not None and rows > limit:
             message = f"the epoch was stopped when {relation} had {rows:,} rows, its .limitsize is {limit:,}"
             raise LimitError(Problem("E0504", message, hint="nothing has changed; raise n, or bound the recursion"))
+
+
+@contextmanager
+def within_memory() -> Iterator[None]:
+    """Inside, a MemoryError becomes LimitError (E0503), which keeps nothing of what was under way alive."""
+    try:
+        yield
+    except MemoryError as error:
+        reason = str(error)
+        error.with_traceback(None)
+    else:
+        return
+    hint = "nothing has changed; set `max_rows`, or run on a machine with more memory"
+    raise LimitError(Problem("E0503", f"out of memory: {reason}" if reason else "out of memory", hint=hint)) from None
 
 
 @contextmanager

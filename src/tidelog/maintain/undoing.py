@@ -1,4 +1,4 @@
-"""What taking an epoch back needs, made ready before anything changes.
+"""What taking an epoch back, or ending it, needs, made ready before anything changes.
 
 An epoch is taken back where memory, time or the disk have given out. Kernels that have to be loaded or compiled only
 then would need all three.
@@ -11,24 +11,19 @@ from functools import cache
 import numpy
 
 from tidelog.storage.catalog import Catalog
-from tidelog.storage.closure import Closure
 from tidelog.storage.stored import StoredRelation
 
 
 @cache
 def make_ready(bits: int) -> None:
-    """Take a change of a small relation back, once per process and size of words, so that all kernels are there."""
+    """Take a change of a small relation back and make one last, once per process and size of words, so that all kernels
+    are there."""
     stored = StoredRelation(Catalog(bits), 2)
     stored.insert(numpy.array([[1, 2], [3, 4]]))
     stored.index((0,))
     stored.settle()
-    stored.open()
-    stored.change_facts(numpy.array([0]), numpy.array([[5, 6]]))
-    stored.settle()
-    stored.take_back()
-
-
-@cache
-def make_closures_ready() -> None:
-    """Build a small closure, as closures are that an epoch had changed."""
-    Closure().build([numpy.array([[1, 2]])])
+    for end in (stored.take_back, stored.close):
+        stored.open()
+        stored.change_facts(numpy.array([0]), numpy.array([[5, 6]]))
+        stored.settle()
+        end()

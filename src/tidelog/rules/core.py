@@ -10,7 +10,6 @@ from __future__ import annotations
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TypeAlias
 
 from tidelog.language.syntax import Column, Fact, Kind, RecordType, Span
@@ -209,8 +208,3 @@ class CoreProgram:
     records: Mapping[str, RecordType]
     nodes: tuple[HyperNode, ...]
     facts: tuple[Fact, ...] = ()
-
-    @cached_property
-    def has_closures(self) -> bool:
-        """Whether some hyper-node is a closure."""
-        return any(node.closure is not None for node in self.nodes)

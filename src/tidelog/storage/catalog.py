@@ -39,6 +39,7 @@ class Catalog:
     def allocate(self) -> int:
         """A row of the table, all zero."""
         if self._free:
+            self.table[self._free[-1]] = 0
             return self._free.pop()
         if self._next == len(self.table):
             self.table = numpy.concatenate([self.table, numpy.zeros_like(self.table)])
@@ -47,7 +48,6 @@ class Catalog:
 
     def release(self, number: int) -> None:
         """Take a row back."""
-        self.table[number] = 0
         self._free.append(number)
 
 

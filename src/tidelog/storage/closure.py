@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tidelog.kernels import layout
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.memory import Pinned
-from tidelog.storage.stored import StoredRelation, Words
+from tidelog.storage.stored import SPARE, StoredRelation, Words
 
 Ids = NDArray[numpy.int32]
 """Pairs of node numbers, shape (n, 2)."""
@@ -54,7 +54,9 @@ class Closure:
         self._scratch = numpy.empty((4, 0), numpy.int32)
         self._marks = numpy.zeros((4, 0), numpy.int64)
         self._asked = numpy.empty(2, numpy.int64)
+        self._fields = numpy.empty(layout.C_FIELDS, numpy.int64)
         self._pinned: tuple[Pinned, ...] = ()
+        self._edges_before: Callable[[], Sequence[Words]] | None = None
 
     def __len__(self) -> int:
         return self.size
@@ -83,9 +85,25 @@ class Closure:
         """The size of the words of nodes."""
         return self._nodes.catalog.bits
 
-    def widen(self) -> None:
+    def wide_nodes(self) -> StoredRelation:
+        """The nodes in words of 64 bits, with which to `widen`."""
+        return self._nodes.copy_to(Catalog(64))
+
+    def widen(self, nodes: StoredRelation) -> None:
         """Go on with words of 64 bits."""
-        self._nodes = self._nodes.copy_to(Catalog(64))
+        self._nodes = nodes
+
+    def spoil(self, edges: Callable[[], Sequence[Words]]) -> None:
+        """Be worthless after a change that was given up, until `restore`; `edges` gives those from before."""
+        self._edges_before = edges
+
+    def restore(self, look: Callable[[int], None] = _never) -> None:
+        """Be again what it was before a change that was given up, if there was one: everything is built anew, which may
+        need more memory than there was then. After MemoryError, and what `look` raises, it can be tried again."""
+        if self._edges_before is not None:
+            fresh = Closure(self.symmetric, self.irreflexive, self.bits)
+            fresh.build(self._edges_before(), look)
+            self.__dict__.update(fresh.__dict__)
 
     # --- changing ----------------------------------------------------------------------------------------------------
 
@@ -313,7 +331,7 @@ class Closure:
         pinned = tuple(Pinned(array) for array in (*kept, self._asked))
         pool, lists, component, loops, scratch, marks, clock, asked = (each.address for each in pinned)
         room, nodes = len(self._component), self._nodes.catalog.table[self._nodes.number]
-        fields = numpy.empty(layout.C_FIELDS, numpy.int64)
+        fields = self._fields  # It stays where it is: all relations that show this closure have its address.
         fields[layout.C_WORDS], fields[layout.C_SLOTS] = nodes[layout.R_ROWS], nodes[layout.R_SLOTS]
         fields[layout.C_MASK], fields[layout.C_NODES] = nodes[layout.R_MASK], self.nodes
         fields[layout.C_POOL], fields[layout.C_LISTS], fields[layout.C_ROOM] = pool, lists, room
@@ -355,7 +373,13 @@ class ClosedRelation(StoredRelation):
 
     def __init__(self, catalog: Catalog, closure: Closure) -> None:
         super().__init__(catalog, 2)
-        self.closure = closure
+        self._closure = closure
+
+    @property
+    def closure(self) -> Closure:
+        """The closure, whole; MemoryError where a change of it has been given up and it cannot be restored."""
+        self._closure.restore()
+        return self._closure
 
     def __len__(self) -> int:
         return len(self.closure)
@@ -366,7 +390,7 @@ class ClosedRelation(StoredRelation):
 
     @property
     def identity(self) -> int:
-        return id(self.closure)
+        return id(self._closure)
 
     def words(self, count: int | None = None) -> Words:
         if count is None:
@@ -398,6 +422,7 @@ class ClosedRelation(StoredRelation):
 
     def show(self, died: Words, born: Words) -> None:
         """Let kernels tell the pairs that this epoch has removed from the closure, and those that it has added."""
+        self.changing = True  # From the first row on, there is something to take back.
         self.insert(died)
         self.open()
         self._count_view()[:] = -1
@@ -410,9 +435,12 @@ class ClosedRelation(StoredRelation):
         """Forget what has changed."""
         self.changing = False
         self._end_lists()
-        self._empty(True)
+        for block, size in ((self._rows, 2 * self.catalog.dtype.itemsize), (self._counts, 4), (self._slots, 16)):
+            if block is not None:
+                block.clear(2 * SPARE * size)
         for index in self.indexes.values():
             index.clear()
+        self._begin()
 
     def take_back(self) -> None:
         """Forget what has changed; the closure is somebody else's to restore."""

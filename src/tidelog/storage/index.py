@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy
-
 from tidelog.kernels import layout
 from tidelog.kernels.layout import DONE, GROW_ARENA
 from tidelog.storage.catalog import Catalog, Stopwatch
@@ -19,33 +17,43 @@ class Index:
     """The rows of relation number `relation` by the columns `keys`; the other columns are stored with the entries where
     they are few."""
 
+    number = -1
+
     def __init__(self, catalog: Catalog, relation: int, arity: int, keys: tuple[int, ...]) -> None:
         self.keys = keys
+        self._catalog = catalog
         self.number = catalog.allocate()
         self.payloads = tuple(c for c in range(arity) if c not in keys)
         if len(self.payloads) > layout.MAX_PAYLOADS:
             self.payloads = ()
-        self._catalog = catalog
         fields = catalog.table[self.number]
         fields[layout.I_RELATION] = relation
         fields[layout.I_KEYS] = len(keys)
         fields[layout.I_PAYLOADS] = len(self.payloads)
         fields[layout.I_KEY : layout.I_KEY + len(keys)] = keys
         fields[layout.I_PAYLOAD : layout.I_PAYLOAD + len(self.payloads)] = self.payloads
-        self.clear()
+        self._slots = Block(8 * _DIRECTORY)
+        self._arena = Block(_ARENA * catalog.dtype.itemsize)
+        self._free = Block(8 * 64)
+        self._begin()
 
     def clear(self) -> None:
-        """Forget all entries, for a relation that has forgotten all rows."""
-        self._slots = Block(8 * _DIRECTORY)
-        self._arena = Block(_ARENA * self._catalog.dtype.itemsize)
-        self._free = Block(8 * 64)
+        """Forget all entries, for a relation that has forgotten all rows. It asks for no memory."""
+        self._slots.clear(8 * _DIRECTORY)
+        self._arena.clear(_ARENA * self._catalog.dtype.itemsize)
+        self._free.clear(8 * 64)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Have no entries."""
         self._directory = _DIRECTORY
         fields = self._catalog.table[self.number]
-        fields[[layout.I_USED, layout.I_TOP, layout.I_DONE]] = 0
+        fields[layout.I_USED] = fields[layout.I_TOP] = fields[layout.I_DONE] = 0
         fields[layout.I_FREE] = self._free.address
         self._publish()
 
     def _publish(self) -> None:
+        """Let kernels find the memory as it is now."""
         fields = self._catalog.table[self.number]
         fields[layout.I_SLOTS] = self._slots.address
         fields[layout.I_MASK] = self._directory - 1
@@ -81,22 +89,22 @@ class Index:
                 self._arena.grow(self._arena.size * 3 // 2 + 4096)
             else:
                 self._slots.grow(16 * self._directory)
+                self._publish()  # It may have moved, and splitting needs memory as well.
                 split(self._slots.address, self._directory - 1, 2 * self._directory - 1)
                 self._directory *= 2
             self._publish()
 
-    def bury(self, numbers: numpy.typing.NDArray[numpy.int64]) -> None:
-        """Take the rows with these numbers out; those not yet entered never will be."""
+    def bury(self, address: int, first: int, count: int) -> None:
+        """Take `count` rows out, whose int64 numbers are at an address, or without one are those from `first` on; rows
+        not yet entered never will be. It asks for no memory."""
         from tidelog.kernels.indexes import bury
 
-        entered = numpy.ascontiguousarray(numbers[numbers < self.done])
-        block = Block(entered.nbytes)
-        block.view(numpy.int64, len(entered))[:] = entered
-        bury(self._catalog.table, self.number, block.address, len(entered), self._catalog.hashes, self._catalog.tag)
+        bury(self._catalog.table, self.number, address, first, count, self._catalog.hashes, self._catalog.tag)
 
     def bytes(self) -> int:
         """Memory held."""
         return self._slots.size + self._arena.size
 
     def __del__(self) -> None:
-        self._catalog.release(self.number)
+        if self.number >= 0:
+            self._catalog.release(self.number)

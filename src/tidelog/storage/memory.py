@@ -19,6 +19,7 @@ from tidelog.kernels import checked
 
 _MAPPED = 1 << 17
 _HUGE = 1 << 22
+_PAGE = 1 << 12
 _PROTECTION, _FLAGS, _MAY_MOVE, _MADV_HUGEPAGE = 3, 0x22, 1, 14
 _FAILED = ctypes.c_void_p(-1).value
 _CHECKING = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
@@ -45,7 +46,8 @@ class Block:
     """Zero-filled memory of at least `size` bytes at `address`; `grow` keeps the contents and may move it. Without
     `huge` pages, what is touched once costs less, and what is touched at random more.
 
-    Raises MemoryError when the system has no more.
+    All memory of relations, indexes, lists and journals is obtained here. Raises MemoryError when the system has no
+    more, and then is what it was.
     """
 
     def __init__(self, size: int, huge: bool = True) -> None:
@@ -75,7 +77,7 @@ class Block:
         self._array, self.address, self.size = array, array.ctypes.data, len(array)
 
     def _map(self, size: int) -> None:
-        page = 1 << 21 if size >= _HUGE else 1 << 12
+        page = 1 << 21 if size >= _HUGE else _PAGE
         size = (size + page - 1) // page * page
         mapped = self._array is None and self.address != 0
         if mapped:
@@ -90,6 +92,17 @@ class Block:
         self.address, self.size = address, size
         if size >= _HUGE and self._huge:
             _LIBRARY.madvise(address, size, _MADV_HUGEPAGE)
+
+    def clear(self, size: int) -> None:
+        """Make all of it zero and give back what is more than `size` bytes, without asking for memory."""
+        if self._array is None and size < self.size:
+            kept = max(1, -(-size // _PAGE)) * _PAGE
+            if kept < self.size:
+                _LIBRARY.munmap(self.address + kept, self.size - kept)
+                self.size = kept
+                if _CHECKING:
+                    checked.blocks[self.address] = kept
+        ctypes.memset(self.address, 0, self.size)
 
     def view(self, dtype: DTypeLike, length: int) -> NDArray[Any]:
         """The first `length` items as an array over the block itself; it must not be used after the next `grow`."""

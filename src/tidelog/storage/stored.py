@@ -28,21 +28,18 @@ _UNCOUNTED = 1 << 62
 _LISTS = 4 * SPARE
 _MOST_ROOM = 1 << 18
 """Lists with more room than this are not kept from one epoch to the next."""
-_LIST_COUNTERS = [
-    layout.R_OUT_N,
-    layout.R_OUT_LOW,
-    layout.R_OUT_HIGH,
-    layout.R_IN_N,
-    layout.R_IN_LOW,
-    layout.R_IN_HIGH,
-    layout.R_JOURNAL_N,
-]
 _NONE = numpy.empty(0, numpy.int64)
 _MOST_ROWS = 1 << 31
 
 
 class StoredRelation:
-    """A relation of `arity` columns in the word size of `catalog`; one that is not `counted` can only grow."""
+    """A relation of `arity` columns in the word size of `catalog`; one that is not `counted` can only grow.
+
+    Where memory runs out, methods raise MemoryError. The rows are then whole, though some may have been added; what
+    ends a change, `close` and `take_back`, asks for no memory.
+    """
+
+    number = -1
 
     def __init__(self, catalog: Catalog, arity: int, counted: bool = True) -> None:
         self.arity = arity
@@ -58,17 +55,16 @@ class StoredRelation:
         self._lists: tuple[Block, Block, Block] | None = None
         self._set(layout.R_ARITY, arity)
         self._set(layout.R_REPLAN, 1 << 62)
-        self._empty(counted)
+        self._rows = Block(2 * SPARE * arity * catalog.dtype.itemsize)
+        self._counts = Block(4 * 2 * SPARE) if counted else None
+        self._slots = Block(8 * 4 * SPARE)
+        self._begin()
 
-    def _empty(self, counted: bool) -> None:
-        """Have no rows, and memory for a few."""
-        self._capacity = 2 * SPARE
-        self._slot_count = 4 * SPARE
-        self._rows = Block(self._capacity * self.arity * self.catalog.dtype.itemsize)
-        self._counts = Block(4 * self._capacity) if counted else None
-        self._slots = Block(8 * self._slot_count)
-        fields = [layout.R_N, layout.R_USED, layout.R_DEAD, layout.R_OLD, layout.R_NEW, layout.R_START]
-        self.catalog.table[self.number, fields] = 0
+    def _begin(self) -> None:
+        """Have no rows, and room for a few."""
+        self._capacity, self._slot_count = 2 * SPARE, 4 * SPARE
+        for field in (layout.R_N, layout.R_USED, layout.R_DEAD, layout.R_OLD, layout.R_NEW, layout.R_START):
+            self._set(field, 0)
         self._publish()
 
     def _set(self, field: int, value: int) -> None:
@@ -78,6 +74,7 @@ class StoredRelation:
         return int(self.catalog.table[self.number, field])
 
     def _publish(self) -> None:
+        """Let kernels find the memory as it is now, and use no more of it than all blocks have room for."""
         self._set(layout.R_SLOTS, self._slots.address)
         self._set(layout.R_MASK, self._slot_count - 1)
         self._set(layout.R_ROWS, self._rows.address)
@@ -247,18 +244,6 @@ class StoredRelation:
             if done < len(words):
                 self.ensure(min(len(words) - done, max(self.rows, SPARE)))
 
-    def remove(self, numbers: Words) -> None:
-        """Delete the rows with these numbers for good."""
-        from tidelog.kernels.sets import remove_rows
-
-        if not len(numbers):
-            return
-        for index in self.indexes.values():
-            index.bury(numbers)
-        block = Block(8 * len(numbers))
-        block.view(numpy.int64, len(numbers))[:] = numbers
-        remove_rows(self.catalog.table, self.number, block.address, len(numbers), self.catalog.hashes, self.catalog.tag)
-
     def ensure(self, more: int = SPARE) -> None:
         """Make room for `more` rows, and at least for a batch beside them."""
         from tidelog.kernels.sets import split
@@ -273,17 +258,22 @@ class StoredRelation:
                 capacity = capacity * 3 // 2
             if capacity >= _MOST_ROWS:
                 raise MemoryError("a relation has outgrown the 31 bits of its row numbers")
+            # Each block that has moved is published before anything else can fail; the capacity when all have grown.
             if capacity > self._capacity:
-                self._rows.grow(capacity * self.arity * self.catalog.dtype.itemsize)
-                for block in (self._counts, self._births, self._supports):
+                sizes = capacity * self.arity * self.catalog.dtype.itemsize, *(4 * capacity,) * 3
+                blocks = self._rows, self._counts, self._births, self._supports
+                for block, size in zip(blocks, sizes, strict=True):
                     if block is not None:
-                        block.grow(4 * capacity)
+                        block.grow(size)
+                        self._publish()
                 self._capacity = capacity
+                self._publish()
             while used * 10 > (self._slot_count - 1) * 7:
                 self._slots.grow(16 * self._slot_count)
+                self._publish()
                 split(self._slots.address, self._slot_count - 1, 2 * self._slot_count - 1)
                 self._slot_count *= 2
-            self._publish()
+                self._publish()
 
     def index(self, keys: tuple[int, ...]) -> Index:
         """The index by these columns, made when it is first asked for; `extend` it before use."""
@@ -345,13 +335,17 @@ class StoredRelation:
             self._lists = Block(8 * _LISTS), Block(8 * _LISTS), Block(32 * _LISTS)
             self._set(layout.R_ROOM, _LISTS)
             self._publish_lists()
-        self.catalog.table[self.number, _LIST_COUNTERS] = 0
+        self._empty_lists()
         self._set(layout.R_START, self.rows)
         self.changing = True
 
     def _publish_lists(self) -> None:
         for field, block in zip((layout.R_OUT, layout.R_IN, layout.R_JOURNAL), self._lists or (), strict=True):
             self._set(field, block.address)
+
+    def _empty_lists(self) -> None:
+        for field in layout.R_LIST_COUNTERS:
+            self._set(field, 0)
 
     def ensure_lists(self, changes: int) -> None:
         """Make room for so many changes."""
@@ -363,8 +357,8 @@ class StoredRelation:
         room = 2 * self._get(layout.R_ROOM)
         for block, size in zip(self._lists or (), (8, 8, 32), strict=True):
             block.grow(size * room)
+            self._publish_lists()
         self._set(layout.R_ROOM, room)
-        self._publish_lists()
 
     def change_facts(self, gone: Words, came: Words) -> None:
         """Between `open` and `close`: delete the live rows numbered `gone`, insert the rows `came`, all absent."""
@@ -376,10 +370,10 @@ class StoredRelation:
         counts = self._count_view()
         journal = self._lists[2].view(numpy.int64, 4 * len(gone)).reshape(len(gone), 4)
         journal[:, 0], journal[:, 1], journal[:, 2:] = gone, counts[gone], 0
+        self._set(layout.R_JOURNAL_N, len(gone))
         counts[gone] = -1
         if self._births is not None:
             self._births.view(numpy.int32, self.rows)[start:] = 0
-        self._set(layout.R_JOURNAL_N, len(gone))
         self._show(gone, numpy.arange(start, self.rows))
 
     @property
@@ -530,10 +524,14 @@ class StoredRelation:
 
     def close(self) -> None:
         """Make the changes last: rows that died lose their entries and slots."""
-        died = self._lists[0].view(numpy.int64, self._get(layout.R_OUT_N)).copy() if self._lists else _NONE
+        from tidelog.kernels.sets import remove_rows
+
         self.changing = False
         self._saved = None
-        self.remove(died)
+        died, count = self._get(layout.R_OUT), self._get(layout.R_OUT_N)
+        for index in self.indexes.values():
+            index.bury(died, 0, count)
+        remove_rows(self.catalog.table, self.number, died, count, self.catalog.hashes, self.catalog.tag)
         self._end_lists()
 
     def _end_lists(self) -> None:
@@ -541,7 +539,7 @@ class StoredRelation:
         from tidelog.kernels.changes import forget_journal
 
         forget_journal(self.catalog.table, self.number)
-        self.catalog.table[self.number, _LIST_COUNTERS] = 0
+        self._empty_lists()
         if self._get(layout.R_ROOM) > _MOST_ROOM:
             self._lists = None
             self._set(layout.R_ROOM, 0)
@@ -559,21 +557,19 @@ class StoredRelation:
         return int(self.births().max(initial=0))
 
     def take_back(self) -> None:
-        """Undo everything since `open`."""
+        """Undo everything since `open`, and ask for no memory: there may be none, which may be the reason."""
         from tidelog.kernels.changes import take_back
 
         self.changing = False
         start = self._get(layout.R_START)
-        added = numpy.arange(start, self.rows)
         for index in self.indexes.values():
-            index.bury(added)
+            index.bury(0, start, self.rows - start)
         take_back(self.catalog.table, self.number, self.catalog.tag)
         if self._saved is not None:
             for block, saved in zip((self._counts, self._births, self._supports), self._saved, strict=True):
                 if block is not None and saved is not None:
                     block.view(numpy.int32, start)[:] = saved
             self._saved = None
-        self._set(layout.R_DEAD, self.dead + len(added))
         self._end_lists()
 
     def copy_to(self, catalog: Catalog, counted: bool = False) -> StoredRelation:
@@ -597,4 +593,5 @@ class StoredRelation:
             self._supports.view(numpy.int32, self.rows)[:] = marks.supports  # type: ignore[union-attr]  # now there
 
     def __del__(self) -> None:
-        self.catalog.release(self.number)
+        if self.number >= 0:
+            self.catalog.release(self.number)
