@@ -1,0 +1,185 @@
+"""No forgery is accepted: a folder that was changed in any of some thousand ways is rejected as what it is, or its
+views still follow from its facts and its program.
+
+The short form takes every kind of change in turn, `tests/fuzz_certificate.py` all of them and combinations.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+from pyarrow import parquet
+
+import tidelog
+from tests.certificate import forgeries
+from tests.certificate.forgeries import EITHER, EVERYTHING, SORTS, Forgery, all_forgeries
+from tests.suite import compiled, golden_programs, loaded
+from tidelog.certificate import certificate_of, load, program_text, save
+from tidelog.errors import CODES, CertificateRejected, DataError
+from tidelog.maintain.choice import Choice
+from tidelog.maintain.limits import Watch
+from tidelog.relation import Relation, Rows
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("forgeries") / "sound"
+    loaded(EVERYTHING).save_certificate(folder)
+    tidelog.check_certificate(folder)
+    return folder
+
+
+def outcome(forgery: Forgery, sound: Path, place: Path) -> str | None:
+    """The code with which a forged copy of a certificate is rejected, None if it is accepted and right."""
+    folder = place / "a" / "forged"
+    shutil.rmtree(place / "a", ignore_errors=True)
+    shutil.copytree(sound, folder)
+    forgery.change(folder)
+    try:
+        tidelog.check_certificate(folder, timeout=60)
+    except (CertificateRejected, DataError) as error:
+        str(error).encode()  # so that it can be shown
+        code = error.code
+    else:
+        assert is_right(folder), forgery
+        return None
+    assert code.startswith("E08"), forgery
+    return code
+
+
+def is_right(folder: Path) -> bool:
+    """Whether the views of a certificate are what its program evaluates to over its facts."""
+    certificate = load(folder)
+    db = tidelog.connect()
+    db.add_program((folder / "program.dl").read_text())
+
+    def rows(name: str, words: Any) -> list[Any]:
+        return list(Relation(name, Rows(certificate.program.relations[name].columns, certificate.dictionary, words)))
+
+    for name in certificate.declared:
+        db.insert(name, rows(name, certificate.facts(name)))
+    db.commit()
+    return all(set(rows(name, certificate.view(name)[0])) == set(db[name]) for name in certificate.declared)
+
+
+def chosen(sound: Path) -> list[Forgery]:
+    """The forgeries of the short form: all of the manifest, which take no time, one of each other way to forge
+    something, and two of each thing that is forged."""
+    ways: set[str] = set()
+    things: Counter[str] = Counter()
+    found = []
+    for forgery in all_forgeries(sound):
+        things[forgery.covers] += forgery.what not in ways
+        if forgery.what not in ways or things[forgery.covers] < 2 or forgery.covers.startswith("relations."):
+            found.append(forgery)
+            things[forgery.covers] += 1
+            ways.add(forgery.what)
+    return found
+
+
+@pytest.fixture(scope="module")
+def outcomes(sound: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
+    place = tmp_path_factory.mktemp("forged")
+    return {str(forgery): outcome(forgery, sound, place) for forgery in chosen(sound)}
+
+
+def test_no_forgery_is_accepted(outcomes: dict[str, str | None]) -> None:
+    assert len(outcomes) > 350
+    assert sum(code is None for code in outcomes.values()) < 50
+
+
+def test_every_code_is_met(outcomes: dict[str, str | None]) -> None:
+    """What no forgery meets might as well not be looked at. Bombs are in test_bounds.py."""
+    wanted = {code for code in CODES if code.startswith("E08")} - {"E0816", "E0818"}
+    assert set(outcomes.values()) - {None} == wanted
+
+
+# --- what has to be covered ------------------------------------------------------------------------------------------
+
+
+def test_everything_that_a_certificate_has_is_forged(sound: Path) -> None:
+    """Who adds a file, a field, a column or a statement to certificates adds forgeries of it."""
+    covered = {forgery.covers for forgery in all_forgeries(sound)}
+    assert set(parts_of(sound)) <= covered
+
+
+def test_every_change_of_a_program_changes_it(sound: Path) -> None:
+    whats = {forgery.what for forgery in all_forgeries(sound)}
+    assert {*forgeries.PROGRAMS, *forgeries.RELATIONS, *forgeries.TABLES, *forgeries.WRITTEN} <= whats
+
+
+def parts_of(folder: Path) -> Iterator[str]:
+    for path in folder.rglob("*"):
+        yield forgeries.kind_of_file(path.relative_to(folder))
+        if path.suffix == ".parquet":
+            schema = parquet.read_schema(path)
+            for field in schema:
+                yield f"{path.parent.name}.{field.name[0] if field.name[0] == 'c' else field.name}.{field.type}"
+    for way in forgeries.fields_of(json.loads((folder / "manifest.json").read_text())):
+        yield forgeries.field_name(way)
+    yield from map(forgeries.kind_of_statement, (folder / "program.dl").read_text().splitlines())
+
+
+def test_every_sort_of_intermediate_result_is_forged() -> None:
+    """Who rewrites rules with relations of a new sort adds the sort to SORTS, with a program that has it."""
+    met = {sort for golden in golden_programs() for sort in sorts_in(golden.text)}
+    assert met | sorts_in(EVERYTHING) | sorts_in(EITHER) == SORTS.keys()
+    assert all(sort in sorts_in(text) for sort, text in SORTS.items())
+
+
+def sorts_in(text: str) -> set[str]:
+    return {name.partition(".")[0] for name, info in compiled(text).relations.items() if info.auxiliary}
+
+
+# --- facts of intermediate results -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_facts_of_intermediate_results(sort: str, tmp_path: Path) -> None:
+    """The engine evaluates the program over a fact of an intermediate result: the views are closed, founded on that
+    fact, and have births. The forger saves them, with the fact and without."""
+    db = loaded(SORTS[sort])
+    engine = db._engine
+    columns = {name: info.columns for name, info in engine.program.relations.items() if name.startswith(f"{sort}.")}
+    name = next(name for name in columns if columns[name])
+    row = numpy.array([[new_word(column.kind, db) for column in columns[name]]], numpy.int64)
+    engine.epoch(engine.program, {name: (row, row[:0])}, Watch(), Choice())
+    if sort == "#aggregate":  # the engine knows what it derives from, and nothing else
+        engine.views[name].insert(row)
+    assert "E0803" in rejected(db.check)
+    folder = tmp_path / "forged"
+    save(certificate_of(engine, db._checked), program_text(db._programs), folder)
+    assert "E0803" in rejected(partial(tidelog.check_certificate, folder))
+    stated_in(folder, name)
+    assert rejected(partial(tidelog.check_certificate, folder)) in ({"E0815"}, {"E0817"})
+
+
+def rejected(check: Callable[[], None]) -> set[str]:
+    with pytest.raises((CertificateRejected, DataError)) as caught:
+        check()
+    return {problem.code for problem in caught.value.problems}
+
+
+def new_word(kind: str, db: tidelog.Database) -> int:
+    """The word of a value that occurs nowhere."""
+    values: dict[str, Any] = {"number": 4711, "unsigned": 4711, "float": 47.11, "symbol": "new", "Pair": (47, "new")}
+    return db.dictionary.encode(values[kind], kind)
+
+
+def stated_in(folder: Path, name: str) -> None:
+    """Make the tuples of a relation facts."""
+    file = next(
+        entry["file"]
+        for entry in json.loads((folder / "manifest.json").read_text())["relations"]
+        if entry["name"] == name
+    )
+    view = parquet.read_table(folder / "views" / f"{file}.parquet").drop_columns(["birth"])
+    parquet.write_table(view, folder / "facts" / f"{file}.parquet")
