@@ -64,7 +64,9 @@ b(x) :- a(x), {", ".join(["(x = 1 ; x = 2 ; x = 3 ; x = 4)"] * 5)}.
 """
 """A rule with so many alternatives that each choice becomes a relation."""
 SORTS = {
-    **dict.fromkeys(("#aggregate", "#base", "#inner", "#matching", "#nodes", "#outer", "#path"), EVERYTHING),
+    **dict.fromkeys(
+        ("#aggregate", "#base", "#inner", "#matching", "#nodes", "#outer", "#path", "#projection"), EVERYTHING
+    ),
     "#either": EITHER,
 }
 """The sorts of intermediate results, and a program that has them; each is forged by stating facts of it."""
