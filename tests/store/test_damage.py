@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,10 @@ from tests.store.test_failing import filled
 from tests.suite import FIRST_SEED, views
 from tidelog.errors import DataError
 from tidelog.store.database import StoredDatabase
+from tidelog.store.local import LocalFiles
 from tidelog.store.manifest import Manifest
 from tidelog.store.simulated import SimulatedDisk
+from tidelog.store.state import State
 
 
 def files_of(disk: SimulatedDisk) -> dict[str, bytes]:
@@ -134,3 +137,72 @@ def test_a_store_without_the_folders_that_are_empty(tmp_path: Path) -> None:
         assert views(db) == kept
         db.insert("e", [("d",)])
         db.commit()
+
+
+class Watched(LocalFiles):
+    """Says what is synced."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.synced: list[str] = []
+
+    def sync_file(self, name: str) -> None:
+        super().sync_file(name)
+        self.synced.append(name)
+
+    def sync_folder(self, name: str = "") -> None:
+        super().sync_folder(name)
+        self.synced.append(name)
+
+
+PARTS = {"part-0.parquet": b"first", "k=1/part-1.parquet": b"second", "_SUCCESS": b"", ".part-0.parquet.crc": b"crc"}
+TABLE = "segments/00000001/e.insert.parquet"
+
+
+def written_by_spark(folder: Path) -> list[str]:
+    """Commit a table that is a folder; what is synced for it."""
+
+    def write(path: Path) -> None:
+        for name, data in PARTS.items():
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            (path / name).write_bytes(data)
+
+    files = Watched(folder)
+    state = State(folder, "spark", files=files)
+    state.publish(state.prepare({("e", True): write}), ".decl e(x: symbol)\n", {})
+    state.close()
+    return files.synced
+
+
+def test_what_spark_has_written_is_synced(tmp_path: Path) -> None:
+    synced = written_by_spark(tmp_path)
+    parts = {f"{TABLE}/{name}" for name in PARTS}
+    assert parts | {f"{TABLE}/k=1", TABLE, "segments/00000001", "segments", ""} == {*synced}
+    state = State(tmp_path, "spark")
+    assert list(state.tables()) == [("e", True, tmp_path / TABLE)]
+    state.close()
+
+
+@pytest.mark.parametrize("name", [*PARTS, "_parts.json"])
+@pytest.mark.parametrize("change", [lambda path: path.write_bytes(b"other"), Path.unlink], ids=["changed", "removed"])
+def test_damage_of_what_spark_has_written(tmp_path: Path, name: str, change: Callable[[Path], object]) -> None:
+    written_by_spark(tmp_path)
+    change(tmp_path / TABLE / name)
+    state = State(tmp_path, "spark")
+    with pytest.raises(DataError) as caught:
+        list(state.tables())
+    assert (caught.value.code, caught.value.problems[0].place) == ("E0682", str(tmp_path / TABLE / name))
+    state.close()
+
+
+@pytest.mark.parametrize("name", ["part-2.parquet", "k=2/part-0.parquet"])
+def test_a_part_that_spark_has_not_written_is_not_read(tmp_path: Path, name: str) -> None:
+    written_by_spark(tmp_path)
+    (tmp_path / TABLE / name).parent.mkdir(exist_ok=True)
+    (tmp_path / TABLE / name).write_bytes(b"more")
+    (tmp_path / TABLE / "_notes").write_bytes(b"Spark does not read this")
+    state = State(tmp_path, "spark")
+    with pytest.raises(DataError, match="this file was added") as caught:
+        list(state.tables())
+    assert caught.value.problems[0].place == str(tmp_path / TABLE / name)
+    state.close()

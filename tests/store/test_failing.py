@@ -33,11 +33,10 @@ def problem_of(do: Callable[[], object]) -> Problem | None:
 
 
 @pytest.mark.parametrize("for_good", [False, True], ids=["once", "until the end"])
-@pytest.mark.parametrize("seed", range(FIRST_SEED + 830_000, FIRST_SEED + 830_002))
-def test_every_operation_of_a_script_fails(seed: int, for_good: bool) -> None:
+def test_every_operation_of_a_script_fails(for_good: bool) -> None:
     number, outcome = 1, ""
     while outcome == "":
-        outcome = fail_once(seed, 8, number, error(number), for_good=for_good)
+        outcome = fail_once(FIRST_SEED + 830_000, 8, number, error(number), for_good=for_good)
         number += 1
     assert (outcome, number > 50) == ("over", True)
 
@@ -64,8 +63,7 @@ def filled() -> SimulatedDisk:
 
 
 @pytest.mark.parametrize("for_good", [False, True], ids=["once", "until the end"])
-@pytest.mark.parametrize("checkpoint", [False, True])
-def test_every_operation_of_a_commit_fails(checkpoint: bool, for_good: bool) -> None:
+def test_every_operation_of_a_commit_fails(for_good: bool) -> None:
     """A checkpoint that fails is no error: the epoch is safe without."""
     base, first, second = filled(), {("a",), ("c",)}, {("a",), ("c",), ("d",)}
     number, failed = 1, 0
@@ -80,7 +78,7 @@ def test_every_operation_of_a_commit_fails(checkpoint: bool, for_good: bool) -> 
 
         with StoredDatabase("/store", files=disk.files()) as db:
             kept = views(db)
-            db._price = 0.0 if checkpoint else 1e9
+            db._price = 0.0
             db.insert("e", [("d",)])
             disk.before = fail
             problem = problem_of(db.commit)
