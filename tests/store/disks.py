@@ -48,15 +48,21 @@ def opened(disk: SimulatedDisk) -> tuple[int, set[int]]:
         state.close()
 
 
+class Killed(BaseException):
+    """The process is no more."""
+
+
 @dataclass
 class Follower:
-    """Makes epochs at random, and knows what a process may find: `acknowledged`, or what is being committed."""
+    """Makes epochs at random, and knows what a process may find: an epoch from `acknowledged` on, with the facts that
+    `history` has for it, or had for one that has failed."""
 
     rng: random.Random
     disk: SimulatedDisk = field(default_factory=SimulatedDisk)
     history: list[set[int]] = field(default_factory=lambda: [set()])
     acknowledged: int = 0
     state: State | None = None
+    failed: list[tuple[int, set[int]]] = field(default_factory=list)
 
     def step(self) -> None:
         """Do one thing: mostly an epoch. Raises what the state raises, and `history` does not go on then."""
@@ -69,23 +75,22 @@ class Follower:
             case "nothing":
                 self.history.append(self.history[-1])
                 state.publish(state.prepare({}), "program", {})
-                self.acknowledged += 1
+                self.acknowledge()
             case "fail":
                 state.discard(state.prepare({("e", True): table({-1})}))
-            case "checkpoint" if self.acknowledged:
-                now = json.dumps(sorted(self.history[self.acknowledged])).encode()
+            case "checkpoint" if state.manifest.epoch:
+                now = json.dumps(sorted(self.history[-1])).encode()
                 state.checkpoint(lambda file: file.write(now))
-            case "gather" if self.acknowledged and state.manifest.checkpoint is None:
-                state.gather({("e", True): table(self.history[self.acknowledged])})
+            case "gather" if state.manifest.epoch and state.manifest.checkpoint is None:
+                state.gather({("e", True): table(self.history[-1])})
             case "reopen":
                 self.close()
             case "kill":
-                self.disk.holders.clear()
-                self.state = None
+                self.kill()
 
     def commit(self, state: State) -> None:
         """Make an epoch that inserts and deletes."""
-        before = self.history[self.acknowledged]
+        before = self.history[-1]
         came = {self.rng.randrange(100) for _ in range(3)} - before
         went = set(self.rng.sample(sorted(before), len(before) // 4))
         tables = {("e", True): table(came), ("e", False): table(went)}
@@ -96,7 +101,22 @@ class Follower:
         except BaseException:
             state.discard(segment)
             raise
-        self.acknowledged += 1
+        self.acknowledge()
+
+    def acknowledge(self) -> None:
+        """Have committed the last epoch for good."""
+        self.acknowledged = len(self.history) - 1
+        self.failed.clear()
+
+    def kill(self) -> None:
+        """End the process, without a word to the disk."""
+        self.disk.holders.clear()
+        self.state = None
+
+    def go_on(self, epoch: int) -> None:
+        """Go on from an epoch, after one has failed that may still be found."""
+        self.failed += [(each, self.history[each]) for each in range(epoch + 1, len(self.history))]
+        del self.history[epoch + 1 :]
 
     def open(self) -> State:
         """The state, opened if need be."""
@@ -110,95 +130,115 @@ class Follower:
             self.state.close()
             self.state = None
 
-    def forgive(self) -> None:
-        """Forget the epoch that has failed."""
-        del self.history[self.acknowledged + 1 :]
-
     def fault_in(self, disk: SimulatedDisk) -> str:
         """What is wrong with what a process finds on a disk, or ""."""
         try:
             epoch, facts = opened(disk)
         except TidelogError as error:
             return f"cannot be opened: {error}"
-        if not self.acknowledged <= epoch < len(self.history):
-            return f"epoch {epoch} instead of {self.acknowledged} to {len(self.history) - 1}"
-        return "" if facts == self.history[epoch] else f"epoch {epoch} with {facts} instead of {self.history[epoch]}"
+        right = [*enumerate(self.history)][self.acknowledged :] + self.failed
+        return "" if (epoch, facts) in right else f"epoch {epoch} with {facts} instead of one of {right}"
 
 
 def crash_everywhere(seed: int, steps: int, crashes: int, skip: Callable[[str, str], bool] | None = None) -> str:
     """Follow a script, and let the machine stop, or the process be killed, before each operation that changes the disk.
-    What is wrong then, or ""."""
+    In one step of three the process is killed in the middle, and another goes on. What is wrong then, or ""."""
     rng = random.Random(seed)
     follower = Follower(rng)
     faults: list[str] = []
+    left = 0
 
     def look(operation: str, name: str) -> None:
+        nonlocal left
         if isinstance(skip, Skipping) and operation in WRITES and not operation.startswith("sync"):
             skip.renamed = operation == "rename"
         if operation in WRITES and not faults:
-            for disk in (follower.disk.left(), *(follower.disk.crashed(rng) for _ in range(crashes))):
-                fault = follower.fault_in(disk)
-                if fault:
-                    faults.append(f"before {operation} {name}: {fault}")
+            fault = _fault_now(follower, crashes)
+            if fault:
+                faults.append(f"before {operation} {name}: {fault}")
+        left -= 1
+        if left == 0:
+            follower.disk.before = _end
+            raise Killed
 
-    follower.disk.before = look
     if skip is not None:
         follower.disk.skip = skip
     for _ in range(steps):
-        follower.step()
-        look("sync file", "the end of a step")
-        if faults:
-            return f"seed {seed}, {faults[0]}"
+        left = rng.randrange(1, 30) if rng.random() < 0.3 else 0
+        follower.disk.before = look
+        try:
+            follower.step()
+        except Killed:
+            follower.kill()
+            follower.disk.before = None
+            follower.go_on(opened(follower.disk.left())[0])
+        follower.disk.before = None
+        fault = faults[0] if faults else _fault_now(follower, crashes)
+        if fault:
+            return f"seed {seed}, {fault}"
     return ""
 
 
+def _end(operation: str, name: str) -> None:
+    raise Killed
+
+
+def _fault_now(follower: Follower, crashes: int) -> str:
+    """What is wrong if the process ends now, or the machine; or ""."""
+    disks = (follower.disk.left(), *(follower.disk.crashed(follower.rng) for _ in range(crashes)))
+    return next(filter(None, map(follower.fault_in, disks)), "")
+
+
 def fail_once(seed: int, steps: int, number: int, error: BaseException, *, for_good: bool) -> str:
-    """Follow a script in which an operation fails, and after it perhaps all until the end of the step. What is wrong
-    with the state then, or with the steps that follow, or ""; "over" where there are not so many operations."""
-    rng = random.Random(seed)
-    follower = Follower(rng)
+    """Follow a script in which an operation fails, and perhaps all after it, but for removals, until the end of the
+    step. What is wrong with the state then, or while another epoch follows, or ""; "over" where there are not so many
+    operations."""
+    follower = Follower(random.Random(seed))
     count = 0
-    failing = False
 
     def fail(operation: str, name: str) -> None:
-        nonlocal count, failing
+        nonlocal count
         count += 1
-        if count == number or (failing and for_good):
-            failing = True
+        if count == number or (for_good and count > number and operation not in ("remove", "remove folder")):
             raise error
+
+    def look(operation: str, name: str) -> None:
+        if operation in WRITES:
+            fault = _fault_now(follower, 1)
+            if fault:
+                raise AssertionError(f"before {operation} {name}: {fault}")
 
     follower.disk.before = fail
     for _ in range(steps):
-        facts = follower.history[follower.acknowledged]
+        facts = follower.history[-1]
         try:
             follower.step()
-        except TidelogError as caught:
-            if not failing:
+        except (TidelogError, KeyboardInterrupt) as caught:
+            if count < number:
                 return f"without a reason: {caught}"
-            if not isinstance(error, OSError) or caught.code != "E0681" or not caught.problems[0].hint:
+            if isinstance(caught, TidelogError) and (caught.code != "E0681" or not caught.problems[0].hint):
                 return f"the error is {caught}"
-        except KeyboardInterrupt:
-            if not isinstance(error, KeyboardInterrupt):
-                return "an interrupt without a reason"
-        if failing:
-            follower.disk.before, failing = None, False
-            known = len(follower.history) - 1
-            fault = follower.fault_in(follower.disk.left())
+        if count >= number:
+            follower.disk.before = None
+            fault = _fault_now(follower, 2)
             if fault:
                 return f"after operation {number}: {fault}"
-            if follower.state is not None and known > follower.acknowledged:  # the process goes on as before
-                follower.forgive()
-                if facts_in(follower.state) != facts or follower.state.manifest.epoch != follower.acknowledged:
-                    return f"the state has {facts_in(follower.state)} instead of {facts}"
-            elif known > follower.acknowledged:
-                epoch, _ = opened(follower.disk.left())
-                follower.acknowledged = epoch
-                follower.forgive()
-            follower.commit(follower.open())
-            fault = follower.fault_in(follower.disk.left()) or follower.fault_in(follower.disk.crashed(rng))
-            if fault:
-                return f"after operation {number} and another epoch: {fault}"
-    return "" if count >= number else "over"
+            epoch, found = opened(follower.disk.left())
+            if follower.state is not None:  # the process goes on as before
+                if len(follower.history) - 1 > follower.acknowledged and not for_good and found != facts:
+                    return f"after operation {number} there is epoch {epoch} on the disk"
+                epoch = follower.state.manifest.epoch
+            follower.go_on(epoch)
+            if follower.state is not None and facts_in(follower.state) != follower.history[-1]:
+                return f"the state has {facts_in(follower.state)} instead of {follower.history[-1]}"
+            follower.disk.before = look
+            try:
+                follower.commit(follower.open())
+            except AssertionError as wrong:
+                return f"after operation {number}, while committing, {wrong}"
+            fault = _fault_now(follower, 2)
+            return f"after operation {number} and another epoch: {fault}" if fault else ""
+    return "over"
 
 
 def damages(data: bytes, rng: random.Random, flips: int) -> Iterator[tuple[str, bytes]]:
