@@ -281,8 +281,7 @@ class State:
             files.make(part)
         names = [f"{part}/{name}" for part in ("segments", "checkpoints") for name in self._names(part)]
         left = [name for name in names if name not in used and is_plain(name)]
-        if missing or left or not self.manifest.epoch:
-            files.sync_folder()  # the manifest of the last epoch may not be there for good yet
+        files.sync_folder()  # a process that was killed may have replaced the manifest, but not for good
         for name in (*left, _NEW):
             files.remove_tree(name)
 
