@@ -59,7 +59,7 @@ class Change:
         return iter(sorted((name for name in self._changed if name in self._order), key=self._order.__getitem__))
 
     def __contains__(self, name: object) -> bool:
-        return name in self._changed and name in self._order
+        return isinstance(name, str) and name in self._changed and name in self._order
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Everything by itself, for `copy` and `pickle`: the copy needs no database."""
@@ -94,7 +94,7 @@ def _part(
 
 def declared(relations: Mapping[str, RelationType], name: str) -> RelationType:
     """The relation of this name. UsageError (E0601) if there is none."""
-    if name in relations:
+    if isinstance(name, str) and name in relations:
         return relations[name]
     near = get_close_matches(str(name), relations, 1)
     hint = f"did you mean {near[0]}?" if near else "declare it with .decl in a program that you load"

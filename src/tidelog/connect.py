@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, overload
 
 from tidelog.database import Database
-from tidelog.errors import Problem, UsageError
+from tidelog.errors import Problem, UsageError, wrong_argument
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,6 +38,8 @@ def connect(
     With a `spark` session, one over its data frames, see docs/how-to/spark.md; its facts and program outlive the
     process in the folder `state`, if there is one. Raises UsageError (E0610) where arguments do not go together.
     """
+    if folder is not None and not isinstance(folder, (str, os.PathLike)):
+        raise wrong_argument("a store", "the path of a folder", folder)
     if (folder is not None and spark is not None) or (state is not None and spark is None):
         hint = "connect(folder) keeps an embedded database, connect(spark=session, state=folder) one over Spark"
         raise UsageError(Problem("E0610", "a folder is kept either with Spark or without", hint=hint))

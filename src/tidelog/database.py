@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tidelog.change import Change, RelationChange, declared
 from tidelog.copies import Uncopied
-from tidelog.errors import Problem, UsageError
+from tidelog.errors import Problem, UsageError, wrong_argument
 from tidelog.io import at_hand, encode
 from tidelog.language import Checker, read
 from tidelog.language.syntax import CheckedProgram, Column, Program, RelationType, Value
@@ -154,12 +154,16 @@ class Database(Uncopied):
     def add_program(self, text: str) -> None:
         """`load` for text only, whatever it looks like."""
         self.turns.check_open()
+        if not isinstance(text, str):
+            raise wrong_argument("the text of a program", "a str", text)
         self.add_parsed(read(f"{text}\n", name="<text>"))  # with a line break it is no path
 
     def add_parsed(self, program: Program) -> None:
         """`load` for a program that has been read, or made, already."""
         with self.turns.changing, self.turns.using:
             self.turns.check_open()
+            if not isinstance(program, Program):
+                raise wrong_argument("a program that has been read", "a `Program`", program)
             self._extend(program)
 
     def remove_rule(self, name: str) -> None:
@@ -214,6 +218,8 @@ class Database(Uncopied):
         """Have encoded facts wait for `commit`. UsageError (E0604) where they cannot be rows of the relation."""
         with self.turns.changing, self.turns.using:
             arity = len(self._relation(relation).columns)
+            if not isinstance(words, numpy.ndarray):
+                raise wrong_argument(f"encoded rows of {relation}", f"an int64 array of shape (n, {arity})", words)
             if words.dtype != numpy.int64 or words.ndim != 2 or words.shape[1] != arity:
                 found = f"{words.dtype} of shape {words.shape}"
                 message = f"encoded rows of {relation} are int64 of shape (n, {arity}), found {found}"
@@ -340,6 +346,14 @@ class Database(Uncopied):
 
     # --- reading -------------------------------------------------------------------------------------------------
 
+    def __iter__(self) -> Iterator[str]:
+        """The names of the declared relations, in the order of their declarations."""
+        return iter(self.relations)
+
+    def __contains__(self, name: object) -> bool:
+        """Whether a relation of this name is declared."""
+        return isinstance(name, str) and name in self._pending.checked.relations
+
     def __getitem__(self, name: str) -> Relation:
         """A relation as of the last committed epoch. UsageError (E0601) if there is none of this name."""
         return Relation(name, _View(self, self._relation(name)))
@@ -357,6 +371,8 @@ class Database(Uncopied):
         those of the relations called `derived`."""
         with self.turns.using:
             self.turns.check_open()
+            if not isinstance(text, str):
+                raise wrong_argument("a query", "the text of an atom, such as 'edge(1, X)'", text)
             pattern = matching(text, self._pending.programs)
             if pattern.program is None:
                 view = _View(self, self._relation(pattern.relation))
@@ -466,6 +482,8 @@ class Database(Uncopied):
 
         with self.turns.using:
             self.turns.check_open()
+            if not isinstance(folder, (str, os.PathLike)):
+                raise wrong_argument("a certificate", "the path of a new folder", folder)
             save(certificate_of(self._engine, self._checked), program_text(self._programs), Path(folder))
 
     def _relation(self, name: str) -> RelationType:
@@ -483,7 +501,7 @@ def _check_option(name: str, value: object, known: Mapping[str, object]) -> None
             Problem("E0603", f"there is no option {name}", hint=f"the options are {', '.join(sorted(known))}")
         )
     if name == "strategy":
-        if value not in ("auto", "update", "bootstrap"):
+        if not isinstance(value, str) or value not in ("auto", "update", "bootstrap"):
             hint = 'it is "auto", "update" or "bootstrap"'
             raise UsageError(Problem("E0603", f"there is no strategy {value!r}", hint=hint))
     elif name == "closures":

@@ -134,6 +134,7 @@ CODES: dict[str, str] = {
     "E0627": "a database or a store of another process",
     "E0628": "the lock of a store is gone",
     "E0629": "something that cannot be copied",
+    "E0635": "an argument of a wrong type",
     "E0650": "the command line cannot use a file",
     "E0651": "the folder of facts is none",
     "E0652": "the folder of outputs is none",
@@ -257,6 +258,12 @@ class InternalError(TidelogError):
 
 class KernelCacheWarning(UserWarning):
     """The compiled kernels cannot be kept, so that each process compiles them anew."""
+
+
+def wrong_argument(what: str, expected: str, found: object) -> UsageError:
+    """Return the error (E0635) about an argument of another type than `expected`; `what` names the argument."""
+    message = f"{what} is {expected}, found a value of type {type(found).__name__}"
+    return UsageError(Problem("E0635", message, hint=f"pass {expected}"))
 
 
 def how_to_install(*extras: str) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.errors import Problem, SetupError, UsageError, how_to_install
+from tidelog.errors import Problem, SetupError, UsageError, how_to_install, wrong_argument
 from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, Value
 from tidelog.storage.dictionary import Dictionary, Words
 from tidelog.storage.record_text import format_value
@@ -210,6 +210,8 @@ class Relation:
         import pyarrow as pa
 
         _need("pyspark", "spark")
+        if not hasattr(session, "createDataFrame"):
+            raise wrong_argument("the session", "a SparkSession", session)
         table = self.to_arrow()
         fields = [pa.field(field.name, _signed(field.type)) for field in table.schema]
         return session.createDataFrame(table.cast(pa.schema(fields)))

@@ -29,12 +29,12 @@ class RuleSet(Uncopied):
         return len(self._database.committed.rules)
 
     def __contains__(self, name: object) -> bool:
-        return any(rule.name == name for rule in self._database.committed.rules)
+        return isinstance(name, str) and any(rule.name == name for rule in self._database.committed.rules)
 
     def __getitem__(self, name: str) -> str:
         """The source of a rule. UsageError (E0608) if there is none of this name."""
         for rule in self._database.committed.rules:
-            if rule.name == name:
+            if isinstance(name, str) and rule.name == name:
                 return str(rule)
         raise _unknown(name, list(self))
 
@@ -62,7 +62,7 @@ class RuleSet(Uncopied):
 def without(programs: tuple[Program, ...], name: str) -> tuple[Program, ...]:
     """The programs without the rule of this name."""
     names = [rule.name for program in programs for rule in program.rules if rule.name is not None]
-    if name not in names:
+    if not isinstance(name, str) or name not in names:
         raise _unknown(name, names)
     return tuple(
         replace(program, rules=tuple(rule for rule in program.rules if rule.name != name)) for program in programs

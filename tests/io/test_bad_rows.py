@@ -94,7 +94,7 @@ ROWS: list[tuple[RelationType, Any, str]] = [
     (
         EDGE,
         [{"x": 1, "z": 2}],
-        "e, row 1: error[E0406]: expected the keys x, y, found x, z",
+        "e, row 1: error[E0406]: expected the keys x, y, found x, z\n  hint: a dict has a value for each column: x, y",
     ),
     (
         EDGE,
@@ -238,7 +238,7 @@ ROWS: list[tuple[RelationType, Any, str]] = [
     (
         EDGE,
         np.zeros((2, 3), dtype=np.int64),
-        "e: error[E0406]: expected 2 columns, found 3",
+        "e: error[E0406]: expected 2 columns, found 3\n  hint: e has the columns x, y",
     ),
     (
         EDGE,

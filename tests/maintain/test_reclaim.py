@@ -13,6 +13,7 @@ from tests.interrupting import attempts
 from tests.maintain.churn import FACTS, Twins, epochs, fact
 from tidelog.maintain import reclaim
 from tidelog.maintain.reclaim import Reclaimer
+from tidelog.storage import dictionary
 
 DECLARED = ".type P = [x: symbol, y: symbol] .decl e(x: symbol, y: symbol) .decl p(x: P)"
 
@@ -21,6 +22,7 @@ DECLARED = ".type P = [x: symbol, y: symbol] .decl e(x: symbol, y: symbol) .decl
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Words are looked through before every epoch."""
     monkeypatch.setattr(reclaim, "LEAST", 0)
+    monkeypatch.setattr(dictionary, "_FEW", 0)  # Columns are decoded by the Arrow copy of the symbols.
     monkeypatch.setattr(reclaim, "_PER_WORD", 1 << 40)
     original = Reclaimer.sweep
 

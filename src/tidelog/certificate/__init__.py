@@ -22,6 +22,7 @@ from tidelog.certificate.export import certificate_of, program_text
 from tidelog.certificate.folder import save
 from tidelog.certificate.reading import load
 from tidelog.certificate.stopping import look
+from tidelog.errors import wrong_argument
 from tidelog.maintain.limits import Watch, guarded
 
 __all__ = ["Certificate", "certificate_of", "check", "check_certificate", "load", "look", "program_text", "save"]
@@ -34,6 +35,9 @@ def check_certificate(folder: str | os.PathLike[str], *, timeout: float | None =
     where they are not, DataError (E081x) where the folder is not what a certificate of its program is, LimitError where
     memory does not suffice (E0503) or after `timeout` seconds (E0501).
     """
+    given: object = folder
+    if not isinstance(given, (str, os.PathLike)):
+        raise wrong_argument("a certificate", "the path of a folder", given)
     watch = Watch(timeout)
     with guarded(watch):
         check(load(Path(folder), partial(look, watch)), watch)

@@ -32,6 +32,8 @@ def encode(data: Any, relation: RelationType, dictionary: Dictionary) -> Words:
     place = place_in(relation.name)
     if isinstance(data, (list, tuple, set, frozenset)):
         return encode_rows(data, relation, dictionary, place)
+    if type(data).__module__.startswith("scipy.sparse"):
+        raise _unreadable(data, place)
     if isinstance(data, Relation):
         return _encode_relation(data, relation, dictionary, place)
     if isinstance(data, np.ndarray):
@@ -74,6 +76,8 @@ def _unreadable(data: object, place: Place) -> DataError:
     hint = "pass tuples, dicts, a table (pandas, Polars, Arrow, DuckDB), or a 2-D array of integers"
     if isinstance(data, (str, os.PathLike)):
         hint = "files are read with .input in the program, or as a table: pyarrow.csv.read_csv(path)"
+    elif type(data).__module__.startswith("scipy.sparse"):
+        hint = "pass the places of its entries, numpy.argwhere(data.toarray()), or list(zip(*data.nonzero()))"
     elif isinstance(data, Mapping):
         hint = "put one dict into a list, or make a table of a dict of columns: pyarrow.table(data)"
     message = f"expected rows, found the {type(data).__name__} {shown(data)}"
@@ -131,7 +135,8 @@ def _encode_array(array: np.ndarray[Any, Any], relation: RelationType, dictionar
         raise DataError(Problem("E0407", message, hint="pass array.tolist()", place=place(None, None)))
     if array.shape[1] != arity:
         message = f"expected {arity} columns, found {array.shape[1]}"
-        raise DataError(Problem("E0406", message, place=place(None, None)))
+        hint = f"{relation.name} has the columns {', '.join(column.name for column in relation.columns)}"
+        raise DataError(Problem("E0406", message, hint=hint, place=place(None, None)))
     words = np.empty(array.shape, dtype=np.int64)
     for position, column in enumerate(relation.columns):
         values = numbers_to_arrow(array[:, position].astype(array.dtype.newbyteorder("=")))

@@ -102,7 +102,8 @@ def _as_tuple(row: Any, number: int, relation: RelationType, place: Place) -> tu
         raise DataError(Problem("E0407", f"expected a row, found {shown(row)}", hint=hint, place=place(number, None)))
     if set(row) != set(names):
         message = f"expected the keys {', '.join(names)}, found {', '.join(map(str, row))}"
-        raise DataError(Problem("E0406", message, place=place(number, None)))
+        hint = f"a dict has a value for each column: {', '.join(names)}"
+        raise DataError(Problem("E0406", message, hint=hint, place=place(number, None)))
     return tuple(row[name] for name in names)
 
 

@@ -154,7 +154,9 @@ def _cast_hint(value: object, kind: Kind) -> str | None:
         return "pass value.isoformat() into a symbol, or a count of seconds or days into a number"
     if isinstance(value, str) and kind != "symbol":
         return f"pass {'float' if kind == 'float' else 'int'}(…), or declare the column as symbol"
-    return "pass str(…), or declare the column as number" if kind == "symbol" else None
+    if kind == "symbol":
+        return "pass str(…), or declare the column as number"
+    return f"pass {'a float' if kind == 'float' else 'an int'}"
 
 
 # --- text ------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,117 @@
+"""Whatever is passed to a public method ends well or in an error of tidelog with a code and a hint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import pytest
+
+import tidelog
+from tidelog.errors import TidelogError
+
+
+class Sparse:
+    """What a sparse matrix of SciPy does, which need not be installed."""
+
+    shape = (2, 2)
+
+    def __len__(self) -> int:
+        raise TypeError("sparse array length is ambiguous; use getnnz()")
+
+    def __iter__(self) -> Any:
+        raise NotImplementedError
+
+
+Sparse.__module__ = "scipy.sparse._csr"
+
+VALUES: list[Any] = [
+    None, 5, 2.5, True, b"e", "nope", "e\0", ["e"], ("e",), {"e": 1}, {"e"}, object(), numpy.zeros(3), len, Sparse(),
+]  # fmt: skip
+ROWS: list[Any] = [
+    *VALUES, [5], [None], [[1]], [(1, "x")], [(1, None)], [(1, 2.5)], [(1, 2, 3)], [(1, 2**70)], [(1, [2])], [(1, {})],
+    [{"x": 1}], [{1: 1, 2: 2}], [(float("nan"), 1)], [(True, False)], iter([5]), range(3), memoryview(b"ab"), type,
+    numpy.zeros((2, 2)), numpy.zeros(3, int), numpy.zeros((2, 2), object), numpy.zeros((2, 2), complex), numpy.array(5),
+    numpy.array([["a", "b"]]), numpy.array([[1, 2]], "M8[s]"), numpy.zeros((2, 3), int),
+]  # fmt: skip
+
+CALLS: dict[str, tuple[list[Any], Callable[[tidelog.Database, Any], object]]] = {
+    "connect(…)": ([each for each in VALUES if not isinstance(each, str)], lambda _, value: tidelog.connect(value)),
+    "check_certificate": (VALUES, lambda _, value: tidelog.check_certificate(value)),
+    "load": (VALUES, lambda db, value: db.load(value)),
+    "add_program": (VALUES, lambda db, value: db.add_program(value)),
+    "add_parsed": (VALUES, lambda db, value: db.add_parsed(value)),
+    "remove_rule": (VALUES, lambda db, value: db.remove_rule(value)),
+    "rules.add": (VALUES, lambda db, value: db.rules.add(value)),
+    "rules.remove": (VALUES, lambda db, value: db.rules.remove(value)),
+    "rules[…]": (VALUES, lambda db, value: db.rules[value]),
+    "… in rules": (VALUES, lambda db, value: value in db.rules),
+    "db[…]": (VALUES, lambda db, value: db[value]),
+    "… in db": (VALUES, lambda db, value: value in db),
+    "… in a relation": (VALUES, lambda db, value: value in db["e"]),
+    "change[…]": (VALUES, lambda db, value: db.commit()[value]),
+    "… in change": (VALUES, lambda db, value: value in db.commit()),
+    "query": (VALUES, lambda db, value: db.query(value)),
+    "births": (VALUES, lambda db, value: db.births(value)),
+    "to_spark": ([5, "x"], lambda db, value: db["e"].to_spark(value)),
+    "save_certificate": (
+        [each for each in VALUES if not isinstance(each, str)],
+        lambda db, value: db.save_certificate(value),
+    ),
+    "subscribe(…, print)": (VALUES, lambda db, value: db.subscribe(value, print)),
+    "subscribe('e', …)": (VALUES, lambda db, value: db.subscribe("e", value)),
+    **{
+        f"{verb}(…)": (VALUES, lambda db, value, verb=verb: getattr(db, verb)(value, [(1, 2)]))  # type: ignore[misc]
+        for verb in ("insert", "delete", "insert_words", "delete_words")
+    },
+    **{
+        f"{verb}('e', …)": (ROWS, lambda db, value, verb=verb: getattr(db, verb)("e", value))  # type: ignore[misc]
+        for verb in ("insert", "delete", "insert_words", "delete_words")
+    },
+    "insert('s', …)": (ROWS, lambda db, value: db.insert("s", value)),
+    **{
+        f"options({name}=…)": (VALUES, lambda db, value, name=name: db.options(**{name: value}))  # type: ignore[misc]
+        for name in ("timeout", "max_rows", "strategy", "switch", "closures", "maintain", "nope")
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def db() -> tidelog.Database:
+    db = tidelog.connect()
+    db.add_program('.decl e(x: number, y: number) .decl s(x: symbol) r1: s("a") :- e(1, _).')
+    db.insert("e", [(1, 2)])
+    db.commit()
+    return db
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_no_raw_exception(call: str, db: tidelog.Database) -> None:
+    values, function = CALLS[call]
+    for value in values:
+        try:
+            function(db, value)
+        except TidelogError as error:
+            if not all(problem.hint or problem.span for problem in error.problems):
+                pytest.fail(f"{call} with {value!r} has no hint: {error}")
+        except Exception as error:
+            pytest.fail(f"{call} with {value!r}: {type(error).__name__}: {error}")
+        finally:
+            db.rollback()
+            db.options(timeout=None, max_rows=None, strategy="auto", switch=0.2, closures=True, maintain=True)
+
+
+def test_a_database_contains_and_names_its_relations(db: tidelog.Database) -> None:
+    assert list(db) == ["e", "s"]
+    assert "e" in db
+    assert "nope" not in db
+    assert 5 not in db
+    assert {name: len(db[name]) for name in db} == {"e": 1, "s": 1}
+
+
+def test_a_sparse_matrix_is_told_how_to_become_rows(db: tidelog.Database) -> None:
+    with pytest.raises(
+        tidelog.DataError, match="E0407.*list\\(zip\\(\\*data.nonzero\\(\\)\\)\\)".replace(".*", "(?s:.*)")
+    ):
+        db.insert("e", Sparse())
