@@ -141,6 +141,12 @@ ROWS: list[tuple[RelationType, Any, str]] = [
     ),
     (
         REAL,
+        [(np.longdouble(2) ** 53 + 1, 1)],
+        "f, row 1, column x: error[E0402]: np.longdouble('9007199254740993.0') has no float that is equal to it\n"
+        "  hint: pass float(…)",
+    ),
+    (
+        REAL,
         [(2**53 + 1, 1)],
         "f, row 1, column x: error[E0402]: the integer 9007199254740993 has no float that is equal to it\n"
         "  hint: pass float(…)",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -208,3 +210,11 @@ def test_every_value_comes_back(number: int, unsigned: int, real: float, text: s
         if kind != "List":
             column = known.decode_column(np.array([word, word]), kind)
             assert known.encode_column(column, kind).tolist() == [word, word]
+
+
+def test_a_dictionary_goes_to_other_processes_with_its_words() -> None:
+    dictionary = Dictionary({"R": RecordType("R", (Column("a", "symbol", "symbol"),))})
+    words = [dictionary.encode("a", "symbol"), dictionary.encode(("b",), "R")]
+    copy = pickle.loads(pickle.dumps(dictionary))
+    assert [copy.decode(words[0], "symbol"), copy.decode(words[1], "R")] == ["a", ("b",)]
+    assert copy.encode("c", "symbol") == dictionary.encode("c", "symbol")

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from tests.maintain.test_many_rules import bytecodes
 from tests.rdf.stores import delete, insert, triples
 from tidelog.rdf import Store, StoreChange, connect
 
@@ -99,3 +100,17 @@ def test_an_axiom_is_a_rule_and_nothing_else_is_evaluated_again() -> None:
     data = [node for node in change.reports[0].nodes if any(name.startswith("aː") for name in node.relations)]
     assert {node.strategy for node in data} <= {"skip", "update"}
     assert _typed(store) == rules
+
+
+def test_a_triple_costs_the_same_under_a_large_ontology() -> None:
+    counted = []
+    for classes in (20, 120):
+        store = connect(rules="owl-rl")
+        insert(store, {(f":C{i}", "rdfs:subClassOf", f":C{i // 2}") for i in range(1, classes)})
+        insert(store, {(f":p{i}", "rdfs:subPropertyOf", f":p{i // 2}") for i in range(1, classes)})
+        for i in range(4):
+            insert(store, triples(f":x{i} rdf:type :C3; :x{i} :p3 :y"))
+            store.commit()
+        insert(store, triples(":x rdf:type :C3; :x :p3 :y"))
+        counted.append(bytecodes(lambda store=store: store.commit()))  # type: ignore[misc]
+    assert counted[1] - counted[0] < 100, "less than a bytecode for each of 100 classes more"

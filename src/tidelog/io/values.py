@@ -100,7 +100,11 @@ def _primitive_complaint(value: object, kind: Kind, typename: str) -> Complaint 
             return None
         return Complaint("E0402", f"{shown(int(value))} does not fit {article(kind)}", range_hint(kind))
     if kind == "float" and isinstance(value, (float, np.floating)):
-        return Complaint("E0404", "NaN cannot be stored", NAN_HINT) if math.isnan(value) else None
+        if math.isnan(value):
+            return Complaint("E0404", "NaN cannot be stored", NAN_HINT)
+        if float(value) != value:  # of more than 64 bits
+            return Complaint("E0402", f"{shown(value)} has no float that is equal to it", "pass float(…)")
+        return None
     return Complaint("E0401", f"expected {article(typename)}, found {_described(value)}", _cast_hint(value, kind))
 
 

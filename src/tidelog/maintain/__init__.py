@@ -2,6 +2,7 @@
 
 engine      the state of a database, and an epoch that succeeds or leaves no trace
 epoch       what it does: hyper-nodes in order, each in the way that is cheapest (choice: of those that a user allows)
+structure   who reads what, as long as the rules do not change;  overlay  the state that an epoch changes, over the last
 undoing     what taking an epoch back needs, made ready before it begins
 reclaim     gives symbols and records back that nothing refers to any more
 bootstrap   evaluates a hyper-node from its inputs, with births and counts

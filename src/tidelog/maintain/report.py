@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from tidelog.rules.core import HyperNode
 from tidelog.rules.edges import head_of
@@ -44,6 +45,10 @@ class Report:
     def nodes(self) -> tuple[NodeReport, ...]:
         """All hyper-nodes, in the order of evaluation."""
         return self.visited if self.every is None else self.every()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything, for copies that know no hyper-nodes."""
+        return {**vars(self), "nodes": self.nodes, "every": None}
 
     @property
     def bootstraps(self) -> int:

@@ -32,11 +32,8 @@ def guards(table: tuple[TableRule, ...], database: Database, names: Names, known
 
 def _more(database: Database, names: Names, known: Facts) -> bool:
     """Whether a view has more of a schema than is known."""
-    sizes: dict[str, int] = {}
-    for _, kind in known.pairs.get(TYPE, ()):
-        sizes[kind] = sizes.get(kind, 0) + 1
     properties = ((names.properties.get(iri), len(pairs)) for iri, pairs in known.pairs.items() if iri != TYPE)
-    classes = ((names.classes.get(iri), sizes.get(iri, 0)) for iri in known.classes)
+    classes = ((names.classes.get(iri), known.members.get(iri, 0)) for iri in known.classes)
     return any(_size(database, name) > size for name, size in (*properties, *classes))
 
 

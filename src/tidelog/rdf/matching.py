@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 from tidelog.rdf.tables import Triple
-from tidelog.rdf.terms import XSD
+from tidelog.rdf.terms import TYPE, XSD
 
 Binding = dict[str, str]
 Pair = tuple[str, str]
@@ -21,6 +23,11 @@ class Facts:
         self.classes = classes
         self.pairs = {predicate: list(dict.fromkeys(rows)) for predicate, rows in pairs.items()}
         self._indexes: dict[tuple[str, int], dict[str, list[Pair]]] = {}
+
+    @cached_property
+    def members(self) -> Mapping[str, int]:
+        """How many members of each class there are."""
+        return Counter(kind for _, kind in self.pairs.get(TYPE, ()))
 
     def changed(self, pairs: Mapping[str, Iterable[Pair]]) -> Facts:
         """The facts with other pairs for some of the properties."""

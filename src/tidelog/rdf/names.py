@@ -10,7 +10,7 @@ a relation of its own.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from tidelog.errors import Problem, UsageError
 from tidelog.language.syntax import Attribute, Declaration, Span
@@ -67,8 +67,10 @@ class Names:
             return self.property(REST), (triple.subject, triple.object)
         return self.property(triple.predicate), (triple.subject, triple.object)
 
-    def declarations(self, known: frozenset[str]) -> list[Declaration]:
+    def declarations(self, known: Set[str]) -> list[Declaration]:
         """Declarations of all relations but those known already."""
+        if known >= self._taken:
+            return []
         columns = dict.fromkeys(self.properties.values(), "so") | dict.fromkeys(self.classes.values(), "s")
         return [declaration(name, names) for name, names in columns.items() if name not in known]
 

@@ -16,7 +16,8 @@ from tidelog.rdf.terms import SAME_AS, TYPE, is_iri
 
 
 class Instances:
-    """The rules of the moment. `current` maps what a rule is made of to the rule as the database has it."""
+    """The rules of the moment. `current` maps what a rule is made of to the rule as the database has it; it is replaced
+    and never changed."""
 
     def __init__(self, table: Iterable[TableRule], names: Names) -> None:
         self.current: dict[object, Rule] = {}
@@ -41,15 +42,14 @@ class Instances:
             own = {rule.name for rule in self.current.values()}
             theirs = [rule for rule in program.rules if rule.name not in own]
             self._program, self._views = program, _Views.of(theirs, self._names)
-        views = self._views
+        views, asked = self._views, frozenset(alive)
+        if self._made_for == (facts, guards, asked, views, *self._sizes):
+            return [], []
         found = [*self._base[1], *guards]
         found += reflexive(found)
-        alive = frozenset(alive) | {name for each in found if (name := _derived(each)) is not None}
+        alive = asked | {name for each in found if (name := _derived(each)) is not None}
         properties, classes = named(found)
         known = {*properties, *self._names.properties}, {*classes, *self._names.classes}
-        made_for = facts, guards, alive, views, len(known[0]), len(known[1])
-        if made_for == self._made_for:
-            return [], []
         wanted: dict[object, None] = dict.fromkeys(
             relevant(expanded(relevant(found, alive), *map(frozenset, known)), alive)
         )
@@ -57,12 +57,16 @@ class Instances:
             for name in sorted(known[1]):
                 wanted[Instance("type", Triple("?x", TYPE, name), (Triple("?x", REST, name),), ())] = None
         wanted.update(dict.fromkeys(self._of_views(views, *known)))
-        removed = [key for key in self.current if key not in wanted]
-        names = [str(self.current.pop(key).name) for key in removed]
+        names = [str(rule.name) for key, rule in self.current.items() if key not in wanted]
         more = {key: self._rule(key) for key in wanted if key not in self.current}
-        self.current.update(more)
-        self._made_for = made_for
+        # Another mapping, so that whoever has the one before can come back to it.
+        self.current = {key: rule for key, rule in self.current.items() if key in wanted} | more
+        self._made_for = facts, guards, asked, views, *self._sizes
         return names, list(more.values())
+
+    @property
+    def _sizes(self) -> tuple[int, int]:
+        return len(self._names.properties), len(self._names.classes)
 
     def restore(self, current: dict[object, Rule]) -> None:
         """Go back to earlier rules."""

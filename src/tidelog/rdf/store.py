@@ -167,11 +167,12 @@ class Store(Uncopied):
 
     def _facts(self, pending: list[tuple[bool, Words]]) -> Iterator[tuple[str, bool, Words]]:
         """The pending triples relation by relation; the schema goes along."""
-        schema = dict(self._schema.triples)
+        schema = self._schema.triples
         for asserts, words in pending:
             for predicate, value, rows in self._triples.split(words):
                 named = Triple("?s", predicate, value)
                 if self._schema.has(named):
+                    schema = dict(schema) if schema is self._schema.triples else schema
                     for triple in self._triples.decoded(named, rows):
                         schema[triple] = None
                         if not asserts:
@@ -179,7 +180,7 @@ class Store(Uncopied):
                 yield self._names.relation(named)[0], asserts, rows
                 if predicate == TYPE and self._has_given:
                     yield self._names.property(GIVEN), asserts, self._triples.typed(rows, value)
-        if schema.keys() != self._schema.triples.keys():
+        if schema is not self._schema.triples and schema.keys() != self._schema.triples.keys():
             self._use(schema)
 
     def _given(self, known: bool) -> Iterator[tuple[str, bool, Words]]:
@@ -223,7 +224,7 @@ class Store(Uncopied):
         return changed or any(self._triples.count(name) and iri not in self._alive for iri, name in self._special())
 
     def _undeclared(self) -> list[Declaration]:
-        return self._names.declarations(frozenset(self._database.relations))
+        return self._names.declarations(self._database.program.relations.keys())
 
     def _declare(self, rules: Iterable[Rule] = ()) -> None:
         """Give new properties and classes their relations in the database, and add rules."""
@@ -355,9 +356,9 @@ class _Earlier:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.schema = store._schema.triples
-        self.current = dict(store._instances.current)
+        self.current = store._instances.current
         self.guards = store._guards
-        self.rules = {rule.name: rule for rule in store._database.committed.rules}
+        self.program = store._database.committed
         self.undo: Facts = []
         self.changes: list[Change] = []
 
@@ -370,10 +371,10 @@ class _Earlier:
         store._instances.restore(self.current)
         if not self.changes:
             return
-        now = {rule.name: rule for rule in database.committed.rules}
-        for name in now.keys() - self.rules.keys():
+        before, now = ({rule.name: rule for rule in each.rules} for each in (self.program, database.committed))
+        for name in now.keys() - before.keys():
             database.rules.remove(str(name))
-        lost = tuple(rule for name, rule in self.rules.items() if name not in now)
+        lost = tuple(rule for name, rule in before.items() if name not in now)
         database.add_parsed(Program(rules=lost))
         store._triples.put(self.undo)
         database.options(timeout=None, max_rows=None)

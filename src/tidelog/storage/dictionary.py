@@ -70,12 +70,12 @@ class Dictionary:
         return len(self._symbols)
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {**self.__dict__, "holders": WeakSet(), "_arrow": (None, 0), "_readers": 0}
-        del state["_lock"]
+        state = {**self.__dict__, "_arrow": (None, 0), "_readers": 0}
+        del state["_lock"], state["holders"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=threading.RLock())
+        self.__dict__.update(state, _lock=threading.RLock(), holders=WeakSet())
 
     def hold(self, holder: Holder) -> None:
         """Keep the words of something as long as it is there. The caller sees to it that none is given back before."""
@@ -469,7 +469,7 @@ def _belongs(value: object, kind: Kind) -> bool:
             return abs(int(value)) < 2**1023 and int(float(value)) == int(value)
         low, high = (0, 2**64) if kind == "unsigned" else (-(2**63), 2**63)
         return low <= int(value) < high
-    return kind == "float" and isinstance(value, (float, np.floating))
+    return kind == "float" and isinstance(value, (float, np.floating)) and (float(value) == value or value != value)
 
 
 def _check_text(strings: Sequence[str]) -> None:
