@@ -142,14 +142,15 @@ class Database(Uncopied):
 
     # --- changes -------------------------------------------------------------------------------------------------
 
-    def load(self, program: str | os.PathLike[str]) -> None:
-        """Add a program: a path (anything path-like, or one line that ends in ".dl") or program text.
+    def load(self, program: str | os.PathLike[str] | Program) -> None:
+        """Add a program: a path (anything path-like, or one line that ends in ".dl"), program text, or what
+        `language.read` has made of one.
 
         The declarations count at once; rules and facts take effect with the next `commit`. Raises ProgramError, which
         lists everything that is wrong with the program together with those loaded before, and then changes nothing.
         """
         self.turns.check_open()
-        self.add_parsed(read(program))
+        self.add_parsed(program if isinstance(program, Program) else read(program))
 
     def add_program(self, text: str) -> None:
         """`load` for text only, whatever it looks like."""

@@ -39,6 +39,7 @@ CODES: dict[str, str] = {
     "E0111": "a preprocessor line is wrong",
     "E0112": "an included file cannot be read",
     "E0113": "a path lacks a step",
+    "E0114": "a rule is too large",
     "E0190": "not supported yet",
     # E02xx declarations, types, safety
     "E0201": "no such relation",

@@ -23,7 +23,7 @@ def test_folders_are_the_current_one_by_default(closure: Path, tidelog: Run) -> 
 
 def test_dash_prints_the_outputs_as_souffle_does(closure: Path, tidelog: Run) -> None:
     outcome = tidelog("run", "closure.dl", "-D", "-")
-    assert outcome.out == "---------------\nt\n===============\n1\t2\n1\t3\n2\t3\n===============\n"
+    assert outcome.out == "---------------\nt\nx\ty\n===============\n1\t2\n1\t3\n2\t3\n===============\n"
     assert not (closure / "t.csv").exists()
 
 
@@ -63,6 +63,7 @@ def test_json(closure: Path, tidelog: Run) -> None:
         "program": "closure.dl",
         "outputs": {"t": {"rows": 3, "columns": ["x", "y"], "file": None, "tuples": [[1, 2], [1, 3], [2, 3]]}},
         "sizes": {},
+        "warnings": [],
     }
 
 

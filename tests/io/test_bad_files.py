@@ -128,7 +128,8 @@ FILES: list[tuple[RelationType, dict[str, Any], bytes | None, str]] = [
 OPTIONS: list[tuple[dict[str, Any], str]] = [
     (
         {"IO": "delta"},
-        "error[E0413]: unknown IO=delta\n  hint: IO is one of file, stdin, stdout, parquet, arrow, json, sqlite",
+        "error[E0413]: unknown IO=delta\n"
+        "  hint: IO is one of file, json, jsonfile, parquet, arrow, sqlite, stdin, stdout",
     ),
     (
         {"colour": "red"},
@@ -181,7 +182,7 @@ def test_a_bad_option_is_shown_in_the_program() -> None:
         "p.dl:1:10: error[E0413]: unknown IO=delta\n"
         "    1 | .input e(IO=delta)\n"
         "      |          ^^^^^^^^\n"
-        "  hint: IO is one of file, stdin, stdout, parquet, arrow, json, sqlite"
+        "  hint: IO is one of file, json, jsonfile, parquet, arrow, sqlite, stdin, stdout"
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.io.samples import EDGE, FLAG, HOLDER, NAMED, REAL, dictionary, fails
+from tests.io.samples import EDGE, HOLDER, NAMED, REAL, dictionary, fails
 from tidelog.io.text_reader import TextFormat, read_text
 from tidelog.language.syntax import RelationType
 
@@ -160,12 +160,6 @@ TEXTS: list[tuple[RelationType, TextFormat, bytes, str]] = [
         b'"a",1,2\n',
         "e.facts:1:1: error[E0405]: expected 2 columns, found 3: 'a,1,2'\n"
         "  hint: the delimiter is ',', the columns are name, n",
-    ),
-    (
-        FLAG,
-        TAB,
-        b"()\nmaybe\n",
-        "e.facts:2:1: error[E0405]: expected (), found 'maybe'\n  hint: the relation has no columns",
     ),
     (
         HOLDER,

@@ -192,9 +192,11 @@ def test_printing_on_standard_output() -> None:
     words = encode([(3, 4), (1, 2)], EDGE, known)
     stream = io.BytesIO()
     assert write_view({"IO": "stdout"}, None, EDGE, words, known, stream=stream) is None
+    write_view({"IO": "stdout"}, ".", EDGE, words[:1], known, stream=stream)
     write_view({"headers": "true"}, None, EDGE, words[:0], known, stream=stream)
     assert stream.getvalue().decode() == (
-        "---------------\ne\n===============\n1\t2\n3\t4\n===============\n"
+        "---------------\ne\nx\ty\n===============\n1\t2\n3\t4\n===============\n"
+        "---------------\ne\n===============\n3\t4\n===============\n"
         "---------------\ne\nx\ty\n===============\n===============\n"
     )
 

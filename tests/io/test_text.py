@@ -117,8 +117,12 @@ def test_records() -> None:
     assert written(expected, holder) == text
 
 
-def test_relations_without_columns_hold_a_pair_of_parentheses() -> None:
+def test_relations_without_columns_hold_where_there_is_a_line() -> None:
     flag = relation("flag")
+    for text in ("\n", "  \n", "anything", "()\nmaybe\n", "\t\n"):
+        assert read(text, flag) == [()]
+    assert read("\n", flag, TextFormat(headers=True)) == []
+    assert read("\n\n", flag, TextFormat(headers=True)) == [()]
     assert read("()\n", flag) == [()]
     assert read("()\n()\n", flag) == [()]
     assert read("", flag) == []

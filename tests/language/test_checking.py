@@ -197,8 +197,11 @@ def test_accepted(rule: str) -> None:
         ("n(1) :- p(x), p(y), x < y.", "E0211"),
         ("p(as(1, Pair)).", "E0220"),
         ("name(x) :- s(x).", "E0212"),
-        ("p([1, x]) :- s(x).", "E0212"),
-        ("n(x) :- n(x), !name(y), s(y).", "E0212"),
+        ("name(as(x, symbol)) :- s(x).", "E0212"),
+        ("name(x) :- s(y), x = as(y, symbol).", "E0212"),
+        ("n(1) :- [1] != [1].", "E0213"),
+        ("s(x + 1) :- s(x).", "E0211"),
+        ("s(x - y) :- s(x), s(y).", "E0211"),
     ],
 )
 def test_refused(rule: str, code: str) -> None:
@@ -240,3 +243,77 @@ def test_warnings() -> None:
         ("E0292", "warning", 15),
     ]
     assert warnings(checked("n(1). n(x) :- n(x), _y = 1.")) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "shown"),
+    [
+        ("n(1) :- s(x), !name(x).", "n(1) :- s(x), !name(x)."),  # a wider value is not in the relation, no more
+        ("p([1, x]) :- s(x).", "p([1, x]) :- s(x)."),  # a field narrows what it is given
+        ("p([1, x]), name(x) :- s(x).", "p([1, x]), name(x) :- s(x)."),
+        ("name(as(x, Name)) :- s(x).", "name(as(x, Name)) :- s(x)."),
+        ("s(as(x, Name)) :- name(x).", "s(as(x, Name)) :- name(x)."),
+        ("s(x) :- s(x), name(as(x, symbol)).", "s(x) :- s(x), name(as(x, symbol))."),
+        ("n(x) :- [x, y] = [1, 2], n(y).", "n(x) :- x = 1, y = 2, n(y)."),
+        ("n(z) :- [[x, y], z] = [r, 1], p(r), n(x), s(y).", "n(z) :- [x, y] = r, z = 1, p(r), n(x), s(y)."),
+        ("n(x) :- n(x), [x, [y, _]] = [1, [2, 3]], n(y).", "n(x) :- n(x), x = 1, y = 2, n(y)."),
+        ("n(x) :- n(x), 1 = count : { [x, y] = [1, 2], n(y) }.", "n(x) :- n(x), 1 = count : { x = 1, y = 2, n(y) }."),
+        ("n(x) :- n(x), ([x] = [1] ; [x] = [2]).", "n(x) :- n(x), (x = 1; x = 2)."),
+        ('s(x + "b" + x) :- s(x).', 's(cat(cat(x, "b"), x)) :- s(x).'),
+        ("n(x) :- s(y), x = strlen(y + y).", "n(x) :- s(y), x = strlen(cat(y, y))."),
+        ("name(x + y) :- name(x), name(y).", "name(cat(x, y)) :- name(x), name(y)."),
+        ("n(x + y) :- n(x), n(y).", "n(x + y) :- n(x), n(y)."),
+        ("n(m) :- n(x), m = max x : { n(x) }.", "n(m) :- n(x), m = max x_1 : { n(x_1) }."),
+    ],
+)
+def test_accepted_as(rule: str, shown: str) -> None:
+    assert str(checked(rule).rules[0]) == f"r1: {shown}"
+
+
+def test_a_field_of_another_type_is_refused() -> None:
+    assert codes(".type Other <: symbol\n.decl o(x: Other)\np([1, x]) :- o(x).") == ["E0211"]
+
+
+def test_names_in_messages_are_those_of_the_text() -> None:
+    with pytest.raises(ProgramError) as raised:
+        checked("nn(x, m) :- n(x), m = max x : { n(y) }.")
+    assert "variable `x` of this rule" in str(raised.value)
+    assert "x_1" not in str(raised.value)
+    messages = [warning.message for warning in warnings(checked("n(x) :- x = count : { n(x) }."))]
+    assert "variable `x` occurs once" in messages
+
+
+def test_qualifiers_that_are_directives() -> None:
+    program = read(".decl a, b(x: number) input brie output\n.decl c(x: number) printsize overridable")
+    assert [(each.name, each.relation) for each in program.directives] == [
+        ("input", "a"),
+        ("input", "b"),
+        ("output", "a"),
+        ("output", "b"),
+        ("printsize", "c"),
+    ]
+    assert [each.qualifiers for each in program.declarations] == [("brie",), ("brie",), ("overridable",)]
+    assert read(str(program)) == program
+    assert read(".decl a(x: number)\n.output a(IO=stdoutprintsize)").directives[0].name == "printsize"
+
+
+@pytest.mark.parametrize("qualifier", ["eqrel", "choice-domain x"])
+def test_qualifiers_that_change_the_meaning_are_refused(qualifier: str) -> None:
+    with pytest.raises(ProgramError):
+        read(f".decl a(x: number, y: number) {qualifier}")
+
+
+@pytest.mark.parametrize(
+    ("directive", "expected"),
+    [
+        (".input n(IO=stdout)", "`.input` has no value `stdout`"),
+        (".output n(IO=stdin)", "`.output` has no value `stdin`"),
+        (".output n(IO=delta)", "`.output` has no value `delta`"),
+        (".input n(IO=ntriples)", "`.input` has no value `ntriples`"),
+        ('.input n(columns="0:1")', "has no option `columns`"),
+    ],
+)
+def test_directives_that_run_would_refuse(directive: str, expected: str) -> None:
+    with pytest.raises(ProgramError, match="E0108") as raised:
+        checked(directive)
+    assert expected in str(raised.value)

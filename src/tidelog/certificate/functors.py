@@ -106,7 +106,8 @@ class Functors:
         step = given[0] if given else f"(CASE WHEN {start} <= {end} THEN 1 ELSE -1 END)::HUGEINT"
         count = (
             f"CASE WHEN {step} > 0 AND {start} < {end} THEN ({end} - {start} + {step} - 1) // {step}"
-            f" WHEN {step} < 0 AND {start} > {end} THEN ({start} - {end} - {step} - 1) // -({step}) ELSE 0 END"
+            f" WHEN {step} < 0 AND {start} > {end} THEN ({start} - {end} - {step} - 1) // -({step})"
+            f" WHEN {step} = 0 AND {start} <> {end} THEN 1 ELSE 0 END"
         )
         return f"least({count}, {_LARGEST})::BIGINT", f"({start} + {{}} * {step})::{sql_type(kind)}"
 
@@ -357,6 +358,8 @@ def _steps(start: float, end: float, step: float | None = None, *, look: Look) -
             look()
             if len(values) > _MOST:
                 raise MemoryError(f"a range of floats has more than {_MOST:,} values")
+    if step == 0 and start != end:
+        values.append(start + 0.0)
     return values
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidelog.cli.shared import existing, positive
+from tidelog.cli.shared import add_preprocessing, add_warnings, existing, parsed, positive
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -25,6 +25,8 @@ def add(commands: Commands) -> None:
         "--timeout", metavar="S", type=positive(float), help="give up checking views after so many seconds"
     )
     command.add_argument("--json", action="store_true", help="print the result, or the errors, as JSON")
+    add_preprocessing(command)
+    add_warnings(command)
     command.set_defaults(execute=execute)
 
 
@@ -37,21 +39,27 @@ def execute(arguments: argparse.Namespace) -> int:
     elif arguments.path.is_dir():
         _check_certificate(arguments.path, arguments.timeout, as_json=arguments.json)
     else:
-        _check_program(arguments.path, as_json=arguments.json)
+        arguments.program = arguments.path
+        _check_program(arguments)
     return 0
 
 
-def _check_program(path: Path, *, as_json: bool) -> None:
+def _check_program(arguments: argparse.Namespace) -> None:
     from tidelog.cli.report import print_json, problem_as_json
-    from tidelog.language import check, read
+    from tidelog.io.options import FileOptions
+    from tidelog.language import check
     from tidelog.language.lints import warnings
     from tidelog.rules import compile_program
 
-    checked = check(read(path))
+    path = arguments.path
+    checked = check(parsed(arguments))
     compile_program(checked)  # negation or aggregation through recursion shows here
-    found = warnings(checked)
+    for directive in checked.directives:
+        if directive.name in ("input", "output"):
+            FileOptions.of(directive.options, directive.span)  # which `run` would refuse
+    found = [] if arguments.no_warn else warnings(checked)
     contents = {"relations": len(checked.relations), "rules": len(checked.rules), "facts": len(checked.facts)}
-    if as_json:
+    if arguments.json:
         print_json({"ok": True, "program": path, **contents, "warnings": list(map(problem_as_json, found))})
     else:
         for warning in found:

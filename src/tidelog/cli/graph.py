@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tidelog.cli.shared import add_preprocessing, parsed
+
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -21,17 +23,18 @@ def add(commands: Commands) -> None:
         type=Path,
         help="the picture: .svg or .html, or with matplotlib .png or .pdf; without it the graph is printed as text",
     )
+    add_preprocessing(command)
     command.set_defaults(execute=execute)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Draw or print the program's rule graph."""
-    from tidelog.language import check, read
+    from tidelog.language import check
     from tidelog.rules import compile_program
     from tidelog.rules.describe import describe
     from tidelog.rules.picture import draw
 
-    core = compile_program(check(read(arguments.program)), as_written=True)
+    core = compile_program(check(parsed(arguments)), as_written=True)
     if arguments.output is None:
         print(describe(core))
     else:

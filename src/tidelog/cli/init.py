@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidelog.cli.shared import add_limits
+from tidelog.cli.shared import add_limits, add_preprocessing, parsed
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -23,6 +23,7 @@ def add(commands: Commands) -> None:
         "-F", "--fact-dir", metavar="FACTS", type=Path, default=Path(), help="where .input finds its files (default: .)"
     )
     add_limits(command)
+    add_preprocessing(command)
     command.set_defaults(execute=execute)
 
 
@@ -42,7 +43,7 @@ def execute(arguments: argparse.Namespace) -> int:
     try:
         with tidelog.connect(arguments.store) as db:
             db.options(timeout=arguments.timeout, max_rows=arguments.max_rows)
-            db.load(arguments.program)
+            db.load(parsed(arguments))
             read_inputs(db, arguments.fact_dir)
             report = db.commit().report
             sizes = {name: len(db[name]) for name in db.relations}

@@ -14,12 +14,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidelog.cli.shared import add_limits
+from tidelog.cli.shared import add_limits, add_preprocessing, add_warnings, parsed
 
 if TYPE_CHECKING:
     from tidelog.cli.on_spark import OnSpark
     from tidelog.database import Database
-    from tidelog.language.syntax import Directive, Value
+    from tidelog.language.syntax import CheckedProgram, Directive, Value
     from tidelog.relation import Relation
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -40,12 +40,15 @@ def add(commands: Commands) -> None:
         "--engine", choices=("embedded", "spark"), default="embedded", help="where to evaluate (default: %(default)s)"
     )
     add_limits(command)
+    add_preprocessing(command)
+    add_warnings(command)
     command.set_defaults(execute=execute)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Load, read, commit, check if asked to, write."""
-    from tidelog.cli.report import print_json, report_as_json, stats
+    from tidelog.cli.report import print_json, problem_as_json, report_as_json, stats
+    from tidelog.language.lints import warnings
 
     started = time.perf_counter()
     folder = None if arguments.output_dir == "-" else Path(arguments.output_dir)
@@ -53,13 +56,19 @@ def execute(arguments: argparse.Namespace) -> int:
     with ExitStack() as stack:
         db = _connected(arguments.engine, stack)
         db.options(timeout=arguments.timeout, max_rows=arguments.max_rows)
-        db.load(arguments.program)
-        read_inputs(db, arguments.fact_dir)
+        db.load(parsed(arguments))
+        found = [] if arguments.no_warn else warnings(db.program)
+        if not arguments.json:
+            for warning in found:
+                print(warning, file=sys.stderr)
+        read_inputs(db, arguments.fact_dir, needed(db.program))
         report = db.commit().report
         if arguments.check:
             db.check()
         if arguments.json:
             document = {"ok": True, "program": arguments.program, **_answer_as_json(db, folder)}
+            if not arguments.no_warn:
+                document["warnings"] = list(map(problem_as_json, found))
             if arguments.stats:
                 document["stats"] = report_as_json(report, db.stats())
             print_json({**document, "seconds": round(time.perf_counter() - started, 3)})
@@ -93,13 +102,48 @@ def check_folders(facts: Path, outputs: Path | None) -> None:
         raise UsageError(Problem("E0652", message, hint="give a folder, or - to print the outputs"))
 
 
-def read_inputs(db: Database | OnSpark, folder: Path) -> None:
-    """Insert what the program's `.input` directives name; DataError for what cannot be read."""
+def needed(program: CheckedProgram) -> frozenset[str]:
+    """The relations that the outputs of a program depend on; all where it has none."""
+    from tidelog.language.names import atoms
+    from tidelog.language.paths import repeats, steps
+
+    reading: dict[str, set[str]] = {}
+    for rule in program.rules:
+        read = {step.relation for atom in atoms((*rule.heads, *rule.body)) if atom.path for step in steps(atom.path)}
+        read |= {atom.relation for atom in atoms((*rule.heads, *rule.body)) if not atom.path}
+        for atom in atoms(rule.body):
+            for repeat in repeats(atom.path):
+                read |= {relation for relation, _ in program.domains.get(repeat.domain or "", ())}
+        for head in rule.heads:
+            reading.setdefault(head.relation, set()).update(read)
+    waiting = [directive.relation for directive in program.directives if directive.name in ("output", "printsize")]
+    if not waiting:
+        return frozenset(program.relations)
+    found: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += reading.get(name, ())
+    return frozenset(found)
+
+
+def read_inputs(db: Database | OnSpark, folder: Path, needed: frozenset[str] | None = None) -> None:
+    """Insert what the program's `.input` directives name; DataError for what cannot be read.
+
+    The file of a relation that is not in `needed` may be missing, as for Soufflé.
+    """
+    from tidelog.errors import DataError
     from tidelog.io import read_facts
 
     for directive in _directives(db, "input"):
         relation = db.program.relations[directive.relation]
-        words = read_facts(directive.options, folder, relation, db.dictionary, directive.span)
+        try:
+            words = read_facts(directive.options, folder, relation, db.dictionary, directive.span)
+        except DataError as error:
+            if error.code == "E0410" and needed is not None and directive.relation not in needed:
+                continue
+            raise
         db.insert_words(directive.relation, words)
 
 

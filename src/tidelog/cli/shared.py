@@ -1,4 +1,4 @@
-"""What commands share: the options of an epoch, and the store that has to be there already."""
+"""What commands share: options of an epoch and of the preprocessor, and the store that has to be there already."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tidelog.language.syntax import Program
     from tidelog.store import StoredDatabase
 
 
@@ -29,6 +30,36 @@ def add_limits(command: argparse.ArgumentParser) -> None:
     command.add_argument("--max-rows", metavar="N", type=positive(int), help="give up when more tuples are derived")
     command.add_argument("--stats", action="store_true", help="report what was done for each hyper-node, and sizes")
     command.add_argument("--json", action="store_true", help="print results and errors as JSON")
+
+
+def add_preprocessing(command: argparse.ArgumentParser) -> None:
+    """Add Soufflé's options for the preprocessor to a command."""
+    command.add_argument(
+        "-I", "--include-dir", metavar="DIR", type=Path, action="append", default=[], help="where #include looks too"
+    )
+    command.add_argument(
+        "-M",
+        "--macro",
+        metavar="MACROS",
+        action="append",
+        default=[],
+        help="define macros: NAME or NAME=text, several apart",
+    )
+    command.add_argument("--no-preprocessor", action="store_true", help="take lines that begin with # as they are")
+
+
+def add_warnings(command: argparse.ArgumentParser) -> None:
+    """Add the option that keeps warnings back."""
+    command.add_argument("-w", "--no-warn", action="store_true", help="show no warnings")
+
+
+def parsed(arguments: argparse.Namespace) -> Program:
+    """The program that a command's arguments name, read as its options say."""
+    from tidelog.language.reading import Preprocessing, read
+
+    macros = tuple(macro for text in arguments.macro for macro in text.split())
+    preprocessing = Preprocessing(tuple(arguments.include_dir), macros, not arguments.no_preprocessor)
+    return read(arguments.program, preprocessing=preprocessing)
 
 
 def existing(folder: Path, *, read_only: bool = False) -> StoredDatabase:

@@ -93,14 +93,15 @@ def write_view(
     """Writes the rows of a relation, sorted, as an `.output` directive says; the path of the file.
 
     The file is `filename`, or REL.csv (REL.parquet, …), in `folder`. With IO=stdout, or without a folder, the rows go
-    to `stream` (standard output) between Soufflé's lines instead.
+    to `stream` (standard output) between Soufflé's lines instead; without a folder under the names of the columns.
     """
     wanted = FileOptions.of(options, span)
     rows = sorted_words(np.asarray(words, dtype=np.int64), relation.columns, dictionary)
     if wanted.io == "stdin":
         raise DataError(Problem("E0413", "IO=stdin cannot be written", span=span, hint="write IO=stdout"))
     if wanted.io == "stdout" or folder is None:
-        _print(wanted, relation, rows, dictionary, stream or sys.stdout.buffer)
+        headers = wanted.headers or folder is None
+        _print(wanted, relation, rows, dictionary, stream or sys.stdout.buffer, headers)
         return None
     path = _output_path(wanted, Path(folder), relation)
     io = wanted.io or _format_of(path)
@@ -214,12 +215,17 @@ _RULE = {False: "---------------\n", True: "===============\n"}
 
 
 def _print(
-    options: FileOptions, relation: RelationType, words: Words, dictionary: Dictionary, stream: BinaryIO
+    options: FileOptions,
+    relation: RelationType,
+    words: Words,
+    dictionary: Dictionary,
+    stream: BinaryIO,
+    headers: bool,
 ) -> None:
-    """The form in which Soufflé prints a relation."""
+    """The form in which Soufflé prints a relation, with or without the names of its columns."""
     form = _text_format(options, "", b"")
     stream.write(f"{_RULE[False]}{relation.name}\n".encode())
-    if form.headers:
+    if headers:
         stream.write((form.delimiter.join(column.name for column in relation.columns) + "\n").encode())
     stream.write(_RULE[True].encode())
     for piece in text_of(words, relation.columns, dictionary, replace(form, headers=False)):

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from tidelog.errors import DataError, Problem
 from tidelog.io.values import shown
+from tidelog.language.directives import FORMATS as DIRECTIVE_FORMATS
 from tidelog.language.syntax import Span
 
-FORMATS = ("file", "stdin", "stdout", "parquet", "arrow", "json", "sqlite")
+FORMATS = tuple(dict.fromkeys((*DIRECTIVE_FORMATS["input"], *DIRECTIVE_FORMATS["output"])))
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 _KNOWN = ("IO", "filename", "dbname", "delimiter", "headers", "rfc4180", "compress", "format")
 # What Soufflé and its tools put beside these; it has no effect on what is read or written.
@@ -44,7 +45,7 @@ class FileOptions:
             raise _wrong(f"unknown format={form}", "format is list or object", span)
         filename = options.get("filename", options.get("dbname"))
         return FileOptions(
-            io=None if io is None else str(io),
+            io="json" if io == "jsonfile" else None if io is None else str(io),
             filename=None if filename is None else str(filename),
             delimiter=_delimiter(options, span),
             headers=_flag(options, "headers", span),

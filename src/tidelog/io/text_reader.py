@@ -49,7 +49,7 @@ def read_text(data: bytes, name: str, form: TextFormat, relation: RelationType, 
     data = data.removeprefix(_BYTE_ORDER_MARK)
     columns = relation.columns
     if not columns:
-        return _read_units(data, name)
+        return _read_units(data, form.headers)
     order = list(range(len(columns)))
     start = lines = 0
     if form.headers:
@@ -62,14 +62,10 @@ def read_text(data: bytes, name: str, form: TextFormat, relation: RelationType, 
     return words if order == sorted(order) else np.ascontiguousarray(words[:, order])
 
 
-def _read_units(data: bytes, name: str) -> Words:
-    lines = _decoded(data, name).splitlines()
-    for number, line in enumerate(lines):
-        if line.strip() not in ("", "()"):
-            raise Complaint("E0405", f"expected (), found {line.strip()!r:.60}", "the relation has no columns").at(
-                f"{name}:{number + 1}:1"
-            )
-    return np.empty((min(1, sum(1 for line in lines if line.strip())), 0), dtype=np.int64)
+def _read_units(data: bytes, headers: bool) -> Words:
+    """The rows of a relation without columns: as in Soufflé it holds if there is any line, even a blank one."""
+    lines = len(data.splitlines()) - headers
+    return np.empty((1 if lines > 0 else 0, 0), dtype=np.int64)
 
 
 def _read_headers(data: bytes, name: str, form: TextFormat, relation: RelationType) -> tuple[int, int, list[int]]:

@@ -165,8 +165,8 @@ def _cast_hint(value: object, kind: Kind) -> str | None:
 
 # --- text ------------------------------------------------------------------------------------------------------------
 
-# What pyarrow's CSV reader accepts, so that the fast and the exact reader agree.
-_INTEGER = re.compile(r"[ \t]*(-?[0-9]+|0[xX][0-9a-fA-F]+)[ \t]*")
+# All that pyarrow's CSV reader accepts, so that the fast and the exact reader agree; and 0b, and signs before both.
+_INTEGER = re.compile(r"[ \t]*-?([0-9]+|0[xX][0-9a-fA-F]+|0[bB][01]+)[ \t]*")
 
 _EXPONENT = r"([eE][+-]?[0-9]+)?"
 _FLOAT = re.compile(
@@ -187,7 +187,7 @@ def text_complaint(text: str, kind: Kind, typename: str) -> Complaint | None:
         return Complaint("E0401", f"expected {article(typename)}, found {shown(text)}", hint)
     low, high = RANGES[kind]
     digits = text.strip()
-    fits = len(digits) < 1000 and low <= int(digits, 16 if "x" in digits.lower() else 10) <= high
+    fits = len(digits) < 1000 and low <= _integer(digits) <= high
     return None if fits else Complaint("E0402", f"{digits[:60]} does not fit {article(kind)}", range_hint(kind))
 
 
@@ -197,7 +197,12 @@ def value_of_text(text: str, kind: Kind) -> int | float | str:
         return text
     if kind == "float":
         return float(text)
-    return int(text, 16 if "x" in text.lower() else 10)
+    return _integer(text)
+
+
+def _integer(text: str) -> int:
+    sign = text.strip().removeprefix("-")[:2].lower()
+    return int(text, {"0x": 16, "0b": 2}.get(sign, 10))
 
 
 def _float_text_complaint(text: str, typename: str) -> Complaint | None:

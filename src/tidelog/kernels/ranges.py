@@ -47,6 +47,9 @@ def expand_floats(first, last, step, given, st, at, j, target, n, size, w):
     s = as_float(step) if given else (1.0 if a <= b else -1.0)
     value = a if j == 0 else as_float(st[at + S_NEXT])
     t = 0
+    if s == 0.0 and a != b:
+        store(target, n, as_bits(a + 0.0), w)
+        return 1, False
     while inside(value, b, s) and n + t < size:
         store(target, n + t, as_bits(value + 0.0), w)
         t += 1

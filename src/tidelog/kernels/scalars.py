@@ -255,11 +255,13 @@ def compute(operator, kind, target, a, b, m, chosen, w):
 
 @kernel
 def range_length(kind, first, last, step, given):
-    """How many values a range of whole numbers has; without a given step it is 1 or -1."""
+    """How many values a range of whole numbers has; without a given step it is 1 or -1, with a step of 0 one value."""
     if first == last:
         return 0
+    if given and step == 0:
+        return 1
     up = less(kind, first, last)
-    if given and (step == 0 or (step > 0 or kind == UNSIGNED) != up):
+    if given and (step > 0 or kind == UNSIGNED) != up:
         return 0
     distance = wrap(last - first) if up else wrap(first - last)
     stride = 1 if not given else (step if up else wrap(-step))

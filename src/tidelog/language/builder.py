@@ -59,6 +59,8 @@ _OPPOSITE = {
     "match": "!match",
     "contains": "!contains",
 }
+_OLD_DIRECTIVES = ("input", "output", "printsize")
+"""Qualifiers of declarations that mean the directives of the same names."""
 _OPPOSITE |= {opposite: op for op, opposite in _OPPOSITE.items()}
 
 
@@ -354,8 +356,10 @@ class Builder(Transformer[Token, tuple[Statement, ...]]):
                 hint = f"`{name}` is a word of the language; choose another name"
                 message = f"expected a name, found the word `{name}`"
                 self.problems.append(Problem("E0101", message, self._at(name), hint=hint))
-        words = tuple(map(str, qualifiers))
-        return tuple(Declaration(str(name), attributes, words, span=self._at(name)) for name in names)
+        words = tuple(word for word in map(str, qualifiers) if word not in _OLD_DIRECTIVES)
+        declared = tuple(Declaration(str(name), attributes, words, span=self._at(name)) for name in names)
+        old = (word for word in qualifiers if str(word) in _OLD_DIRECTIVES)
+        return declared + tuple(Directive(str(word), str(name), span=self._at(word)) for word in old for name in names)
 
     @_inline
     def plain_type(self, _word: Token, name: Token) -> tuple[Statement, ...]:
@@ -382,7 +386,10 @@ class Builder(Transformer[Token, tuple[Statement, ...]]):
     @_inline
     def directive(self, word: Token, names: tuple[Token, ...], *rest: Any) -> tuple[Statement, ...]:
         options = rest[1] if rest else {}
-        return tuple(Directive(word[1:], str(name), options, span=self._at(name)) for name in names)
+        directive = str(word[1:])
+        if directive == "output" and options.get("IO") == "stdoutprintsize":  # what `.printsize` is to Soufflé
+            directive, options = "printsize", {}
+        return tuple(Directive(directive, str(name), options, span=self._at(name)) for name in names)
 
     def options(self, children: list[Any]) -> dict[str, str | int | bool]:
         return dict(_without_commas(children))

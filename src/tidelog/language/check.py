@@ -22,6 +22,8 @@ from tidelog.language.locals import as_written, separate
 from tidelog.language.names import atoms, name_problems
 from tidelog.language.paths import repeats
 from tidelog.language.patterns import pattern_problems
+from tidelog.language.rebuilding import equalities_apart
+from tidelog.language.sizes import size_problems
 from tidelog.language.subtypes import subtype_problems
 from tidelog.language.syntax import (
     CheckedProgram,
@@ -153,9 +155,15 @@ def name_rules(programs: Iterable[Program]) -> tuple[Program, ...]:
 
 def _check_rule(rule: Rule, scheme: Scheme) -> tuple[Rule, list[Problem]]:
     """The rule with its kinds, and what is wrong with it."""
+    too_large = size_problems(rule) if _fact(rule) is None else []
+    if too_large:
+        return rule, too_large
     rule, written = separate(rule)
     problems = name_problems(rule, scheme)
     checked, found = infer(rule, scheme)
+    if any(problem.code == "E0213" for problem in found) and (apart := equalities_apart(rule)) != rule:
+        rule = apart  # a type that nothing says is of no account where records are only taken to pieces
+        checked, found = infer(rule, scheme)
     problems += found
     problems += grounding_problems(rule)
     if not problems:

@@ -17,8 +17,6 @@ _OPTIONS: dict[str, type] = {
     "headers": bool,
     "rfc4180": bool,
     "compress": bool,
-    "columns": str,
-    "intermediate": str,
     "n": int,
     "operation": str,
     "dbname": str,
@@ -26,20 +24,13 @@ _OPTIONS: dict[str, type] = {
     "format": str,
     "params": str,
     "types": str,
+    "auxArity": int,
+    "fact-dir": str,
+    "output-dir": str,
 }
-_FORMATS = (
-    "file",
-    "stdin",
-    "stdout",
-    "stdoutprintsize",
-    "sqlite",
-    "json",
-    "jsonfile",
-    "parquet",
-    "arrow",
-    "delta",
-    "ntriples",
-)
+_FILES = ("file", "json", "jsonfile", "parquet", "arrow", "sqlite")
+FORMATS: dict[str, tuple[str, ...]] = {"input": (*_FILES, "stdin"), "output": (*_FILES, "stdout")}
+"""The values of `IO` for each directive that has it; `jsonfile` is another name for `json`."""
 _SORTS = {str: "a text", bool: "true or false", int: "a number"}
 
 
@@ -69,7 +60,9 @@ def _option(key: str, value: str | int | bool, directive: Directive) -> Problem 
         shown = str(value).lower() if isinstance(value, bool) else value
         message = f"the option `{key}` of `.{directive.name}` takes {_SORTS[sort]}, found `{shown}`"
         return Problem("E0108", message, directive.span)
-    if key == "IO" and value not in _FORMATS:
-        hint = did_you_mean(str(value), _FORMATS) or f"the values are {', '.join(_FORMATS)}"
-        return Problem("E0108", f"the option `IO` has no value `{value}`", directive.span, hint=hint)
+    formats = FORMATS.get(directive.name, (str(value),))
+    if key == "IO" and value not in formats:
+        hint = did_you_mean(str(value), formats) or f"the values are {', '.join(formats)}"
+        message = f"the option `IO` of `.{directive.name}` has no value `{value}`"
+        return Problem("E0108", message, directive.span, hint=hint)
     return None

@@ -40,7 +40,8 @@ def _signature(parameters: str, result: str, over: frozenset[Kind] | None, least
 
 
 SIGNATURES: Mapping[str, Signature] = {
-    **{name: _signature("* *", SAME, NUMERIC) for name in ("+", "-", "*", "/", "^")},
+    "+": _signature("* *", SAME, ORDERED),  # of symbols it is cat
+    **{name: _signature("* *", SAME, NUMERIC) for name in ("-", "*", "/", "^")},
     "%": _signature("* *", SAME, INTEGRAL),
     "neg": _signature("*", SAME, frozenset(("number", "float"))),
     **{name: _signature("* *", SAME, INTEGRAL) for name in ("band", "bor", "bxor", "bshl", "bshr", "bshru")},

@@ -461,7 +461,8 @@ class _Annotation:
                 args = tuple(self._term(part, scope) for part in term.args)
                 shared = self.operands.get(id(term))
                 kind = self._kind(term.args[0]) if shared is None else shared.root().kind
-                return Functor(term.name, args, kind, self._kind(term), span=term.span)
+                name = "cat" if (term.name, kind) == ("+", "symbol") else term.name
+                return Functor(name, args, kind, self._kind(term), span=term.span)
             case Record(fields=parts):
                 fields = None if parts is None else tuple(self._term(part, scope) for part in parts)
                 return Record(fields, self._kind(term), span=term.span)

@@ -11,7 +11,7 @@ import io
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,13 +28,20 @@ _EXPANSION = 100_000
 _IGNORED = ("warning", "pragma", "line", "ident")
 
 
-def preprocess(source: Source, folder: Path, read_file: Any) -> tuple[str, Locate, list[Problem]]:
+def preprocess(
+    source: Source, folder: Path, read_file: Any, folders: Iterable[Path] = (), macros: Iterable[str] = ()
+) -> tuple[str, Locate, list[Problem]]:
     """The text after preprocessing, the way back to the original places, and what is wrong.
 
     `folder` is where `#include "…"` begins to look; `read_file(path, name)` returns the text of a file or raises
-    ProgramError.
+    ProgramError. `#include` looks in `folders` next; `macros` are defined before the first line, as `NAME` (1) or
+    `NAME=text`.
     """
     processor = _Preprocessor(source, folder, read_file)
+    processor.path += [str(each.absolute()) for each in folders]
+    for macro in macros:
+        name, equal, text = macro.partition("=")
+        processor.define(f"{name} {text if equal else 1}")
     pieces: list[_Piece] = []
     texts: list[str] = []
     length = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -13,14 +14,29 @@ from tidelog.language.statements import statements
 from tidelog.language.syntax import Declaration, Directive, Program, Rule, Source, Span, TypeDeclaration
 
 
+@dataclass(frozen=True)
+class Preprocessing:
+    """How the preprocessor runs: `folders` in which `#include` looks behind the including file's own, `macros` as in
+    `NAME` or `NAME=text`; `enabled` is False to take lines that begin with # as they are."""
+
+    folders: tuple[Path, ...] = ()
+    macros: tuple[str, ...] = ()
+    enabled: bool = True
+
+
 def read(
-    text_or_path: str | os.PathLike[str], *, name: str | None = None, look: Callable[[], None] = lambda: None
+    text_or_path: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    preprocessing: Preprocessing | None = None,
+    look: Callable[[], None] = lambda: None,
 ) -> Program:
     """Parse a program. An `os.PathLike`, and a str in one line that ends in ".dl", is a path; else it is the text.
 
     `name` is shown in messages instead of the path or "<text>"; `look` is called before each statement, and may raise.
     Raises ProgramError with everything found.
     """
+    preprocessing = preprocessing or Preprocessing()
     given: object = text_or_path
     if not isinstance(given, (str, os.PathLike)):
         message = f"a program is text or a path, found a value of type {type(given).__name__}"
@@ -39,10 +55,10 @@ def read(
 
     locate: Locate = partial(Span, source)
     problems: list[Problem] = []
-    if _has_directives(source.text):
+    if preprocessing.enabled and (preprocessing.macros or _has_directives(source.text)):
         from tidelog.language.preprocessor import preprocess
 
-        text, locate, problems = preprocess(source, folder, file_text)
+        text, locate, problems = preprocess(source, folder, file_text, preprocessing.folders, preprocessing.macros)
     else:
         text = source.text
     found, mistakes = statements(text, locate, look)

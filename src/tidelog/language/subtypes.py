@@ -68,6 +68,7 @@ class _Flow:
     parents: dict[tuple[Scope, str], tuple[Scope, str]] = field(default_factory=dict)
     sources: dict[tuple[Scope, str], list[_Place]] = field(default_factory=dict)
     sinks: dict[tuple[Scope, str], list[_Place]] = field(default_factory=dict)
+    casts: list[Problem] = field(default_factory=list)
 
     def body(self, literals: Iterable[Literal], scope: Scope) -> None:
         for literal in literals:
@@ -75,7 +76,8 @@ class _Flow:
                 case Atom():
                     self._atom(literal, scope, self.sources)
                 case Negation():
-                    self.sink(literal.atom, scope)
+                    for term in literal.atom.args:  # a tuple of another type is not in the relation, no more
+                        self._inside(term, scope)
                 case Comparison():
                     self._comparison(literal, scope)
                 case Disjunction():
@@ -116,9 +118,13 @@ class _Flow:
                 place = _Place(term.name, term.span, column.type, text, declared, self.path)
                 into.setdefault(self._root(self._key(term.name, scope)), []).append(place)
             case Record(fields=tuple(parts)):
+                # A field narrows what it is given, in a head too, as in Soufflé.
                 type_ = self.scheme.records.get(term.kind or "")
                 for part, inner in zip(parts, type_.fields if type_ else (), strict=False):
-                    self._place(part, inner, type_.name if type_ else "", "field", scope, into)
+                    self._place(part, inner, type_.name if type_ else "", "field", scope, self.sources)
+            case Cast(type=type_) if into is self.sinks and not self.scheme.flows(type_, column.type):
+                self.casts.append(self._cast_too_wide(term, column, owner))
+                self._inside(term, scope)
             case _:
                 self._inside(term, scope)
 
@@ -161,7 +167,7 @@ class _Flow:
     # --- judging -----------------------------------------------------------------------------------------------------
 
     def problems(self) -> list[Problem]:
-        found = []
+        found = list(self.casts)
         for key, sources in self.sources.items():
             sinks = self.sinks.get(key, [])
             paths = {place.path for place in (*sources, *sinks)}
@@ -192,6 +198,14 @@ class _Flow:
             f"no type is both a `{first.type}` and a `{other.type}`; `as({other.name}, {first.type})` changes the type"
         )
         return Problem("E0211", message, other.span, _notes(first, other), hint)
+
+    def _cast_too_wide(self, cast: Cast, column: Column, relation: str) -> Problem:
+        text = f"column `{column.name}` of `{relation}` has the type `{column.type}`"
+        declared = self.scheme.places.get((relation, column.name))
+        notes = ((declared, f"{text}, declared here"),) if declared else ()
+        hint = f"not every `{cast.type}` is a `{column.type}`; write `as({cast.term}, {column.type})` if this one is"
+        message = f"`{cast}` has a type that is too wide here: it has the type `{cast.type}`, but {text}"
+        return Problem("E0212", message, cast.span, notes, hint)
 
     def _too_wide(self, source: _Place, sink: _Place) -> Problem:
         message = f"variable `{sink.name}` has a type that is too wide here: {source.text}, but {sink.text}"

@@ -262,11 +262,13 @@ FUNCTORS: dict[str, Callable[..., Scalar]] = {
 def interval(kind: Kind, start: Scalar, end: Scalar, step: Scalar | None = None) -> Iterator[Scalar]:
     """`range(start, end, step)`: `start`, `start + step`, … up to `end`, which is not included.
 
-    Without a step it is 1 or, when `start > end`, -1 (for unsigned as well). A step of zero yields nothing; one that is
-    too small to move a large float yields `start` alone.
+    Without a step it is 1 or, when `start > end`, -1 (for unsigned as well). A step of zero, or one that is
+    too small to move a large float, yields `start` alone.
     """
     if step is None:
         step = 1 if start <= end else -1
+    if step == 0 and start != end:
+        yield normal(start, kind)
     value = start
     while (step > 0 and value < end) or (step < 0 and value > end):
         yield normal(value, kind)

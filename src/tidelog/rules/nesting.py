@@ -91,8 +91,10 @@ class _Flat:
         """The term with simple arguments."""
         match term:
             case Functor(name=name, args=args) if name in _FOLDED and len(args) > 2:
-                first = replace(term, args=args[:-1])
-                return replace(term, args=(self._simple(first), self._simple(args[-1])))
+                middle = (len(args) + 1) // 2
+                halves = (args[:middle], args[middle:])
+                parts = [replace(term, args=half) if len(half) > 1 else half[0] for half in halves]
+                return replace(term, args=tuple([self._simple(part) for part in parts]))
             case Functor(args=args):
                 return replace(term, args=tuple([self._simple(arg) for arg in args]))
             case Record(fields=fields) if fields is not None:

@@ -53,6 +53,8 @@ from tidelog.turns import Turns
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from tidelog.language.syntax import Program
+
 
 CLUSTER = "cluster"
 """The folder in the state folder that the cluster engine works in."""
@@ -93,7 +95,7 @@ class SparkDatabase(Uncopied):
 
     # --- changes -------------------------------------------------------------------------------------------------
 
-    def load(self, program: str | os.PathLike[str]) -> None:
+    def load(self, program: str | os.PathLike[str] | Program) -> None:
         """Add a program, see `Database.load`."""
         with self._changing():
             self._front.load(program)
