@@ -83,6 +83,55 @@ def mutate_bytes(text: str, texts: list[str], random_: random.Random) -> str:
     return data.decode("utf-8", "replace")
 
 
+def large(random_: random.Random) -> str:
+    """A program of which one part is repeated or nested very often."""
+    n = random_.choice((90, 140, 160, 290, 310, 990, 1100, 5000))
+    names = [f"x{i}" for i in range(n)]
+    body = random_.choice(
+        (
+            ", ".join(["a(x)"] * n),
+            ", ".join(f"b({x}, {y})" for x, y in zip(["x", *names], names, strict=False)),
+            "a(x), " + ", ".join(f"!b(x, {i})" for i in range(n)),
+            "a(x), " + ", ".join(f"x < {i}" for i in range(n)),
+            "a(x), (" + " ; ".join(["a(x)"] * n) + ")",
+            ", ".join(["(a(x) ; b(x, x))"] * n),
+            "a(x), " + "(a(x) ; " * n + "a(x)" + ")" * n,
+            "a(x), " + ", ".join(f"{i} < count : {{ b(x, {i}) }}" for i in range(n)),
+            "x = " + "sum x : { a(x), x = " * n + "1" + " }" * n,
+            "a(x), y = " + "+".join(["x"] * n) + ", y > 0",
+            "a(x), s(t), s(cat(" + ", ".join(["t"] * n) + "))",
+            f"a(x), x = max({', '.join(['x'] * n)})",
+            "a(x), y = " + "-" * n + "x, y > 0",
+            "a(x), y = " + "as(" * n + "x" + ", number)" * n + ", y > 0",
+            "a(x), l(" + "[x, " * n + "nil" + "]" * n + ")",
+            "<" + "/".join(["b"] * n) + ">(x, _)",
+            "^" * n + "b(x, _)",
+            "a(x), " + "!" * n + "b(x, x)",
+            'a(x), s(y), match("' + "(a|" * n + ")" * n + '", y)',
+        )
+    )
+    heads = ", ".join(["a(x)"] * random_.choice((1, 1, n)))
+    wide = ", ".join(f"c{i}: number" for i in range(n))
+    others = random_.choice(
+        (
+            "",
+            f".decl w({wide})\nw({', '.join(['x'] * n)}) :- a(x).",
+            f".type W = [{wide}]\n.decl w(w: W)\nw([{', '.join(['x'] * n)}]) :- a(x).",
+            "".join(f".decl r{i}(x: number)\nr{i}(x) :- a(x).\n" for i in range(n)),
+            "".join(f"a(x) :- b(x, {i}).\n" for i in range(n)),
+            "".join(f".type T{i} <: {f'T{i - 1}' if i else 'number'}\n" for i in range(n)),
+            f".decl {'n' * 10 * n}(x: number)\n.output {'n' * 10 * n}",
+            's("' + "x" * 100 * n + '").',
+            f"a({'1' * n}).",
+            "#if 1\n" * n + "#endif\n" * n,
+            "".join(f"#define M{i} M{i + 1}\n" for i in range(n)) + "a(M0).",
+            "//" * n,
+        )
+    )
+    declarations = ".decl a(x: number)\n.decl b(x: number, y: number)\n.decl s(x: symbol)\n"
+    return f"{declarations}.type L = [h: number, t: L]\n.decl l(l: L)\n{others}\n{heads} :- {body}."
+
+
 def attempt(text: str) -> bool:
     """Whether the text is a program; any exception but ProgramError goes through."""
     try:
@@ -105,7 +154,7 @@ def fuzz(seconds: float, seed: int) -> str | None:
     end = time.monotonic() + seconds
     tried = accepted = 0
     while time.monotonic() < end:
-        text = random_.choice(mutations)(random_.choice(texts), texts, random_)
+        text = random_.choice(mutations)(random_.choice(texts), texts, random_) if tried % 50 else large(random_)
         tried += 1
         try:
             accepted += attempt(text)
