@@ -190,7 +190,7 @@ def _fault_now(follower: Follower, crashes: int) -> str:
 
 
 def fail_once(seed: int, steps: int, number: int, error: BaseException, *, for_good: bool) -> str:
-    """Follow a script in which an operation fails, and perhaps all after it, but for removals, until the end of the
+    """Follow a script in which an operation fails, and perhaps all after it that write something, until the end of the
     step. What is wrong with the state then, or while another epoch follows, or ""; "over" where there are not so many
     operations."""
     follower = Follower(random.Random(seed))
@@ -199,7 +199,8 @@ def fail_once(seed: int, steps: int, number: int, error: BaseException, *, for_g
     def fail(operation: str, name: str) -> None:
         nonlocal count
         count += 1
-        if count == number or (for_good and count > number and operation not in ("remove", "remove folder")):
+        full = for_good and operation in WRITES and operation not in ("remove", "remove folder")
+        if count == number or (full and count > number):
             raise error
 
     def look(operation: str, name: str) -> None:
