@@ -33,6 +33,7 @@ from tidelog.language.syntax import (
     Literal,
     Negation,
     Path,
+    Pragma,
     Record,
     Repeat,
     Rule,
@@ -47,7 +48,7 @@ from tidelog.language.syntax import (
 
 Locate: TypeAlias = Callable[[int, int], Span]
 Body: TypeAlias = tuple[Literal, ...]
-Statement: TypeAlias = Rule | Declaration | TypeDeclaration | Directive
+Statement: TypeAlias = Rule | Declaration | TypeDeclaration | Directive | Pragma
 
 _OPPOSITE = {
     "=": "!=",
@@ -411,8 +412,9 @@ class Builder(Transformer[Token, tuple[Statement, ...]]):
     def order(self, _: list[Any]) -> None:
         return None
 
-    def pragma(self, _: list[Any]) -> tuple[Statement, ...]:
-        return ()
+    @_inline
+    def pragma(self, _word: Token, *words: Token) -> tuple[Statement, ...]:
+        return (Pragma(tuple(str(word)[1:-1] for word in words)),)
 
     @_inline
     def start(self, statements: tuple[Statement, ...]) -> tuple[Statement, ...]:

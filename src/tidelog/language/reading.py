@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.builder import Locate
 from tidelog.language.statements import statements
-from tidelog.language.syntax import Declaration, Directive, Program, Rule, Source, Span, TypeDeclaration
+from tidelog.language.syntax import Declaration, Directive, Pragma, Program, Rule, Source, Span, TypeDeclaration
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,27 @@ def read(
         raise ProgramError(*problems)
     return Program(
         types=tuple(s for s in found if isinstance(s, TypeDeclaration)),
-        declarations=tuple(s for s in found if isinstance(s, Declaration)),
+        declarations=_with_pragmas(found),
         directives=tuple(s for s in found if isinstance(s, Directive)),
         rules=tuple(s for s in found if isinstance(s, Rule)),
     )
+
+
+def _with_pragmas(found: Iterable[object]) -> tuple[Declaration, ...]:
+    """The declarations, with the qualifier `magic` where the pragma "magic-transform" of the same text names them."""
+    found = tuple(found)
+    words = [each.words for each in found if isinstance(each, Pragma) and len(each.words) == 2]
+
+    def named(pragma: str) -> set[str]:
+        return {name.strip() for key, value in words if key == pragma for name in value.split(",")}
+
+    wanted, excluded = named("magic-transform"), named("magic-transform-exclude")
+    declarations = []
+    for each in (each for each in found if isinstance(each, Declaration)):
+        chosen = ({each.name, "*"} & wanted) and each.name not in excluded
+        plain = chosen and not {"magic", "no_magic"} & {*each.qualifiers}
+        declarations.append(replace(each, qualifiers=(*each.qualifiers, "magic")) if plain else each)
+    return tuple(declarations)
 
 
 def file_text(path: Path, name: str) -> str:

@@ -289,6 +289,13 @@ class Directive(Node):
 
 
 @dataclass(frozen=True)
+class Pragma(Node):
+    """`.pragma "name" "value"`: no part of a program; `read` puts those that it knows into the declarations."""
+
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Program(Node):
     """A parsed text, its statements by sort, each in the order written."""
 

@@ -8,8 +8,12 @@ from functools import cached_property
 from typing import Any
 
 from tidelog.rules.core import HyperNode
+from tidelog.rules.demand import DEMAND
 from tidelog.rules.edges import head_of
 from tidelog.rules.projections import PROJECTION
+
+PREPARED = (PROJECTION, DEMAND)
+"""How the names of relations begin that only rewrites of the user's rules have made."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,7 @@ def shown(relations: Iterable[str]) -> tuple[str, ...]:
 
 def names_of(node: HyperNode) -> tuple[str, ...]:
     """The names of the user's rules in a hyper-node; where it only prepares parts, of those rules."""
-    written = [rule for rule in node.rules if not head_of(rule).startswith(PROJECTION)]
+    written = [rule for rule in node.rules if not head_of(rule).startswith(PREPARED)]
     return tuple(dict.fromkeys(rule.origin for rule in written or node.rules))
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from operator import is_
 from typing import TypeAlias
 
+from tidelog.errors import ProgramError
 from tidelog.language.paths import steps
 from tidelog.language.syntax import Aggregate, Atom, CheckedProgram, Column, Rule
 from tidelog.rules import core
@@ -21,6 +22,7 @@ from tidelog.rules.anonymous import anonymous
 from tidelog.rules.bench import Bench
 from tidelog.rules.closures import with_closures
 from tidelog.rules.components import components
+from tidelog.rules.demand import on_demand
 from tidelog.rules.disjunctions import disjunctions
 from tidelog.rules.edges import AnyRule, body_of
 from tidelog.rules.equalities import equalities
@@ -101,10 +103,11 @@ class Compiler:
             relations.update(each.auxiliary)
             shared.update(each.shared)
         relations.update(shared)
-        written = dict(relations)
         found = with_closures(hyper_nodes(rules, relations), relations)
         projected: _Projected = {}
         if not self._as_written:
+            rules, found = _with_demand(rules, found, checked, relations)
+            written = {name: info for name, info in relations.items() if not name.startswith("#base.")}
             rules, added, projected = _with_projections(rules, found, done)
             if added:
                 relations = {**written, **added}
@@ -112,6 +115,30 @@ class Compiler:
         found = tuple([_kept(before.get(node.relations), node) for node in found])
         self._last = compiled, projected, {node.relations: node for node in found}
         return core.CoreProgram(relations, checked.records, found, checked.facts)
+
+
+def _with_demand(
+    rules: list[AnyRule],
+    nodes: tuple[core.HyperNode, ...],
+    checked: CheckedProgram,
+    relations: dict[str, core.RelationInfo],
+) -> tuple[list[AnyRule], tuple[core.HyperNode, ...]]:
+    """The rules and hyper-nodes with the relations on demand that want to be; `relations` gets those of demand. The
+    rules as they are where demand would lead negation through recursion."""
+    shown = {each.relation for each in checked.directives if each.name in ("output", "printsize", "limitsize")}
+    magic = (name for name, relation in checked.relations.items() if "magic" in relation.qualifiers)
+    wanted = frozenset(magic) - shown
+    if not wanted:
+        return rules, nodes
+    made, added = on_demand(rules, wanted, relations)
+    together = {**{name: info for name, info in relations.items() if not name.startswith("#base.")}, **added}
+    try:
+        found = with_closures(hyper_nodes(made, together), together)
+    except ProgramError:
+        return rules, nodes
+    relations.clear()
+    relations.update(together)
+    return made, found
 
 
 def _with_projections(

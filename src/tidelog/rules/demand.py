@@ -1,0 +1,146 @@
+"""Relations that are derived on demand: only the tuples that some rule asks for (magic sets).
+
+Of a relation `r` with the qualifier `magic` the columns count that every rule which reads it binds: by constants, by
+what it has read before, or by the columns that are themselves demanded of its head. For
+
+    sg(x, y) :- up(x, a), sg(a, b), down(b, y).      q(y) :- sg(7, y).
+
+that is the first column. The rules then become
+
+    #demand.sg(7).      #demand.sg(a) :- #demand.sg(x), up(x, a).
+    sg(x, y) :- #demand.sg(x), up(x, a), sg(a, b), down(b, y).
+
+A relation stays whole where it is negated or aggregated, where no column is bound by all of its readers, where nobody
+outside of its recursion asks for it, and where demand would lead negation or an aggregate through recursion. Values of
+demand are values of tuples, never computed ones, so that demand does not make a program run without end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tidelog.rules.core import Atom, Comparison, Literal, RelationInfo, Rule, Unpack, Variable
+from tidelog.rules.edges import AnyRule, body_of, head_of
+from tidelog.rules.literals import values, variables_of
+
+DEMAND = "#demand."
+"""How the names of the relations of demanded values begin."""
+
+_Bound = Mapping[str, frozenset[int]]
+
+
+def on_demand(
+    rules: Sequence[AnyRule], wanted: frozenset[str], relations: Mapping[str, RelationInfo]
+) -> tuple[list[AnyRule], dict[str, RelationInfo]]:
+    """The rules with relations of `wanted` derived on demand where that is possible, and the relations of demand."""
+    whole = {name for rule in rules for name, negative in body_of(rule) if negative}
+    derived = {head_of(rule) for rule in rules if isinstance(rule, Rule)}
+    plain = derived - {head_of(rule) for rule in rules if not isinstance(rule, Rule)} - whole
+    bound = {name: frozenset(range(len(relations[name].columns))) for name in wanted & plain}
+    while True:
+        bound = _settled(rules, bound)
+        asks = [ask for rule in rules if isinstance(rule, Rule) for ask in _asks(rule, bound)]
+        asked = _asked(asks, bound)
+        if asked == bound.keys():
+            break
+        read = {ask.atom.relation for ask in asks if ask.rule.head.relation != ask.atom.relation}
+        kept = asked if read == bound.keys() else read  # what nobody reads is whole, and asks as a whole
+        bound = {name: columns for name, columns in bound.items() if name in kept}
+    made: list[AnyRule] = []
+    for rule in rules:
+        if isinstance(rule, Rule) and rule.head.relation in bound:
+            made.append(Rule(rule.name, rule.origin, rule.head, (_demand(rule.head, bound), *rule.body), rule.span))
+        else:
+            made.append(rule)
+    numbers: Counter[str] = Counter()
+    for ask in asks:
+        head = _demand(ask.atom, bound)
+        if head not in ask.known:
+            stem = f"{head.relation}.{ask.rule.name}"
+            numbers[stem] += 1
+            made.append(Rule(f"{stem}#{numbers[stem]}", ask.rule.origin, head, ask.known, ask.rule.span))
+    added = {
+        f"{DEMAND}{name}": RelationInfo(
+            f"{DEMAND}{name}", tuple(relations[name].columns[i] for i in sorted(columns)), auxiliary=True
+        )
+        for name, columns in bound.items()
+    }
+    return made, added
+
+
+@dataclass(frozen=True)
+class _Ask:
+    """A rule that reads `atom` when it knows what holds by `known`, which binds some of the atom's columns."""
+
+    rule: Rule
+    atom: Atom
+    known: tuple[Literal, ...]
+    columns: frozenset[int]
+
+
+def _settled(rules: Sequence[AnyRule], bound: _Bound) -> dict[str, frozenset[int]]:
+    """The columns that all readers bind, of the relations for which there are any."""
+    found = dict(bound)
+    while True:
+        now = dict(found)
+        for rule in rules:
+            for ask in _asks(rule, found) if isinstance(rule, Rule) else ():
+                now[ask.atom.relation] &= ask.columns
+        now = {name: columns for name, columns in now.items() if columns}
+        if now == found:
+            return found
+        found = now
+
+
+def _asked(asks: Sequence[_Ask], bound: _Bound) -> set[str]:
+    """The relations that are asked for from outside, directly or through others."""
+    asked = {ask.atom.relation for ask in asks if ask.rule.head.relation not in bound}
+    size = -1
+    while size != len(asked):
+        size = len(asked)
+        asked |= {ask.atom.relation for ask in asks if ask.rule.head.relation in asked}
+    return asked
+
+
+def _demand(atom: Atom, bound: _Bound) -> Atom:
+    """The demand for an atom."""
+    columns = sorted(bound[atom.relation])
+    return Atom(f"{DEMAND}{atom.relation}", tuple(atom.args[column] for column in columns))
+
+
+def _asks(rule: Rule, bound: _Bound) -> Iterator[_Ask]:
+    """What a rule asks of relations on demand, in the order in which it would go about it: first what is connected to
+    what it knows, then what it can ask for, then anything else."""
+    known: list[Literal] = [_demand(rule.head, bound)] if rule.head.relation in bound else []
+    names = {variable for literal in known for variable in variables_of(literal)}
+    waiting = [literal for literal in rule.body if not (isinstance(literal, Atom) and literal.negated)]
+    while waiting:
+        literal = min(waiting, key=lambda each: _rank(each, names, bound))
+        if _rank(literal, names, bound) == _NEVER:
+            return
+        if isinstance(literal, Atom) and literal.relation in bound:
+            columns = frozenset(
+                i for i, arg in enumerate(literal.args) if not isinstance(arg, Variable) or arg in names
+            )
+            yield _Ask(rule, literal, tuple(known), columns)
+        waiting.remove(literal)
+        known.append(literal)
+        names.update(variables_of(literal))
+
+
+_NEVER = 5
+
+
+def _rank(literal: Literal, names: set[Variable], bound: _Bound) -> int:
+    """When a literal is evaluated once `names` are known: the smallest comes first, _NEVER are computed values."""
+    match literal:
+        case Atom(relation=relation):
+            near = any(not isinstance(value, Variable) or value in names for value in values(literal))
+            return (2 if near else 4) if relation in bound else (1 if near else 3)
+        case Comparison():
+            return 0 if names.issuperset(variables_of(literal)) else _NEVER
+        case Unpack(source=source):
+            return 0 if not isinstance(source, Variable) or source in names else _NEVER
+    return _NEVER
