@@ -26,7 +26,7 @@ from tidelog.maintain.engine import Engine, evaluated
 from tidelog.maintain.interrupts import Deferring, Interrupts
 from tidelog.maintain.limits import Watch, guarded, within_memory
 from tidelog.maintain.reclaim import Reclaimer
-from tidelog.maintain.report import PREPARED, names_of
+from tidelog.maintain.report import names_of, prepares
 from tidelog.pattern import QUERY, matching, remaining
 from tidelog.pending import Pending, Words, net_changes
 from tidelog.relation import Relation, Rows
@@ -410,7 +410,7 @@ class Database(Uncopied):
     def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
         """The names of the rules of each hyper-node of the program as it is written, in the order of evaluation."""
         nodes = self._engine.nodes
-        written = [node for node in nodes if not all(name.startswith(PREPARED) for name in node.relations)]
+        written = [node for node in nodes if not prepares(node.relations)]
         return tuple(map(names_of, written))
 
     @property

@@ -27,7 +27,7 @@ from tidelog.maintain.large_groups import LargeGroups
 from tidelog.maintain.limits import Watch
 from tidelog.maintain.machine import Inputs
 from tidelog.maintain.overlay import Overlay
-from tidelog.maintain.report import NodeReport, Report, names_of, shown, skipped
+from tidelog.maintain.report import NodeReport, Report, names_of, prepares, shown, skipped
 from tidelog.maintain.structure import Structure
 from tidelog.maintain.update import CutOffError, NodeChange, forget_indexes, prepare, update
 from tidelog.rules.core import AggregateRule, CoreProgram, HyperNode, Rule
@@ -170,7 +170,7 @@ class Epoch:
             gone = [name for name in node.relations if name not in self.derived]
             for name in gone:
                 self.drop(name)
-            if gone:
+            if not prepares(gone):
                 impact = sum(len(self.deltas.get(name, ())) for name in gone)
                 reason = self.closures.told(gone, "its last rule is gone")
                 reports.append(NodeReport(shown(gone), names_of(node), "drop", reason, 0.0, impact))
@@ -517,7 +517,7 @@ class Epoch:
         engine.spent += spent
         with suppress(MemoryError):  # They can be reclaimed another time.
             self.reclaim()
-        told = (*dropped, *visited.values())
+        told = (*dropped, *(report for i, report in visited.items() if i in self.structure.shown))
         engine.bootstraps += sum(report.strategy == "bootstrap" for report in told)
         engine.updates += sum(report.strategy == "update" for report in told)
         seconds, growing = time.perf_counter() - self.started, engine.catalog.growing - self.growing

@@ -75,6 +75,11 @@ def shown(relations: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in relations if not name.startswith("#"))
 
 
+def prepares(relations: Iterable[str]) -> bool:
+    """Whether these are relations that only rewrites have made, of which nothing is said to a user."""
+    return all(name.startswith(PREPARED) for name in relations)
+
+
 def names_of(node: HyperNode) -> tuple[str, ...]:
     """The names of the user's rules in a hyper-node; where it only prepares parts, of those rules."""
     written = [rule for rule in node.rules if not head_of(rule).startswith(PREPARED)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-from tidelog.maintain.report import NodeReport, skipped
+from tidelog.maintain.report import NodeReport, prepares, skipped
 from tidelog.rules.core import AggregateRule, CoreProgram, HyperNode
 from tidelog.rules.edges import body_of
 
@@ -46,7 +46,12 @@ class Structure:
     @cached_property
     def idle(self) -> tuple[NodeReport, ...]:
         """What is said of an epoch that has nothing to do."""
-        return tuple(map(skipped, self.nodes))
+        return self.reports((), {})
+
+    @cached_property
+    def shown(self) -> Mapping[int, NodeReport]:
+        """What is said of each hyper-node of the program as it is written, by its position, while it is skipped."""
+        return {i: skipped(node) for i, node in enumerate(self.nodes) if not prepares(node.relations)}
 
     def node_of(self, name: str) -> HyperNode | None:
         """The hyper-node of a relation, if rules derive it."""
@@ -55,4 +60,4 @@ class Structure:
 
     def reports(self, first: tuple[NodeReport, ...], visited: Mapping[int, NodeReport]) -> tuple[NodeReport, ...]:
         """The reports of all hyper-nodes in their order, those of the visited ones among them, behind the `first`."""
-        return (*first, *(visited.get(i, idle) for i, idle in enumerate(self.idle)))
+        return (*first, *(visited.get(i, idle) for i, idle in self.shown.items()))
