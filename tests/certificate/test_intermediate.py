@@ -5,6 +5,7 @@ Each case was accepted once. The forger adds a fact of an intermediate result, a
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,7 +19,9 @@ from tests.generate import Row
 from tests.suite import loaded
 from tidelog.certificate import certificate_of, check
 from tidelog.errors import CertificateRejected, DataError
+from tidelog.maintain.engine import Engine
 from tidelog.storage.stored import StoredRelation
+from tidelog.store import checkpoint
 
 REACHED = """
 .decl e(x: number, y: number)
@@ -110,6 +113,26 @@ def test_in_an_engine(forgery: Forgery) -> None:
     assert len(certificate_of(engine, db._checked).view(forgery.relation)[0]) > len(sound.views[forgery.relation]) - 1
     with pytest.raises(CertificateRejected, match="E0803"):
         db.check()
+
+
+def test_in_a_checkpoint(forgery: Forgery) -> None:
+    """A store does not go on from facts of an intermediate result."""
+    db = loaded(forgery.program)
+    engine = db._engine
+    rows = altered(db).with_facts(forgery.relation, forgery.facts).certificate().facts(forgery.relation)
+    engine.asserted[forgery.relation] = StoredRelation(engine.catalog, rows.shape[1])
+    assert written(engine).restore(engine.program, db.dictionary) is not None
+    engine.asserted[forgery.relation].insert(rows)
+    with pytest.raises(DataError, match="intermediate result"):
+        written(engine).restore(engine.program, db.dictionary)
+
+
+def written(engine: Engine) -> checkpoint.Checkpoint:
+    """A checkpoint of an engine, to be read."""
+    file = io.BytesIO()
+    checkpoint.write(engine, "", file)
+    file.seek(0)
+    return checkpoint.Checkpoint(Path("checkpoint"), file)
 
 
 def test_in_a_folder(forgery: Forgery, tmp_path: Path) -> None:
