@@ -25,6 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from tidelog.copies import Uncopied
 from tidelog.errors import TidelogError
 from tidelog.io import at_hand
+from tidelog.language.syntax import Program
 from tidelog.maintain.interrupts import Deferring, Interrupts
 from tidelog.maintain.limits import Watch, guarded
 from tidelog.pattern import QUERY, matching
@@ -52,9 +53,6 @@ from tidelog.turns import Turns
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
-
-    from tidelog.language.syntax import Program
-
 
 CLUSTER = "cluster"
 """The folder in the state folder that the cluster engine works in."""
