@@ -66,6 +66,7 @@ bench-network: .venv/stamp ## messages and state of nodes when links are cut, 10
 fuzz: .venv/stamp ## look for texts that end in a traceback, for wrong views, for forged certificates; FUZZ_SECONDS=600 for each
 	@$(PYTHON) tests/fuzz_language.py $(FUZZ_SECONDS)
 	@$(PYTHON) tests/fuzz_engine.py $(FUZZ_SECONDS)
+	@$(PYTHON) tests/fuzz_memory.py $(FUZZ_SECONDS)
 	@$(PYTHON) tests/fuzz_store.py $(FUZZ_SECONDS)
 	@$(PYTHON) tests/fuzz_certificate.py $(FUZZ_SECONDS)
 

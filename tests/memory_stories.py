@@ -49,9 +49,9 @@ def fingerprint(db: tidelog.Database) -> object:
     return rows, asserted, closed, engine.round, db.hyper_nodes, db.stats()["relations"], tuple(db.rules)
 
 
-def opened(story: Story, db: tidelog.Database | None = None) -> tidelog.Database:
-    """A database in which all has happened but the last epoch."""
-    db = db or tidelog.connect()
+def opened(story: Story, connect: Callable[[], tidelog.Database] = tidelog.connect) -> tidelog.Database:
+    """A new database in which all has happened but the last epoch."""
+    db = connect()
     db.options(**story.options)
     db.load(story.program)
     for name, rows in story.before.items():
@@ -104,10 +104,18 @@ def refresh(db: tidelog.Database) -> None:
     engine.maintained.clear()
 
 
-def try_all(story: Story, *, for_good: bool, arrays: bool, step: int = 1, first: int = 1) -> int:
+def try_all(
+    story: Story,
+    *,
+    for_good: bool,
+    arrays: bool,
+    step: int = 1,
+    first: int = 1,
+    connect: Callable[[], tidelog.Database] = tidelog.connect,
+) -> int:
     """Let the last epoch of a story fail at its first, (1 + step)-th, … request for memory, without a trace, until it
     succeeds; how often it has failed. Now and then, the state proves itself, and other epochs happen in between."""
-    db, act, failures, last = opened(story), story.acts[-1], 0, first
+    db, act, failures, last = opened(story, connect), story.acts[-1], 0, first
     before = fingerprint(db)
     while True:
         budget = Budget(last, for_good=for_good, arrays=arrays)
@@ -116,7 +124,7 @@ def try_all(story: Story, *, for_good: bool, arrays: bool, step: int = 1, first:
                 right(db)
                 return failures
             right(db)  # It could do without.
-            db = opened(story)
+            db = opened(story, connect)
         else:
             assert fingerprint(db) == before, f"a trace of a failure at request {last}"
         if failures % 50 == 0:

@@ -193,7 +193,8 @@ class Database(Uncopied):
         """Assert facts, to take effect with the next `commit`; asserting a present fact changes nothing.
 
         `data` is an iterable of tuples or dicts, a pandas, Polars or Arrow table, anything with `__arrow_c_stream__`,
-        or a NumPy array. Raises UsageError (no such relation) or DataError (does not fit), and then changes nothing.
+        or a NumPy array. Raises UsageError (no such relation), DataError (does not fit) or LimitError (E0503, no memory),
+        and then changes nothing.
         """
         self._change(relation, data, asserts=True)
 
@@ -202,8 +203,9 @@ class Database(Uncopied):
         self._change(relation, data, asserts=False)
 
     def _change(self, relation: str, data: Any, asserts: bool) -> None:
-        data = at_hand(data, self._relation(relation).name)
-        with self.turns.changing, self.turns.using:
+        with within_memory():
+            data = at_hand(data, self._relation(relation).name)
+        with self.turns.changing, self.turns.using, within_memory():
             self._change_words(relation, encode(data, self._relation(relation), self._dictionary), asserts)
 
     def insert_words(self, relation: str, words: Words) -> None:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
+import tidelog
 from tests.allocations import Budget, arrays_are_counted, small_blocks
 from tests.memory_stories import STORIES, attempt, fingerprint, opened, right, try_all
 from tests.suite import FIRST_SEED
@@ -48,3 +54,73 @@ def test_the_same_transaction_succeeds_afterwards(name: str) -> None:
         assert attempt(db, story.acts[-1], Budget(0))
         right(db)
         assert fingerprint(db)[1] == fingerprint(expected)[1]
+
+
+@pytest.mark.parametrize("for_good", [False, True])
+def test_a_store_is_as_before(tmp_path: Path, for_good: bool) -> None:
+    folders = (tmp_path / str(number) for number in itertools.count())
+    story, used = STORIES["symbols and records"], []
+
+    def connect() -> tidelog.Database:
+        used.append(next(folders))
+        return tidelog.connect(used[-1])
+
+    assert try_all(story, for_good=for_good, arrays=True, step=53, first=1 + 20 * for_good, connect=connect) > 3
+    expected = opened(story)
+    assert attempt(expected, story.acts[-1], Budget(0))
+    with tidelog.connect(used[-1]) as reopened:
+        for name in expected.relations:
+            assert set(reopened[name]) == set(expected[name])
+
+
+LIMITED = """
+import resource, sys
+import numpy
+import tidelog
+
+db = tidelog.connect()
+db.load('''
+.decl e(x: number, y: number)
+.decl t(x: number, y: number, z: number)
+.decl r(x: number, y: number)
+t(x, y, z) :- e(x, y), e(y, z).
+r(x, y) :- e(x, y), x < 9.
+r(x, y) :- r(x, z), e(z, y), x < 9, y < 4000.
+''')
+edges = numpy.stack([numpy.arange(2_000), (numpy.arange(2_000) * 7 + 1) % 2_000], axis=1)
+db.insert("e", edges)
+db.options(strategy="update")
+db.commit()
+with db.transaction() as transaction:  # all kernels are loaded
+    transaction.delete("e", edges[:1])
+with db.transaction() as transaction:
+    transaction.insert("e", edges[:1])
+before = {name: set(db[name]) for name in db.relations}
+numbers = numpy.arange(200_000)
+more = numpy.stack([numbers % 20_000, (numbers * 7_919 + 3) % 20_000], axis=1)
+used = int(next(line for line in open("/proc/self/status") if line.startswith("VmSize")).split()[1]) << 10
+resource.setrlimit(resource.RLIMIT_AS, (used + (int(sys.argv[1]) << 20), resource.RLIM_INFINITY))
+try:
+    with db.transaction() as transaction:
+        transaction.insert("e", more)
+        transaction.delete("e", edges[:400])
+    print("committed")
+except tidelog.LimitError as error:
+    assert error.problems[0].code == "E0503", error
+    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    assert {name: set(db[name]) for name in db.relations} == before
+    with db.transaction() as transaction:
+        transaction.delete("e", edges[:400])
+    print("refused")
+db.check()
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of the address space are Linux's")
+@pytest.mark.parametrize("megabytes", [6, 12, 40, 2_000])
+def test_a_limited_address_space(megabytes: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(megabytes)], capture_output=True, text=True, check=False, timeout=600
+    )
+    assert done.returncode == 0, f"{done.returncode}: {done.stdout}{done.stderr}"
+    assert done.stdout.strip() == ("committed" if megabytes == 2_000 else "refused")
