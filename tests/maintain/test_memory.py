@@ -109,18 +109,20 @@ except tidelog.LimitError as error:
     assert error.problems[0].code == "E0503", error
     resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     assert {name: set(db[name]) for name in db.relations} == before
-    with db.transaction() as transaction:
-        transaction.delete("e", edges[:400])
     print("refused")
+finally:
+    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 db.check()
 """
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of the address space are Linux's")
-@pytest.mark.parametrize("megabytes", [6, 12, 40, 2_000])
-def test_a_limited_address_space(megabytes: int) -> None:
+@pytest.mark.parametrize(
+    ("megabytes", "outcomes"), [(6, ["refused"]), (16, ["refused", "committed"]), (2_000, ["committed"])]
+)
+def test_a_limited_address_space(megabytes: int, outcomes: list[str]) -> None:
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, str(megabytes)], capture_output=True, text=True, check=False, timeout=600
     )
     assert done.returncode == 0, f"{done.returncode}: {done.stdout}{done.stderr}"
-    assert done.stdout.strip() == ("committed" if megabytes == 2_000 else "refused")
+    assert done.stdout.strip() in outcomes
