@@ -193,8 +193,8 @@ class Database(Uncopied):
         """Assert facts, to take effect with the next `commit`; asserting a present fact changes nothing.
 
         `data` is an iterable of tuples or dicts, a pandas, Polars or Arrow table, anything with `__arrow_c_stream__`,
-        or a NumPy array. Raises UsageError (no such relation), DataError (does not fit) or LimitError (E0503, memory has
-        run out), and then changes nothing.
+        or a NumPy array. Raises UsageError (no such relation), DataError (does not fit) or LimitError (E0503: out of
+        memory), and then changes nothing.
         """
         self._change(relation, data, asserts=True)
 
