@@ -156,6 +156,7 @@ CODES: dict[str, str] = {
     "E0688": "too many rows for the driver",
     "E0689": "no Spark session",
     "E0690": "a picture has an unknown ending",
+    "E0691": "driver and executors do not share a folder",
     # E07xx machine
     "E0701": "PySpark is missing or too old",
     "E0702": "there is no Java runtime that Spark can use",

@@ -68,7 +68,7 @@ def test_rows_of_mixed_encodings_and_operations_are_counted(spark: SparkSession,
     [
         (
             lambda spark, at: Source("e", put(at, a="x,y\n1,a\n2,b\n3,c\n", b="y,x\nd,4\n"), options={"header": True}),
-            "the header is y, x, where x, y is expected",
+            "the header is y,x, where x,y is expected",
             "b.csv",
             "schema drift",
         ),

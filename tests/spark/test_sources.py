@@ -112,6 +112,43 @@ def test_numbers_of_other_types_have_to_be_whole_and_in_range(spark: SparkSessio
         ]
 
 
+def test_numbers_keep_their_value_in_another_kind(spark: SparkSession) -> None:
+    """A float is equal to the number that it is made of, and no two numbers become one: as in the embedded engine."""
+    program = ".decl f(x: float)  .decl n(x: number)  .decl u(x: unsigned)"
+    longs = spark.createDataFrame([(2**53,), (2**53 + 1,), (-(2**53) - 1,), (2**63 - 1,), (-(2**63),)], "x long")
+    decimals = ["0.10", "12345678901234567.89", "12345678901234567.90", "9007199254740993.00", "-0.25"]
+    exact = spark.createDataFrame([(Decimal(text),) for text in decimals], "x decimal(20,2)")
+    doubles = spark.createDataFrame([(2.0**63,), (2.0**62 + 1024,)], "x double")
+    sources = [
+        Source("f", frame=longs, mode="append"),
+        Source("f", frame=exact, mode="append"),
+        Source("n", frame=doubles),
+        Source("u", frame=doubles),
+    ]
+    with Pipeline(program, sources).run(spark) as result:
+        assert sorted(facts(result, "f")) == sorted([(2.0**53,), (-(2.0**63),), (0.1,), (-0.25,)])
+        assert facts(result, "n") == [(2**62 + 1024,)]
+        assert sorted(facts(result, "u")) == [(2**62 + 1024,), (2**63,)]
+        reasons = sorted(row.reason for row in result.quarantine.collect())
+        assert reasons == ["x: no float is equal to it"] * 6 + ["x: out of range"]
+
+
+def test_half_of_a_row_with_a_line_break_is_no_row(spark: SparkSession, tmp_path: Path) -> None:
+    file, text = tmp_path / "e.csv", '1,"a"\n2,"b\nc"\n3,"say ""so"""\n4,"5\\" wide"\n'
+    file.write_text(text)
+    program = ".decl e(n: number, x: symbol)"
+    with Pipeline(program, [Source("e", file)]).run(spark) as result:
+        assert {n for n, _ in facts(result, "e")} == {1, 3, 4}
+        rows = {(row.reason.split(";")[0], row.row) for row in result.quarantine.collect()}
+        assert rows == {
+            ("a quotation mark is not closed", json.dumps({"line": line}, separators=(",", ":")))
+            for line in ('2,"b', 'c"')
+        }
+    with Pipeline(program, [Source("e", file, options={"multiLine": True})]).run(spark) as result:
+        assert (2, "b\nc") in facts(result, "e")
+        assert result.counts["e"].quarantined == 0
+
+
 def test_csv_lines_go_to_the_quarantine_with_their_file(spark: SparkSession, tmp_path: Path) -> None:
     file = tmp_path / "edges.csv"
     file.write_bytes(b'a,1\n"b,c",2\nd\ne,3,4\n\xff\xfe,5\nf,\n,6\n')

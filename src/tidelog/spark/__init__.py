@@ -10,7 +10,8 @@ A row goes through the modules in this order:
     frames       frames whose rows tasks read from the driver or the partitions, when they are used
     engines      what the database asks of an engine; `embedded` is the one on the driver, `cluster/` the other, for
                  which `aside` evaluates what it has not at hand; `choice` says which of them
-    database     the object that a user holds; `change` is what a commit returns; `keeping` writes what outlives it
+    database     the object that a user holds; `change` is what a commit returns; `keeping` writes what outlives it,
+                 with `parts`, which driver and executors share
     streams      micro-batches as epochs
     description  sources, sinks and pipelines as a user describes them, also in TOML (`toml_file`, `mapping`)
     pipeline     a run of a pipeline; `sinks` and `views` are where it ends

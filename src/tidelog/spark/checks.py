@@ -190,12 +190,28 @@ def _float(column: Expression, given: T.DataType) -> tuple[Expression, Expressio
             .when(column.rlike(_NAN_TEXT), F.lit("NaN"))
             .when(~column.rlike(_INFINITE_TEXT), F.lit("not a number"))
         )
+    elif not isinstance(given, _FRACTIONS):
+        reason = F.when(~_is_kept(column, given, value), F.lit("no float is equal to it"))
     # Adding zero turns -0.0 into 0.0, which is the same number.
     return value + F.lit(0.0), reason
 
 
+def _is_kept(column: Expression, given: T.DataType, value: Expression) -> Expression:
+    """Whether an integer or a decimal is what its float says: equal for whole numbers of 64 bits; for all others the
+    digits are, in which floats are written."""
+    # The largest long is no float, and what is cast back from the float above it.
+    whole = (value < F.lit(2.0**63)) & (value.try_cast("long") == column)
+    if isinstance(given, T.DecimalType):
+        is_long = column.try_cast("long").isNotNull() & (F.floor(column) == column)
+        digits = value.try_cast(T.DecimalType(given.precision, given.scale)) == column
+        whole = F.when(is_long, whole).otherwise(digits)
+    return F.coalesce(whole, F.lit(False))
+
+
 def _number(column: Expression, given: T.DataType) -> tuple[Expression, Expression]:
     value = column.try_cast("long")
+    if isinstance(given, _FRACTIONS):  # Spark takes the float above the largest long for that one.
+        value = F.when(column < F.lit(2.0**63), value)
     out_of_range = F.when(value.isNull(), F.lit("out of range"))
     if isinstance(given, _TEXTS):
         return value, F.when(~column.rlike(_INTEGER_TEXT), F.lit("not a number")).otherwise(out_of_range)
@@ -203,6 +219,13 @@ def _number(column: Expression, given: T.DataType) -> tuple[Expression, Expressi
 
 
 def _unsigned(column: Expression, given: T.DataType) -> tuple[Expression, Expression]:
+    if isinstance(given, _FRACTIONS):
+        # A decimal has the digits in which a double is written, which are those of another number from 2^53 on.
+        large = (column >= F.lit(2.0**63)) & (column < F.lit(2.0**64))
+        value = F.when(large, (column - F.lit(2.0**64)).try_cast("long"))
+        value = value.when((column >= 0) & (column < F.lit(2.0**63)), column.try_cast("long"))
+        beyond_it = F.when(value.isNull(), F.lit("out of range"))
+        return value, _whole(column, given).when(column < 0, F.lit("negative")).otherwise(beyond_it)
     wide = column.try_cast("decimal(38,0)")
     # The upper half of the unsigned numbers has the bit patterns of the negative ones.
     beyond = F.lit(_BEYOND_UNSIGNED)

@@ -41,6 +41,7 @@ from tidelog.spark.failures import reading, working
 from tidelog.spark.keeping import Keeping, changes_in, stored, tables_of
 from tidelog.spark.machine import check_session, check_workers
 from tidelog.spark.mapping import target_of
+from tidelog.spark.parts import shared_folder
 from tidelog.spark.readers import located
 from tidelog.spark.sources import CheckedSource, Facts, Pending, check_sources, map_exactly, refuse_bad_rows
 from tidelog.spark.streams import Streams
@@ -262,13 +263,15 @@ class SparkDatabase(Uncopied):
         arguments of Spark's `trigger`. Rows that do not fit go to the folder `quarantine`, to the one of the state
         folder, or, some of them, to memory: see `quarantine()`, and docs/how-to/spark-streams.md for all of this.
 
-        Raises UsageError and DataError when the stream does not fit at all. What goes wrong later ends the query.
+        Raises UsageError (E0691: executors do not share the state folder) and DataError. What goes wrong later ends it.
         """
         with self._changing():
             target = target_of(into)
             name = name or target.relation
             if self._state is not None:
                 checkpoint = checkpoint or self._state.folder / "streams" / name
+                if quarantine is None:  # Executors write bad rows there.
+                    shared_folder(self.session, self._state.folder / CLUSTER)
                 quarantine = quarantine or self.state_quarantine
             if self.has_pending:
                 self.commit()
@@ -396,16 +399,15 @@ class SparkDatabase(Uncopied):
         return self._cluster_engine(), reason
 
     def _cluster_engine(self) -> Engine:
-        """A cluster engine, with a folder of its own. If there is a state folder, it is in there: all executors see
-        that, and who opens it removes what a killed process has left. SetupError (E0704) without workers for it."""
+        """A cluster engine, with a folder of its own, in the state folder if there is one. UsageError (E0691) where
+        executors do not see that, SetupError (E0704) without workers."""
         from tidelog.spark.cluster import ClusterEngine
 
         check_workers(self.session)
-        within = self._choice.cluster_folder
-        if within is None and self._state is not None:
-            within = self._state.folder / CLUSTER
-        engine: Engine = ClusterEngine(self.session, self._front.dictionary, within=within)
-        return engine
+        # Executors write the facts of a commit into the state folder.
+        shared = None if self._state is None else shared_folder(self.session, self._state.folder / CLUSTER)
+        within = self._choice.cluster_folder or shared
+        return ClusterEngine(self.session, self._front.dictionary, within=within)
 
     def is_embedded_with(self, incoming: int) -> bool:
         """Whether the next epoch runs on the driver if it asserts so many facts."""
@@ -469,9 +471,7 @@ class SparkDatabase(Uncopied):
     def _frame(self, name: str, rows: Rows | None) -> DataFrame:
         """Rows of a relation as values; None is no row."""
         columns = self._front[name].columns
-        if rows is None:
-            rows = np.empty((0, len(columns)), np.int64)
-        return self._translation.values(name, rows, columns)
+        return self._translation.values(name, np.empty((0, len(columns)), np.int64) if rows is None else rows, columns)
 
     def words(self, name: str) -> Words:
         """The rows of a relation, brought to the driver, in words of the front's dictionary: for modules of this

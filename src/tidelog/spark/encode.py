@@ -9,6 +9,7 @@ the same numbers. The driver sees each new symbol once, because the engine decod
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -30,25 +31,42 @@ FEW_SYMBOLS = 200_000  # a dictionary up to this size goes to every task as a wh
 _ROW_BITS = 33  # monotonically_increasing_id has the partition above these bits, the row in the partition below
 
 
+@dataclass(frozen=True)
+class _Part:
+    """The symbols of `count` ids, those behind the parts before it. A large part is kept in Spark."""
+
+    frame: DataFrame
+    count: int
+    kept: bool
+
+
+def _kept(frame: DataFrame, count: int) -> _Part:
+    """A part with rows of its own in Spark."""
+    frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
+    frame.count()
+    return _Part(frame, count, True)
+
+
 class SymbolTable:
-    """The engine's dictionary of symbols as Spark frames, one for each run that has brought new symbols."""
+    """The engine's dictionary of symbols as Spark frames. These are few however many commits have brought new symbols:
+    a part goes together with the one before it unless that is twice as large, so that no symbol is moved often."""
 
     def __init__(self, session: SparkSession, dictionary: Dictionary) -> None:
         self._session = session
         self._dictionary = dictionary
-        self._parts: list[DataFrame] = []
-        self._kept: list[DataFrame] = []
-        self._covered = 0
+        self._parts: list[_Part] = []
+        self._replaced: list[DataFrame] = []
+        """Frames in Spark that parts have been and the plans of the commit that is under way may still have."""
 
     def __len__(self) -> int:
-        return self._covered
+        return sum(part.count for part in self._parts)
 
     @property
     def frame(self) -> DataFrame:
         """All symbols with their ids."""
         if not self._parts:
             return empty_frame(self._session, "symbol string", "id long")
-        return reduce(DataFrame.unionAll, self._parts)
+        return reduce(DataFrame.unionAll, [part.frame for part in self._parts])
 
     def grow(self, facts: Facts) -> None:
         """Gives an id to every symbol of the facts, in the engine's dictionary too."""
@@ -62,10 +80,17 @@ class SymbolTable:
         partitions = int(self._session.conf.get("spark.sql.shuffle.partitions") or 1)
         placed = symbols.repartition(partitions, "symbol").sortWithinPartitions("symbol")
         placed = placed.withColumn("place", F.monotonically_increasing_id()).persist(StorageLevel.MEMORY_AND_DISK)
-        self._kept.append(placed)
-        numbered = self._number(placed, partitions)
-        new = numbered.toArrow().sort_by("id")
-        self._add(numbered, new)
+        try:
+            numbered = self._number(placed, partitions)
+            new = numbered.toArrow().sort_by("id")
+            if new.num_rows:
+                self._extend(new)
+            if new.num_rows > FEW_SYMBOLS:
+                self._add(_kept(numbered, new.num_rows))
+        finally:
+            with letting_go():
+                placed.unpersist()
+        self.follow()
 
     def encode(self, facts: DataFrame, symbol_columns: Sequence[str]) -> DataFrame:
         """`facts` with symbols replaced by their ids."""
@@ -84,46 +109,66 @@ class SymbolTable:
             rows = joined.select(*[F.col("_wanted").alias(name) if c == name else F.col(c) for c in columns])
         return rows
 
-    def close(self) -> None:
-        """Lets go of what is kept in Spark."""
-        for frame in self._kept:
+    def settle(self) -> None:
+        """Let go of what a commit has replaced, now that its plans are over."""
+        while self._replaced:
+            frame = self._replaced.pop()
             with letting_go():
                 frame.unpersist()
-        self._kept.clear()
+
+    def close(self) -> None:
+        """Lets go of what is kept in Spark."""
+        self._replaced += [part.frame for part in self._parts if part.kept]
         self._parts.clear()
-        self._covered = 0
+        self.settle()
 
     def _joinable(self) -> DataFrame:
-        return F.broadcast(self.frame) if self._covered <= FEW_SYMBOLS else self.frame
+        return F.broadcast(self.frame) if len(self) <= FEW_SYMBOLS else self.frame
 
     def follow(self) -> None:
         """Catches up with symbols that came into the engine by other ways: constants, functors, direct inserts."""
+        start = len(self)
+        if start < len(self._dictionary):
+            count = len(self._dictionary) - start
+            self._add(_Part(self._local(start, count), count, False))
+
+    def _local(self, start: int, count: int) -> DataFrame:
+        """Symbols from the dictionary on the driver."""
         import numpy as np
         import pyarrow as pa
 
-        if self._covered < len(self._dictionary):
-            ids = np.arange(self._covered, len(self._dictionary))
-            symbols = self._dictionary.decode_column(ids, "symbol")
-            self._parts.append(self._session.createDataFrame(pa.table({"symbol": symbols, "id": ids})))
-            self._covered = len(self._dictionary)
+        ids = np.arange(start, start + count)
+        return self._session.createDataFrame(
+            pa.table({"symbol": self._dictionary.decode_column(ids, "symbol"), "id": ids})
+        )
+
+    def _add(self, part: _Part) -> None:
+        """Have a part more, or in place of smaller ones with these."""
+        joined = [part]
+        while self._parts and self._parts[-1].count < 2 * sum(each.count for each in joined):
+            joined.insert(0, self._parts.pop())
+        count = sum(each.count for each in joined)
+        if len(joined) > 1 and count <= FEW_SYMBOLS:
+            part = _Part(self._local(len(self), count), count, False)
+        elif len(joined) > 1:
+            part = _kept(reduce(DataFrame.unionAll, [each.frame for each in joined]), count)
+            self._replaced += [each.frame for each in joined if each.kept]
+        self._parts.append(part)
 
     def _number(self, placed: DataFrame, partitions: int) -> DataFrame:
         """Symbols with their `place` by partition and row, given dense ids from `len(self)` on."""
         partition = F.shiftright("place", _ROW_BITS).cast("int")
         tally = placed.groupBy(partition.alias("partition")).agg(F.count("*").alias("size")).collect()
         sizes = {row["partition"]: row["size"] for row in tally}
-        before = accumulate((sizes.get(i, 0) for i in range(partitions)), initial=self._covered)
+        before = accumulate((sizes.get(i, 0) for i in range(partitions)), initial=len(self))
         starts = F.array(*[F.lit(start).cast("long") for start in before])
         within = F.col("place").bitwiseAND(F.lit((1 << _ROW_BITS) - 1))
         return placed.select("symbol", (F.element_at(starts, partition + 1) + within).alias("id"))
 
-    def _add(self, numbered: DataFrame, new: pa.Table) -> None:
+    def _extend(self, new: pa.Table) -> None:
+        """Take new symbols into the dictionary, which has to give them the same ids."""
         import numpy as np
 
-        if new.num_rows == 0:
-            return
         ids = np.concatenate([self._dictionary.extend(chunk) for chunk in new.column("symbol").chunks])
         if not np.array_equal(ids, new.column("id").to_numpy()):
             raise InternalError(Problem("E0901", "Spark and the engine number symbols differently"))
-        self._parts.append(numbered)
-        self._covered += new.num_rows

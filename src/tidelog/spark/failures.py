@@ -53,17 +53,6 @@ def working() -> Iterator[None]:
 
 
 @contextmanager
-def writing() -> Iterator[None]:
-    """Turns what Spark says about a disk into the OSError that Python would have raised."""
-    try:
-        yield
-    except Exception as error:
-        if is_of_spark(error) and re.search(r"java\.io\.IOException|java\.nio\.file|FSError", str(error)):
-            raise OSError(said(error)) from error
-        raise
-
-
-@contextmanager
 def letting_go() -> Iterator[None]:
     """Inside, things kept in Spark are let go of, which a session that has been stopped has done already."""
     try:

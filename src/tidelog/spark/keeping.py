@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from tidelog.language.syntax import CheckedProgram, Program, RelationType
 from tidelog.spark.engines import RowChange, Rows
-from tidelog.spark.failures import writing
+from tidelog.spark.parts import write_parts
 from tidelog.spark.readers import literal
 from tidelog.spark.translation import Translation
 from tidelog.store.state import Segment, State, text_of
@@ -69,8 +69,7 @@ def stored(relation: RelationType, rows: Rows, translation: Translation) -> pa.T
     values = translation.values(relation.name, rows, relation.columns) if relation.columns else rows
 
     def write(path: Path) -> None:
-        with writing():  # (Java takes what follows the scheme as it is: for "%20" it would make a folder of that name.)
-            values.write.parquet(f"file://{path}")
+        write_parts(values, path)
 
     return write
 

@@ -193,10 +193,11 @@ class _Run:
         operation = operation_of(source.changes)
         place = f"{source.relation} from {source.path or source.table or 'a frame'}"
         with reading(place):
-            mapped = map_frame(program, source.relation, frame, columns, source.rejected, operation, torn)
+            is_csv = source.path is not None and source.format == "csv"
+            mapped = map_frame(program, source.relation, frame, columns, source.rejected, operation, torn, is_csv)
         return replace(mapped, place=place)
 
-    def frame(self, source: Source, names: Sequence[str]) -> tuple[DataFrame, str | None]:
+    def frame(self, source: Source, names: Sequence[str]) -> tuple[DataFrame, Expression | None]:
         """The rows of a source, and the reason of those that cannot be taken apart."""
         if source.frame is not None:
             return source.frame, None

@@ -17,30 +17,84 @@ from tidelog.spark.failures import reading
 
 TORN = "_line"  # readers put a line that they cannot take apart here
 REPLACEMENT = "\ufffd"  # what the CSV reader makes of bytes that are not UTF-8
+OPEN = "a quotation mark is not closed"
+_LINE, _FIELDS = "_text", "_fields"
+_NOWHERE = "\uffff"  # no character of any text
+_OF_LINES = (
+    "header",
+    "encoding",
+    "charset",
+    "comment",
+    "linesep",
+    "mode",
+    "locale",
+    "pathglobfilter",
+    "recursivefilelookup",
+    "modifiedbefore",
+    "modifiedafter",
+    "compression",
+    "codec",
+)
+"""Options, in lower case, that say what the lines are; all others are about fields."""
 _SILENT = (("mode", "dropmalformed"), ("ignorecorruptfiles", "true"), ("ignoremissingfiles", "true"))
 
 
 def csv_frame(
     session: SparkSession, path: str | os.PathLike[str], names: Sequence[str], options: Mapping[str, object]
-) -> tuple[DataFrame, str]:
-    """CSV files with every field as text, and lines that have another number of fields in the column TORN; and the
-    reason for these. Columns are those of the header, which all files have to share, or, without one, `names`.
-    DataError (E0482) when there is no such file."""
-    place = located(session, path)
-    has_header = str(options.get("header", "false")).lower() == "true"
+) -> tuple[DataFrame, Expression]:
+    """CSV files with every field as text, and in the column TORN lines that have another number of fields, or a
+    quotation mark that is open at the end; and the reason for these. Columns are those of the header, which all files
+    have to share, or, without one, `names`. DataError (E0482) when there is no such file."""
+    place, given = located(session, path), {key.lower(): value for key, value in plain(options).items()}
+    has_header = given.get("header", "false").lower() == "true"
     with reading(place):
-        reader = session.read.options(columnPruning=False, enforceSchema=not has_header).options(**plain(options))
+        reader = session.read.options(columnPruning=False, enforceSchema=not has_header).options(**given)
         names = reader.csv(place).columns if has_header else names
-        frame = reader.option("columnNameOfCorruptRecord", TORN).schema(_texts([*names, TORN])).csv(place)
+        schema = _texts([*names, TORN])
+        if given.get("multiline", "false").lower() == "true":
+            frame = reader.option("columnNameOfCorruptRecord", TORN).schema(schema).csv(place)
+            is_open = F.lit(False)
+        else:
+            line = _lines(session, place, given, has_header)
+            fields = {**given, "columnNameOfCorruptRecord": TORN}
+            fields = {key: value for key, value in fields.items() if key not in _OF_LINES}
+            is_open = _is_open(F.col(TORN), given)
+            parsed = F.from_csv(F.col(_LINE), ", ".join(f"{escaped(name)} string" for name in schema.names), fields)
+            frame = line.select(parsed.alias(_FIELDS), _LINE).select(f"{_FIELDS}.*", _LINE)
+            torn = F.when(_is_open(F.col(_LINE), given), F.col(_LINE)).otherwise(F.col(TORN))
+            frame = frame.withColumn(TORN, torn).drop(_LINE)
     # The reader makes null of an empty field, and where somebody says what is null, of that.
-    says_null = any(key.lower() == "nullvalue" for key in options)
-    fields = [quoted(name) if says_null else F.coalesce(quoted(name), F.lit("")).alias(name) for name in names]
-    return frame.select(*fields, TORN), f"not {len(names)} columns"
+    values = [
+        quoted(name) if "nullvalue" in given else F.coalesce(quoted(name), F.lit("")).alias(name) for name in names
+    ]
+    reason = F.when(is_open, F.lit(f"{OPEN}; for line breaks within fields set multiLine")).otherwise(
+        F.lit(f"not {len(names)} columns")
+    )
+    return frame.select(*values, TORN), reason
+
+
+def _lines(session: SparkSession, place: str, given: Mapping[str, str], has_header: bool) -> DataFrame:
+    """The lines of CSV files as they are, in the column _LINE, without headers."""
+    options = {key: value for key, value in given.items() if key in _OF_LINES}
+    reader = session.read.options(**options).options(sep=_NOWHERE, quote="", enforceSchema=not has_header)
+    name = reader.csv(place).columns[0] if has_header else _LINE
+    return reader.schema(_texts([name])).csv(place).toDF(_LINE)
+
+
+def _is_open(line: Expression, given: Mapping[str, str]) -> Expression:
+    """Whether a line of CSV has a quotation mark without another one."""
+    quote, escape = given.get("quote", '"'), given.get("escape", "\\")
+    if not quote:
+        return F.lit(False)
+    if escape and escape != quote:
+        line = F.replace(F.replace(line, F.lit(escape * 2), F.lit("")), F.lit(escape + quote), F.lit(""))
+    marks = F.length(line) - F.length(F.replace(line, F.lit(quote), F.lit("")))
+    return marks % 2 == 1
 
 
 def json_frame(
     session: SparkSession, path: str | os.PathLike[str], options: Mapping[str, object]
-) -> tuple[DataFrame, str]:
+) -> tuple[DataFrame, Expression]:
     """Lines of JSON with types as Spark infers them, and lines that are none in the column TORN; and the reason for
     these. DataError (E0482) when there is no such file."""
     place = located(session, path)
@@ -48,7 +102,7 @@ def json_frame(
         reader = session.read.options(**plain(options)).option("columnNameOfCorruptRecord", TORN)
         inferred = reader.json(place).schema
         schema = T.StructType([*(f for f in inferred.fields if f.name != TORN), T.StructField(TORN, T.StringType())])
-        return reader.schema(schema).json(place), "not JSON"
+        return reader.schema(schema).json(place), F.lit("not JSON")
 
 
 def plain(options: Mapping[str, object]) -> dict[str, str]:
@@ -95,4 +149,9 @@ def empty_frame(session: SparkSession, *columns: str) -> DataFrame:
 
 def quoted(name: str) -> Expression:
     """The column of this name, whatever characters are in it."""
-    return F.col(f"`{name.replace('`', '``')}`")
+    return F.col(escaped(name))
+
+
+def escaped(name: str) -> str:
+    """A name as SQL has it, whatever characters are in it."""
+    return f"`{name.replace('`', '``')}`"

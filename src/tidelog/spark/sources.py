@@ -162,14 +162,16 @@ def map_frame(
     columns: Mapping[str, str | Expression] | None = None,
     rejected: str | None = None,
     operation: Operation | None = None,
-    torn: str | None = None,
+    torn: Expression | None = None,
+    of_bytes: bool = False,
 ) -> Mapped:
     """Maps a frame to a relation by column names, or as `columns` says (declared name -> name or expression).
 
     `rejected` names a column of the frame that is null in good rows and a reason in rows already known to be bad.
     With an `operation` the frame is a feed of changes. `torn` is the reason of rows that have a text in the column
-    TORN, which the reader could not take apart. DataError (E0480, E0481) when columns are missing or have types that
-    cannot hold the declared kinds.
+    TORN, which the reader could not take apart; a reader `of_bytes` puts a character of its own in the place of those
+    that are no UTF-8. DataError (E0480, E0481) when columns are missing or have types that cannot hold the declared
+    kinds.
     """
     declared = relation_type(program, relation)
     no_stream(frame, relation)
@@ -198,8 +200,8 @@ def map_frame(
     if torn is not None:
         line = quoted(TORN)
         shown = F.when(line.isNotNull(), F.to_json(F.struct(line.alias("line")))).otherwise(shown)
-        broken = F.when(line.isNotNull(), F.lit(torn))
-        if torn.endswith("columns"):  # of CSV, whose reader makes this character of bytes that are no UTF-8
+        broken = F.when(line.isNotNull(), torn)
+        if of_bytes:
             for value in found:
                 broken = broken.when(value.cast("string").contains(REPLACEMENT), F.lit("not valid UTF-8"))
     reason = None if rejected is None else known[rejected].cast("string")
@@ -264,7 +266,14 @@ def _tally(sources: Sequence[Mapped]) -> dict[int, tuple[int, int]]:
     return {row["i"]: (row["read"], row["bad"]) for row in summed.collect()}
 
 
-_CODES = {"null": "E0403", "NaN": "E0404", "negative": "E0402", "out of range": "E0402", "not valid UTF-8": "E0408"}
+_CODES = {
+    "null": "E0403",
+    "NaN": "E0404",
+    "negative": "E0402",
+    "out of range": "E0402",
+    "no float is equal to it": "E0402",
+    "not valid UTF-8": "E0408",
+}
 
 
 def refuse_bad_rows(checked: CheckedSource) -> None:

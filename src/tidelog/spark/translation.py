@@ -12,6 +12,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
+from pyspark import Broadcast
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -26,6 +27,7 @@ from tidelog.relation import Rows as LocalRows
 from tidelog.spark.driver import collect_words
 from tidelog.spark.encode import SymbolTable
 from tidelog.spark.engines import RowChange, Rows, word_columns
+from tidelog.spark.failures import letting_go
 from tidelog.spark.frames import Lender
 from tidelog.spark.sources import Facts
 from tidelog.spark.views import spark_type, to_spark
@@ -45,16 +47,21 @@ class Translation:
         self._session = session
         self.dictionary = dictionary
         self._symbols = SymbolTable(session, dictionary)
+        self._shared: dict[tuple[int, ...], Broadcast[Dictionary]] = {}
+        """The dictionary on the workers, by the numbers of symbols and records that it then had."""
         self._lender = Lender(session)
 
     def close(self) -> None:
         """Let go of what is kept in Spark, and of frames."""
         self._symbols.close()
+        self._share_no_more()
         self._lender.close()
 
     def end_frames(self) -> None:
         """The epoch is over whose rows frames have."""
         self._lender.end()
+        self._symbols.settle()
+        self._share_no_more(but=self._size)
 
     # --- in ------------------------------------------------------------------------------------------------------
 
@@ -148,7 +155,7 @@ class Translation:
 
     def _unpacked(self, rows: DataFrame, records: dict[str, str]) -> DataFrame:
         """`rows` with records in place of their numbers; the dictionary goes to the workers."""
-        shared = self._session.sparkContext.broadcast(self.dictionary)
+        shared = self._sharing()
         types = {name: self.dictionary.arrow_type(kind) for name, kind in records.items()}
 
         def unpack(column: pa.Array, name: str) -> pa.Array:
@@ -158,6 +165,23 @@ class Translation:
             )
 
         return _converted(rows, {name: from_arrow_type(spark_type(types[name])) for name in records}, unpack)
+
+    @property
+    def _size(self) -> tuple[int, ...]:
+        return len(self.dictionary), *(self.dictionary.record_count(kind) for kind in self.dictionary.kinds)
+
+    def _sharing(self) -> Broadcast[Dictionary]:
+        """The dictionary on the workers, sent anew when it has grown."""
+        size = self._size
+        if size not in self._shared:
+            self._shared[size] = self._session.sparkContext.broadcast(self.dictionary)
+        return self._shared[size]
+
+    def _share_no_more(self, but: tuple[int, ...] | None = None) -> None:
+        """Let go of the dictionary on the workers, of which frames that are over have an older one."""
+        for size in [size for size in self._shared if size != but]:
+            with letting_go():
+                self._shared.pop(size).destroy()
 
 
 def _of_kind(columns: Sequence[Column], kind: str) -> list[str]:

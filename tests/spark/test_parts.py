@@ -1,0 +1,134 @@
+"""What executors write into the state folder is what the driver finds there, or nothing is committed; and commits leave
+nothing in the session.
+
+Two machines are two processes here: `/proc/self/cwd` is the working directory of whoever uses the path. Python workers
+have that of Java, the driver another one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import tidelog
+from tidelog.errors import UsageError
+from tidelog.spark.encode import SymbolTable
+from tidelog.spark.parts import check_shared, write_parts
+from tidelog.storage.dictionary import Dictionary
+
+
+@pytest.fixture
+def theirs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The working directory of executors, for names that nobody else uses; the driver has another one."""
+    gateway: Any = spark.sparkContext._gateway
+    before = os.readlink(f"/proc/{gateway.proc.pid}/cwd")
+    monkeypatch.chdir(tmp_path)
+    place = Path(before) / tmp_path.name
+    yield place
+    rmtree(place, ignore_errors=True)
+
+
+def test_a_state_folder_that_executors_do_not_share_is_refused(
+    spark: SparkSession, theirs: Path, tmp_path: Path
+) -> None:
+    state = Path("/proc/self/cwd") / theirs.name
+    with tidelog.connect(spark=spark, state=state) as db:
+        db.load(".decl e(x: number)")
+        db.insert("e", [(1,)])
+        db.commit()
+        db.options(engine="cluster")
+        db.insert("e", spark.range(5).selectExpr("cast(id as int) x"))
+        with pytest.raises(UsageError, match=r"an executor on .* cannot read") as caught:
+            db.commit()
+        assert caught.value.code == "E0691"
+        db.options(engine="embedded")
+        db.insert("e", spark.range(5).selectExpr("cast(id as int) x"))
+        db.commit()
+    assert not theirs.exists()
+    assert list((tmp_path / theirs.name / "segments").iterdir()) != []
+    with tidelog.connect(spark=spark, state=state) as db:
+        assert set(db.front["e"]) == {(x,) for x in range(5)}
+
+
+def test_the_driver_has_to_see_what_executors_write(spark: SparkSession, theirs: Path, tmp_path: Path) -> None:
+    """Folders of the same name on both sides, and the token in both of them."""
+    folder = Path("/proc/self/cwd") / theirs.name
+    (tmp_path / theirs.name).mkdir()
+    theirs.mkdir()
+    with pytest.raises(UsageError, match=r"an executor on .* cannot read") as caught:
+        check_shared(spark, folder)
+    assert caught.value.code == "E0691"
+    assert not list((tmp_path / theirs.name).iterdir())
+    same = Path(f"/proc/{os.getpid()}/cwd") / theirs.name
+    check_shared(spark, same)
+    assert not list(same.iterdir())
+
+
+def test_a_part_that_the_driver_does_not_find_refuses_the_commit(
+    spark: SparkSession, theirs: Path, tmp_path: Path
+) -> None:
+    folder = Path("/proc/self/cwd") / theirs.name / "e.insert.parquet"
+    (tmp_path / theirs.name).mkdir()
+    with pytest.raises(UsageError, match="an executor does not find it"):
+        write_parts(spark.range(1000), folder)
+    folder.rmdir()
+    (theirs / folder.name).mkdir(parents=True)
+    with pytest.raises(UsageError, match=r"an executor wrote \d+ rows to part-.*which is not there") as caught:
+        write_parts(spark.range(1000), folder)
+    assert caught.value.code == "E0691"
+
+
+def test_parts_are_listed_with_rows_and_checksums(spark: SparkSession, tmp_path: Path) -> None:
+    values = spark.range(0, 1000, 1, 3).selectExpr("id", "cast(id as string) name")
+    parts = write_parts(values, tmp_path / "50% [e]")
+    assert sum(part.rows for part in parts) == 1000
+    assert sorted(part.name for part in parts) == sorted(os.listdir(tmp_path / "50% [e]"))
+    assert len({part.sum for part in parts}) == len(parts) == 3
+    assert write_parts(values.where("id < 0"), tmp_path / "none") == []
+
+
+def test_commits_with_symbols_and_records_leave_nothing_in_the_session(spark: SparkSession) -> None:
+    context: Any = spark.sparkContext
+
+    def left() -> tuple[int, int]:
+        """Frames that are kept, and broadcasts."""
+        return context._jsc.getPersistentRDDs().size(), len(os.listdir(context._temp_dir))
+
+    before = left()
+    with tidelog.connect(spark=spark) as db:
+        db.options(engine="cluster")
+        db.load(
+            ".type R = [a: symbol, b: number]\n.decl e(y: symbol)\n.decl r(r: R)\n.decl f(y: symbol)\nf(y) :- e(y)."
+        )
+        seen = set()
+        for i in range(4):
+            db.insert("e", spark.createDataFrame([(f"s{i}",), ("always",)], "y string"))
+            db.insert("r", [((f"r{i}", i),)])
+            change = db.commit()
+            assert (db["f"].count(), change["r"].inserted.count()) == (i + 2, 1)
+            assert len(db["r"].collect()) == i + 1
+            seen.add(left())
+        assert seen <= {before, (before[0], before[1] + 1)}, "one broadcast, of the dictionary"
+    assert left() == before
+
+
+def test_symbols_are_in_few_frames_however_they_came(spark: SparkSession) -> None:
+    dictionary = Dictionary()
+    table = SymbolTable(spark, dictionary)
+    sizes = []
+    for i in range(40):
+        dictionary.encode(f"s{i}", "symbol")
+        table.follow()
+        sizes.append(len(table._parts))
+    assert len(table) == len(dictionary)
+    assert max(sizes) <= 6
+    assert {row["symbol"]: row["id"] for row in table.frame.collect()} == {
+        str(dictionary.decode(i, "symbol")): i for i in range(len(dictionary))
+    }
+    table.close()
