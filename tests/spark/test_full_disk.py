@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 import tidelog
 from tests.spark.cluster.test_spark import processes
+from tests.spark.test_lost_processes import parent
 from tidelog.errors import UsageError
 from tidelog.spark import SparkDatabase
 
@@ -88,7 +89,9 @@ def test_partitions_and_executors_whose_disk_is_full(spark: SparkSession, tmp_pa
         db.insert("e", [(0, "n0")])
         db.commit()
         partitions = processes(f"cluster.host {spark.sparkContext.applicationId}")[1:]
-        for ids in (partitions, [gateway.proc.pid]):
+        daemons = [each for each in processes("pyspark.daemon") if parent(each) == gateway.proc.pid]
+        workers = [each for each in processes("pyspark.daemon") if parent(each) in daemons]
+        for ids in (partitions, [*daemons, *workers]):
             db.insert("e", spark.range(1, 400).selectExpr("id x", "concat('n', id % 7) y"))
             with full(*ids):
                 refused(db)
