@@ -293,6 +293,15 @@ class Database(Uncopied):
             self.turns.check_outside("rollback()")
             self._pending = self._nothing()
 
+    def waiting(self) -> Pending:
+        """What waits for `commit`, to `wait_again` later: for modules of this package."""
+        return replace(self._pending, facts=list(self._pending.facts))
+
+    def wait_again(self, pending: Pending) -> None:
+        """Have this wait, which waited before, and nothing else."""
+        with self.turns.changing, self.turns.using:
+            self._pending = pending
+
     def _nothing(self) -> Pending:
         """No pending changes."""
         return Pending(self._programs, self._checked, self._engine.program)

@@ -57,7 +57,8 @@ def _look_after_fork() -> None:
             turns.using.release()
             turns.changing.release()
         else:
-            turns.changing, turns.using, turns.forked = threading.RLock(), threading.RLock(), True
+            turns.changing, turns.using = threading.RLock(), threading.RLock()
+            turns.transaction, turns.forked = None, True
 
 
 os.register_at_fork(after_in_child=_look_after_fork)

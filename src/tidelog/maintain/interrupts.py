@@ -41,6 +41,7 @@ class Interrupts:
         self.through = False
         """Whether Ctrl-C raises at once, outside of the functions with the code `shielded`."""
         self.shielded: tuple[CodeType, ...] = ()
+        self._put_off = False
 
     def note(self, number: int, frame: FrameType | None) -> None:
         """Handle the signal: note it, or let it through where that is allowed."""
@@ -54,7 +55,7 @@ class Interrupts:
 
     def look(self) -> None:
         """Raise KeyboardInterrupt if Ctrl-C was pressed."""
-        if self.pressed:
+        if self.pressed and not self._put_off:
             self.pressed = False
             raise KeyboardInterrupt
 
@@ -66,6 +67,15 @@ class Interrupts:
             yield
         finally:
             self.through = before
+
+    @contextmanager
+    def putting_off(self) -> Iterator[None]:
+        """Inside, `look` raises nothing: for what takes back what has been done."""
+        before, self._put_off = self._put_off, True
+        try:
+            yield
+        finally:
+            self._put_off = before
 
     def take(self, lock: Lock) -> None:
         """Wait for a lock and have it; KeyboardInterrupt ends the waiting."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any
 
+from tidelog.copies import Uncopied
 from tidelog.errors import LimitError, Problem, TidelogError, UsageError
 from tidelog.network.choices import Options
 from tidelog.network.journal import Journal
@@ -30,7 +31,7 @@ PATIENCE = 0.25
 LONGEST_PATIENCE = 5.0
 
 
-class Node:
+class Node(Uncopied):
     """A node called `name` of the located `program` (text, or a path). Raises ProgramError where that is wrong. A
     `Machine` in place of the program is one that the caller has made.
 

@@ -24,6 +24,7 @@ from tidelog.errors import Problem, ProgramError, UsageError
 from tidelog.language.names import atoms
 from tidelog.language.paths import repeats
 from tidelog.language.syntax import Anonymous, Atom, Constant, Declaration, Program, Rule, Variable
+from tidelog.maintain.interrupts import Deferring, Interrupts
 from tidelog.rdf import output, prefixes, reader
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.data import COLUMNS, Triples, Words
@@ -46,7 +47,7 @@ Facts = list[tuple[str, bool, Words]]
 
 
 class Store(Uncopied):
-    """Triples, rules and what follows; made by `connect`. Not for use by several threads at once."""
+    """Triples, rules and what follows; made by `connect`. Threads may share one: each call has the store for itself."""
 
     def __init__(self, table: Iterable[TableRule], programs: Iterable[str | os.PathLike[str]]) -> None:
         self.prefixes = dict(PREFIXES)
@@ -85,28 +86,29 @@ class Store(Uncopied):
 
         Raises ProgramError, DataError (E0461, E0462, E0465), UsageError (E0661, no such prefix), and then changes
         nothing."""
-        given: object = program
-        if not isinstance(given, (str, os.PathLike)):
-            hint = "pass the text of a program, or the path of one"
-            raise UsageError(Problem("E0662", f"there are no rules {program!r}", hint=hint))
-        parsed, known = prefixes.read(program, self.prefixes, self._names, self._database.relations)
-        declared = {*self._database.relations, *(each.name for each in parsed.declarations)}
-        asked = reads(parsed.rules, TRIPLE) or derives(parsed.rules, TRIPLE)
-        more = [declaration(TRIPLE, "spo")] if asked and TRIPLE not in declared else []
-        self._names.has_triples |= bool(more)
-        declarations = (*self._undeclared(), *more, *parsed.declarations)
-        try:
-            self._database.add_parsed(Program(parsed.types, declarations, parsed.directives, parsed.rules))
-        except ProgramError as error:
-            problems = (_hinted(problem) for problem in error.problems)
-            raise ProgramError(*problems) from None
-        self._asks_nodes |= any(
-            repeat.op != "+"
-            for rule in parsed.rules
-            for atom in atoms((*rule.heads, *rule.body))
-            for repeat in repeats(atom.path)
-        )
-        self.prefixes = known
+        with self._database.turns.changing, self._database.turns.using:
+            given: object = program
+            if not isinstance(given, (str, os.PathLike)):
+                hint = "pass the text of a program, or the path of one"
+                raise UsageError(Problem("E0662", f"there are no rules {program!r}", hint=hint))
+            parsed, known = prefixes.read(program, self.prefixes, self._names, self._database.relations)
+            declared = {*self._database.relations, *(each.name for each in parsed.declarations)}
+            asked = reads(parsed.rules, TRIPLE) or derives(parsed.rules, TRIPLE)
+            more = [declaration(TRIPLE, "spo")] if asked and TRIPLE not in declared else []
+            self._names.has_triples |= bool(more)
+            declarations = (*self._undeclared(), *more, *parsed.declarations)
+            try:
+                self._database.add_parsed(Program(parsed.types, declarations, parsed.directives, parsed.rules))
+            except ProgramError as error:
+                problems = (_hinted(problem) for problem in error.problems)
+                raise ProgramError(*problems) from None
+            self._asks_nodes |= any(
+                repeat.op != "+"
+                for rule in parsed.rules
+                for atom in atoms((*rule.heads, *rule.body))
+                for repeat in repeats(atom.path)
+            )
+            self.prefixes = known
 
     def remove_rule(self, name: str) -> None:
         """Remove a rule of a program from the next `commit` on. UsageError (E0608) if there is none of this name."""
@@ -120,50 +122,62 @@ class Store(Uncopied):
         not said. The graphs of quads are merged. Raises DataError with the place (E0460 to E0465, E0410, E0411),
         UsageError (E0660), SetupError (E0790), and then changes nothing.
         """
-        self._pending.append((True, self._triples.encoded(reader.read(data, format, base, self._labels))))
+        with self._database.turns.changing, self._database.turns.using:
+            self._pending.append((True, self._triples.encoded(reader.read(data, format, base, self._labels))))
 
     def delete(self, data: Any, format: str | None = None, *, base: str | None = None) -> None:
         """Retract triples like `insert`; those not asserted change nothing. A text must not have blank nodes
         (E0463)."""
-        self._pending.append((False, self._triples.encoded(reader.read(data, format, base, None))))
+        with self._database.turns.changing, self._database.turns.using:
+            self._pending.append((False, self._triples.encoded(reader.read(data, format, base, None))))
 
     def rollback(self) -> None:
         """Drop all pending changes."""
-        self._pending = []
-        self._database.rollback()
+        with self._database.turns.changing, self._database.turns.using:
+            self._pending = []
+            self._database.rollback()
 
     def options(self, **options: Any) -> None:
         """Set limits and strategies, see `Database.options`."""
-        self._database.options(**options)
-        self._limits |= {name: value for name, value in options.items() if name in self._limits}
+        with self._database.turns.changing, self._database.turns.using:
+            self._database.options(**options)
+            self._limits |= {name: value for name, value in options.items() if name in self._limits}
 
     def commit(self) -> StoreChange:
         """Make all pending changes, and everything that follows from them, and return what that did.
 
-        Raises LimitError or KeyboardInterrupt; the pending changes are then dropped and nothing else has changed.
+        Raises LimitError or KeyboardInterrupt. Then nothing has changed, and the pending changes still wait: commit
+        again, or drop them by `rollback`. A Ctrl-C that comes too late is delivered afterwards.
         """
-        pending, self._pending = self._pending, []
-        earlier = _Earlier(self)
-        given, self._has_given = self._has_given, self._asks_nodes
-        added: list[str] = []
-        removed: list[str] = []
-        try:
-            facts = [*self._given(given), *self._facts(pending)]
-            earlier.undo = [*self._inverse(facts)]
-            while True:
-                names, rules = self._epoch(facts)
-                added += [str(rule.name) for rule in rules]
-                removed += names
-                earlier.changes.append(self._database.commit())
-                facts, found = [], guards(self._table, self._database, self._names, self._known)
-                if not self._learn(found) and not self._triples.learn():
-                    break
-        except BaseException:
-            self._has_given = given
-            self._database.rollback()
-            earlier.restore()
-            raise
-        return StoreChange(earlier.changes, self._triples, added, removed)
+        with Deferring() as interrupts:
+            return self._commit(interrupts)
+
+    def _commit(self, interrupts: Interrupts) -> StoreChange:
+        turns = self._database.turns
+        with interrupts.holding(turns.changing), interrupts.holding(turns.using):
+            turns.check_open()
+            earlier = _Earlier(self)
+            given, self._has_given = self._has_given, self._asks_nodes
+            added: list[str] = []
+            removed: list[str] = []
+            try:
+                facts = [*self._given(given), *self._facts(self._pending)]
+                earlier.undo = [*self._inverse(facts)]
+                while True:
+                    names, rules = self._epoch(facts)
+                    added += [str(rule.name) for rule in rules]
+                    removed += names
+                    earlier.changes.append(self._database.commit())
+                    facts, found = [], guards(self._table, self._database, self._names, self._known)
+                    if not self._learn(found) and not self._triples.learn():
+                        break
+            except BaseException:
+                self._has_given = given
+                with interrupts.putting_off():
+                    earlier.restore()
+                raise
+            self._pending = []
+            return StoreChange(earlier.changes, self._triples, added, removed)
 
     def _facts(self, pending: list[tuple[bool, Words]]) -> Iterator[tuple[str, bool, Words]]:
         """The pending triples relation by relation; the schema goes along."""
@@ -236,7 +250,8 @@ class Store(Uncopied):
 
     def contains(self, subject: Any, predicate: Any, object: Any) -> bool:
         """Whether a triple was asserted or follows. Terms are what `tidelog.rdf.term` takes."""
-        return self._triples.holds(term(subject), term(predicate), term(object))
+        with self._database.turns.using:
+            return self._triples.holds(term(subject), term(predicate), term(object))
 
     def __contains__(self, triple: object) -> bool:
         return isinstance(triple, (tuple, list)) and len(triple) == 3 and self.contains(*triple)
@@ -245,12 +260,14 @@ class Store(Uncopied):
         self, subject: Any = None, predicate: Any = None, object: Any = None, *, inferred: bool = True
     ) -> Relation:
         """The triples with these terms, any where None; without the `inferred` ones, only those asserted."""
-        terms = [None if part is None else term(part) for part in (subject, predicate, object)]
-        return self._relation("triples", self._triples.matching(*terms, asserted=not inferred))
+        with self._database.turns.using:
+            terms = [None if part is None else term(part) for part in (subject, predicate, object)]
+            return self._relation("triples", self._triples.matching(*terms, asserted=not inferred))
 
     def inferred(self) -> Relation:
         """The triples that follow and were not asserted."""
-        return self._relation("inferred", self._triples.inferred())
+        with self._database.turns.using:
+            return self._relation("inferred", self._triples.inferred())
 
     def inconsistencies(self) -> Relation:
         """What cannot be: the rule that says so, and the up to three terms that clash; empty texts behind them."""
@@ -258,23 +275,24 @@ class Store(Uncopied):
 
     def query(self, text: str) -> Relation:
         """The tuples that match an atom, as in `Database.query`, with prefixes as in rules."""
-        given: object = text
-        if not isinstance(given, str):
-            raise UsageError(Problem("E0607", f"a query is an atom, found {text!r}", hint="pass its text"))
-        atom = prefixes.query(text, self.prefixes, self._names, self._database.relations)
-        self._declare()
-        of_all = self._of_all(atom) if isinstance(atom, Atom) else None
-        if of_all is not None:
-            return of_all
-        if not isinstance(atom, Atom) or atom.path is None:
-            return self._database.query(str(atom))
-        types = self._names.property(TYPE)
-        self._declare()
-        given = {
-            types: self._triples.types(asserted=False),
-            self._names.property(GIVEN): self._triples.types(asserted=True),
-        }
-        return self._database.query_with(str(atom), given, (types,))
+        with self._database.turns.changing, self._database.turns.using:
+            given: object = text
+            if not isinstance(given, str):
+                raise UsageError(Problem("E0607", f"a query is an atom, found {text!r}", hint="pass its text"))
+            atom = prefixes.query(text, self.prefixes, self._names, self._database.relations)
+            self._declare()
+            of_all = self._of_all(atom) if isinstance(atom, Atom) else None
+            if of_all is not None:
+                return of_all
+            if not isinstance(atom, Atom) or atom.path is None:
+                return self._database.query(str(atom))
+            types = self._names.property(TYPE)
+            self._declare()
+            given = {
+                types: self._triples.types(asserted=False),
+                self._names.property(GIVEN): self._triples.types(asserted=True),
+            }
+            return self._database.query_with(str(atom), given, (types,))
 
     def _of_all(self, atom: Atom) -> Relation | None:
         """What matches an atom of all types, or of all triples, for which there is no relation to be asked."""
@@ -300,26 +318,30 @@ class Store(Uncopied):
 
     def __len__(self) -> int:
         """The number of triples, inferred ones included."""
-        return len(self.triples())
+        with self._database.turns.using:
+            return len(self.triples())
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         return iter(self.triples())
 
     def to_rdflib(self, *, inferred: bool = True) -> rdflib.Graph:
         """An rdflib graph of the triples. SetupError (E0790) where rdflib is not installed."""
-        return output.to_rdflib(self.triples(inferred=inferred), self.prefixes)
+        with self._database.turns.using:
+            return output.to_rdflib(self.triples(inferred=inferred), self.prefixes)
 
     def to_text(self, format: str = "turtle", *, inferred: bool = True) -> str:
         """The triples as turtle, ntriples, nquads, trig or jsonld; in the last three, the inferred ones are the graph
         `urn:tidelog:inferred`."""
-        more = self.inferred() if inferred else None
-        return output.text(self.triples(inferred=False), more, format, self.prefixes).decode()
+        with self._database.turns.using:
+            more = self.inferred() if inferred else None
+            return output.text(self.triples(inferred=False), more, format, self.prefixes).decode()
 
     def write(self, path: str | os.PathLike[str], format: str | None = None, *, inferred: bool = True) -> None:
         """Write what `to_text` gives to a file, in the format of its ending, and packed where that is `.gz`.
         Raises DataError (E0412)."""
-        more = self.inferred() if inferred else None
-        output.write(path, format, self.triples(inferred=False), more, self.prefixes)
+        with self._database.turns.using:
+            more = self.inferred() if inferred else None
+            output.write(path, format, self.triples(inferred=False), more, self.prefixes)
 
     @property
     def database(self) -> Database:
@@ -351,10 +373,11 @@ def _hinted(problem: Problem) -> Problem:
 
 class _Earlier:
     """A store as it was before a commit, to go back to: `undo` takes back the facts, once one of `changes` has been
-    made."""
+    made. What waited waits again."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self.waiting = store._database.waiting()
         self.schema = store._schema.triples
         self.current = store._instances.current
         self.guards = store._guards
@@ -365,11 +388,13 @@ class _Earlier:
     def restore(self) -> None:
         """Take everything back."""
         store, database = self.store, self.store._database
+        database.rollback()
         if store._schema.triples is not self.schema:
             store._use(self.schema)
         store._guards = self.guards
         store._instances.restore(self.current)
         if not self.changes:
+            database.wait_again(self.waiting)
             return
         before, now = ({rule.name: rule for rule in each.rules} for each in (self.program, database.committed))
         for name in now.keys() - before.keys():
@@ -382,3 +407,9 @@ class _Earlier:
             database.commit()
         finally:
             database.options(**store._limits)
+        wanted = {rule.name: rule for program in self.waiting.programs for rule in program.rules if rule.name}
+        for name in before.keys() - wanted.keys():
+            database.rules.remove(str(name))
+        new = tuple(rule for name, rule in wanted.items() if name not in before)
+        if new:
+            database.add_parsed(Program(rules=new))
