@@ -438,6 +438,27 @@ def test_former_locations_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(a.machine.locations) < 30
 
 
+@pytest.mark.parametrize("file", ["lock", "state", "state.new", "journal.1", "journal.2"])
+def test_a_store_writes_nothing_outside(file: str, tmp_path: Path) -> None:
+    wires, a = alone(store=tmp_path / "a")
+    a.insert("link", [("a", "y")])
+    a.close()
+    outside = tmp_path / "outside"
+    outside.write_bytes((tmp_path / "a" / file).read_bytes() if (tmp_path / "a" / file).exists() else b"precious")
+    before = outside.read_bytes()
+    (tmp_path / "a" / file).unlink(missing_ok=True)
+    (tmp_path / "a" / file).symlink_to(outside)
+
+    def go_on() -> None:
+        with Node("a", REACHABILITY, wires.transport("a"), store=tmp_path / "a") as again:
+            again._journal.begin(again.machine)  # type: ignore[union-attr]
+
+    with pytest.raises(UsageError) as caught:
+        go_on()
+    assert caught.value.code == "E0623"
+    assert outside.read_bytes() == before
+
+
 # --- a node's own user -----------------------------------------------------------------------------------------------
 
 

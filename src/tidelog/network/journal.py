@@ -7,6 +7,7 @@ never acted upon, and is dropped. Now and then the state is written anew and the
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -42,7 +43,7 @@ class Journal:
         """The node as it was when it last acted; None in a new store. Raises UsageError (E0623) where the store is in
         use, or of another node or program, DataError (E0416) where it cannot be read."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._lock = (self._folder / "lock").open("ab")
+        self._lock = self._opened(self._folder / "lock", os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -51,7 +52,8 @@ class Journal:
         if not path.exists():
             return None
         try:
-            first, state = path.read_bytes().split(b"\n", 1)
+            with self._opened(path, os.O_RDONLY) as file:
+                first, state = file.read().split(b"\n", 1)
             self._generation = int(first)
             machine = load(state)
         except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
@@ -70,7 +72,7 @@ class Journal:
         """Write the state anew and go on with an empty journal."""
         state = dump(machine)
         new = self._folder / "state.new"
-        with new.open("wb") as file:
+        with self._opened(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as file:
             file.write(f"{self._generation + 1}\n".encode() + state)
             file.flush()
             os.fsync(file.fileno())
@@ -78,7 +80,7 @@ class Journal:
         self._generation += 1
         if self._file is not None:
             self._file.close()
-        self._file = self._path.open("wb")
+        self._file = self._opened(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         self._length, self._limit = 0, max(LONGEST, len(state))
         new.replace(self._folder / "state")
         self._sync_folder()
@@ -109,7 +111,7 @@ class Journal:
 
     def _replayed(self) -> Iterator[tuple[str, list[Letter], int]]:
         """The entries of the journal; the file is left open behind the last whole one."""
-        self._file = self._path.open("r+b") if self._path.exists() else self._path.open("w+b")
+        self._file = self._opened(self._path, os.O_RDWR | os.O_CREAT)
         data = self._file.read()
         end = 0
         while end + _HEADER.size <= len(data):
@@ -122,6 +124,19 @@ class Journal:
         self._file.seek(end)
         self._file.truncate()
         self._length = end
+
+    def _opened(self, path: Path, flags: int) -> IO[bytes]:
+        """Open a file of the store. UsageError (E0623) for a link: what it leads to is none of the node's."""
+        try:
+            descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            message = f"the file {path.name} of the store is a symbolic link"
+            hint = "remove the link; a store holds its files itself"
+            raise UsageError(Problem("E0623", message, place=str(path), hint=hint)) from None
+        modes = {os.O_RDONLY: "rb", os.O_WRONLY: "wb", os.O_RDWR: "r+b"}
+        return os.fdopen(descriptor, modes[flags & (os.O_WRONLY | os.O_RDWR)])
 
     def _sync_folder(self) -> None:
         folder = os.open(self._folder, os.O_RDONLY)
