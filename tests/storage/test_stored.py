@@ -138,3 +138,24 @@ def test_freed_descriptors_are_used_again() -> None:
     second = StoredRelation(catalog, 1)
     assert second.number in numbers
     assert second.rows == 0
+
+
+def test_a_table_that_has_moved_is_known_when_there_is_no_memory_to_split_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = relation(1, [(i,) for i in range(2_000)])
+    index = stored.index((0,))
+
+    def split(*_: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tidelog.kernels.sets.split", split)
+        with pytest.raises(MemoryError):
+            stored.insert(words([(i,) for i in range(2_000, 40_000)], 1))
+        with pytest.raises(MemoryError):
+            index.extend(stored.rows)
+    fields = stored.catalog.table[stored.number]
+    assert fields[layout.R_SLOTS] == stored._slots.address
+    assert stored.catalog.table[index.number, layout.I_SLOTS] == index._slots.address
+    stored.insert(words([(i,) for i in range(40_000)], 1))
+    index.extend(stored.rows)
+    assert len(stored) == len(index) == 40_000
