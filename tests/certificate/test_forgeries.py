@@ -102,6 +102,18 @@ def test_every_code_is_met(outcomes: dict[str, str | None]) -> None:
     assert set(outcomes.values()) - {None} == wanted
 
 
+BELONGING = ("is a link", "is a pipe", "has a folder in it", "has a hidden file", "has a copy of a file", "a file more")
+
+
+@pytest.mark.parametrize("what", BELONGING)
+def test_what_does_not_belong_is_rejected_although_nobody_reads_it(what: str, sound: Path, tmp_path: Path) -> None:
+    found = [forgery for forgery in all_forgeries(sound) if forgery.what == what]
+    assert found
+    for forgery in found:
+        expected = {"E0810", "E0817"} if forgery.where == "manifest.json" else {"E0817"}
+        assert outcome(forgery, sound, tmp_path) in expected, forgery
+
+
 # --- what has to be covered ------------------------------------------------------------------------------------------
 
 
