@@ -68,7 +68,7 @@ PLACES = pytest.mark.parametrize(
     ("makes", "files", "first", "every", "opcodes"),
     [
         ("memory", CORE, 1, 1, False),
-        ("memory", CORE, 1, 11, True),
+        ("memory", CORE, 1, 4, True),
         ("memory", ("tidelog/",), 3, 211, False),
         ("store", CORE, 2, 5, False),
         ("store", ("tidelog/",), 5, 401, False),
