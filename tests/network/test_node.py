@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.network.cases import REACHABILITY
-from tidelog.errors import DataError, UsageError
+from tidelog.errors import DataError, LimitError, UsageError
 from tidelog.network import Node, SimulatedNetwork
+from tidelog.network.machine import Letter, Machine
 from tidelog.network.messages import Ack, Base, Change, Floor, Heard, Hello, Message, Offer
 from tidelog.network.rulebook import Rulebook
 from tidelog.network.wire import Packet, decode, encode
@@ -278,3 +279,25 @@ def code(call: object) -> str:
     with pytest.raises(UsageError) as caught:
         call()  # type: ignore[operator]
     return caught.value.code
+
+
+def test_a_node_without_memory_closes_and_comes_back_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The step has changed half of the machine when memory runs out."""
+    wires = SimulatedNetwork(1)
+    node = Node("a", REACHABILITY, wires.transport("a"), peers="ab", store=tmp_path)
+    node.insert("link", [("a", "b")])
+    before = node["link"], node["reachable"]
+    step = Machine.step
+
+    def half(machine: Machine, letters: list[Letter]) -> list[Letter]:
+        step(machine, letters)
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Machine, "step", half)
+        with pytest.raises(LimitError, match="E0503"):
+            node.insert("link", [("a", "c")])
+    with Node("a", REACHABILITY, wires.transport("a"), peers="ab", store=tmp_path) as again:
+        assert (again["link"], again["reachable"]) == before
+        again.insert("link", [("a", "c")])
+        assert again["link"] == {("a", "b"), ("a", "c")}

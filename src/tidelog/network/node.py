@@ -260,9 +260,16 @@ class Node(Uncopied):
         self.close()
 
     def _step(self, letters: list[Letter]) -> None:
-        """A step of the machine, kept safe before anything of it is sent."""
-        replies = self.machine.step(letters)
-        self._keep("step", letters)
+        """A step of the machine, kept safe before anything of it is sent. Where memory runs out in the middle, the node
+        is closed, and the step has not happened: LimitError (E0503)."""
+        try:
+            replies = self.machine.step(letters)
+            self._keep("step", letters)
+        except MemoryError:
+            self.close()
+            message = f"node {self.name} has run out of memory in the middle of a step, and is closed"
+            hint = "open it again from its store, on a machine with more memory"
+            raise LimitError(Problem("E0503", message, hint=hint)) from None
         self._send(replies)
 
     def _keep(self, kind: str, letters: Sequence[Letter] = ()) -> None:
