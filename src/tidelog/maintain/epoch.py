@@ -320,8 +320,8 @@ class Epoch:
         return None
 
     def behind(self, name: str) -> set[str]:
-        """What has changed of what a relation shows, if it is that of a part of a body; else the relation."""
-        if not name.startswith(PROJECTION):
+        """What has changed of what a relation shows, if it is a part of a body and derived here; else the relation."""
+        if not name.startswith(PROJECTION) or name not in self.derived:  # A partition is sent some as well.
             return {name}
         rules = self.structure.nodes[self.derived[name]].rules
         read = {each for rule in rules if head_of(rule) == name for each, _ in body_of(rule) if each in self.deltas}

@@ -13,7 +13,6 @@ rules have gone, they are evaluated anew (`epoch.Attempt.reset`), which reports 
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Any
@@ -22,7 +21,7 @@ import numpy
 
 from tidelog.errors import DataError, Problem
 from tidelog.maintain.interrupts import Deferring
-from tidelog.spark.cluster import values
+from tidelog.spark.cluster import values, wire
 from tidelog.spark.cluster.epoch import Attempt, Explanation, size_of
 from tidelog.spark.cluster.executors import Executors
 from tidelog.spark.cluster.folder import LOCK, Folder
@@ -81,14 +80,14 @@ class PartitionedEngine:
     def go_on(self) -> None:
         """Go on from the manifest that is there. DataError (E0682) when that or what it names is damaged."""
         try:
-            manifest: Manifest = pickle.loads(self.folder.read(MANIFEST))
+            manifest: Manifest = wire.loads(self.folder.read(MANIFEST))
             told = {values.SYMBOLS: 0}
             for name in manifest.symbols:
                 told |= values.learn(self.dictionary, self.folder.read(name))
-            self.plan = pickle.loads(self.folder.read(manifest.plan)) if manifest.plan else None
+            self.plan = wire.loads(self.folder.read(manifest.plan)) if manifest.plan else None
             self.committed, self.symbols, self.told = manifest, manifest.symbols, told
             self.clean()
-        except (pickle.UnpicklingError, EOFError, AttributeError, FileNotFoundError) as error:
+        except (wire.DamagedError, FileNotFoundError) as error:
             hint = "restore the folder from a copy, or begin with an empty one"
             problem = Problem("E0682", f"the state folder is damaged: {error}", place=self.folder.address, hint=hint)
             raise DataError(problem) from error
@@ -111,12 +110,12 @@ class PartitionedEngine:
                 with interrupts.let_through():
                     manifest = epoch.run(facts)
                 interrupts.look()
-                self.folder.write(MANIFEST, pickle.dumps(manifest))
+                self.folder.write(MANIFEST, wire.dumps(manifest))
                 try:
                     seal()
                 except BaseException:
                     with suppress(OSError):
-                        self.folder.write(MANIFEST, pickle.dumps(self.committed))
+                        self.folder.write(MANIFEST, wire.dumps(self.committed))
                     raise
             except BaseException as error:
                 with suppress(OSError):
@@ -135,7 +134,7 @@ class PartitionedEngine:
         """Remove the files that the committed epoch does not need."""
         manifest = self.committed
         plan, log = read_past(self.folder, manifest.past, manifest.partitions)
-        rounds = [pickle.loads(self.folder.read(name)) for name in manifest.since]
+        rounds = [wire.loads(self.folder.read(name)) for name in manifest.since]
         needed = files_of(continued(log, rounds)) | {round.plan for round in rounds}
         needed |= {MANIFEST, manifest.past, manifest.plan, plan, *manifest.since, *manifest.symbols, *self.symbols}
         self.folder.remove(name for name in self.folder.names() if name not in needed and name != LOCK)

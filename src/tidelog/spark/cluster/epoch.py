@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import secrets
 import time
 from collections.abc import Iterable, Mapping
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tidelog.maintain.limits import Watch
 from tidelog.maintain.report import Report
 from tidelog.rules.core import CoreProgram
-from tidelog.spark.cluster import values
+from tidelog.spark.cluster import values, wire
 from tidelog.spark.cluster.executors import Delivery, Scattered
 from tidelog.spark.cluster.localize import localize
 from tidelog.spark.cluster.manifest import Log, Manifest, continued, is_long, read_past
@@ -123,12 +122,12 @@ class Attempt:
         """Make what has been up to now the past, shortened where it has become long."""
         manifest = self.committed
         _, log = read_past(self.folder, manifest.past, self.partitions)
-        rounds: list[Round] = [pickle.loads(self.folder.read(name)) for name in manifest.since]
+        rounds: list[Round] = [wire.loads(self.folder.read(name)) for name in manifest.since]
         log = continued(log, rounds)
         if is_long(log, manifest.kept):
             log = self.shortened()
         self.past = f"past-{self.token}"
-        self.folder.write(self.past, pickle.dumps((manifest.plan, log)))
+        self.folder.write(self.past, wire.dumps((manifest.plan, log)))
 
     def shortened(self) -> Log:
         """What partitions have been told, on balance, as one entry for each."""
@@ -218,7 +217,7 @@ class Attempt:
             self.plan, self.plan_name = before, self.committed.plan
             return False
         self.plan_name = f"plan-{self.token}"
-        self.folder.write(self.plan_name, pickle.dumps(self.plan))
+        self.folder.write(self.plan_name, wire.dumps(self.plan))
         return True
 
     # --- rounds ----------------------------------------------------------------------------------------------------
@@ -276,7 +275,7 @@ class Attempt:
         self.watch.look()
         self.tell_symbols()
         round = replace(round, symbols=self.engine.symbols)
-        self.folder.write(round.name, pickle.dumps(round))
+        self.folder.write(round.name, wire.dumps(round))
         numbers = range(self.partitions) if everybody else sorted(round.pieces)
         done = tuple(each.name for each in self.rounds)
         options = dict(self.options)

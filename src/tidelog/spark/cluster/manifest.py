@@ -6,12 +6,12 @@ were before it (`past`: a plan, and what has been told each partition), then the
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tidelog.rules.core import CoreProgram
+from tidelog.spark.cluster import wire
 from tidelog.spark.cluster.folder import Folder
 from tidelog.spark.cluster.pieces import Piece
 from tidelog.spark.cluster.plan import Place
@@ -55,7 +55,7 @@ def read_past(folder: Folder, name: str, partitions: int) -> tuple[str, Log]:
     """A plan's file and the log before the last epoch."""
     if not name:
         return "", dict.fromkeys(range(partitions), ())
-    plan, log = pickle.loads(folder.read(name))
+    plan, log = wire.loads(folder.read(name))
     return plan, log
 
 

@@ -7,7 +7,6 @@ and `Partition.restored` comes to the same relations from them.
 
 from __future__ import annotations
 
-import pickle
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,7 +22,7 @@ from tidelog.maintain.limits import Watch
 from tidelog.maintain.report import NodeReport
 from tidelog.pending import net_changes
 from tidelog.rules.core import CoreProgram
-from tidelog.spark.cluster import values
+from tidelog.spark.cluster import values, wire
 from tidelog.spark.cluster.buckets import EVERYBODY, FIRST, MINE, homes_of, owned, owners, parcels
 from tidelog.spark.cluster.folder import Folder
 from tidelog.spark.cluster.pieces import Message, Piece, PieceFile, Statement, Words, read_pieces
@@ -68,11 +67,11 @@ class Partition:
         partition = cls(Folder(task.folder), task.partition, task.partitions)
         partition.learn(task.symbols)
         if task.past:
-            plan, log = pickle.loads(partition.folder.read(task.past))
+            plan, log = wire.loads(partition.folder.read(task.past))
             if plan:
                 partition.repeat(plan, log[task.partition])
         for name in task.since:
-            partition.apply(pickle.loads(partition.folder.read(name)), task.options, send=False)
+            partition.apply(wire.loads(partition.folder.read(name)), task.options, send=False)
         partition.state = task.state
         partition.restored = True
         return partition
@@ -105,7 +104,7 @@ class Partition:
     def go_to(self, name: str) -> None:
         """Read a plan, unless it is at hand."""
         if self.plan_name != name:
-            self.plan, self.plan_name = pickle.loads(self.folder.read(name)), name
+            self.plan, self.plan_name = wire.loads(self.folder.read(name)), name
             assert self.plan is not None
             self.dictionary.add_records(self.plan.program.records)
 

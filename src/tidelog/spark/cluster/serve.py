@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator
 from typing import Any
 
 import numpy
 
+from tidelog.spark.cluster import wire
 from tidelog.spark.cluster.partition import Partition
 from tidelog.spark.cluster.pieces import Words
 from tidelog.spark.cluster.rounds import Task
@@ -33,11 +33,11 @@ class Keeper:
             kept = self.partition
             round = None
             if kept is not None and kept.reply is not None and kept.came_from == task.state:
-                round = pickle.loads(kept.folder.read(task.round))
+                round = wire.loads(kept.folder.read(task.round))
                 if kept.state[:2] == (round.token, round.number):
                     return kept.reply
             partition = self.partition_for(task)
-            round = round or pickle.loads(partition.folder.read(task.round))
+            round = round or wire.loads(partition.folder.read(task.round))
             self.partition = None  # If this fails, it is in no state at all.
             reply = partition.apply(round, task.options)
             self.partition = partition

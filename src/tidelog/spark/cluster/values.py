@@ -7,13 +7,13 @@ new values.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy
 
 from tidelog.errors import InternalError, Problem
+from tidelog.spark.cluster import wire
 from tidelog.storage.dictionary import Dictionary
 
 SYMBOLS = ""
@@ -36,13 +36,13 @@ def told(dictionary: Dictionary, known: Mapping[str, int], now: Mapping[str, int
         elif count > start:
             _, columns = dictionary.unpack(kind, numpy.arange(start + 1, count + 1))
             new[kind] = start, (count - start, columns)
-    return pickle.dumps((new, {kind: dictionary.record(kind) for kind in new if kind != SYMBOLS}))
+    return wire.dumps((new, {kind: dictionary.record(kind) for kind in new if kind != SYMBOLS}))
 
 
 def learn(dictionary: Dictionary, data: bytes) -> dict[str, int]:
     """Add what another dictionary has told; what is here already must be the same. Returns the extent up to which has
     been told then, of the kinds that this was about."""
-    new, records = pickle.loads(data)
+    new, records = wire.loads(data)
     dictionary.add_records(records)
     extents = {}
     for kind, (start, added) in new.items():

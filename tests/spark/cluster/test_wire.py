@@ -1,0 +1,111 @@
+"""Files of the state folder: what is written is read again, and nothing else is ever built."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+from typing import Any
+
+import numpy
+import pytest
+
+from tests.suite import compiled
+from tidelog.spark.cluster import wire
+from tidelog.spark.cluster.pieces import Piece
+from tidelog.spark.cluster.rounds import Logged, Round
+
+PROGRAM = """
+.type List = [head: symbol, tail: List]
+.decl e(x: number, y: float)
+.decl t(x: number, l: List)
+r: t(x, ["\\"ä", nil]) :- e(x, y), !e(x, 0.5), y < 3.0, x = range(0, 7).
+c: t(n, nil) :- n = count : { e(_, _) }.
+"""
+LONG = "x" * 100
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        [True, 1, -(2**63), 2**64, 0.1, float("inf"), "", "\ud800", "ä\0", LONG],
+        (),
+        [[], (), {}, frozenset()],
+        {1: ("a", [2]), ("k", 1): {"x": b"\x00\xff"}, None: frozenset([1, (2, 3)])},
+        [LONG, (LONG, [LONG])],
+        Round("t", 3, "p", pieces={1: [Piece("f", 0, 8, 1)]}, shared=[Piece("g", 8, 16, 2)], symbols=("s",)),
+        {0: (Logged(("a",), (), (Piece("f", 0, 8, 1),), True),) * 2},
+    ],
+    ids=range(8),
+)
+def test_a_value_comes_back(value: Any) -> None:
+    again = wire.loads(wire.dumps(value))
+    assert again == value
+    assert repr(again) == repr(value)
+
+
+def test_a_program_comes_back_with_its_places() -> None:
+    core = compiled(PROGRAM)
+    data = wire.dumps((core, core))
+    one, other = wire.loads(data)
+    assert one == core
+    assert one is other
+    assert [rule.span for node in one.nodes for rule in node.rules] == [
+        rule.span for node in core.nodes for rule in node.rules
+    ]
+    assert data.count(b"#") < 400
+    assert data.count(rb"count : { e(_, _) }") == 1  # the source stands there once
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "float64", "bool"])
+def test_arrays_come_back(dtype: str) -> None:
+    array = numpy.arange(6).reshape(2, 3).astype(dtype)
+    again = wire.loads(wire.dumps([array, array.T, numpy.int64(7)]))
+    assert again[0].dtype == array.dtype
+    assert numpy.array_equal(again[0], array)
+    assert numpy.array_equal(again[1], array.T)
+    assert again[2] == 7
+
+
+def test_other_values_are_not_written() -> None:
+    with pytest.raises(TypeError):
+        wire.dumps(object())
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        pickle.dumps(("a", 1)),
+        b"[",
+        b"[]",
+        b'["x"]',
+        b'["c","os.system","true"]',
+        b'["c","rounds.Nothing"]',
+        b'["c","rounds.Round","t"]',
+        b'["r",0]',
+        b'["a","O",[1],"AAAA"]',
+        b'["a","<i8",[5],"AAAA"]',
+        b'["d",[["l"],1]]',
+        b"[" * 100_000,
+    ],
+    ids=range(13),
+)
+def test_other_bytes_are_damage(data: bytes) -> None:
+    with pytest.raises(wire.DamagedError):
+        wire.loads(data)
+
+
+def test_changed_bytes_are_damage_or_another_value() -> None:
+    data = wire.dumps((compiled(PROGRAM), Round("t", 3, "p", pieces={1: [Piece("f", 0, 8, 1)]})))
+    rng = random.Random(5)
+    for _ in range(300):
+        changed = bytearray(data)
+        changed[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        try:
+            wire.loads(bytes(changed))
+        except wire.DamagedError:
+            continue
+    with pytest.raises(wire.DamagedError):
+        wire.loads(json.dumps(["c", "rounds.Round", *range(99)]).encode())
