@@ -390,11 +390,15 @@ class Database(Uncopied):
                 columns, words = view.columns, view.near(pattern.words(self._dictionary))
             else:
                 columns = pattern.program.relations[QUERY].columns
-                core, read = remaining(pattern.program, self._checked, {*self._engine.views, *given}, derived)
+                asked = remaining(pattern, self._dictionary, self._checked, {*self._engine.views, *given}, derived)
                 watch = Watch(self._options["timeout"], self._options["max_rows"])
                 with guarded(watch):
-                    facts = {name: given[name] if name in given else self._engine.views[name].words() for name in read}
-                    words = evaluated(self._dictionary, core, facts, watch).views[QUERY].words()
+                    facts = {
+                        name: given[name] if name in given else asked.needed(name, self._engine.views[name].near)
+                        for name in asked.reads
+                    }
+                    found = evaluated(self._dictionary, asked.core, {**facts, **asked.facts}, watch)
+                    words = found.views[QUERY].words()
             return Relation(pattern.relation, Rows(columns, self._dictionary, pattern.select(words, self._dictionary)))
 
     def stored(self, name: str, *, asserted: bool = False) -> StoredRelation | None:

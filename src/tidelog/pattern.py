@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,9 +30,14 @@ from tidelog.language.syntax import (
     Variable,
 )
 from tidelog.rules import compile_program
-from tidelog.rules.core import CoreProgram
+from tidelog.rules.core import Atom as CoreAtom
+from tidelog.rules.core import CoreProgram, HyperNode
+from tidelog.rules.core import Rule as CoreRule
 from tidelog.rules.edges import body_of
-from tidelog.storage.dictionary import Dictionary
+from tidelog.rules.graph import hyper_nodes
+from tidelog.rules.path_forms import normal_form
+from tidelog.rules.searches import SEARCH, Search
+from tidelog.storage.dictionary import Dictionary, Words
 
 QUERY = "#query"
 """The relation that a program for a path derives."""
@@ -110,23 +115,89 @@ def _atom(text: str) -> Atom:
     return rules[0].heads[0]
 
 
+@dataclass(frozen=True)
+class Evaluation:
+    """What has to be evaluated for QUERY, the pairs that the path of a pattern connects: a program, and in `reads` the
+    relations of the database that it reads. Of those with columns there, only the rows that have the word of the
+    pattern's constant in one of these columns are read. `facts` is what the program reads besides."""
+
+    core: CoreProgram
+    reads: Mapping[str, frozenset[int]]
+    facts: Mapping[str, Words]
+
+    def needed(self, name: str, near: Callable[[dict[int, int]], Words]) -> Words:
+        """The rows of a relation that are read: those that `near` finds for constants."""
+        if not self.reads[name]:
+            return near({})
+        parts = []
+        for column in sorted(self.reads[name]):
+            for word in self.facts[SEARCH][:, 0].tolist():
+                rows = near({column: word})
+                parts.append(rows[rows[:, column] == word])
+        return numpy.concatenate(parts) if parts else near({})[:0]
+
+
 def remaining(
-    program: CheckedProgram, committed: CheckedProgram, kept: Container[str], others: Iterable[str] = ()
-) -> tuple[CoreProgram, tuple[str, ...]]:
-    """What has to be evaluated for QUERY, the pairs that the path of a pattern's `program` connects, and the relations
-    that this reads. What the rules of the `committed` program derive of the same path is `kept`, like all its
-    relations, and needs no evaluation; `others` give no nodes besides those that it derives.
+    pattern: Pattern,
+    dictionary: Dictionary,
+    committed: CheckedProgram,
+    kept: Container[str],
+    others: Iterable[str] = (),
+) -> Evaluation:
+    """What has to be evaluated for a pattern along a path. What the rules of the `committed` program derive of the same
+    path is `kept`, like all its relations, and needs no evaluation; `others` give no nodes besides those that it
+    derives.
     """
+    assert pattern.program is not None
     derived = {head.relation for rule in committed.rules if rule.body for head in rule.heads}.union(others)
     domains = {
         domain: tuple(column for column in columns if column[0] not in derived)
-        for domain, columns in program.domains.items()
+        for domain, columns in pattern.program.domains.items()
     }
-    core = compile_program(replace(program, domains=domains))
+    program = replace(pattern.program, domains=domains)
+    core = compile_program(program)
+    if pattern.constants:
+        return _searching(pattern, program, core, dictionary, kept)
     nodes = tuple(node for node in core.nodes if any(name not in kept for name in node.relations))
+    return Evaluation(replace(core, nodes=nodes), dict.fromkeys(_read(nodes, kept), frozenset()), {})
+
+
+def _searching(
+    pattern: Pattern, program: CheckedProgram, core: CoreProgram, dictionary: Dictionary, kept: Container[str]
+) -> Evaluation:
+    """The evaluation of a pattern with a constant, which begins there."""
+    (atom,) = program.rules[0].body
+    assert isinstance(atom, Atom)
+    assert atom.path is not None
+    column, value = pattern.constants[0]
+    search = Search(core.relations, kept, program.domains, pattern.kinds[column])
+    search.pairs(QUERY, search.ends(normal_form(atom.path), backward=column == 1), backward=column == 1)
+    relations = {**core.relations, **search.made}
+    nodes = hyper_nodes(search.rules, relations)
+    word = dictionary.find(value, pattern.kinds[column])
+    start = numpy.array([] if word is None else [[word]], numpy.int64).reshape(-1, 1)
+    reads = {name: _beginning(name, search.rules) for name in _read(nodes, kept)}
+    return Evaluation(CoreProgram(relations, core.records, nodes), reads, {SEARCH: start})
+
+
+def _beginning(name: str, rules: Iterable[CoreRule]) -> frozenset[int]:
+    """The columns in which rules read a relation where the search begins; none if one reads it elsewhere."""
+    columns = set()
+    for begin, atom in (rule.body for rule in rules if len(rule.body) == 2):
+        assert isinstance(begin, CoreAtom)
+        assert isinstance(atom, CoreAtom)
+        if atom.relation == name:
+            if begin.relation != SEARCH:
+                return frozenset()
+            columns.add(atom.args.index(begin.args[0]))
+    return frozenset(columns)
+
+
+def _read(nodes: Iterable[HyperNode], kept: Container[str]) -> list[str]:
+    """The relations that are kept and that hyper-nodes read."""
     made = {name for node in nodes for name in node.relations}
     read = dict.fromkeys(name for node in nodes for rule in node.rules for name, _ in body_of(rule))
-    return replace(core, nodes=nodes), tuple(name for name in read if name not in made and name in kept)
+    return [name for name in read if name not in made and name in kept]
 
 
 def _pattern(atom: Literal, kinds: tuple[Kind, ...]) -> Pattern:

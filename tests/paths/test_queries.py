@@ -60,6 +60,46 @@ def test_random_queries() -> None:
         assert {name: len(stored) for name, stored in db._engine.views.items()} == views
 
 
+def test_random_queries_with_constants_are_selections() -> None:
+    for seed in range(FIRST_SEED, FIRST_SEED + 6):
+        rng = random.Random(seed)
+        path, other = random_path(rng, "abd"), random_path(rng, "ab")
+        graph = {name: {(rng.randrange(5), rng.randrange(5)) for _ in range(rng.randrange(1, 7))} for name in "ab"}
+        db = tidelog.connect()
+        db.load(f"{EDGES}d(x, y) :- <{other}>(x, y).\nv(x, y) :- <{path}>(y, x).\nv(x, y) :- <^b+>(x, y).")
+        for name, edges in graph.items():
+            db.insert(name, edges)
+        db.commit()
+        for asked in (path, f"^({path})", f"({other})*", "^b+|b", "v+", random_path(rng, "abd")):
+            whole = set(db.query(f"<{asked}>(X, Y)"))
+            case = f"seed {seed}, {asked}"
+            for node in (*range(5), 77):
+                assert set(db.query(f"<{asked}>({node}, Y)")) == {(x, y) for x, y in whole if x == node}, case
+                assert set(db.query(f"<{asked}>(_, {node})")) == {(x, y) for x, y in whole if y == node}, case
+            assert set(db.query(f"<{asked}>(1, 2)")) == whole & {(1, 2)}, case
+            assert set(db.query(f"<{asked}>(3, 3)")) == whole & {(3, 3)}, case
+            assert set(db.query(f"<{asked}>(X, X)")) == {(x, y) for x, y in whole if x == y}, case
+
+
+@pytest.mark.parametrize("loaded", ["", "v(x, y) :- <(a|b)+>(x, y)."])
+def test_queries_with_constants_search_from_there(loaded: str) -> None:
+    length, islands = 2_000, 1_000
+    db = tidelog.connect()
+    db.load(EDGES + loaded)
+    db.insert("a", [(i, i + 1) for i in range(length)])
+    db.insert("b", [(10_000 + 10 * i + j, 10_000 + 10 * i + j + 1) for i in range(islands) for j in range(9)])
+    db.commit()
+    db.options(max_rows=6 * length)  # the nodes that are reached, once for each part of a path; of two million pairs
+    assert len(db.query("a+(0, Y)")) == length
+    assert len(db.query(f"a*(X, {length})")) == length + 1
+    assert len(db.query(f"^a+({length}, Y)")) == length
+    assert len(db.query("<(a|b)+/a>(0, Y)")) == length - 1
+    db.options(max_rows=80)  # of 9,000 edges and 45,000 pairs
+    assert len(db.query("b+(10000, Y)")) == 9
+    assert len(db.query("<(a|b)*/b?/^b>(X, 10005)")) == 7
+    assert set(db.query("b*(10000, 10009)")) == {(10_000, 10_009)}
+
+
 def test_the_answer_is_a_relation(db: tidelog.Database) -> None:
     answer = db.query('s+("one", X)')
     assert (answer.name, [column.name for column in answer.columns]) == ("s+", ["x", "y"])

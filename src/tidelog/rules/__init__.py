@@ -5,7 +5,8 @@
 paths, disjunctions, aggregates, anonymous, heads, negations, nesting
              the rewrites, one after the other;  bench  what those of one rule share;  trees  walks over its syntax tree
 translation  a flat rule to the core language;  equalities  solved on the way;  kinds  how its values are represented
-path_forms   equal paths are one relation;  growth  paths over values without end;  cycles  negation through recursion
+path_forms   equal paths are one relation;  searches  paths from one node;  growth  paths over values without end
+cycles       negation through recursion
 components   of any graph;  edges  of the rule graph;  closures  hyper-nodes that are transitive closures
 grounding    what a body binds;  plans  the order of its literals, for each position of the delta
 printer      core rules as text

@@ -15,6 +15,9 @@ from typing import TypeAlias
 
 from tidelog.language.syntax import Choice, Inverse, Path, Repeat, Sequence, Step
 
+PATH, NODES = "#path.", "#nodes."
+"""How the names begin of the relations of paths, and of those of the nodes of a type."""
+
 
 @dataclass(frozen=True)
 class Edge:
@@ -68,7 +71,7 @@ def normal_form(path: Path) -> Form:
         case Step(relation=name):
             return (Edge(name),)
         case Inverse(path=inner):
-            return _inverse(normal_form(inner))
+            return inverse(normal_form(inner))
         case Sequence(parts=parts):
             return tuple([edge for part in parts for edge in normal_form(part)])
         case Choice(parts=parts):
@@ -82,7 +85,7 @@ def join(form: Form) -> Edge:
     if len(form) == 1:
         return form[0]
     turned = _rather_backward(form)
-    form = _inverse(form) if turned else form
+    form = inverse(form) if turned else form
     return Edge(Join(_text(form), form), turned)
 
 
@@ -102,7 +105,7 @@ def _text(form: Form) -> str:
     return "/".join([edge.text for edge in form])
 
 
-def _inverse(form: Form) -> Form:
+def inverse(form: Form) -> Form:
     return tuple([Edge(edge.relation, not edge.backward) for edge in reversed(form)])
 
 
@@ -112,14 +115,14 @@ def _union(forms: Iterable[Form]) -> Form:
         return next(iter(flat.values()))
     edges = [edge for part in flat.values() for edge in part]
     turned = 2 * sum(edge.backward for edge in edges) > len(edges)
-    kept = {_text(part): part for part in map(_inverse, flat.values())} if turned else flat
+    kept = {_text(part): part for part in map(inverse, flat.values())} if turned else flat
     return (Edge(Union("|".join(sorted(kept)), tuple([kept[text] for text in sorted(kept)])), turned),)
 
 
 def _alternatives(form: Form) -> tuple[Form, ...]:
     match form:
         case (Edge(relation=Union(forms=forms), backward=backward),):
-            return tuple(map(_inverse, forms)) if backward else forms
+            return tuple(map(inverse, forms)) if backward else forms
     return (form,)
 
 
@@ -132,7 +135,7 @@ def _closure(form: Form, path: Repeat) -> Form:
     if op != "?":
         form = _union(_generators(_alternatives(form)))
     if _rather_backward(form):
-        form, turned = _inverse(form), not turned
+        form, turned = inverse(form), not turned
     text = _text(form)
     single = len(form) == 1 and not form[0].backward
     return (Edge(Closure(f"{text if single else f'({text})'}{op}", form, op, domain), turned),)
@@ -154,4 +157,4 @@ def _generators(forms: Iterable[Form]) -> list[Form]:
 def _rather_backward(form: Form) -> bool:
     """Whether the inverse of a form has fewer edges against their relations, or as many and the smaller text."""
     before, after = sum(edge.backward for edge in form), sum(not edge.backward for edge in form)
-    return before > after or (before == after and _text(_inverse(form)) < _text(form))
+    return before > after or (before == after and _text(inverse(form)) < _text(form))

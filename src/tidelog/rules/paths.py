@@ -38,7 +38,7 @@ from tidelog.language.syntax import (
     Variable,
 )
 from tidelog.rules.bench import Bench
-from tidelog.rules.path_forms import Closure, Form, Made, Union, join, normal_form, shared
+from tidelog.rules.path_forms import NODES, PATH, Closure, Form, Made, Union, join, normal_form, shared
 from tidelog.rules.trees import walk, whole
 
 _X, _Y, _Z = Variable("x"), Variable("y"), Variable("z")
@@ -122,7 +122,7 @@ class _Rewriting:
         """The name of a relation; its rules are left on the bench if the program has not got them yet."""
         if isinstance(made, str):
             return made
-        name = f"#path.{made.text}"
+        name = f"{PATH}{made.text}"
         if name not in self.bench.shared:
             self.define(name, made)
         return name
@@ -147,7 +147,7 @@ class _Rewriting:
 
     def nodes(self, domain: str, kind: Kind) -> str | None:
         """The relation of the nodes of a type; None if the program has none."""
-        name = f"#nodes.{domain}"
+        name = f"{NODES}{domain}"
         columns = self.bench.nodes.get(domain, ())
         if columns and name not in self.bench.shared:
             self.bench.share(name, [("x", kind)])

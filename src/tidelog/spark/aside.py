@@ -15,10 +15,9 @@ import numpy as np
 
 from tidelog.certificate import Certificate, certificate_of
 from tidelog.errors import Problem, UsageError
-from tidelog.language.syntax import CheckedProgram
 from tidelog.maintain.engine import evaluated
 from tidelog.maintain.limits import Watch, guarded
-from tidelog.pattern import QUERY, remaining
+from tidelog.pattern import QUERY, Pattern, remaining
 from tidelog.spark.embedded import Front, local
 from tidelog.spark.engines import Draft, Engine, RowChange, Rows
 from tidelog.storage.catalog import Catalog
@@ -34,21 +33,24 @@ class Aside:
         self._another = another
         self._engines: list[Engine] = []
 
-    def pairs(self, program: CheckedProgram, engine: Engine, most: int, options: Mapping[str, Any]) -> Rows:
-        """The pairs that the path of a pattern's `program` connects in the views of `engine`: on the driver where no
-        more than `most` rows have to be read for it, else by a cluster engine that has them until `close`. Raises as
-        `Engine.epoch`."""
-        core, read = remaining(program, self._front.committed, self._front.unchanged.core.relations)
-        rows = {name: engine.relation(name) for name in read}
-        if sum(map(engine.size, read)) <= most:
+    def pairs(self, pattern: Pattern, engine: Engine, most: int, options: Mapping[str, Any]) -> Rows:
+        """The pairs that the path of a pattern connects in the views of `engine`, at least those that match: on the
+        driver where no more than `most` rows have to be read for it, else by a cluster engine that has them until
+        `close`. Raises as `Engine.epoch`."""
+        assert pattern.program is not None
+        front = self._front
+        asked = remaining(pattern, front.dictionary, front.committed, front.unchanged.core.relations)
+        rows = {**{name: engine.relation(name) for name in asked.reads}, **asked.facts}
+        if sum(map(engine.size, asked.reads)) <= most:
             watch = Watch(options.get("timeout"), options.get("max_rows"))
             with guarded(watch):
                 facts = {name: local(found) for name, found in rows.items()}
-                return evaluated(self._front.dictionary, core, facts, watch).views[QUERY].words()
+                return evaluated(front.dictionary, asked.core, facts, watch).views[QUERY].words()
         other = self._another()
         self._engines.append(other)
-        none = {name: np.empty((0, len(core.relations[name].columns)), np.int64) for name in read}
-        other.epoch(Draft((), program, core), {name: RowChange(rows[name], none[name]) for name in read}, options)
+        none = {name: np.empty((0, len(asked.core.relations[name].columns)), np.int64) for name in rows}
+        changes = {name: RowChange(found, none[name]) for name, found in rows.items()}
+        other.epoch(Draft((), pattern.program, asked.core), changes, options)
         return other.relation(QUERY)
 
     def certificate(self, engine: Engine, most: int, watch: Watch) -> Certificate:

@@ -492,7 +492,7 @@ class SparkDatabase(Uncopied):
                 columns = pattern.program.relations[QUERY].columns
                 with working():
                     most = self._choice.embedded_limit
-                    rows = self._aside.pairs(pattern.program, self._engine, most, self._limits)
+                    rows = self._aside.pairs(pattern, self._engine, most, self._limits)
             return self._translation.values(pattern.relation, self._translation.select(pattern, rows), columns)
 
     def subscribe(self, relation: str, callback: Callable[[SparkRelationChange], object]) -> Callable[[], None]:
