@@ -159,3 +159,17 @@ def test_output_folder_that_is_a_file(closure: Path, tidelog: Run) -> None:
     assert outcome.code == 2
     assert outcome.err.startswith("error[E0652]: -D names no folder: e.facts\n")
     assert (closure / "e.facts").read_text() == "1\t2\n2\t3\n"
+
+
+def test_what_only_outputs_need_is_derived_on_demand(folder: Path, tidelog: Run) -> None:
+    (folder / "p.dl").write_text(
+        ".decl parent(x: number, y: number)\n.input parent\n.decl sg(x: number, y: number)\n.decl q(y: number)\n"
+        ".output q\nsg(x, x) :- parent(x, _).\nsg(x, x) :- parent(_, x).\n"
+        "sg(x, y) :- parent(a, x), sg(a, b), parent(b, y).\nq(y) :- sg(5, y).\n"
+    )
+    (folder / "parent.facts").write_text("".join(f"{x // 2}\t{x}\n" for x in range(2, 2048)))
+    document = json.loads(tidelog("run", "p.dl", "-D", "-", "--check", "--stats", "--json").out)
+    assert document["outputs"]["q"]["tuples"] == [[4], [5], [6], [7]]
+    assert document["stats"]["sizes"]["relations"]["sg"] == 7  # of 1,398,101
+    assert document["stats"]["sizes"]["derivations"] < 2200
+    assert "new; on demand: sg" in [node["reason"] for node in document["stats"]["report"]["nodes"]]

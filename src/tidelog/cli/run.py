@@ -49,6 +49,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Load, read, commit, check if asked to, write."""
     from tidelog.cli.report import print_json, problem_as_json, report_as_json, stats
     from tidelog.language.lints import warnings
+    from tidelog.rules.automatic import with_automatic_demand
 
     started = time.perf_counter()
     folder = None if arguments.output_dir == "-" else Path(arguments.output_dir)
@@ -56,7 +57,7 @@ def execute(arguments: argparse.Namespace) -> int:
     with ExitStack() as stack:
         db = _connected(arguments.engine, stack)
         db.options(timeout=arguments.timeout, max_rows=arguments.max_rows)
-        db.load(parsed(arguments))
+        db.load(with_automatic_demand(parsed(arguments)))
         found = [] if arguments.no_warn else warnings(db.program)
         if not arguments.json:
             for warning in found:

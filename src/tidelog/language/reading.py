@@ -74,7 +74,8 @@ def read(
 
 
 def _with_pragmas(found: Iterable[object]) -> tuple[Declaration, ...]:
-    """The declarations, with the qualifier `magic` where the pragma "magic-transform" of the same text names them."""
+    """The declarations, with the qualifier `magic` where the pragma "magic-transform" of the same text names them, and
+    `no_magic` where "magic-transform-exclude" does."""
     found = tuple(found)
     words = [each.words for each in found if isinstance(each, Pragma) and len(each.words) == 2]
 
@@ -84,9 +85,10 @@ def _with_pragmas(found: Iterable[object]) -> tuple[Declaration, ...]:
     wanted, excluded = named("magic-transform"), named("magic-transform-exclude")
     declarations = []
     for each in (each for each in found if isinstance(each, Declaration)):
-        chosen = ({each.name, "*"} & wanted) and each.name not in excluded
-        plain = chosen and not {"magic", "no_magic"} & {*each.qualifiers}
-        declarations.append(replace(each, qualifiers=(*each.qualifiers, "magic")) if plain else each)
+        if not {"magic", "no_magic"} & {*each.qualifiers}:
+            qualifier = "no_magic" if {each.name, "*"} & excluded else "magic" if {each.name, "*"} & wanted else None
+            each = each if qualifier is None else replace(each, qualifiers=(*each.qualifiers, qualifier))
+        declarations.append(each)
     return tuple(declarations)
 
 

@@ -27,7 +27,7 @@ from tidelog.maintain.large_groups import LargeGroups
 from tidelog.maintain.limits import Watch
 from tidelog.maintain.machine import Inputs
 from tidelog.maintain.overlay import Overlay
-from tidelog.maintain.report import NodeReport, Report, names_of, prepares, shown, skipped
+from tidelog.maintain.report import NodeReport, Report, names_of, prepares, shown, skipped, with_demand
 from tidelog.maintain.structure import Structure
 from tidelog.maintain.update import CutOffError, NodeChange, forget_indexes, prepare, update
 from tidelog.rules.core import AggregateRule, CoreProgram, HyperNode, Rule
@@ -278,6 +278,7 @@ class Epoch:
             impact = sum(self.note(name, self.views[name]) for name in node.relations)
             reason = self.closures.told(node.relations, reason)
         self.watch.derived += impact if strategy == "update" else sum(len(self.views[name]) for name in node.relations)
+        reason = with_demand(reason, node)
         return NodeReport(shown(node.relations), names, strategy, reason, time.perf_counter() - started, impact, rounds)
 
     def made_of(self, node: HyperNode) -> list[HyperNode]:

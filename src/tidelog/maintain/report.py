@@ -9,7 +9,7 @@ from typing import Any
 
 from tidelog.rules.core import HyperNode
 from tidelog.rules.demand import DEMAND
-from tidelog.rules.edges import head_of
+from tidelog.rules.edges import body_of, head_of
 from tidelog.rules.projections import PROJECTION
 
 PREPARED = (PROJECTION, DEMAND)
@@ -84,6 +84,13 @@ def names_of(node: HyperNode) -> tuple[str, ...]:
     """The names of the user's rules in a hyper-node; where it only prepares parts, of those rules."""
     written = [rule for rule in node.rules if not head_of(rule).startswith(PREPARED)]
     return tuple(dict.fromkeys(rule.origin for rule in written or node.rules))
+
+
+def with_demand(reason: str, node: HyperNode) -> str:
+    """The reason for what is done with a hyper-node, and which of its relations are derived on demand."""
+    read = {name for rule in node.rules for name, _ in body_of(rule)}
+    names = [name for name in shown(node.relations) if f"{DEMAND}{name}" in read]
+    return f"{reason}; on demand: {', '.join(names)}" if names else reason
 
 
 def skipped(node: HyperNode) -> NodeReport:

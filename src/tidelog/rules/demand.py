@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tidelog.rules.core import Atom, Comparison, Literal, RelationInfo, Rule, Unpack, Variable
+from tidelog.rules.core import Atom, Comparison, Constant, HyperNode, Literal, RelationInfo, Rule, Unpack, Variable
 from tidelog.rules.edges import AnyRule, body_of, head_of
 from tidelog.rules.literals import values, variables_of
 
@@ -35,19 +35,7 @@ def on_demand(
     rules: Sequence[AnyRule], wanted: frozenset[str], relations: Mapping[str, RelationInfo]
 ) -> tuple[list[AnyRule], dict[str, RelationInfo]]:
     """The rules with relations of `wanted` derived on demand where that is possible, and the relations of demand."""
-    whole = {name for rule in rules for name, negative in body_of(rule) if negative}
-    derived = {head_of(rule) for rule in rules if isinstance(rule, Rule)}
-    plain = derived - {head_of(rule) for rule in rules if not isinstance(rule, Rule)} - whole
-    bound = {name: frozenset(range(len(relations[name].columns))) for name in wanted & plain}
-    while True:
-        bound = _settled(rules, bound)
-        asks = [ask for rule in rules if isinstance(rule, Rule) for ask in _asks(rule, bound)]
-        asked = _asked(asks, bound)
-        if asked == bound.keys():
-            break
-        read = {ask.atom.relation for ask in asks if ask.rule.head.relation != ask.atom.relation}
-        kept = asked if read == bound.keys() else read  # what nobody reads is whole, and asks as a whole
-        bound = {name: columns for name, columns in bound.items() if name in kept}
+    bound, asks = _demanded(rules, wanted, relations)
     made: list[AnyRule] = []
     for rule in rules:
         if isinstance(rule, Rule) and rule.head.relation in bound:
@@ -68,6 +56,50 @@ def on_demand(
         for name, columns in bound.items()
     }
     return made, added
+
+
+def from_constants(
+    nodes: Sequence[HyperNode], wanted: frozenset[str], relations: Mapping[str, RelationInfo]
+) -> frozenset[str]:
+    """Those relations of `wanted` for which demand begins with constants of the program; none if that spares no
+    recursion. A closure is among them only where demand stays at these constants, because else more pairs would be
+    written down than a closure keeps."""
+    rules = [rule for node in nodes for rule in node.rules]
+    recursive = {name for node in nodes if node.recursive for name in node.relations}
+    closed = {name for node in nodes if node.closure is not None or node.mirrors for name in node.relations}
+    while True:
+        bound, asks = _demanded(rules, wanted, relations)
+        wide = wanted - bound.keys()
+        for ask in asks:
+            head = _demand(ask.atom, bound)
+            inside = ask.rule.head.relation in bound
+            begins = inside or all(isinstance(arg, Constant) for arg in head.args)
+            grows = ask.atom.relation in closed and inside and head not in ask.known
+            if not begins or grows:
+                wide |= {ask.atom.relation}
+        if not wide:
+            return wanted if wanted & recursive else frozenset()
+        wanted -= wide
+
+
+def _demanded(
+    rules: Sequence[AnyRule], wanted: frozenset[str], relations: Mapping[str, RelationInfo]
+) -> tuple[_Bound, list[_Ask]]:
+    """The relations of `wanted` that can be derived on demand with the columns that all of their readers bind, and what
+    is asked of them."""
+    whole = {name for rule in rules for name, negative in body_of(rule) if negative}
+    derived = {head_of(rule) for rule in rules if isinstance(rule, Rule)}
+    plain = derived - {head_of(rule) for rule in rules if not isinstance(rule, Rule)} - whole
+    bound = {name: frozenset(range(len(relations[name].columns))) for name in wanted & plain}
+    while True:
+        bound = _settled(rules, bound)
+        asks = [ask for rule in rules if isinstance(rule, Rule) for ask in _asks(rule, bound)]
+        asked = _asked(asks, bound)
+        if asked == bound.keys():
+            return bound, asks
+        read = {ask.atom.relation for ask in asks if ask.rule.head.relation != ask.atom.relation}
+        kept = asked if read == bound.keys() else read  # what nobody reads is whole, and asks as a whole
+        bound = {name: columns for name, columns in bound.items() if name in kept}
 
 
 @dataclass(frozen=True)
