@@ -87,10 +87,10 @@ def names_of(node: HyperNode) -> tuple[str, ...]:
 
 
 def with_demand(reason: str, node: HyperNode) -> str:
-    """The reason for what is done with a hyper-node, and which of its relations are derived on demand."""
+    """The reason for what is done with a hyper-node, and whether it has relations that are derived on demand."""
     read = {name for rule in node.rules for name, _ in body_of(rule)}
-    names = [name for name in shown(node.relations) if f"{DEMAND}{name}" in read]
-    return f"{reason}; on demand: {', '.join(names)}" if names else reason
+    demanded = any(f"{DEMAND}{name}" in read for name in shown(node.relations))
+    return f"{reason}; on demand" if demanded else reason
 
 
 def skipped(node: HyperNode) -> NodeReport:
