@@ -142,7 +142,7 @@ FAULTS = (
     Fault(
         "a component is never parted",
         REACH,
-        "if still_leads(pool, lists, component, u, v, scratch[0], scratch[1], marks, clock[0]):",
+        "if still_leads(pool, lists, component, u, v, scratch[0], scratch[1], marks, clock[0], stop):",
         "if True:",
     ),
     Fault(

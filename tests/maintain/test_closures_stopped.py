@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import signal
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 import tidelog
 from tests.closure_stories import BASE, COMPOSED, EDGES, SHOWN, STRATEGIES, Story, differences
-from tests.maintain.stopping import at_looks, fails_without_trace, fingerprint, stopping
+from tests.maintain.stopping import at_looks, fails_without_trace, fingerprint, limit, stopping
 from tidelog.errors import LimitError
 from tidelog.maintain import closures as closures_module
 from tidelog.maintain.closures import Closures
 from tidelog.maintain.epoch import Epoch
+from tidelog.maintain.interrupts import Deferring
 from tidelog.maintain.limits import Watch
 from tidelog.storage import closure as closure_module
 
@@ -131,3 +135,88 @@ def test_control_c_while_a_closure_is_built(monkeypatch: pytest.MonkeyPatch) -> 
             transaction.insert("e", [(i, i + 1) for i in range(10, 30)])
     assert fingerprint(story.db) == before
     story.step(insert={"e": [(i, i + 1) for i in range(10, 30)]})
+
+
+def at_kernel_looks(patch: pytest.MonkeyPatch, call: int) -> None:
+    """Let kernels stop at their `call`-th look, as a limit would make them."""
+
+    @contextmanager
+    def telling(self: Watch, size: int) -> Iterator[None]:
+        self.stop.give(call)
+        yield
+
+    def look(self: Watch, rows: int = 0, doing: str = "") -> None:
+        if self.stop.given:
+            raise limit()
+
+    patch.setattr(Watch, "telling", telling)
+    patch.setattr(Watch, "look", look)
+
+
+@STRATEGIES
+def test_stopped_at_every_look_of_the_kernels(strategy: str) -> None:
+    story = Story(RICH, strategy, e=EDGES, f=[(4, 6)])
+    assert stop_everywhere(story, at_kernel_looks) > 10
+
+
+def test_what_is_stopped_is_not_built_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Taking back is no evaluation, nor is it put off to whoever reads next."""
+    story = Story(f"{BASE} {COMPOSED}", e=EDGES)
+    with monkeypatch.context() as patch:
+        at_kernel_looks(patch, 1)
+        patch.setattr(closure_module.Closure, "build", None)
+        story.db.insert("e", [(4, 1)])
+        with pytest.raises(LimitError):
+            story.db.commit()
+        story.read()
+    story.db.rollback()
+    story.step(insert={"e": [(4, 1)]})
+
+
+def test_kernels_are_told_that_the_time_is_over() -> None:
+    watch = Watch(timeout=0.0)
+    with watch.telling(1_000_000):
+        while not watch.stop.given:
+            pass
+    with pytest.raises(LimitError, match="E0501"):
+        watch.look()
+
+
+def test_kernels_are_told_that_control_c_was_pressed() -> None:
+    """Handlers do not run in a kernel; the one here would only note it."""
+    before = threading.active_count()
+    watch = Watch()
+    with Deferring() as watch.interrupts:
+        with watch.telling(1_000_000):
+            signal.raise_signal(signal.SIGINT)
+            while not watch.stop.given:
+                pass
+        watch.interrupts.pressed = False
+        with pytest.raises(KeyboardInterrupt):
+            watch.look()
+    assert threading.active_count() == before
+
+
+def test_other_signals_reach_those_who_wait_for_them() -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    handler = signal.signal(signal.SIGUSR1, lambda *_: None)
+    before = signal.set_wakeup_fd(writing)
+    watch = Watch()
+    try:
+        with watch.telling(1_000_000):
+            signal.raise_signal(signal.SIGUSR1)
+            assert os.read(reading, 1) == bytes([signal.SIGUSR1])
+        assert signal.set_wakeup_fd(before) == writing
+        assert not watch.told
+    finally:
+        signal.signal(signal.SIGUSR1, handler)
+        signal.set_wakeup_fd(before)
+        os.close(reading)
+        os.close(writing)
+
+
+def test_nobody_listens_where_a_kernel_cannot_take_long() -> None:
+    before = threading.active_count()
+    with Watch(timeout=60).telling(1_000):
+        assert threading.active_count() == before

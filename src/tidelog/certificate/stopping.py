@@ -7,22 +7,17 @@ is lost: it is repeated until the check has ended.
 
 from __future__ import annotations
 
-import os
-import select
-import signal
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tidelog.errors import LimitError, Problem
+from tidelog.maintain.interrupts import listening
 from tidelog.maintain.limits import Watch
 
 if TYPE_CHECKING:
     import duckdb
-
-_EVERY = 0.05
 
 
 @contextmanager
@@ -31,47 +26,16 @@ def stopping(connection: duckdb.DuckDBPyConnection, watch: Watch) -> Iterator[No
     KeyboardInterrupt for it."""
     import duckdb
 
-    ended = threading.Event()
-    with _signals() as (signals, wake):
+    def interrupt(pressed: bool) -> None:
+        if pressed or watch.interrupts.pressed or _elapsed(watch) is not None:
+            connection.interrupt()
 
-        def interrupt() -> None:
-            pressed = False
-            while not ended.is_set():
-                ready, _, _ = select.select([signals], [], [], _EVERY)
-                pressed |= bool(ready) and signal.SIGINT in os.read(signals, 64)
-                if pressed or watch.interrupts.pressed or _elapsed(watch) is not None:
-                    connection.interrupt()
-                    ended.wait(_EVERY)
-
-        thread = threading.Thread(target=interrupt, name="tidelog check", daemon=True)
-        thread.start()
+    with listening(interrupt):
         try:
             yield
         except duckdb.InterruptException:
             look(watch)
             raise
-        finally:
-            ended.set()
-            with suppress(BlockingIOError):  # full of signals: they have woken the thread
-                os.write(wake, b"\0")
-            thread.join()
-
-
-@contextmanager
-def _signals() -> Iterator[tuple[int, int]]:
-    """A pipe: the end to read the numbers of signals from as they come, and the end that they are written to. No signal
-    comes outside of the main thread."""
-    reading, writing = os.pipe()
-    os.set_blocking(writing, False)
-    main = threading.current_thread() is threading.main_thread()
-    before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False) if main else -1
-    try:
-        yield reading, writing
-    finally:
-        if main:
-            signal.set_wakeup_fd(before)
-        os.close(reading)
-        os.close(writing)
 
 
 def look(watch: Watch) -> None:

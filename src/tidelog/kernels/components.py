@@ -8,19 +8,22 @@ marked where its stamp is the clock of now.
 import numpy
 
 from tidelog.kernels.lists import LENGTH, START
-from tidelog.kernels.words import kernel
+from tidelog.kernels.words import kernel, stopped
 
 OUT, INTO, MEMBER, REACH = numpy.arange(4)
 """Families of lists: the nodes behind and before a node, the nodes of a component, the components that it reaches."""
+EVERY = 1_024
+"""So many nodes are visited between two looks."""
 ZERO, ONE = numpy.arange(2)
 """Numbers of type int64: for 0 and 1 themselves numba would compile what they are passed to once more."""
 
 
 @kernel
-def parts_of(pool, lists, component, nodes, within, low, marks, clock):
+def parts_of(pool, lists, component, nodes, within, low, marks, clock, stop):
     """Tarjan's algorithm (1972), without recursion, over `nodes` and the edges among those of component `within`.
 
     Returns (nodes, ends): the nodes, part by part, each part behind those that it reaches, and where the parts end.
+    Some are missing where the kernel was `stopped`.
     """
     n = len(nodes)
     order, ends = numpy.empty(n, numpy.int32), numpy.empty(n, numpy.int64)
@@ -31,6 +34,8 @@ def parts_of(pool, lists, component, nodes, within, low, marks, clock):
         depth, ahead = 0, root if marks[0, root] != clock else -1
         while depth or ahead >= 0:
             if ahead >= 0:
+                if count % EVERY == 0 and stopped(stop):
+                    return order[:done], ends[:parts]
                 marks[0, ahead] = clock
                 low[ahead] = number[depth] = count
                 path[depth], edge[depth] = ahead, 0
@@ -67,7 +72,7 @@ def parts_of(pool, lists, component, nodes, within, low, marks, clock):
 
 
 @kernel
-def still_leads(pool, lists, component, u, v, ahead, behind, marks, clock):
+def still_leads(pool, lists, component, u, v, ahead, behind, marks, clock, stop):
     """Whether there is a way from u to v inside of their component: searched from both ends in turn, so that one that
     is short, or an end that has few nodes around it, is quick. `ahead` and `behind` have room for the component."""
     within = component[u]
@@ -76,6 +81,8 @@ def still_leads(pool, lists, component, u, v, ahead, behind, marks, clock):
     i = j = 0
     m = n = 1
     while i < m and j < n:
+        if (i + j) % EVERY == 0 and stopped(stop):
+            return True
         family, x, mine, others = (OUT, ahead[i], 0, 1) if m - i <= n - j else (INTO, behind[j], 1, 0)
         start = lists[family, x, START]
         for y in pool[start : start + lists[family, x, LENGTH]]:

@@ -144,3 +144,10 @@ COMPARISONS = {"=": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
 ADD, SUB, MUL, DIV, MOD, POW, AND, OR, XOR, NOT, SHL, SHR, SHRU = range(13)
 LAND, LOR, LXOR, LNOT, MIN, MAX, NEG, TO_FLOAT, TO_NUMBER, TO_UNSIGNED, COPY = range(13, 24)
 NUMBER, UNSIGNED, FLOAT = 0, 1, 2
+
+# --- families of lists (kernels/lists.py) ---------------------------------------------------------------------------
+USED, GIVEN_UP, NOTED, ENTRIES = range(4)
+"""Positions in `used`."""
+FAMILIES = 4
+SAVED = 2
+"""So many families before the last ones are those that can be noted, all lists of which fit into `used`."""

@@ -1,13 +1,18 @@
 """Families of lists of int32 that share one pool: the adjacency, members and reach sets of a closure.
 
-`lists[family, k]` is (start, length, room) of list k; `used` counts (values of the pool in use, of these given up).
-Lists that outgrow their room move to the end of the pool; kernels that may do this return the pool, which may be new.
+`lists[family, k]` is (start, length, room) of list k. Lists that outgrow their room move to the end of the pool;
+kernels that may do this return the pool, which may be new. `used` holds the numbers of values of the pool in use, of
+these given up, and of lists that are noted, then which these are.
+
+A list that is noted can be had back: `note` writes down, SAVED families further on, where its values are, and takes its
+room away, so that whatever changes the list has to move it.
 Loops rather than slices: they run as fast and compile in a fraction of the time.
 """
 # mypy: disable-error-code="no-untyped-def"
 
 import numpy
 
+from tidelog.kernels.layout import ENTRIES, FAMILIES, GIVEN_UP, NOTED, SAVED, USED
 from tidelog.kernels.words import kernel
 
 START, LENGTH, ROOM = range(3)
@@ -18,23 +23,57 @@ def with_room(pool, lists, used, family, k, room):
     """Let list `k`, whose values may be lost, have room for so many values."""
     if lists[family, k, ROOM] >= room:
         return pool
-    used[1] += lists[family, k, ROOM]
-    if used[0] + room > len(pool):
-        more = numpy.empty(2 * (used[0] + room), numpy.int32)
-        for i in range(used[0]):
+    used[GIVEN_UP] += lists[family, k, ROOM]
+    if used[USED] + room > len(pool):
+        more = numpy.empty(2 * (used[USED] + room), numpy.int32)
+        for i in range(used[USED]):
             more[i] = pool[i]
         pool = more
-    lists[family, k, START] = used[0]
+    lists[family, k, START] = used[USED]
     lists[family, k, ROOM] = room
-    used[0] += room
+    used[USED] += room
     return pool
+
+
+@kernel
+def note(lists, used, family, k):
+    """Keep where list `k` is, unless that has been done, before it changes."""
+    if lists[family + SAVED, k, ROOM] == 0:
+        lists[family + SAVED, k, START] = lists[family, k, START]
+        lists[family + SAVED, k, LENGTH] = lists[family, k, LENGTH]
+        lists[family + SAVED, k, ROOM] = lists[family, k, ROOM] + 1
+        used[ENTRIES + used[NOTED]] = SAVED * k + family % SAVED
+        used[NOTED] += 1
+        used[GIVEN_UP] += lists[family, k, ROOM]
+        lists[family, k, ROOM] = 0
+
+
+@kernel
+def end_notes(lists, used, back):
+    """Forget what is noted, or let the lists be what they were then, going `back`."""
+    for i in range(used[NOTED]):
+        k, family = used[ENTRIES + i] // SAVED, FAMILIES - SAVED + used[ENTRIES + i] % SAVED
+        if back:
+            used[GIVEN_UP] += lists[family, k, ROOM] - (lists[family + SAVED, k, ROOM] - 1)
+            lists[family, k, START] = lists[family + SAVED, k, START]
+            lists[family, k, LENGTH] = lists[family + SAVED, k, LENGTH]
+            lists[family, k, ROOM] = lists[family + SAVED, k, ROOM] - 1
+        lists[family + SAVED, k, ROOM] = 0
+    used[NOTED] = 0
+
+
+@kernel
+def replace(pool, lists, used, family, k, values, n):
+    """Note list `k` and make it the first `n` of `values`, an array that is not the pool."""
+    note(lists, used, family, k)
+    return assign(pool, lists, used, family, k, values, n)
 
 
 @kernel
 def append(pool, lists, used, family, k, value):
     """Add a value at the end of list `k`."""
     start, length = lists[family, k, START], lists[family, k, LENGTH]
-    if length == lists[family, k, ROOM]:
+    if length >= lists[family, k, ROOM]:
         pool = with_room(pool, lists, used, family, k, max(2, 2 * length))
         moved = lists[family, k, START]
         for i in range(length):
@@ -92,14 +131,14 @@ def holds(pool, lists, family, k, value):
 @kernel
 def compacted(pool, lists, used):
     """The lists in a new pool without what was given up."""
-    families, many, _ = lists.shape
+    many = lists.shape[1]
     total = 0
-    for family in range(families):
+    for family in range(FAMILIES):
         for k in range(many):
             total += lists[family, k, LENGTH]
     fresh = numpy.empty(total + total // 2 + 16, numpy.int32)
     at = 0
-    for family in range(families):
+    for family in range(FAMILIES):
         for k in range(many):
             start, length = lists[family, k, START], lists[family, k, LENGTH]
             for i in range(length):
@@ -107,5 +146,23 @@ def compacted(pool, lists, used):
             lists[family, k, START] = at
             lists[family, k, ROOM] = length
             at += length
-    used[0], used[1] = at, 0
+    used[USED], used[GIVEN_UP] = at, 0
+    return fresh
+
+
+@kernel
+def renumbered(pool, lists, used, numbers, fresh_lists, fresh_used):
+    """The lists in a new pool, with new numbers where `numbers` has any; those without have no values."""
+    fresh = numpy.empty(used[USED] - used[GIVEN_UP] + 16, numpy.int32)
+    at = 0
+    for family in range(FAMILIES):
+        for k in range(len(numbers)):
+            if numbers[k] >= 0:
+                start, length = lists[family, k, START], lists[family, k, LENGTH]
+                for i in range(length):
+                    fresh[at + i] = numbers[pool[start + i]]
+                fresh_lists[family, numbers[k], START] = at
+                fresh_lists[family, numbers[k], LENGTH] = fresh_lists[family, numbers[k], ROOM] = length
+                at += length
+    fresh_used[USED], fresh_used[GIVEN_UP] = at, 0
     return fresh

@@ -7,7 +7,7 @@ import numpy
 from tidelog.kernels.components import MEMBER, OUT, REACH
 from tidelog.kernels.lists import LENGTH, START, holds
 from tidelog.kernels.reach import before, with_pairs
-from tidelog.kernels.words import kernel
+from tidelog.kernels.words import kernel, stopped
 
 
 @kernel
@@ -139,12 +139,15 @@ def mark_pairs(pool, lists, component, loops, irreflexive, x, stamps, now, queue
 
 
 @kernel
-def differences(old, new, loops_before, loops, irreflexive, scratch, marks, clock):
-    """The pairs of nodes that only `old` has and those that only `new` has; each is (pool, lists, component)."""
+def differences(old, new, loops_before, loops, irreflexive, scratch, marks, clock, stop):
+    """The pairs of nodes that only `old` has and those that only `new` has; each is (pool, lists, component).
+    Some are missing where the kernel was `stopped`."""
     died, born = numpy.empty((64, 2), numpy.int32), numpy.empty((64, 2), numpy.int32)
     gone = came = 0
     ahead, behind = scratch[0], scratch[1]
     for x in range(len(loops)):
+        if stopped(stop):
+            break
         clock[0] += 1
         now = clock[0]
         m = mark_pairs(old[0], old[1], old[2], loops_before, irreflexive, x, marks[0], now, ahead)

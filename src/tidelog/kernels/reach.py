@@ -6,6 +6,10 @@ several nodes, or x = y and the node has a loop. `irreflexive` closures (`x != y
 lies before it; one that goes parts its component where nothing else holds it together, and what lies before is looked
 at again from the nearest to the farthest, as long as something changes. Both write down the pairs that came or went.
 
+One edge may take minutes. Kernels with the argument `stop` look whether they are `stopped`, and then return with lists
+that are in order but mean nothing. What edges change of components and reach sets is noted (kernels/lists.py), so that
+`take_back` undoes it, whether it is complete or not.
+
 The state of a closure: `pool`, `lists`, `used` (kernels/lists.py); `component` of every node; `loops`, how many each
 has; `scratch`, rows of n numbers; `marks` with its `clock`, rows of n stamps. Kernels return the pool, maybe a new one.
 """
@@ -15,9 +19,10 @@ import heapq
 
 import numpy
 
-from tidelog.kernels.components import INTO, MEMBER, ONE, OUT, REACH, ZERO, parts_of, still_leads
-from tidelog.kernels.lists import LENGTH, START, append, assign, discard, holds
-from tidelog.kernels.words import kernel
+from tidelog.kernels.components import EVERY, INTO, MEMBER, ONE, OUT, REACH, ZERO, parts_of, still_leads
+from tidelog.kernels.layout import ENTRIES, NOTED, SAVED
+from tidelog.kernels.lists import LENGTH, START, append, assign, discard, end_notes, holds, note, replace, with_room
+from tidelog.kernels.words import kernel, stopped
 
 
 @kernel
@@ -37,13 +42,26 @@ def take_edges(pool, lists, used, loops, edges, gone):
 
 
 @kernel
-def build_components(pool, lists, used, component, scratch, marks, clock):
+def take_back(pool, lists, used, component):
+    """Let the components and their reach sets be what they were when they were noted."""
+    noted = used[NOTED]
+    end_notes(lists, used, True)
+    for i in range(noted):
+        if used[ENTRIES + i] % SAVED == MEMBER % SAVED:
+            c = used[ENTRIES + i] // SAVED
+            start = lists[MEMBER, c, START]
+            for x in pool[start : start + lists[MEMBER, c, LENGTH]]:
+                component[x] = c
+
+
+@kernel
+def build_components(pool, lists, used, component, scratch, marks, clock, stop):
     """Find the components of the whole graph; returns the pool and them, each behind those that it reaches."""
     n = len(component)
     component[:] = -1
     clock[0] += 1
     nodes = numpy.arange(n).astype(numpy.int32)
-    order, ends = parts_of(pool, lists, component, nodes, numpy.int32(-1), scratch[0], marks, clock[0])
+    order, ends = parts_of(pool, lists, component, nodes, numpy.int32(-1), scratch[0], marks, clock[0], stop)
     found = numpy.empty(len(ends), numpy.int32)
     start = 0
     for i in range(len(ends)):
@@ -56,12 +74,12 @@ def build_components(pool, lists, used, component, scratch, marks, clock):
 
 
 @kernel
-def build_reach(pool, lists, used, component, scratch, marks, clock, order, at, limit):
+def build_reach(pool, lists, used, component, scratch, marks, clock, order, at, limit, stop):
     """Fill the reach sets of the components `order` from position `at` on until more than `limit` numbers are written;
     returns the pool and the position."""
     written = 0
-    while at < len(order) and written <= limit:
-        n = look_ahead(pool, lists, component, numpy.int64(order[at]), scratch, marks, clock)
+    while at < len(order) and written <= limit and not stopped(stop):
+        n = look_ahead(pool, lists, component, numpy.int64(order[at]), scratch, marks, clock, stop)
         pool = assign(pool, lists, used, REACH, order[at], scratch[0], n)
         written += n + lists[MEMBER, order[at], LENGTH]
         at += 1
@@ -69,7 +87,7 @@ def build_reach(pool, lists, used, component, scratch, marks, clock, order, at, 
 
 
 @kernel
-def look_ahead(pool, lists, component, c, scratch, marks, clock):
+def look_ahead(pool, lists, component, c, scratch, marks, clock, stop):
     """Write the components that c reaches, by its edges and the reach sets of those behind it, to scratch[0] in
     ascending order, and mark them in marks[2]; returns how many.
 
@@ -97,6 +115,8 @@ def look_ahead(pool, lists, component, c, scratch, marks, clock):
     for d in direct[:m]:
         if marks[2, d] == now:
             continue
+        if stopped(stop):
+            break
         marks[2, d] = now
         found[n] = d
         n += 1
@@ -147,12 +167,14 @@ def sort(values, n):
 
 
 @kernel
-def emit(pairs, n, pool, lists, c, d):
+def emit(pairs, n, pool, lists, c, d, stop):
     """Write the pairs of the nodes of c with those of d."""
     first, many = lists[MEMBER, c, START], lists[MEMBER, c, LENGTH]
     start, count = lists[MEMBER, d, START], lists[MEMBER, d, LENGTH]
     pairs = with_pairs(pairs, n, many * count)
     for x in pool[first : first + many]:
+        if count > EVERY and stopped(stop):
+            break
         for y in pool[start : start + count]:
             pairs[n, 0], pairs[n, 1] = x, y
             n += 1
@@ -193,11 +215,11 @@ def before(pool, lists, component, c, queue, m, stamps, now):
 
 
 @kernel
-def add_edges(pool, lists, used, component, loops, scratch, marks, clock, irreflexive, edges, at, pairs, limit):
+def add_edges(pool, lists, used, component, loops, scratch, marks, clock, irreflexive, edges, at, pairs, limit, stop):
     """Add `edges` from position `at` on until more than `limit` pairs were written or components looked at; returns
     the pool, the position, the pairs that came and their number."""
     n = looked = ZERO
-    while at < len(edges) and n + looked <= limit:
+    while at < len(edges) and n + looked <= limit and not stopped(stop):
         u, v = edges[at, 0], edges[at, 1]
         at += 1
         if u == v:
@@ -211,14 +233,14 @@ def add_edges(pool, lists, used, component, loops, scratch, marks, clock, irrefl
         if a == b or holds(pool, lists, REACH, a, b):
             continue
         pool, pairs, n, steps = join(
-            pool, lists, used, component, loops, scratch, marks, clock, irreflexive, a, b, pairs, n
+            pool, lists, used, component, loops, scratch, marks, clock, irreflexive, a, b, pairs, n, stop
         )
         looked += steps
     return pool, at, pairs, n
 
 
 @kernel
-def join(pool, lists, used, component, loops, scratch, marks, clock, irreflexive, a, b, pairs, n):
+def join(pool, lists, used, component, loops, scratch, marks, clock, irreflexive, a, b, pairs, n, stop):
     """Let component a, and what lies before it, reach b and what b reaches; components on a cycle become one."""
     clock[0] += 1
     now = clock[0]
@@ -236,7 +258,7 @@ def join(pool, lists, used, component, loops, scratch, marks, clock, irreflexive
     queue[0] = a
     marks[2, a] = now
     i, m = ZERO, ONE
-    while i < m:
+    while i < m and not stopped(stop):
         x = numpy.int64(queue[i])
         i += 1
         if not holds(pool, lists, REACH, x, b):
@@ -251,37 +273,44 @@ def join(pool, lists, used, component, loops, scratch, marks, clock, irreflexive
                 if j < end and pool[j] == d:
                     j += 1
                 elif d != x:
-                    pairs, n = emit(pairs, n, pool, lists, x, numpy.int64(d))
+                    pairs, n = emit(pairs, n, pool, lists, x, numpy.int64(d), stop)
                 elif lists[MEMBER, x, LENGTH] == 1 and not irreflexive and loops[pool[lists[MEMBER, x, START]]] == 0:
                     pairs, n = emit_one(pairs, n, pool[lists[MEMBER, x, START]])
             row[k : k + end - j] = pool[j:end]
-            pool = assign(pool, lists, used, REACH, x, row, k + end - j)
+            pool = replace(pool, lists, used, REACH, x, row, k + end - j)
         elif not cycle:
             continue
         m = before(pool, lists, component, x, queue, m, marks[2], now)
     if cycle:
-        pool = merge(pool, lists, used, component, gained[:more], queue[:m], row, marks, now)
+        pool = merge(pool, lists, used, component, gained[:more], queue[:m], row, marks, now, stop)
     return pool, pairs, n, m
 
 
 @kernel
-def merge(pool, lists, used, component, gained, leading, row, marks, now):
+def merge(pool, lists, used, component, gained, leading, row, marks, now, stop):
     """Make one component of those that are both `gained` (stamped in marks[1]) and `leading` there (in marks[2])."""
     one = leading[0]
     for x in leading:
         if marks[1, x] == now and lists[MEMBER, x, LENGTH] > lists[MEMBER, one, LENGTH]:
             one = x
+    note(lists, used, MEMBER, one)
     for x in leading:
+        if stopped(stop):
+            break
         if marks[1, x] != now:
             start, length = lists[REACH, x, START], lists[REACH, x, LENGTH]
-            k = start
+            note(lists, used, REACH, x)
+            pool = with_room(pool, lists, used, REACH, x, length)
+            first = k = lists[REACH, x, START]
             for i in range(start, start + length):
                 d = pool[i]
                 if d == one or marks[1, d] != now or marks[2, d] != now:
                     pool[k] = d
                     k += 1
-            lists[REACH, x, LENGTH] = k - start
+            lists[REACH, x, LENGTH] = k - first
         elif x != one:
+            note(lists, used, MEMBER, x)
+            note(lists, used, REACH, x)
             start, length = lists[MEMBER, x, START], lists[MEMBER, x, LENGTH]
             for i in range(length):
                 y = pool[start + i]
@@ -293,15 +322,17 @@ def merge(pool, lists, used, component, gained, leading, row, marks, now):
         if marks[2, d] != now:
             row[k] = d
             k += 1
-    return assign(pool, lists, used, REACH, one, row, k)
+    return replace(pool, lists, used, REACH, one, row, k)
 
 
 @kernel
-def remove_edges(pool, lists, used, component, loops, scratch, marks, clock, irreflexive, edges, at, pairs, limit):
+def remove_edges(
+    pool, lists, used, component, loops, scratch, marks, clock, irreflexive, edges, at, pairs, limit, stop
+):
     """Remove `edges`, all there, from position `at` on until more than `limit` pairs were written or components looked
     at; returns the pool, the position, the pairs that went and their number."""
     n = looked = ZERO
-    while at < len(edges) and n + looked <= limit:
+    while at < len(edges) and n + looked <= limit and not stopped(stop):
         u, v = edges[at, 0], edges[at, 1]
         at += 1
         if u == v:
@@ -316,15 +347,15 @@ def remove_edges(pool, lists, used, component, loops, scratch, marks, clock, irr
             if not leads(pool, lists, component, a, b):
                 heap = [(lists[REACH, a, LENGTH], numpy.int64(a))]
                 pool, pairs, n, steps = look_again(
-                    pool, lists, used, component, scratch, marks, clock, heap, scratch[3][:0], pairs, n
+                    pool, lists, used, component, scratch, marks, clock, heap, scratch[3][:0], pairs, n, stop
                 )
                 looked += steps
             continue
         clock[0] += 1
-        if still_leads(pool, lists, component, u, v, scratch[0], scratch[1], marks, clock[0]):
+        if still_leads(pool, lists, component, u, v, scratch[0], scratch[1], marks, clock[0], stop):
             continue
         pool, pairs, n, steps = part(
-            pool, lists, used, component, loops, scratch, marks, clock, irreflexive, a, pairs, n
+            pool, lists, used, component, loops, scratch, marks, clock, irreflexive, a, pairs, n, stop
         )
         looked += steps
     return pool, at, pairs, n
@@ -344,7 +375,7 @@ def leads(pool, lists, component, a, b):
 
 
 @kernel
-def look_again(pool, lists, used, component, scratch, marks, clock, heap, parts, pairs, n):
+def look_again(pool, lists, used, component, scratch, marks, clock, heap, parts, pairs, n, stop):
     """Renew the reach sets of the components in `heap`, (size of the reach set, component), and of those before what
     changes. In the order of their sizes as they were, each comes behind all that it reaches. `parts` are what has
     become of the component parts[0]; without them the heap holds one component, and nothing is lost that it does not
@@ -356,37 +387,39 @@ def look_again(pool, lists, used, component, scratch, marks, clock, heap, parts,
         marks[3, entry[1]] = now
     several = len(parts) > 0
     most = -1
-    while len(heap):
+    while len(heap) and not stopped(stop):
         _, x = heapq.heappop(heap)
         steps += 1
         length = lists[REACH, x, LENGTH]
         m = ZERO
         if several or most < 0 or most * 32 > length:
-            k = look_ahead(pool, lists, component, x, scratch, marks, clock)
+            k = look_ahead(pool, lists, component, x, scratch, marks, clock, stop)
             start = lists[REACH, x, START]
             for d in pool[start : start + length]:
                 if marks[2, d] != clock[0]:
-                    pairs, n = emit(pairs, n, pool, lists, x, numpy.int64(d))
+                    pairs, n = emit(pairs, n, pool, lists, x, numpy.int64(d), stop)
                     if most < 0:
                         gone[m] = d
                     m += 1
             for d in parts[1:]:
                 if marks[2, d] != clock[0]:
-                    pairs, n = emit(pairs, n, pool, lists, x, numpy.int64(d))
+                    pairs, n = emit(pairs, n, pool, lists, x, numpy.int64(d), stop)
             if not several and m == 0:
                 continue
             most = m if most < 0 else most
-            pool = assign(pool, lists, used, REACH, x, scratch[0], k)
+            pool = replace(pool, lists, used, REACH, x, scratch[0], k)
         else:
             for i in range(most):
+                if stopped(stop):
+                    break
                 d = numpy.int64(gone[i])
                 if holds(pool, lists, REACH, x, d) and not leads(pool, lists, component, x, d):
-                    pairs, n = emit(pairs, n, pool, lists, x, d)
+                    pairs, n = emit(pairs, n, pool, lists, x, d, stop)
                     scratch[0][m] = d
                     m += 1
             if m == 0:
                 continue
-            without(pool, lists, x, scratch[0], m)
+            pool = without(pool, lists, used, x, scratch[0], m)
         m = before(pool, lists, component, x, queue, ZERO, marks[3], now)
         for d in queue[:m]:
             heapq.heappush(heap, (lists[REACH, d, LENGTH], numpy.int64(d)))
@@ -394,35 +427,33 @@ def look_again(pool, lists, used, component, scratch, marks, clock, heap, parts,
 
 
 @kernel
-def without(pool, lists, x, values, m):
+def without(pool, lists, used, x, values, m):
     """Take the ascending `values`, all there, out of the reach set of x."""
     start, length = lists[REACH, x, START], lists[REACH, x, LENGTH]
-    low, high = start, start + length
-    while low < high:
-        middle = (low + high) >> 1
-        if pool[middle] < values[0]:
-            low = middle + 1
-        else:
-            high = middle
-    i, j = low, 0
-    for at in range(low, start + length):
+    note(lists, used, REACH, x)
+    pool = with_room(pool, lists, used, REACH, x, length - m)
+    i, j = lists[REACH, x, START], 0
+    for at in range(start, start + length):
         if j < m and pool[at] == values[j]:
             j += 1
         else:
             pool[i] = pool[at]
             i += 1
     lists[REACH, x, LENGTH] = length - m
+    return pool
 
 
 @kernel
-def part(pool, lists, used, component, loops, scratch, marks, clock, irreflexive, c, pairs, n):
+def part(pool, lists, used, component, loops, scratch, marks, clock, irreflexive, c, pairs, n, stop):
     """Take component c apart, which has lost an edge that held it together."""
     start, many = lists[MEMBER, c, START], lists[MEMBER, c, LENGTH]
     nodes = pool[start : start + many].copy()
     start = lists[REACH, c, START]
     reached = pool[start : start + lists[REACH, c, LENGTH]].copy()
     clock[0] += 1
-    order, ends = parts_of(pool, lists, component, nodes, c, scratch[0], marks, clock[0])
+    order, ends = parts_of(pool, lists, component, nodes, c, scratch[0], marks, clock[0], stop)
+    if len(order) < many:
+        return pool, pairs, n, len(ends)
     parts = numpy.empty(len(ends), numpy.int32)
     first = 0
     for i in range(len(ends)):
@@ -436,7 +467,7 @@ def part(pool, lists, used, component, loops, scratch, marks, clock, irreflexive
         first = ends[i]
     first = 0
     for i in range(len(ends)):
-        pool = assign(pool, lists, used, MEMBER, parts[i], order[first : ends[i]], ends[i] - first)
+        pool = replace(pool, lists, used, MEMBER, parts[i], order[first : ends[i]], ends[i] - first)
         first = ends[i]
     heap = [(numpy.int64(0), numpy.int64(0)) for _ in range(0)]
     clock[0] += 1
@@ -445,22 +476,24 @@ def part(pool, lists, used, component, loops, scratch, marks, clock, irreflexive
         marks[3, d] = now
     m = ZERO
     for i in range(len(parts)):
+        if stopped(stop):
+            break
         p = numpy.int64(parts[i])
-        k = look_ahead(pool, lists, component, p, scratch, marks, clock)
+        k = look_ahead(pool, lists, component, p, scratch, marks, clock, stop)
         for d in reached:
             if marks[2, d] != clock[0]:
-                pairs, n = emit(pairs, n, pool, lists, p, numpy.int64(d))
+                pairs, n = emit(pairs, n, pool, lists, p, numpy.int64(d), stop)
         for d in parts:
             if d != p and marks[2, d] != clock[0]:
-                pairs, n = emit(pairs, n, pool, lists, p, numpy.int64(d))
+                pairs, n = emit(pairs, n, pool, lists, p, numpy.int64(d), stop)
         if lists[MEMBER, p, LENGTH] == 1 and not irreflexive and loops[pool[lists[MEMBER, p, START]]] == 0:
             pairs, n = emit_one(pairs, n, pool[lists[MEMBER, p, START]])
-        pool = assign(pool, lists, used, REACH, p, scratch[0], k)
+        pool = replace(pool, lists, used, REACH, p, scratch[0], k)
         m = before(pool, lists, component, p, queue, m, marks[3], now)
     for d in queue[:m]:
         heap.append((lists[REACH, d, LENGTH], numpy.int64(d)))
     heapq.heapify(heap)
     parts[parts == c] = parts[0]
     parts[0] = c
-    pool, pairs, n, steps = look_again(pool, lists, used, component, scratch, marks, clock, heap, parts, pairs, n)
+    pool, pairs, n, steps = look_again(pool, lists, used, component, scratch, marks, clock, heap, parts, pairs, n, stop)
     return pool, pairs, n, steps + len(parts)

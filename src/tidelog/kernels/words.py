@@ -75,6 +75,17 @@ def _store(context, base, i, value, w):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
+def _load_shared(context, base, i):  # type: ignore[no-untyped-def]
+    """A word that another thread may write at any time: it is loaded each time."""
+
+    def generate(ctx, builder, sig, args):  # type: ignore[no-untyped-def]
+        address = builder.gep(builder.inttoptr(args[0], _INT_IR.as_pointer()), [args[1]])
+        return builder.load_atomic(address, "monotonic", 8)
+
+    return _INT(_INT, _INT), generate
+
+
+@intrinsic
 def _width(context, w):  # type: ignore[no-untyped-def]
     return _INT(w), lambda _, builder, sig, args: _INT_IR(w.bitwidth // 8)
 
@@ -126,6 +137,7 @@ load32: Any = checked.load32
 store32: Any = checked.store32
 load64: Any = checked.load64
 store64: Any = checked.store64
+load_shared: Any = checked.load64
 load: Any = checked.load
 store: Any = checked.store
 width: Any = checked.width
@@ -138,9 +150,12 @@ unsigned: Any = checked.unsigned
 if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
     load32, store32 = _fixed(32)
     load64, store64 = _fixed(64)
+    load_shared = _load_shared
     load, store, width, prefetch, wrap = _load, _store, _width, _prefetch, _wrap
     as_float, as_bits, unsigned = _as_float, _as_bits, _unsigned
 
+STOP_AFTER, LOOKS = range(2)
+"""Words at the address `stop`, where long kernels look: after how many looks they stop, and how many there were."""
 LOW = 0xFFFFFFFF
 HIGH = -4294967296
 
@@ -161,3 +176,11 @@ def hash_row(rows, i, k, w):  # type: ignore[no-untyped-def]
     for j in range(k):
         h = mix(h ^ load(rows, i * k + j, w))
     return h
+
+
+@kernel
+def stopped(stop):  # type: ignore[no-untyped-def]
+    """Look whether a kernel is to stop; if so, every later look says the same."""
+    looks = load64(stop, LOOKS) + 1
+    store64(stop, LOOKS, looks)
+    return looks > load_shared(stop, STOP_AFTER)

@@ -15,6 +15,7 @@ from weakref import proxy
 
 import numpy
 
+from tidelog.maintain import undoing
 from tidelog.maintain.deltas import Delta, Words, rows_of
 from tidelog.maintain.overlay import Overlay
 from tidelog.maintain.report import NodeReport, shown
@@ -145,11 +146,15 @@ class Closures:
             epoch.views[name] = ClosedRelation(epoch.engine.catalog, graph)
         else:
             shape, graph = self.kept[name]
+            undoing.make_closures_ready()
             self.changed.append(name)
         gone, came = self.edge_changes(name, shape, node.closure)
         self.kept[name] = node.closure, graph
         started = time.thread_time()
-        died, born, rebuilt = graph.change(gone, came, seconds, epoch.watch.look)
+        with epoch.watch.telling(graph.nodes + len(came)):
+            died, born, rebuilt = graph.change(gone, came, seconds, epoch.watch.look, epoch.watch.stop)
+        if name not in self.changed:
+            graph.keep()  # It goes as a whole where the epoch is taken back.
         if rebuilt:
             epoch.costs[name] = time.thread_time() - started
             epoch.wasted += seconds
@@ -165,7 +170,9 @@ class Closures:
         assert node.closure is not None
         started = time.thread_time()
         graph = Closure(node.closure.symmetric, node.closure.irreflexive, epoch.engine.catalog.bits)
-        graph.build(self.edges(name, node.closure), epoch.watch.look)
+        edges = self.edges(name, node.closure)
+        with epoch.watch.telling(sum(map(len, edges))):
+            graph.build(edges, epoch.watch.look, epoch.watch.stop)
         epoch.costs[name] = time.thread_time() - started
         epoch.watch.look(len(graph))
         epoch.watch.look_at(name, len(graph))

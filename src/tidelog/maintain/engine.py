@@ -111,12 +111,11 @@ class Engine:
         self.catalog, self.views, self.asserted = catalog, views, asserted
         self.maintained.clear()
 
-    def spoil_closure(self, name: str) -> None:
-        """Let a closure be made anew from its edges when it is next needed, after an epoch that had changed it has been
-        taken back: at that time, there may be no memory."""
+    def take_back_closure(self, name: str) -> None:
+        """Take back what an epoch has changed of a closure."""
         shape, graph = self.closures[name]
         views = {source.relation: self.views[source.relation] for source in shape.sources}
-        graph.spoil(partial(closures.all_edges, shape, views, self.asserted[name]))
+        graph.take_back(partial(closures.all_edges, shape, views, self.asserted[name]))
 
     def epoch(
         self,
@@ -149,7 +148,8 @@ class Engine:
             structure = self.structure
             return Outcome({}, Report(time.perf_counter() - started, (), every=lambda: structure.idle))
         for _, graph in self.closures.values():
-            graph.restore(watch.look)
+            with watch.telling(graph.nodes):
+                graph.restore(watch.look, watch.stop)
         for whole in list(self.wholes):
             whole.keep()
         self.wholes.clear()

@@ -507,6 +507,8 @@ class Epoch:
             stored.close()
         for large in self.grouped:
             large.keep()
+        for name in self.closures.changed:
+            engine.closures[name][1].keep()
         spent = sum(seconds - engine.costs.get(name, 0.0) for name, seconds in self.costs.items())
         engine.program, engine.compressing, engine.round = self.program, self.choice.closures, self.round
         for field, value in state.items():
@@ -543,7 +545,7 @@ class Epoch:
         for stored, offset in self.shifted:
             stored.shift_births(-offset)
         for name in self.closures.changed:
-            self.engine.spoil_closure(name)
+            self.engine.take_back_closure(name)
         for large in self.grouped:
             large.take_back()
 

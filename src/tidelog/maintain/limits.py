@@ -1,8 +1,8 @@
 """Limits, interrupts and memory that runs out: what stops an epoch from outside.
 
-While an epoch runs, Ctrl-C only sets a flag (`interrupts`). It is looked at where stopping is safe - between kernel
-calls, which come back every tenth of a second or so - and becomes a KeyboardInterrupt there, so that no change is ever
-half made.
+While an epoch runs, Ctrl-C only sets a flag (`interrupts`). It is looked at where stopping is safe and becomes a
+KeyboardInterrupt there, so that no change is ever half made. That is between kernel calls, which come back every tenth
+of a second or so; those that cannot promise it are told to come back (`Watch.telling`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from tidelog.errors import LimitError, Problem
-from tidelog.maintain.interrupts import Deferring, Interrupts
+from tidelog.maintain.interrupts import Deferring, Interrupts, listening
+from tidelog.storage.memory import Stop
+
+_LONG = 4_096
+"""A kernel that works on so many nodes of a closure may take long: the product of two sets of them."""
 
 
 @dataclass
@@ -27,10 +31,32 @@ class Watch:
     started: float = field(default_factory=time.perf_counter)
     interrupts: Interrupts = field(default_factory=Interrupts)
     derived: int = 0
+    stop: Stop = field(default_factory=Stop)
+    """Where kernels look that may not come back in time."""
+    told: bool = False
+    """Whether they were told to stop because Ctrl-C was pressed."""
+
+    @contextmanager
+    def telling(self, size: int) -> Iterator[None]:
+        """Inside, kernels that look at `stop`, working on something of this size, return when `look` would raise."""
+        if size < _LONG:
+            yield
+            return
+
+        def turn(pressed: bool) -> None:
+            self.told |= pressed
+            if pressed or (self.timeout is not None and time.perf_counter() - self.started > self.timeout):
+                self.stop.give()
+
+        with listening(turn):
+            yield
 
     def look(self, rows: int = 0, doing: str = "") -> None:
         """Raise if a limit is reached with `rows` derived by what is under way, or if Ctrl-C was pressed."""
         self.interrupts.look()
+        if self.told and self.stop.given:
+            self.interrupts.pressed = False
+            raise KeyboardInterrupt
         elapsed = time.perf_counter() - self.started
         if self.timeout is not None and elapsed > self.timeout:
             message = f"the epoch was stopped after {elapsed:.1f} s, its limit is {self.timeout:g} s"

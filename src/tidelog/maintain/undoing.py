@@ -11,6 +11,7 @@ from functools import cache
 import numpy
 
 from tidelog.storage.catalog import Catalog
+from tidelog.storage.closure import Closure
 from tidelog.storage.stored import StoredRelation
 
 
@@ -27,3 +28,13 @@ def make_ready(bits: int) -> None:
         stored.change_facts(numpy.array([0]), numpy.array([[5, 6]]))
         stored.settle()
         end()
+
+
+@cache
+def make_closures_ready() -> None:
+    """Take a change of a small closure back, and keep one, once per process."""
+    graph = Closure()
+    graph.build([numpy.array([[1, 2], [2, 3]])])
+    graph.change(numpy.array([[2, 3]]), numpy.array([[3, 1]]), float("inf"))
+    graph.take_back(list)
+    graph.keep()

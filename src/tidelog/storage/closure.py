@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy
 from numpy.typing import NDArray
 
 from tidelog.kernels import layout
+from tidelog.kernels.layout import ENTRIES, FAMILIES, GIVEN_UP, SAVED
 from tidelog.storage.catalog import Catalog
-from tidelog.storage.memory import Pinned
+from tidelog.storage.memory import Pinned, Stop
 from tidelog.storage.stored import SPARE, StoredRelation, Words
 
 Ids = NDArray[numpy.int32]
 """Pairs of node numbers, shape (n, 2)."""
 
-_FAMILIES = 4
+_NO_STOP = Stop()
 _AT_ONCE = 1_000_000
 """Numbers written between two looks at limits."""
 _PAIRS_AT_ONCE = 2_000_000
@@ -46,9 +48,9 @@ class Closure:
         self._tidied = 0
         self._nodes = StoredRelation(Catalog(bits), 1)
         self._pool = numpy.empty(64, numpy.int32)
-        self._used = numpy.zeros(2, numpy.int64)
+        self._used = numpy.zeros(ENTRIES, numpy.int64)
         self._clock = numpy.zeros(1, numpy.int64)
-        self._lists = numpy.zeros((_FAMILIES, 0, 3), numpy.int64)
+        self._lists = numpy.zeros((FAMILIES + SAVED, 0, 3), numpy.int64)
         self._component = numpy.empty(0, numpy.int32)
         self._loops = numpy.zeros(0, numpy.int32)
         self._scratch = numpy.empty((4, 0), numpy.int32)
@@ -57,6 +59,14 @@ class Closure:
         self._fields = numpy.empty(layout.C_FIELDS, numpy.int64)
         self._pinned: tuple[Pinned, ...] = ()
         self._edges_before: Callable[[], Sequence[Words]] | None = None
+        self._before: int | None = None
+        """The number of pairs before the last change, if it can be taken back."""
+        self._edges_taken: list[tuple[Ids, bool]] = []
+        """The edges that the last change has added and, with True, removed one by one, in their order."""
+        self._replaced: tuple[Any, ...] | None = None
+        """What the last change has built anew, as it was."""
+        self._torn = False
+        """Whether a change has ended with an error, in a place that nobody knows."""
 
     def __len__(self) -> int:
         return self.size
@@ -93,29 +103,61 @@ class Closure:
         """Go on with words of 64 bits."""
         self._nodes = nodes
 
-    def spoil(self, edges: Callable[[], Sequence[Words]]) -> None:
-        """Be worthless after a change that was given up, until `restore`; `edges` gives those from before."""
-        self._edges_before = edges
+    def keep(self) -> None:
+        """Keep the last change, which can then not be taken back any more."""
+        from tidelog.kernels.lists import end_notes
 
-    def restore(self, look: Callable[[int], None] = _never) -> None:
-        """Be again what it was before a change that was given up, if there was one: everything is built anew, which may
-        need more memory than there was then. After MemoryError, and what `look` raises, it can be tried again."""
+        end_notes(self._lists, self._used, False)
+        self._edges_taken, self._replaced, self._before = [], None, None
+
+    def take_back(self, edges: Callable[[], Sequence[Words]]) -> None:
+        """Be again what it was before the last change, complete or stopped, without asking for memory. One that has
+        ended with an error of its own leaves the closure worthless until `restore`; `edges` gives those from before.
+        """
+        from tidelog.kernels.reach import take_back, take_edges
+
+        if self._torn:
+            self._edges_before = edges
+        if self._torn or self._before is None:
+            return
+        if self._replaced is not None:
+            self._pool, self._lists, self._component, self._loops, self._used = self._replaced
+        for ids, gone in reversed(self._edges_taken):
+            take_edges(self._pool, self._lists, self._used, self._loops, ids, not gone)
+        take_back(self._pool, self._lists, self._used, self._component)
+        self.size = self._before
+        self._edges_taken, self._replaced, self._before = [], None, None
+
+    def restore(self, look: Callable[[int], None] = _never, stop: Stop = _NO_STOP) -> None:
+        """Be again what it was before a change that left it worthless, if there was one: everything is built anew,
+        which may need more memory than there was then. After MemoryError, and what `look` raises, it can be tried
+        again."""
         if self._edges_before is not None:
             fresh = Closure(self.symmetric, self.irreflexive, self.bits)
-            fresh.build(self._edges_before(), look)
+            fresh.build(self._edges_before(), look, stop)
             self.__dict__.update(fresh.__dict__)
 
     # --- changing ----------------------------------------------------------------------------------------------------
 
     def change(
-        self, gone: Words, came: Words, seconds: float, look: Callable[[int], None] = _never
+        self,
+        gone: Words,
+        came: Words,
+        seconds: float,
+        look: Callable[[int], None] = _never,
+        stop: Stop = _NO_STOP,
     ) -> tuple[Words, Words, bool]:
         """Remove the edges `gone`, all there, then add `came`, int64 words of shape (n, 2): the pairs that died and
         that were born on balance, and whether that was found by building everything anew, as it is from the beginning
-        with `seconds` = 0 or once an update has taken longer. What `look` raises leaves the closure worthless.
+        with `seconds` = 0 or once an update has taken longer. `look` has to raise once kernels were told to `stop`.
+        The change before is kept, this one can be taken back, whole or as far as it came.
         """
         from tidelog.kernels.reach import add_edges, remove_edges
 
+        self.keep()
+        self._tidy()
+        self._before = self.size
+        self._torn = True  # unless an error comes from `look`, where everything is in order
         edges = self._edges(came), self._edges(gone)
         died: list[Ids] = []
         born: list[Ids] = []
@@ -123,42 +165,61 @@ class Closure:
         for kernel, ids, found in ((remove_edges, edges[1], died), (add_edges, edges[0], born)):
             at = 0
             while at < len(ids) and time.thread_time() - started < seconds:
+                first = at
                 self._pool, at, pairs, n = kernel(
                     self._pool, self._lists, self._used, self._component, self._loops, self._scratch, self._marks,
-                    self._clock, self.irreflexive, ids, at, numpy.empty((64, 2), numpy.int32), _AT_ONCE,
+                    self._clock, self.irreflexive, ids, at, numpy.empty((64, 2), numpy.int32), _AT_ONCE, stop.address,
                 )  # fmt: skip
+                self._edges_taken.append((ids[first:at], kernel is remove_edges))
                 found.append(pairs[:n])
-                look(n)
+                self._look(look, n)
             left = ids[at:]
             if len(left):
                 rest = (left, edges[0]) if kernel is remove_edges else (left[:0], left)
-                went, grew = self._anew(*rest, look)
-                return *self._balance([*died, went], [*born, grew]), True
-        net = self._balance(died, born)
-        self._tidy()
-        return *net, False
+                went, grew = self._anew(*rest, look, stop)
+                net = *self._balance([*died, went], [*born, grew], partial(self._look, look)), True
+                self._torn = False
+                return net
+        net = *self._balance(died, born, partial(self._look, look)), False
+        self._torn = False
+        return net
 
-    def build(self, edges: Sequence[Words], look: Callable[[int], None] = _never) -> None:
+    def _look(self, look: Callable[[int], None], pairs: int) -> None:
+        """Look at limits where the change can be taken back as far as it came."""
+        self._torn = False
+        look(pairs)
+        self._torn = True
+
+    def build(self, edges: Sequence[Words], look: Callable[[int], None] = _never, stop: Stop = _NO_STOP) -> None:
         """Take the edges of an empty closure."""
         ids = [self._edges(words) for words in edges]
         for part in ids:
             self._take(part, gone=False)
-        self._build(look)
+        self._build(look, stop)
         self.size = int(self._counts().sum())
 
-    def _anew(self, gone: Ids, came: Ids, look: Callable[[int], None]) -> tuple[Ids, Ids]:
-        """Change the edges, build everything anew and compare."""
+    def _anew(self, gone: Ids, came: Ids, look: Callable[[int], None], stop: Stop) -> tuple[Ids, Ids]:
+        """Change the edges, build everything anew in new memory and compare."""
+        from tidelog.kernels.components import MEMBER, REACH
+        from tidelog.kernels.lists import LENGTH, compacted
         from tidelog.kernels.pairs import differences
 
-        before = self._pool.copy(), self._lists.copy(), self._component.copy()
-        loops = self._loops.copy()
+        before = self._pool, self._lists, self._component
+        loops = self._loops
+        self._replaced = *before, loops, self._used
+        self._lists, self._component, self._loops = self._lists.copy(), self._component.copy(), loops.copy()
+        self._used = self._used.copy()
+        self._lists[[MEMBER, REACH], :, LENGTH] = 0
+        self._pool = compacted(self._pool, self._lists, self._used)
         self._take(gone, gone=True)
         self._take(came, gone=False)
-        self._build(look)
+        self._build(partial(self._look, look), stop)
         now = self._pool, self._lists, self._component
         died, born = differences(
-            before, now, loops, self._loops, self.irreflexive, self._scratch, self._marks, self._clock
-        )
+            before, now, loops, self._loops, self.irreflexive, self._scratch, self._marks, self._clock,
+            stop.address,
+        )  # fmt: skip
+        self._look(look, len(died) + len(born))
         return died, born
 
     def _take(self, ids: Ids, *, gone: bool) -> None:
@@ -166,24 +227,25 @@ class Closure:
 
         self._pool = take_edges(self._pool, self._lists, self._used, self._loops, ids, gone)
 
-    def _build(self, look: Callable[[int], None]) -> None:
+    def _build(self, look: Callable[[int], None], stop: Stop) -> None:
         from tidelog.kernels.components import MEMBER, REACH
         from tidelog.kernels.lists import LENGTH
         from tidelog.kernels.reach import build_components, build_reach
 
         self._lists[[MEMBER, REACH], :, LENGTH] = 0
         shared = self._lists, self._used, self._component, self._scratch, self._marks, self._clock
-        self._pool, order = build_components(self._pool, *shared)
+        self._pool, order = build_components(self._pool, *shared, stop.address)
+        look(0)
         at = 0
         while at < len(order):
-            self._pool, at = build_reach(self._pool, *shared, order, at, _AT_ONCE)
+            self._pool, at = build_reach(self._pool, *shared, order, at, _AT_ONCE, stop.address)
             look(0)
 
     def _tidy(self) -> None:
         """Give back what edges that went have left behind: room in the pool, and nodes once most have no edges."""
         from tidelog.kernels.lists import compacted
 
-        if self._used[1] > len(self._pool) // 2 + 10_000:
+        if self._used[GIVEN_UP] > len(self._pool) // 2 + 10_000:
             self._pool = compacted(self._pool, self._lists, self._used)
         if self._nodes.rows > 2 * self._tidied + 1_000:
             self._renumber()
@@ -191,8 +253,8 @@ class Closure:
 
     def _renumber(self) -> None:
         """Number the nodes that have edges anew, if they are fewer than half."""
-        from tidelog.kernels.components import INTO, OUT
-        from tidelog.kernels.lists import LENGTH, START
+        from tidelog.kernels.components import INTO, MEMBER, OUT
+        from tidelog.kernels.lists import LENGTH, put_alone, renumbered
 
         nodes = numpy.flatnonzero(self._lists[[OUT, INTO], :, LENGTH].any(axis=0) | (self._loops > 0))
         if 2 * len(nodes) > self._nodes.rows:
@@ -200,15 +262,13 @@ class Closure:
         fresh = Closure(self.symmetric, self.irreflexive, self.bits)
         fresh._nodes.insert(self._words(nodes).reshape(-1, 1))
         fresh._make_room()
-        numbers = numpy.zeros(len(self._component), numpy.int32)
+        numbers = numpy.full(len(self._component), -1, numpy.int32)
         numbers[nodes] = numpy.arange(len(nodes))
-        starts, lengths = self._lists[OUT, nodes, START], self._lists[OUT, nodes, LENGTH]
-        ends = numpy.cumsum(lengths)
-        places = numpy.repeat(starts - ends + lengths, lengths) + numpy.arange(lengths.sum())
-        edges = numpy.repeat(numbers[nodes], lengths), numbers[self._pool[places]]
-        fresh._take(numpy.stack(edges, axis=1), gone=False)
+        fresh._lists[:] = fresh._used[:] = 0
+        fresh._pool = renumbered(self._pool, self._lists, self._used, numbers, fresh._lists, fresh._used)
+        fresh._pool = put_alone(fresh._pool, fresh._lists, fresh._used, MEMBER, len(nodes), len(fresh._component))
+        fresh._component[: len(nodes)] = numbers[self._component[nodes]]
         fresh._loops[: len(nodes)] = self._loops[nodes]
-        fresh._build(_never)
         fresh.size = self.size
         self.__dict__.update(fresh.__dict__)
 
@@ -236,12 +296,14 @@ class Closure:
         self._loops = numpy.concatenate([self._loops, numpy.zeros_like(more)])
         self._scratch = numpy.empty((4, room), numpy.int32)
         self._marks = numpy.zeros((4, room), numpy.int64)
-        lists = numpy.zeros((_FAMILIES, room, 3), numpy.int64)
+        lists = numpy.zeros((FAMILIES + SAVED, room, 3), numpy.int64)
         lists[:, :have] = self._lists
-        self._lists = lists
+        used = numpy.zeros(ENTRIES + SAVED * room, numpy.int64)
+        used[: len(self._used)] = self._used
+        self._lists, self._used = lists, used
         self._pool = put_alone(self._pool, self._lists, self._used, MEMBER, have, room)
 
-    def _balance(self, died: Sequence[Ids], born: Sequence[Ids]) -> tuple[Words, Words]:
+    def _balance(self, died: Sequence[Ids], born: Sequence[Ids], look: Callable[[int], None]) -> tuple[Words, Words]:
         """The words of pairs, those left out that both died and were born."""
         went, grew = (numpy.concatenate([numpy.empty((0, 2), numpy.int32), *parts]) for parts in (died, born))
         if len(went) and len(grew):
@@ -249,13 +311,18 @@ class Closure:
             both = numpy.intersect1d(lost, won, assume_unique=True)
             went, grew = went[~numpy.isin(lost, both)], grew[~numpy.isin(won, both)]
         self.size += len(grew) - len(went)
-        return self._words(went), self._words(grew)
+        return self._words(went, look), self._words(grew, look)
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
-    def _words(self, nodes: NDArray[Any]) -> Words:
-        """The words of these nodes, an array of any shape."""
-        return self._nodes.take(nodes.ravel()).astype(numpy.int64).reshape(nodes.shape)
+    def _words(self, nodes: NDArray[Any], look: Callable[[int], None] = _never) -> Words:
+        """The words of these nodes, an array of any shape. What `look` raises ends the work."""
+        words, flat = numpy.empty(nodes.size, numpy.int64), nodes.ravel()
+        for first in range(0, len(flat), _PAIRS_AT_ONCE):
+            look(0)
+            some = slice(first, first + _PAIRS_AT_ONCE)
+            words[some] = self._nodes.take(flat[some]).ravel()
+        return words.reshape(nodes.shape)
 
     def _state(self) -> tuple[Any, ...]:
         return self._pool, self._lists, self._component, self._loops, self.irreflexive

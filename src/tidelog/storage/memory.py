@@ -118,6 +118,34 @@ class Block:
             _LIBRARY.munmap(self.address, self.size)
 
 
+class Stop:
+    """Tells kernels that look at its `address` to return early, at once or after some looks."""
+
+    def __init__(self) -> None:
+        self._words = (ctypes.c_int64 * 2)(2**62, 0)
+        self.address = ctypes.addressof(self._words)
+        if _CHECKING:
+            checked.blocks[self.address] = ctypes.sizeof(self._words)
+
+    @property
+    def looks(self) -> int:
+        """How often kernels have looked."""
+        return self._words[1]
+
+    @property
+    def given(self) -> bool:
+        """Whether kernels have been told to stop, now or before."""
+        return self._words[1] >= self._words[0]
+
+    def give(self, looks: int = 0) -> None:
+        """Let kernels stop once they have looked so many times in all."""
+        self._words[0] = looks
+
+    def __del__(self) -> None:
+        if _CHECKING:
+            checked.blocks.pop(self.address, None)
+
+
 class Pinned:
     """An array that kernels find by its address, alive and where it is as long as this is."""
 
