@@ -77,7 +77,7 @@ def test_rules_come_and_go(store: Path, tidelog: Run) -> None:
     (store / "loops.dl").write_text(".decl loop(x: number)\nloops: loop(x) :- t(x, x).\n")
     (store / "back.facts").write_text("3\t1\n")
     tidelog("apply", "s", "--add-rules", "loops.dl", "--insert", "e=back.facts")
-    assert tidelog("show", "s", "loop").out.splitlines()[3:6] == ["1", "2", "3"]
+    assert tidelog("show", "s", "loop").out.splitlines()[4:7] == ["1", "2", "3"]
     outcome = tidelog("apply", "s", "--remove-rule", "loops", "--stats")
     assert outcome.out.splitlines()[2:] == ["loop             0        3"]
     assert "its last rule is gone" in outcome.err
