@@ -111,7 +111,7 @@ def calls() -> Iterable[tuple[str, tuple[Kind, ...], Kind]]:
     for name, signature in SIGNATURES.items():
         for kind in sorted(signature.over or {"number"}) if "*" in signature.parameters else ["number"]:
             kinds = tuple(kind if parameter == "*" else parameter for parameter in signature.parameters)
-            if name != "range" or kind == "float":
+            if (name != "range" or kind == "float") and (name, kind) != ("+", "symbol"):  # that is `cat`
                 yield name, kinds, kind if signature.result == "*" else signature.result
     yield "range", ("float",) * 3, "float"
 

@@ -54,7 +54,7 @@ def test_a_folder_that_is_no_certificate(folder: Path, tidelog: Run) -> None:
 def test_a_run_that_is_checked(closure: Path, process: Run) -> None:
     outcome = process("run", "closure.dl", "-D", "-", "--check")
     assert (outcome.code, outcome.err) == (0, "")
-    assert outcome.out.splitlines()[3:-1] == ["1\t2", "1\t3", "2\t3"]
+    assert outcome.out.splitlines()[4:-1] == ["1\t2", "1\t3", "2\t3"]
 
 
 def test_a_run_that_is_rejected_writes_nothing(closure: Path, tidelog: Run, monkeypatch: pytest.MonkeyPatch) -> None:

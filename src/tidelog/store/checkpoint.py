@@ -151,7 +151,8 @@ class Checkpoint:
             if any(about[key] != value for key, value in _shape(program, nodes).items()):
                 return None
             for name, number in about["facts"].items():
-                if program.relations[name].auxiliary and len(self._arrays[f"rows.{number}"]):
+                info = program.relations.get(name)  # None for what a rule that is gone has left
+                if (info is None or info.auxiliary) and len(self._arrays[f"rows.{number}"]):
                     raise ValueError("it has facts of an intermediate result of a rule")
             catalog = Catalog(about["bits"])
             closed = {about["views"][name] for name in [*about["closures"], *about["mirrors"]]}

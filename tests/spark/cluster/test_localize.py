@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.suite import compiled
+from tests.suite import checked, compiled
+from tidelog.rules import compile_program
 from tidelog.rules.core import Rule
 from tidelog.spark.cluster.buckets import BUCKETS, buckets, owned, owners
 from tidelog.spark.cluster.localize import Limits, localize
@@ -132,7 +133,7 @@ def test_values_are_made_in_one_place() -> None:
 )
 def test_rules_in_two(rule: str, join: str | None, rest: str | None) -> None:
     declarations = "".join(f".decl {name}(x: number, y: number)\n" for name in "hpqr")
-    (node,) = compiled(declarations + rule).nodes
+    (node,) = compile_program(checked(declarations + rule), as_written=True).nodes
     (whole,) = node.rules
     assert isinstance(whole, Rule)
     halves = parted(whole, "#join")
