@@ -7,9 +7,11 @@ import signal
 
 
 def pytest_configure() -> None:
-    """A job in the background of a shell starts with SIGINT ignored; tests that press Ctrl-C would wait for ever.
-
-    To look for garbage as often as Python does takes a twentieth of the tests' time.
-    """
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    """To look for garbage as often as Python does takes a twentieth of the tests' time."""
     gc.set_threshold(20_000, 20, 20)
+
+
+def pytest_runtest_setup() -> None:
+    """Ctrl-C raises KeyboardInterrupt in each test: a job in the background of a shell starts with SIGINT ignored, and
+    PySpark leaves a handler of its own behind."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
