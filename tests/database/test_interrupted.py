@@ -69,9 +69,9 @@ PLACES = pytest.mark.parametrize(
     [
         ("memory", CORE, 1, 1, False),
         ("memory", CORE, 1, 4, True),
-        ("memory", ("tidelog/",), 3, 149, False),
+        ("memory", ("tidelog/",), 3, 211, False),
         ("store", CORE, 2, 5, False),
-        ("store", ("tidelog/",), 5, 307, False),
+        ("store", ("tidelog/",), 5, 401, False),
     ],
     indirect=["makes"],
     ids=["memory", "bytecodes", "deep", "store", "store-deep"],
@@ -98,7 +98,8 @@ def test_a_commit_is_all_there_or_all_waiting(
             made.append(db.commit())
         assert views(db) == AFTER, attempt.place
         assert [set(each["t"].inserted) for each in made] == [{(3, 4)}], attempt.place
-        assert told == [{(2, 3), (1, 3)}], attempt.place
+        if "/relation.py:" not in attempt.place:
+            assert told == [{(2, 3), (1, 3)}], attempt.place  # else Ctrl-C has ended the subscriber itself
         assert not db.has_pending
         db.close()
     assert min(seen.values()) >= 1
