@@ -1,4 +1,4 @@
-"""What a committed epoch did, as its user sees it."""
+"""The change of a committed epoch, as its user sees it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RelationChange:
 
 
 class Change:
-    """What a committed epoch did: `change[name].inserted` and `.deleted` per relation, and `report`. Its relations stay
+    """The change of one epoch: `change[name].inserted` and `.deleted` per relation, and `report`. Its relations stay
     as they are, whatever becomes of the database."""
 
     def __init__(self, program: CheckedProgram, dictionary: Dictionary, outcome: Outcome, turns: Turns) -> None:
@@ -40,7 +40,7 @@ class Change:
         self._part: Callable[[str], RelationChange] = partial(_part, program.relations, dictionary, outcome, turns)
         self.report: Report = outcome.report
         self.errors: tuple[BaseException, ...] = ()
-        """What subscribers raised when they were called with this change."""
+        """The errors that subscribers raised when they were called with this change."""
         dictionary.hold(self)
 
     def held(self) -> Iterator[tuple[tuple[Column, ...], NDArray[Any]]]:
@@ -82,7 +82,7 @@ def _copied(state: dict[str, Any]) -> Change:
 def _part(
     relations: Mapping[str, RelationType], dictionary: Dictionary, outcome: Outcome, turns: Turns, name: str
 ) -> RelationChange:
-    """What an epoch has changed in a relation."""
+    """Return the change of one relation in an epoch."""
     columns = relations[name].columns
     none = numpy.empty((0, len(columns)), numpy.int64)
     delta = outcome.deltas.get(name, Delta(none, none))

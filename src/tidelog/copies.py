@@ -1,4 +1,4 @@
-"""What cannot be copied says so."""
+"""Objects that cannot be copied, and the error that says so."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Uncopied:
     (E0629)."""
 
     instead: ClassVar[str] = "make another one, or copy the relations that it returns"
-    """What to do in place of a copy."""
+    """The hint of that error: an alternative to a copy."""
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         message = f"a {type(self).__name__} cannot be copied or pickled"

@@ -435,7 +435,7 @@ class Database(Uncopied):
 
     @property
     def dictionary(self) -> Dictionary:
-        """What the words of symbols and records mean. The database gives none of its words back from now on."""
+        """The meaning of the words of symbols and records. The database gives none of its words back from now on."""
         self._dictionary.shared = True
         return self._dictionary
 

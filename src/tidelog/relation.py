@@ -93,7 +93,7 @@ class Relation:
 
     @property
     def dictionary(self) -> Dictionary:
-        """What the words of symbols and records mean. The database gives none of its words back from now on."""
+        """The meaning of the words of symbols and records. The database gives none of its words back from now on."""
         self._source.dictionary.shared = True
         return self._source.dictionary
 

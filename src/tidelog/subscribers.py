@@ -1,4 +1,4 @@
-"""Who hears of an epoch, in any database."""
+"""The subscribers of a database."""
 
 from __future__ import annotations
 

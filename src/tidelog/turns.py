@@ -1,4 +1,4 @@
-"""Who may use a database when: threads take turns.
+"""The locks of a database: threads take turns.
 
     changing   held by the thread that changes something: for a call, or from the beginning of a transaction to its end
     using      held by every call while it reads or changes what calls share; whoever wants both takes `changing` first

@@ -140,7 +140,7 @@ class _Check:
         self.watch = watch
         self.tables: dict[str, _Table] = {}
         self.wrong: list[Problem] = []
-        """What is no tuple at all, in views."""
+        """Return forgeries that put something other than a tuple into views."""
 
     def problems(self) -> list[Problem]:
         """What breaks conditions 1 to 3."""

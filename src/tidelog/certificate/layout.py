@@ -1,4 +1,4 @@
-"""What a certificate's folder holds, as it follows from the program (docs/reference/certificates.md).
+"""The contents of a certificate's folder, as they follow from the program (docs/reference/certificates.md).
 
     manifest.json       format, version, and the relations: columns, stratum, the name of their files
     program.dl          types, declarations and rules; facts are data

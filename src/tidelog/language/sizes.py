@@ -24,7 +24,7 @@ and the most aggregates in it, whose bodies may have as many parts each."""
 
 
 def size_problems(rule: Rule) -> list[Problem]:
-    """What is too large about a rule."""
+    """Return the problem of a rule that is too large."""
     aggregates: list[Aggregate] = []
     bodies = [(_conjunction(rule.body, aggregates) + _terms(rule.heads, aggregates), rule.span)]
     for aggregate in aggregates:  # grows while nested ones are found

@@ -34,7 +34,7 @@ class Watch:
     stop: Stop = field(default_factory=Stop)
     """Where kernels look that may not come back in time."""
     told: bool = False
-    """Whether they were told to stop because Ctrl-C was pressed."""
+    """Whether they stop because Ctrl-C was pressed."""
 
     @contextmanager
     def telling(self, size: int) -> Iterator[None]:

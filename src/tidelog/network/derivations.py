@@ -3,7 +3,7 @@
 An instance joins tuples that are present. Negated tuples are part of it and decide later, when a derivation is chosen,
 whether it counts; so a negated tuple that comes or goes only makes its heads worth another look.
 
-What others say must not keep a node busy for good: joins count their steps (`limits`). A rule that has travelled and
+No peer may keep a node busy for good: joins count their steps (`limits`). A rule that has travelled and
 takes too many is set aside, and a tuple of others for which a rule of the node's own program does is not used.
 """
 

@@ -113,7 +113,7 @@ class Grounds:
         return self.root(self.count)
 
     def _proof(self, number: int) -> Fact:
-        """What proves that the root of this node with a number is over."""
+        """Return the proof that the root of this node with a number is over."""
         return ROOT, (self._name, number, _digest(str(number), self.secret))
 
 

@@ -126,7 +126,7 @@ class Journal:
         self._length = end
 
     def _opened(self, path: Path, flags: int) -> IO[bytes]:
-        """Open a file of the store. UsageError (E0623) for a link: what it leads to is none of the node's."""
+        """Open a file of the store. Raise UsageError (E0623) for a link, which could lead out of the folder."""
         try:
             descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         except OSError as error:

@@ -37,7 +37,7 @@ VERSION_STEP = 2**32
 
 @dataclass(frozen=True)
 class Limits:
-    """What others may make a node keep and do.
+    """Bounds on the memory and work that others cause at a node.
 
     memory   bytes that the tuples of one peer may take, by a rough estimate; more are not acknowledged
     peers    nodes to know of

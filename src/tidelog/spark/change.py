@@ -47,7 +47,7 @@ class SparkChange(Uncopied):
         self._frames: dict[str, SparkRelationChange] = {}
         self.report = report
         self.errors: tuple[BaseException, ...] = ()
-        """What subscribers raised when they were called with this change."""
+        """The errors that subscribers raised when they were called with this change."""
 
     def __getitem__(self, name: str) -> SparkRelationChange:
         """The change of a relation, empty where nothing changed. UsageError (E0601) if there is no such relation."""

@@ -85,7 +85,7 @@ def check_shared(session: SparkSession, folder: Path) -> None:
 
 
 def _written(values: DataFrame, folder: Path) -> list[Part]:
-    """What tasks say of the files that they have written."""
+    """Return the parts that tasks report: the files that they have written."""
     place, most = str(folder), _ROWS
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

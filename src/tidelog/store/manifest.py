@@ -99,7 +99,7 @@ def is_plain(name: str) -> bool:
 
 
 def _other(data: bytes) -> str:
-    """What is wrong with a document that has not the mark."""
+    """Return the problem of a document without the mark."""
     try:
         document = json.loads(data)
         return f"it is of another version of tidelog, with stores of version {document['version']!r:.20}"
