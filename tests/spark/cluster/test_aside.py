@@ -93,8 +93,7 @@ def test_paths_that_no_rule_asks_for(most: int) -> None:
             db.commit()
             graph["d"] = pairs(other, graph, nodes)
             for asked in (path, other, f"({other})?"):
-                program = matching(f"<{asked}>(X, Y)", db.front.draft.programs).program
-                assert program is not None
-                found = db.aside.pairs(program, db.engine, most, {})
+                pattern = matching(f"<{asked}>(X, Y)", db.front.draft.programs)
+                found = db.aside.pairs(pattern, db.engine, most, {})
                 assert set(map(tuple, found.tolist())) == pairs(asked, graph, nodes), f"seed {seed}, {asked}"
             db.aside.close()
