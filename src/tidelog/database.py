@@ -439,6 +439,12 @@ class Database(Uncopied):
         self._dictionary.shared = True
         return self._dictionary
 
+    @property
+    def interned(self) -> Dictionary:
+        """`dictionary` for modules of this package, which does not end giving words back: what they keep beyond a call
+        they let the dictionary `hold`."""
+        return self._dictionary
+
     def stats(self) -> dict[str, Any]:
         """Sizes and totals since the database was opened.
 

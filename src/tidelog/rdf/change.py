@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy
 
 from tidelog.change import Change
 from tidelog.copies import Uncopied
+from tidelog.language.syntax import Column
 from tidelog.maintain.report import Report
 from tidelog.rdf.data import COLUMNS, Triples, Words
 from tidelog.rdf.names import INCONSISTENCY
@@ -26,6 +27,12 @@ class StoreChange(Uncopied):
         """Names of the rules that the ontology asked for."""
         self.rules_removed = tuple(removed)
         """Names of the rules that it no longer asks for."""
+        triples.dictionary.hold(self)
+
+    def held(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
+        """The words of its triples, once somebody has asked for these."""
+        for words in vars(self).get("_net", ()):
+            yield COLUMNS, words
 
     @property
     def reports(self) -> tuple[Report, ...]:
@@ -40,12 +47,12 @@ class StoreChange(Uncopied):
     @property
     def inserted(self) -> Relation:
         """The triples that came."""
-        return self._relation("inserted", self._net[0])
+        return self._relation("inserted", 0)
 
     @property
     def deleted(self) -> Relation:
         """The triples that went."""
-        return self._relation("deleted", self._net[1])
+        return self._relation("deleted", 1)
 
     @property
     def inconsistencies(self) -> frozenset[tuple[str, ...]]:
@@ -69,18 +76,25 @@ class StoreChange(Uncopied):
 
     def _of(self, i: int) -> tuple[Words, Words]:
         change = self._changes[i]
-        came = self._triples.of_relations((name, change[name].inserted.words()) for name in change)
-        went = self._triples.of_relations((name, change[name].deleted.words()) for name in change)
+        came = self._triples.of_relations((name, self._words(change[name].inserted)) for name in change)
+        went = self._triples.of_relations((name, self._words(change[name].deleted)) for name in change)
         return came, went
 
-    def _relation(self, name: str, words: Words) -> Relation:
-        return Relation(name, Rows(COLUMNS, self._triples.dictionary, words))
+    def _words(self, rows: Relation) -> Words:
+        words = rows.words_in(self._triples.dictionary)
+        assert words is not None
+        return words
+
+    def _relation(self, name: str, which: int) -> Relation:
+        with self._triples.turns.using:  # Predicates and classes may get words.
+            return Relation(name, Rows(COLUMNS, self._triples.dictionary, self._net[which]))
 
     def __repr__(self) -> str:
         seconds = sum(report.seconds for report in self.reports)
+        came, went = len(self.inserted), len(self.deleted)
         rules = f"rules +{len(self.rules_added)} -{len(self.rules_removed)}"
         wrong = f"; inconsistencies +{len(self.inconsistencies)}" if self.inconsistencies else ""
-        return f"<StoreChange: triples +{len(self._net[0])} -{len(self._net[1])}; {rules}; {seconds:.3f} s{wrong}>"
+        return f"<StoreChange: triples +{came} -{went}; {rules}; {seconds:.3f} s{wrong}>"
 
 
 def _union(one: Words, other: Words) -> Words:

@@ -20,13 +20,13 @@ from tidelog.relation import Relation, Rows
 
 if TYPE_CHECKING:
     from tidelog.rdf.lines import Columns
-    from tidelog.storage.dictionary import Dictionary
     from tidelog.storage.stored import StoredRelation
 
 Words = NDArray[numpy.int64]
 
 COLUMNS = tuple(Column(name, "symbol", "symbol") for name in ("subject", "predicate", "object"))
 _QUOTE = '"'
+_FEW = 4096  # up to so many terms are looked at one by one
 
 
 class Triples:
@@ -35,7 +35,11 @@ class Triples:
     def __init__(self, database: Database, names: Names) -> None:
         self._database = database
         self._names = names
-        self._literals = numpy.empty(0, bool)
+        self.dictionary = database.interned
+        """What the words of the triples mean."""
+        self.turns = database.turns
+        # For each of the first symbols whether it is a literal, and the dictionary's stamp then.
+        self._literals: tuple[NDArray[numpy.bool_], tuple[int, int]] = numpy.empty(0, bool), self.dictionary.stamp
 
     # --- in ------------------------------------------------------------------------------------------------------
 
@@ -43,7 +47,7 @@ class Triples:
         """The words of triples that have been read."""
         words = numpy.empty((len(columns), 3), numpy.int64)
         for i, column in enumerate((columns.subjects, columns.predicates, columns.objects)):
-            words[:, i] = self._database.dictionary.encode_column(column, "symbol")
+            words[:, i] = self.dictionary.encode_column(column, "symbol")
         return words
 
     def split(self, words: Words) -> Iterator[tuple[str, str, Words]]:
@@ -58,7 +62,7 @@ class Triples:
 
     def decoded(self, named: Triple, rows: Words) -> Iterator[Triple]:
         """The triples of rows of a relation."""
-        texts = [self._database.dictionary.strings(column) for column in rows.T]
+        texts = [self.dictionary.strings(column) for column in rows.T]
         if named.predicate == TYPE:
             return (Triple(subject, TYPE, named.object) for subject in texts[0])
         return (Triple(subject, named.predicate, value) for subject, value in zip(*texts, strict=True))
@@ -70,7 +74,7 @@ class Triples:
                 self._database.insert_words(name, rows)
             else:
                 columns = self._database.program.relations[name].columns
-                self._database.delete(name, Relation(name, Rows(columns, self._database.dictionary, rows)))
+                self._database.delete(name, Relation(name, Rows(columns, self.dictionary, rows)))
 
     def learn(self) -> bool:
         """Give relations to classes and properties that only rules have spoken of; whether there are any."""
@@ -85,17 +89,12 @@ class Triples:
                 self._names.relation(Triple("?s", predicate, value))
         return len(self._names.properties) + len(self._names.classes) > before
 
-    @property
-    def dictionary(self) -> Dictionary:
-        """What the words of the triples mean."""
-        return self._database.dictionary
-
     # --- out -----------------------------------------------------------------------------------------------------
 
     def holds(self, subject: str, predicate: str, value: str) -> bool:
         """Whether a triple is there."""
         row = (subject,) if predicate == TYPE else (subject, value)
-        words = [self._database.dictionary.find(text, "symbol") for text in row]
+        words = [self.dictionary.find(text, "symbol") for text in row]
         if None in words or subject.startswith(_QUOTE):
             return False
         found = (self._stored(name, False) for _, name, _ in self._relations(predicate, value))
@@ -104,8 +103,8 @@ class Triples:
     def matching(self, subject: str | None, predicate: str | None, value: str | None, *, asserted: bool) -> Words:
         """The triples with these terms."""
         if value in self._names.classes:
-            self._database.dictionary.encode(value, "symbol")  # that only rules have named so far
-        find = self._database.dictionary.find
+            self.dictionary.encode(value, "symbol")  # that only rules have named so far
+        find = self.dictionary.find
         wanted = {i: find(text, "symbol") for i, text in enumerate((subject, value)) if text is not None}
         if None in wanted.values():
             return numpy.empty((0, 3), numpy.int64)
@@ -128,7 +127,7 @@ class Triples:
 
     def typed(self, rows: Words, iri: str) -> Words:
         """The members of a class with the class, as pairs."""
-        return numpy.column_stack([rows[:, 0], numpy.full(len(rows), self._database.dictionary.encode(iri, "symbol"))])
+        return numpy.column_stack([rows[:, 0], numpy.full(len(rows), self.dictionary.encode(iri, "symbol"))])
 
     def inferred(self) -> Words:
         """The triples that were not asserted."""
@@ -171,7 +170,7 @@ class Triples:
 
     def _whole(self, rows: Words, which: tuple[str, str]) -> Words:
         """Rows of a relation as triples."""
-        encode = self._database.dictionary.encode
+        encode = self.dictionary.encode
         words = numpy.empty((len(rows), 3), numpy.int64)
         words[:, 0] = rows[:, 0]
         words[:, 1] = encode(which[0], "symbol")
@@ -181,22 +180,28 @@ class Triples:
     def _valid(self, parts: list[Words]) -> Words:
         """Triples together, but for those whose subject is a literal, which RDF does not have."""
         words = numpy.concatenate([numpy.empty((0, 3), numpy.int64), *parts])
-        valid: Words = words[~self._are_literals()[words[:, 0]]]
+        valid: Words = words[~self._are_literals(words[:, 0])]
         return valid
 
-    def _are_literals(self) -> NDArray[numpy.bool_]:
-        """For each symbol whether it is a literal."""
+    def _are_literals(self, words: Words) -> NDArray[numpy.bool_]:
+        """For each of these symbols whether it is a literal."""
         import pyarrow.compute as pc
 
-        dictionary, known = self._database.dictionary, len(self._literals)
-        if known < len(dictionary):
-            texts = dictionary.decode_column(numpy.arange(known, len(dictionary)), "symbol")
-            more = numpy.asarray(pc.starts_with(texts, _QUOTE))
-            self._literals = numpy.concatenate([self._literals, more])
-        return self._literals
+        stamp = self.dictionary.stamp
+        flags, then = self._literals
+        known, end = len(flags) if then == stamp else 0, len(self.dictionary)
+        if known < end:
+            if len(words) <= max(_FEW, (end - known) // 4):
+                texts = self.dictionary.strings(words)
+                return numpy.fromiter((text.startswith(_QUOTE) for text in texts), bool, len(texts))
+            texts = self.dictionary.decode_column(numpy.arange(known, end), "symbol")
+            flags = numpy.concatenate([flags[:known], numpy.asarray(pc.starts_with(texts, _QUOTE))])
+            self._literals = flags, stamp
+        found: NDArray[numpy.bool_] = flags[words]
+        return found
 
     def _text(self, word: int) -> str:
-        return str(self._database.dictionary.decode(word, "symbol"))
+        return str(self.dictionary.decode(word, "symbol"))
 
 
 def words_of(stored: StoredRelation, wanted: dict[int, int], arity: int) -> Words:

@@ -66,8 +66,8 @@ def _same(database: Database, names: Names) -> list[Pair]:
     stored = database.stored(name)
     assert stored is not None
     texts = {*names.properties, *names.classes, TYPE}
-    words = [word for text in texts if (word := database.dictionary.find(text, "symbol")) is not None]
+    words = [word for text in texts if (word := database.interned.find(text, "symbol")) is not None]
     rows = stored.words()
     rows = rows[numpy.isin(rows[:, 0], words)]
-    left, right = (database.dictionary.strings(column) for column in rows.T)
+    left, right = (database.interned.strings(column) for column in rows.T)
     return [pair for pair in zip(left, right, strict=True) if pair[0] != pair[1]]

@@ -23,7 +23,7 @@ from tidelog.database import Database
 from tidelog.errors import Problem, ProgramError, UsageError
 from tidelog.language.names import atoms
 from tidelog.language.paths import repeats
-from tidelog.language.syntax import Anonymous, Atom, Constant, Declaration, Program, Rule, Variable
+from tidelog.language.syntax import Anonymous, Atom, Column, Constant, Declaration, Program, Rule, Variable
 from tidelog.maintain.interrupts import Deferring, Interrupts
 from tidelog.rdf import output, prefixes, reader
 from tidelog.rdf.change import StoreChange
@@ -70,12 +70,18 @@ class Store(Uncopied):
         self._limits: dict[str, Any] = {"timeout": None, "max_rows": None}
         self._labels = Labels()
         self._pending: list[tuple[bool, Words]] = []
+        self._database.interned.hold(self)
         fixed = fixed_rules((rule for rule in table if is_generic(rule)), self._names)
         found = declaration(INCONSISTENCY, "rabc")
         self._database.add_parsed(Program(declarations=(found, *self._undeclared()), rules=fixed))
         for program in programs:
             self.load(program)
         self.commit()
+
+    def held(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
+        """The words of triples that wait for a commit, which the dictionary keeps."""
+        for _, words in self._pending:
+            yield COLUMNS, words
 
     # --- changes -------------------------------------------------------------------------------------------------
 
@@ -309,7 +315,7 @@ class Store(Uncopied):
             if isinstance(given[i], Variable) and given[i] == given[j]:
                 words = words[words[:, i] == words[:, j]]
         columns = [0, 1, 2] if is_triple else [0, 2]
-        rows = Rows(tuple(COLUMNS[i] for i in columns), self._database.dictionary, words[:, columns])
+        rows = Rows(tuple(COLUMNS[i] for i in columns), self._database.interned, words[:, columns])
         return Relation(atom.relation, rows)
 
     def __getitem__(self, name: str) -> Relation:
@@ -354,7 +360,7 @@ class Store(Uncopied):
         self._database.check()
 
     def _relation(self, name: str, words: Words) -> Relation:
-        return Relation(name, Rows(COLUMNS, self._database.dictionary, words))
+        return Relation(name, Rows(COLUMNS, self._database.interned, words))
 
     def __repr__(self) -> str:
         wrong = self._triples.count(INCONSISTENCY)
@@ -373,7 +379,7 @@ def _hinted(problem: Problem) -> Problem:
 
 class _Earlier:
     """A store as it was before a commit, to go back to: `undo` takes back the facts, once one of `changes` has been
-    made. What waited waits again."""
+    made; the pending triples keep its words. What waited waits again."""
 
     def __init__(self, store: Store) -> None:
         self.store = store

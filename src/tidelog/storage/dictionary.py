@@ -59,6 +59,7 @@ class Dictionary:
         self._symbols = SymbolList()
         # For decode_column the first symbols as a large_string array, and how many words had been used again by then.
         self._arrow: tuple[Any, int] = None, 0
+        self._sweeps = 0
         self._tables: dict[Kind, RecordTable] = {}
         self._types: dict[Kind, RecordType] = {}
         self._arrow_types: dict[Kind, pa.DataType] = {}
@@ -105,6 +106,11 @@ class Dictionary:
         return self._symbols.made + sum(table.made for table in self._tables.values())
 
     @property
+    def stamp(self) -> tuple[int, int]:
+        """As long as this is equal, words that have a meaning keep it."""
+        return self._sweeps, self._symbols.reused
+
+    @property
     def size(self) -> int:
         """The number of symbols and records."""
         return self._symbols.count + sum(map(len, self._tables.values()))
@@ -116,6 +122,7 @@ class Dictionary:
     def give_back(self, used: Mapping[Kind, NDArray[np.bool_]]) -> None:
         """Forget symbols and records whose words are not `used`: for each kind as many flags as its `extent`."""
         self._arrow = None, 0
+        self._sweeps += 1
         for kind, flags in used.items():
             (self._symbols if kind == "symbol" else self._tables[kind]).give_back(flags)
 
