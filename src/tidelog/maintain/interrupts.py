@@ -9,8 +9,6 @@ Python runs handlers of signals in the main thread only. In other threads all of
 
 from __future__ import annotations
 
-import os
-import select
 import signal
 import sys
 import threading
@@ -23,7 +21,7 @@ from typing import Any, ClassVar, Protocol
 _EVERY = 0.001
 """Seconds between two looks whether a function has returned."""
 _TURN = 0.05
-"""Seconds that one wait for a lock lasts before Ctrl-C is looked at, and between two turns of `listening`."""
+"""Seconds that one wait for a lock lasts before Ctrl-C is looked at."""
 
 
 class Lock(Protocol):
@@ -182,42 +180,3 @@ def _outermost(frame: FrameType | None, codes: tuple[CodeType, ...]) -> FrameTyp
         found = frame if frame.f_code in codes else found
         frame = frame.f_back
     return found
-
-
-@contextmanager
-def listening(turn: Callable[[bool], None]) -> Iterator[None]:
-    """Inside, a thread calls `turn` again and again, with whether Ctrl-C has been pressed.
-
-    Handlers of signals do not run while the main thread is in a kernel, or waits for the threads of others. So this
-    thread reads the wake-up file of signals, and passes on what somebody else waits for there.
-    """
-    ended, main = threading.Event(), threading.current_thread() is threading.main_thread()
-    reading, writing = os.pipe()
-    os.set_blocking(writing, False)
-    before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False) if main else -1
-
-    def listen() -> None:
-        pressed = False
-        while not ended.is_set():
-            ready, _, _ = select.select([reading], [], [], _TURN)
-            signals = os.read(reading, 64).strip(b"\0") if ready else b""
-            pressed |= signal.SIGINT in signals
-            if signals and before != -1:
-                with suppress(OSError):
-                    os.write(before, signals)
-            turn(pressed)
-
-    thread = threading.Thread(target=listen, name="tidelog signals", daemon=True)
-    try:
-        thread.start()
-        yield
-    finally:
-        ended.set()
-        if main:
-            signal.set_wakeup_fd(before)
-        with suppress(BlockingIOError):  # full of signals: they have woken the thread
-            os.write(writing, b"\0")
-        if thread.ident is not None:
-            thread.join()
-        os.close(reading)
-        os.close(writing)

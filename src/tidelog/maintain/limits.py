@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from tidelog.errors import LimitError, Problem
-from tidelog.maintain.interrupts import Deferring, Interrupts, listening
+from tidelog.maintain.interrupts import Deferring, Interrupts
+from tidelog.maintain.listening import listening
 from tidelog.storage.memory import Stop
 
 _LONG = 4_096
