@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import tidelog
-from tests.allocations import Budget, arrays_are_counted, small_blocks
+from tests.allocations import Budget, small_blocks
 from tests.memory_stories import STORIES, attempt, fingerprint, opened, right, try_all
 from tests.suite import FIRST_SEED
 from tidelog.maintain import large_groups
@@ -20,10 +20,6 @@ from tidelog.maintain import large_groups
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     small_blocks(monkeypatch)
     monkeypatch.setattr(large_groups, "LARGE", 8)
-
-
-def test_the_budget_sees_arrays() -> None:
-    assert arrays_are_counted()
 
 
 @pytest.mark.parametrize("name", STORIES)
