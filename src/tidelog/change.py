@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tidelog.errors import Problem, UsageError
 from tidelog.language.syntax import CheckedProgram, Column, RelationType
 from tidelog.maintain.deltas import Delta, Outcome, Whole, rows_of
+from tidelog.maintain.limits import reading_within_memory
 from tidelog.maintain.report import Report
 from tidelog.relation import Relation, Rows
 from tidelog.storage.dictionary import Dictionary
@@ -86,7 +87,7 @@ def _part(
     columns = relations[name].columns
     none = numpy.empty((0, len(columns)), numpy.int64)
     delta = outcome.deltas.get(name, Delta(none, none))
-    with turns.using:
+    with turns.using, reading_within_memory:
         came, went = rows_of(delta.inserted), rows_of(delta.deleted)
     inserted, deleted = (Relation(name, Rows(columns, dictionary, words)) for words in (came, went))
     return RelationChange(inserted, deleted)

@@ -24,7 +24,7 @@ from tidelog.language.syntax import CheckedProgram, Column, Program, RelationTyp
 from tidelog.maintain.choice import Choice
 from tidelog.maintain.engine import Engine, evaluated
 from tidelog.maintain.interrupts import Deferring, Interrupts
-from tidelog.maintain.limits import Watch, guarded, within_memory
+from tidelog.maintain.limits import Watch, changing_within_memory, guarded, reading_within_memory
 from tidelog.maintain.reclaim import Reclaimer
 from tidelog.maintain.report import names_of, prepares
 from tidelog.pattern import QUERY, matching, remaining
@@ -146,21 +146,26 @@ class Database(Uncopied):
         `language.read` has made of one.
 
         The declarations count at once; rules and facts take effect with the next `commit`. Raises ProgramError, which
-        lists everything that is wrong with the program together with those loaded before, and then changes nothing.
+        lists everything that is wrong with the program together with those loaded before, or LimitError (E0503: out of
+        memory), and then changes nothing.
         """
         self.turns.check_open()
-        self.add_parsed(program if isinstance(program, Program) else read(program))
+        with changing_within_memory:
+            parsed = program if isinstance(program, Program) else read(program)
+        self.add_parsed(parsed)
 
     def add_program(self, text: str) -> None:
         """`load` for text only, whatever it looks like."""
         self.turns.check_open()
         if not isinstance(text, str):
             raise wrong_argument("the text of a program", "a str", text)
-        self.add_parsed(read(f"{text}\n", name="<text>"))  # with a line break it is no path
+        with changing_within_memory:
+            parsed = read(f"{text}\n", name="<text>")  # with a line break it is no path
+        self.add_parsed(parsed)
 
     def add_parsed(self, program: Program) -> None:
         """`load` for a program that has been read, or made, already."""
-        with self.turns.changing, self.turns.using:
+        with self.turns.changing, self.turns.using, changing_within_memory:
             self.turns.check_open()
             if not isinstance(program, Program):
                 raise wrong_argument("a program that has been read", "a `Program`", program)
@@ -168,7 +173,7 @@ class Database(Uncopied):
 
     def remove_rule(self, name: str) -> None:
         """Remove a rule from the next `commit` on, see `RuleSet.remove`."""
-        with self.turns.changing, self.turns.using:
+        with self.turns.changing, self.turns.using, changing_within_memory:
             self.turns.check_open()
             programs = without(self._pending.programs, name)
             rules = tuple(rule for rule in self._pending.checked.rules if rule.name != name)
@@ -203,9 +208,9 @@ class Database(Uncopied):
         self._change(relation, data, asserts=False)
 
     def _change(self, relation: str, data: Any, asserts: bool) -> None:
-        with within_memory():
+        with changing_within_memory:
             data = at_hand(data, self._relation(relation).name)
-        with self.turns.changing, self.turns.using, within_memory():
+        with self.turns.changing, self.turns.using, changing_within_memory:
             self._change_words(relation, encode(data, self._relation(relation), self._dictionary), asserts)
 
     def insert_words(self, relation: str, words: Words) -> None:
@@ -256,7 +261,7 @@ class Database(Uncopied):
         sizes = pending.checked.size_limits
         watch = Watch(self._options["timeout"], self._options["max_rows"], sizes, interrupts=interrupts)
         choice = Choice(**{name: self._options[name] for name in ("strategy", "switch", "closures", "maintain")})
-        with within_memory():
+        with changing_within_memory:
             waiting = ((name, words) for name, _, words in pending.facts)
             self._reclaimer.sweep(self._engine, (self._checked, pending.checked), waiting)
             core = pending.core or self._compiler.compile(pending.checked)
@@ -373,14 +378,15 @@ class Database(Uncopied):
         """The tuples of a relation, or the pairs that a path connects, that match an atom: constants, `_`, and
         variables, equal where they are the same.
 
-        Raises ProgramError where the atom is wrong, UsageError where there is no such relation, LimitError.
+        Raises ProgramError where the atom is wrong, UsageError where there is no such relation, LimitError (where
+        memory does not suffice, E0503).
         """
         return self.query_with(text, {}, ())
 
     def query_with(self, text: str, given: Mapping[str, Words], derived: Collection[str]) -> Relation:
         """`query`, for modules of this package: a path finds the rows `given` in these relations, and its nodes are not
         those of the relations called `derived`."""
-        with self.turns.using:
+        with self.turns.using, reading_within_memory:
             self.turns.check_open()
             if not isinstance(text, str):
                 raise wrong_argument("a query", "the text of an atom, such as 'edge(1, X)'", text)
@@ -452,7 +458,7 @@ class Database(Uncopied):
         written, and which "written"; `memory` is in bytes, for rows, indexes and dictionary; `word_bits` is 32 or 64;
         `derivations` counts the rows that were inserted or met again, in the relations as they are stored now.
         """
-        with self.turns.using:
+        with self.turns.using, reading_within_memory:
             self.turns.check_open()
             views = self._engine.views
             stored = {s.identity: s for s in [*views.values(), *self._engine.asserted.values()]}
@@ -474,7 +480,7 @@ class Database(Uncopied):
 
     def births(self, name: str) -> Mapping[tuple[Value, ...], tuple[int, int]]:
         """The birth and the count of every tuple of a relation: see docs/theory.md. For tests and certificates."""
-        with self.turns.using:
+        with self.turns.using, reading_within_memory:
             relation = self[name]
             if name not in self._engine.views:
                 return {}
@@ -490,7 +496,7 @@ class Database(Uncopied):
         """
         from tidelog.certificate import certificate_of, check
 
-        with self.turns.using:
+        with self.turns.using, reading_within_memory:
             self.turns.check_open()
             watch = Watch(self._options["timeout"])
             with guarded(watch):
@@ -498,10 +504,11 @@ class Database(Uncopied):
 
     def save_certificate(self, folder: str | os.PathLike[str]) -> None:
         """Write the last committed epoch with its facts, program and births to a new folder, as a certificate that
-        `tidelog.check_certificate` accepts. Raises UsageError (E0816) where that cannot be written."""
+        `tidelog.check_certificate` accepts. Raises UsageError (E0816) where that cannot be written, LimitError (E0503)
+        where memory does not suffice."""
         from tidelog.certificate import certificate_of, program_text, save
 
-        with self.turns.using:
+        with self.turns.using, reading_within_memory:
             self.turns.check_open()
             if not isinstance(folder, (str, os.PathLike)):
                 raise wrong_argument("a certificate", "the path of a new folder", folder)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tidelog.errors import Problem, SetupError, UsageError, how_to_install, wrong_argument
 from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, Value
+from tidelog.maintain.limits import reading_within_memory
 from tidelog.storage.dictionary import Dictionary, Words
 from tidelog.storage.record_text import format_value
 
@@ -80,7 +81,10 @@ class Rows:
 
 
 class Relation:
-    """The tuples of a relation: `len`, `in`, iteration (no order is promised), and tables for other libraries."""
+    """The tuples of a relation: `len`, `in`, iteration (no order is promised), and tables for other libraries.
+
+    Where memory does not suffice, all of these raise LimitError (E0503).
+    """
 
     def __init__(self, name: str, source: RowSource) -> None:
         self.name = name
@@ -97,18 +101,22 @@ class Relation:
         self._source.dictionary.shared = True
         return self._source.dictionary
 
+    @reading_within_memory
     def words(self) -> Words:
         """The rows as words: int64 of shape (rows, arity). The database gives none of its words back from now on."""
         self._source.dictionary.shared = True
         return np.asarray(self._source.words(), dtype=np.int64)
 
+    @reading_within_memory
     def words_in(self, dictionary: Dictionary) -> Words | None:
         """The rows as words of a dictionary that is about to use them, or None where they are words of another."""
         return np.asarray(self._source.words(), np.int64) if self._source.dictionary is dictionary else None
 
+    @reading_within_memory
     def __len__(self) -> int:
         return len(self._source)
 
+    @reading_within_memory
     def __contains__(self, row: object) -> bool:
         """Whether the tuple is there; values of other types than the columns' are not. UsageError (E0605) for another
         number of values."""
@@ -122,19 +130,22 @@ class Relation:
             words = [dictionary.find(value, column.kind) for value, column in zip(row, self.columns, strict=True)]
             return None not in words and self._source.has(tuple(words))  # type: ignore[arg-type]
 
+    @reading_within_memory
     def fixed(self) -> Relation:
         """The tuples as they are now, whatever becomes of the database."""
         with self._source.dictionary.reading():
             return Relation(self.name, Rows(self.columns, self._source.dictionary, self._source.words()))
 
+    @reading_within_memory
     def __iter__(self) -> Iterator[tuple[Value, ...]]:
         """The tuples as they are now, also while the database changes."""
         return self._decoded(self._source.batches()) if self.columns else iter([()] * len(self))
 
     def _decoded(self, batches: Iterable[NDArray[Any]]) -> Iterator[tuple[Value, ...]]:
-        for words in batches:
-            for start in range(0, len(words), _CHUNK):
-                yield from self._tuples(words[start : start + _CHUNK])
+        with reading_within_memory:
+            for words in batches:
+                for start in range(0, len(words), _CHUNK):
+                    yield from self._tuples(words[start : start + _CHUNK])
 
     def _tuples(self, words: NDArray[Any]) -> Iterable[tuple[Value, ...]]:
         columns = (
@@ -142,6 +153,7 @@ class Relation:
         )
         return zip(*columns, strict=True)
 
+    @reading_within_memory
     def __reduce__(self) -> tuple[Any, ...]:
         """The tuples as they are now and what they are made of, for `copy` and `pickle`; the copy needs no database."""
         dictionary = self._source.dictionary
@@ -152,6 +164,7 @@ class Relation:
 
     # --- tables for other libraries ----------------------------------------------------------------------------------
 
+    @reading_within_memory
     def to_arrow(self) -> pa.Table:
         """A pyarrow Table: int64, uint64, float64, string and struct columns."""
         import pyarrow as pa
@@ -181,10 +194,12 @@ class Relation:
 
         return pa.Array.from_buffers(pa.struct([]), count, [None])
 
+    @reading_within_memory
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Arrow's interface for any library that reads tables."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
+    @reading_within_memory
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas DataFrame, records as tuples. SetupError (E0790) when pandas is not installed."""
         loaded = _need("pandas", "pandas")
@@ -200,11 +215,13 @@ class Relation:
         frame: pandas.DataFrame = loaded.DataFrame(columns, index=loaded.RangeIndex(len(words)))
         return frame
 
+    @reading_within_memory
     def to_polars(self) -> polars.DataFrame:
         """A Polars DataFrame. SetupError (E0790) when Polars is not installed."""
         frame: polars.DataFrame = _need("polars", "polars").from_arrow(self.to_arrow())
         return frame
 
+    @reading_within_memory
     def to_spark(self, session: pyspark.sql.SparkSession) -> pyspark.sql.DataFrame:
         """A Spark DataFrame of the session. Spark has no unsigned integers: those become decimals of 20 digits."""
         import pyarrow as pa
@@ -218,6 +235,7 @@ class Relation:
 
     # --- how it shows itself -----------------------------------------------------------------------------------------
 
+    @reading_within_memory
     def __repr__(self) -> str:
         width = shutil.get_terminal_size((100, 24)).columns
         lines = [_cut(f"{self._signature()}  {_rows(len(self))}", width)]
@@ -236,6 +254,7 @@ class Relation:
                 lines.append("  …")
         return "\n".join(lines)
 
+    @reading_within_memory
     def _repr_html_(self) -> str:
         heads = "".join(
             f"<th>{html.escape(column.name)}<br><small>{html.escape(column.type)}</small></th>"

@@ -93,6 +93,8 @@ def _table(data: Any, place: Place) -> pa.Table:
         if hasattr(data, "__arrow_c_stream__"):
             return pa.RecordBatchReader.from_stream(data).read_all()
         return pa.Table.from_batches([pa.record_batch(data)])
+    except MemoryError:  # Arrow's is an ArrowException as well.
+        raise
     except pa.ArrowException as error:
         reason = str(error).split("\n", 1)[0][:200]
         message = f"expected a table, found the {type(data).__name__} that Arrow cannot read as one: {reason}"
@@ -118,6 +120,8 @@ def _encode_pandas(frame: pandas.DataFrame, relation: RelationType, dictionary: 
             continue
         try:
             array = pa.array(series, from_pandas=False)  # NaN stays NaN, which is refused as such
+        except MemoryError:
+            raise
         except pa.ArrowException:
             message = f"expected {expected(column)}, found a column of type {series.dtype}"
             raise DataError(Problem("E0401", message, hint="cast it first", place=place(None, column.name))) from None

@@ -36,6 +36,8 @@ def read_parquet(path: Path, options: FileOptions, relation: RelationType, dicti
         else:  # not by read_table, which imports pandas
             with parquet.ParquetFile(path) as file:
                 table = file.read()
+    except MemoryError:  # Arrow's is an ArrowException as well.
+        raise
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(path, "Parquet", error) from None
     return _words(table, path, relation, dictionary)
@@ -62,6 +64,8 @@ def read_arrow(path: Path, options: FileOptions, relation: RelationType, diction
                 source.seek(0)
                 table = pa.ipc.open_stream(source).read_all()
             return _words(table, path, relation, dictionary)
+    except MemoryError:
+        raise
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(path, "Arrow", error) from None
 

@@ -20,7 +20,7 @@ from tidelog.maintain.choice import Choice
 from tidelog.maintain.deltas import Outcome, Whole, Words
 from tidelog.maintain.epoch import Epoch
 from tidelog.maintain.large_groups import LargeGroups
-from tidelog.maintain.limits import Watch, within_memory
+from tidelog.maintain.limits import Watch, changing_within_memory
 from tidelog.maintain.machine import WidenError
 from tidelog.maintain.report import Report
 from tidelog.maintain.structure import Structure
@@ -131,7 +131,7 @@ class Engine:
         nothing (but for the word size). `seal` is called when all is worked out and nothing else can go wrong, unless
         there was nothing to do.
         """
-        with within_memory():
+        with changing_within_memory:
             return self._epoch(program, changes, watch, choice, seal)
 
     def _epoch(

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ContextDecorator, contextmanager
 from dataclasses import dataclass, field
+from types import TracebackType
 
 from tidelog.errors import LimitError, Problem
 from tidelog.maintain.interrupts import Deferring, Interrupts
@@ -78,18 +79,31 @@ class Watch:
             raise LimitError(Problem("E0504", message, hint="nothing has changed; raise n, or bound the recursion"))
 
 
-@contextmanager
-def within_memory() -> Iterator[None]:
-    """Inside, a MemoryError becomes LimitError (E0503), which keeps nothing of what was under way alive."""
-    try:
-        yield
-    except MemoryError as error:
-        reason = str(error)
-        error.with_traceback(None)
-    else:
-        return
-    hint = "nothing has changed; set `max_rows`, or run on a machine with more memory"
-    raise LimitError(Problem("E0503", f"out of memory: {reason}" if reason else "out of memory", hint=hint)) from None
+class WithinMemory(ContextDecorator):
+    """Inside, or in a function that this decorates, a MemoryError - NumPy's and Arrow's are such - becomes LimitError
+    (E0503) with a hint, which keeps nothing of what was under way alive."""
+
+    def __init__(self, hint: str) -> None:
+        self._hint = hint
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, MemoryError):
+            reason = str(error)
+            error.with_traceback(None)
+            del error, trace  # They hold the frames, and these what fills the memory.
+            message = f"out of memory: {reason}" if reason else "out of memory"
+            raise LimitError(Problem("E0503", message, hint=self._hint)) from None
+
+
+changing_within_memory = WithinMemory("nothing has changed; set `max_rows`, or run on a machine with more memory")
+reading_within_memory = WithinMemory(
+    "nothing has changed; ask for fewer rows at a time, or use a machine with more memory"
+)
 
 
 @contextmanager

@@ -166,6 +166,8 @@ def _found(path: Path) -> Part | None:
         with path.open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
         return Part(path.name, parquet.read_metadata(path).num_rows, found)
+    except MemoryError:  # Arrow's is an ArrowException as well.
+        raise
     except (OSError, pa.ArrowException):
         return None
 

@@ -24,6 +24,7 @@ from tidelog.io import encode
 from tidelog.language import read
 from tidelog.language.syntax import Program
 from tidelog.maintain.interrupts import Interrupts
+from tidelog.maintain.limits import WithinMemory
 from tidelog.maintain.report import Report
 from tidelog.pending import Pending, Words
 from tidelog.store import checkpoint
@@ -31,12 +32,14 @@ from tidelog.store.files import Files
 from tidelog.store.state import State, text_of
 from tidelog.store.tables import damaged, facts_table
 
+_OPENING = WithinMemory("the folder is as it was; open it on a machine with more memory")
+
 
 class StoredDatabase(Database):
     """A database in a folder, which is made if need be. One process at a time can have it.
 
     Raises UsageError where another process has it (E0680) or it cannot be used (E0681), DataError where it is damaged
-    (E0682).
+    (E0682), LimitError where memory does not suffice to open it (E0503).
     """
 
     opening: Report | None = None
@@ -51,7 +54,8 @@ class StoredDatabase(Database):
         self._price = 0.0
         """Seconds that writing the last checkpoint has taken, or reading it."""
         try:
-            self._reopen()
+            with _OPENING:
+                self._reopen()
         except BaseException:
             self._state.close()
             raise

@@ -73,6 +73,8 @@ def read_table(files: Files, place: str, expected: str) -> pa.Table:
         compare(files, place, checksum(data), expected)
         try:
             return parquet.ParquetFile(pa.BufferReader(data)).read(use_threads=len(data) > _LARGE)
+        except MemoryError:  # Arrow's is an ArrowException as well, and no damage.
+            raise
         except (pa.ArrowException, OSError) as error:
             raise damaged(files.path(place), f"{error!s:.200}") from None
 
