@@ -163,6 +163,10 @@ _ALLOCATE = ctypes.CFUNCTYPE(_VOID, _VOID, _VOID, ctypes.c_int64, ctypes.c_int64
 _REALLOCATE = ctypes.CFUNCTYPE(_VOID, _VOID, _VOID, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, _VOID)
 
 
+_EXPORTED = 1_024
+"""Bytes. Requests up to this are granted: Arrow ends the process where a schema is exported and these are missing."""
+
+
 class _Pool:
     """Arrow's default pool of memory, with a table of virtual functions of our own."""
 
@@ -178,11 +182,11 @@ class _Pool:
 
         @_ALLOCATE
         def ours(result: int, this: int, size: int, alignment: int, target: int) -> int:
-            return allocate(result, this, size if _granted(size) else _TOO_MUCH, alignment, target)  # type: ignore[no-any-return]
+            return allocate(result, this, size if size <= _EXPORTED or _granted(size) else _TOO_MUCH, alignment, target)  # type: ignore[no-any-return]
 
         @_REALLOCATE
         def ours_again(result: int, this: int, old: int, new: int, alignment: int, target: int) -> int:
-            size = new if new <= old or _granted(new) else _TOO_MUCH
+            size = new if new <= max(old, _EXPORTED) or _granted(new) else _TOO_MUCH
             return reallocate(result, this, old, size, alignment, target)  # type: ignore[no-any-return]
 
         self._kept = ours, ours_again

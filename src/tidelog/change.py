@@ -84,13 +84,13 @@ def _part(
     relations: Mapping[str, RelationType], dictionary: Dictionary, outcome: Outcome, turns: Turns, name: str
 ) -> RelationChange:
     """Return the change of one relation in an epoch."""
-    columns = relations[name].columns
-    none = numpy.empty((0, len(columns)), numpy.int64)
-    delta = outcome.deltas.get(name, Delta(none, none))
     with turns.using, reading_within_memory:
+        columns = relations[name].columns
+        none = numpy.empty((0, len(columns)), numpy.int64)
+        delta = outcome.deltas.get(name, Delta(none, none))
         came, went = rows_of(delta.inserted), rows_of(delta.deleted)
-    inserted, deleted = (Relation(name, Rows(columns, dictionary, words)) for words in (came, went))
-    return RelationChange(inserted, deleted)
+        inserted, deleted = (Relation(name, Rows(columns, dictionary, words)) for words in (came, went))
+        return RelationChange(inserted, deleted)
 
 
 def declared(relations: Mapping[str, RelationType], name: str) -> RelationType:

@@ -45,6 +45,7 @@ class StoredDatabase(Database):
     opening: Report | None = None
     """What was done to come back to the last epoch; None for a new folder."""
 
+    @_OPENING
     def __init__(self, folder: str | os.PathLike[str], *, read_only: bool = False, files: Files | None = None) -> None:
         super().__init__()
         self._state = State(folder, read_only=read_only, files=files)
@@ -54,8 +55,7 @@ class StoredDatabase(Database):
         self._price = 0.0
         """Seconds that writing the last checkpoint has taken, or reading it."""
         try:
-            with _OPENING:
-                self._reopen()
+            self._reopen()
         except BaseException:
             self._state.close()
             raise

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tidelog.errors import DataError, Problem
 from tidelog.language.syntax import RelationType
@@ -46,7 +46,9 @@ def write_table(files: Files, place: str, table: pa.Table | Callable[[Path], Non
 
     name = place.rpartition("/")[2]
     if not callable(table):
-        return {name: files.write(place, lambda output: parquet.write_table(table, output))}
+        # Where Parquet's dictionaries have no memory, Arrow ends the process.
+        options: dict[str, Any] = {"use_dictionary": False, "compression": "zstd"}
+        return {name: files.write(place, lambda output: parquet.write_table(table, output, **options))}
     table(files.path(place))
     if files.kind(place) != "folder":
         files.sync_file(place)
