@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,7 @@ def test_processes_follow_commands(
         ('nodes = ["a"]', "`program` is a text"),
         ('program = "reach.dl"\nnodes = []', "different names"),
         ('program = "reach.dl"\nnodes = ["a", "a"]', "different names"),
+        ('program = "reach.dl"\nnodes = ["a", 1]', "different names"),
         ('program = "reach.dl"\nnodes = ["a"]\nport = 3', "no key `port`"),
         ('program = "reach.dl"\nnodes = ["a"]\n[facts]\nlink = 3', "facts.link"),
         ('program = "reach.dl"\nnodes = ["a"]\n[facts]\nlink = [["b", "a"]]', "which is no node"),
@@ -95,6 +97,12 @@ def test_a_wrong_node_file(network: Path, text: str, wrong: str, capsys: pytest.
     assert wrong in error
 
 
+def with_key(key: str, value: object) -> str:
+    """The line of a right configuration in which one key is something else."""
+    nodes = {"a": {"address": "tcp://h:1", "key": "k"}}
+    return json.dumps({"name": "a", "program": "p", "secret": "s", "nodes": nodes, key: value}) + "\n"
+
+
 @pytest.mark.parametrize(
     ("line", "wrong"),
     [
@@ -103,6 +111,15 @@ def test_a_wrong_node_file(network: Path, text: str, wrong: str, capsys: pytest.
         ("[]\n", "expected an object"),
         ('{"program": "p"}\n', "`name` is a text"),
         ('{"name": "a", "program": "p", "secret": "s", "nodes": {}}\n', "not among the nodes"),
+        (with_key("incarnation", -1), "`incarnation` is 0 or more, found -1"),
+        (with_key("incarnation", True), "`incarnation` is a number, found True"),
+        (with_key("sticky", 1), "`sticky` is true or false, found 1"),
+        (with_key("limits", {"speed": 1}), "there is no limit `speed`"),
+        (with_key("limits", {"senders": "bc"}), "limits.senders is a list of texts, found 'bc'"),
+        (with_key("limits", {"names": "bc"}), "limits.names is a list of texts, found 'bc'"),
+        (with_key("facts", {"link": [["a", "b"], 3]}), "facts.link is a list of rows"),
+        (with_key("nodes", {"a": {"address": "tcp://h:1", "key": 3}}), "the two texts `address` and `key`"),
+        (with_key("nodes", {"a": {"address": "tcp://h:1", "kex": "k"}}), "the two texts `address` and `key`"),
     ],
 )
 def test_a_wrong_line_for_a_node(

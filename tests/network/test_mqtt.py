@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import threading
 import time
@@ -150,3 +151,25 @@ def test_a_key_that_is_too_short_and_a_broker_that_is_not_there() -> None:
             MQTTTransport("a", "127.0.0.1", port, key=key)
         assert caught.value.code == "E0624"
         assert wrong in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore:Exception ignored in. <ssl.SSLSocket")  # paho leaves it to the collector
+def test_tls_begins_before_anything_is_said() -> None:
+    """The other end sees the handshake of TLS, not MQTT, and hangs up."""
+    heard: list[bytes] = []
+
+    def listen(server: socket.socket) -> None:
+        client, _ = server.accept()
+        with client:
+            heard.append(client.recv(2))
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=listen, args=(server,))
+        thread.start()
+        with pytest.raises(UsageError) as caught:
+            MQTTTransport("a", "127.0.0.1", int(server.getsockname()[1]), key=KEY, tls=True)
+        thread.join(PATIENCE)
+    assert caught.value.code == "E0624"
+    assert heard == [b"\x16\x03"]
+    del caught
+    gc.collect()

@@ -142,6 +142,12 @@ def test_a_node_is_quiet_when_all_that_it_said_was_heard() -> None:
     assert a.quiet
 
 
+def test_a_run_says_whether_it_has_come_so() -> None:
+    _, a, _ = pair()
+    assert a.run(0.0, until=lambda: True)
+    assert not a.run(0.0, until=lambda: False)
+
+
 def ask_twice(wires: SimulatedNetwork, a: Node, *others: Node) -> bool:
     for _ in range(2):
         a.ask()
