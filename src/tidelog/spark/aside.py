@@ -39,13 +39,13 @@ class Aside:
         `close`. Raises as `Engine.epoch`."""
         assert pattern.program is not None
         front = self._front
-        asked = remaining(pattern, front.dictionary, front.committed, front.unchanged.core.relations)
+        asked = remaining(pattern, front.interned, front.committed, front.unchanged.core.relations)
         rows = {**{name: engine.relation(name) for name in asked.reads}, **asked.facts}
         if sum(map(engine.size, asked.reads)) <= most:
             watch = Watch(options.get("timeout"), options.get("max_rows"))
             with guarded(watch):
                 facts = {name: local(found) for name, found in rows.items()}
-                return evaluated(front.dictionary, asked.core, facts, watch).views[QUERY].words()
+                return evaluated(front.interned, asked.core, facts, watch).views[QUERY].words()
         other = self._another()
         self._engines.append(other)
         none = {name: np.empty((0, len(asked.core.relations[name].columns)), np.int64) for name in rows}
@@ -56,7 +56,7 @@ class Aside:
     def certificate(self, engine: Engine, most: int, watch: Watch) -> Certificate:
         """The certificate of the last epoch of `engine`. Raises UsageError (E0688) where it has more than `most` rows,
         LimitError or KeyboardInterrupt."""
-        draft, dictionary = self._front.unchanged, self._front.dictionary
+        draft, dictionary = self._front.unchanged, self._front.interned
         count = sum(map(engine.size, draft.checked.relations))
         if count > most:
             message = f"a certificate takes {count:,} rows to the driver, more than the embedded_limit of {most:,}"

@@ -70,7 +70,7 @@ class SparkDatabase(Uncopied):
         """Which thread may do what now: for modules of this package."""
         self._front = Front()
         self._engine: Engine = Embedded(self._front)
-        self._translation = Translation(session, self._front.dictionary)
+        self._translation = Translation(session, self._front.interned)
         self._choice = EngineChoice()
         self._limits: dict[str, Any] = {}
         self._pending: list[Pending] = []
@@ -138,8 +138,8 @@ class SparkDatabase(Uncopied):
 
     def _take_local(self) -> None:
         """Put what the front has collected behind what is pending already."""
-        for relation, asserts, words in self._front.take_facts():
-            self._pending.append(Pending(relation, asserts, words, len(words)))
+        taken = self._front.take_facts()
+        self._pending += [Pending(relation, asserts, words, len(words)) for relation, asserts, words in taken]
 
     @property
     def rules(self) -> RuleSet:
@@ -188,9 +188,9 @@ class SparkDatabase(Uncopied):
 
     def _forget_pending(self) -> None:
         self._pending = []
-        for source in self._kept:
-            source.release()
-        self._kept.clear()
+        self._front.keep_no_more()
+        while self._kept:
+            self._kept.pop().release()
 
     def transaction(self) -> Transaction[SparkChange]:
         """A block whose changes are committed together at its end, see `Database.transaction`."""
@@ -204,6 +204,7 @@ class SparkDatabase(Uncopied):
         with Deferring() as interrupts, interrupts.holding(self.turns.changing):
             with interrupts.holding(self.turns.using):
                 self._check_usable()
+                self._take_local()
                 change = self._epoch(self._front.unchanged, pending, notes, None, interrupts)
             self._subscribers.tell(change, interrupts)
         if change.errors:
@@ -214,6 +215,7 @@ class SparkDatabase(Uncopied):
         """Have these changes wait for `commit` as well."""
         with self._changing():
             self._take_local()
+            self._front.keep((each.relation, each.facts) for each in pending if isinstance(each.facts, np.ndarray))
             self._pending += pending
 
     @property
@@ -360,16 +362,14 @@ class SparkDatabase(Uncopied):
         if engine.name == "embedded":
             calls = [(each.relation, each.asserts, self._on_driver(draft, each)) for each in pending]
             return {name: RowChange(*rows) for name, rows in net_changes(calls).items()}
-        net = {}
-        for name in dict.fromkeys(change.relation for change in pending):
-            own = [change for change in pending if change.relation == name]
-            net[name] = self._translation.net(relations[name].columns, [(c.asserts, c.facts) for c in own])
-        return net
+        names = dict.fromkeys(change.relation for change in pending)
+        told = {name: [(c.asserts, c.facts) for c in pending if c.relation == name] for name in names}
+        return {name: self._translation.net(relations[name].columns, own) for name, own in told.items()}
 
     def _on_driver(self, draft: Draft, change: Pending) -> Words:
         if isinstance(change.facts, Facts):
             columns = draft.checked.relations[change.relation].columns
-            return collect_words(change.facts, columns, self._front.dictionary)
+            return collect_words(change.facts, columns, self._front.interned)
         return local(change.facts)
 
     # --- engines -------------------------------------------------------------------------------------------------
@@ -407,7 +407,7 @@ class SparkDatabase(Uncopied):
         # Executors write the facts of a commit into the state folder.
         shared = None if self._state is None else shared_folder(self.session, self._state.folder / CLUSTER)
         within = self._choice.cluster_folder or shared
-        return ClusterEngine(self.session, self._front.dictionary, within=within)
+        return ClusterEngine(self.session, self._front.interned, within=within)
 
     def is_embedded_with(self, incoming: int) -> bool:
         """Whether the next epoch runs on the driver if it asserts so many facts."""
@@ -438,11 +438,11 @@ class SparkDatabase(Uncopied):
     def _hand_over(self, engine: Engine) -> None:
         """Bring another engine to where the present one is."""
         draft = self._front.unchanged
-        facts = {}
-        for name in draft.checked.relations:
-            rows = self._engine.asserted(name)
-            facts[name] = RowChange(rows, np.empty((0, len(draft.checked.relations[name].columns)), np.int64))
-        engine.epoch(draft, facts, self._limits)
+        relations = draft.checked.relations
+        none = {name: np.empty((0, len(each.columns)), np.int64) for name, each in relations.items()}
+        facts = {name: RowChange(self._engine.asserted(name), none[name]) for name in relations}
+        with self._front.interned.reading():  # What changes then has words that nothing holds yet.
+            engine.epoch(draft, facts, self._limits)
 
     # --- reading -------------------------------------------------------------------------------------------------
 
@@ -459,7 +459,7 @@ class SparkDatabase(Uncopied):
         columns = self._front[name].columns
         if self._engine.name == "embedded":
             epoch, count = self._front.epoch, len(self._front[name])
-            return self._translation.local_values(name, count, lambda: self._front.words_of(name, epoch), columns)
+            return self._translation.local_values(name, count, lambda: self._front.rows_of(name, epoch), columns)
         return self._translation.values(name, self._rows(name), columns)
 
     def _rows(self, name: str) -> Rows:
@@ -484,7 +484,7 @@ class SparkDatabase(Uncopied):
         with self._using():
             if self._engine.name == "embedded":
                 found = self._front.query(text)
-                return self._translation.values(found.name, found.words(), found.columns)
+                return self._translation.values(found.name, self._front.words_of(found), found.columns)
             pattern = matching(text, self._front.draft.programs)
             if pattern.program is None:
                 columns, rows = self._front[pattern.relation].columns, self._rows(pattern.relation)

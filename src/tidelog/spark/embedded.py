@@ -6,7 +6,7 @@ rules and local data, and keeps the dictionary; only `Embedded` has it evaluate 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from tidelog.change import Change
 from tidelog.database import Database
 from tidelog.maintain.interrupts import Deferring
 from tidelog.pending import Pending
+from tidelog.relation import Relation
+from tidelog.relation import Rows as LocalRows
 from tidelog.rules.core import CoreProgram
 from tidelog.spark.driver import MOST_AT_ONCE
 from tidelog.spark.engines import Draft, Epoch, RowChange, Rows, word_columns
@@ -30,6 +32,7 @@ class Front(Database):
     """A Database whose pending changes can be taken away, to be committed elsewhere or at another time."""
 
     _core: CoreProgram | None = None
+    _kept: Sequence[LocalRows] = ()
     _sealing: Callable[[], object]
 
     @property
@@ -37,12 +40,18 @@ class Front(Database):
         """A number that is another one whenever views may have changed."""
         return self._epochs
 
-    def words_of(self, name: str, epoch: int) -> Words:
+    def rows_of(self, name: str, epoch: int) -> LocalRows:
         """The rows of a relation as of an epoch, in any thread. UsageError (E0687) where that is over."""
         with self.turns.using:
             if self.turns.closed or self._epochs != epoch:
                 raise is_over()
-            return np.array(self[name].words())
+            return LocalRows(self._relation(name).columns, self.interned, self.words_of(self[name]))
+
+    def words_of(self, relation: Relation) -> Words:
+        """The rows of a relation of this database as they are now; the caller lets something hold their words."""
+        words = relation.words_in(self.interned)
+        assert words is not None
+        return np.array(words)
 
     @property
     def draft(self) -> Draft:
@@ -57,7 +66,17 @@ class Front(Database):
     def take_facts(self) -> LocalChanges:
         """The pending facts in the order of the calls; they are pending no more."""
         facts, self._pending.facts = self._pending.facts, []
+        self.keep((name, words) for name, _, words in facts)
         return facts
+
+    def keep(self, facts: Iterable[tuple[str, Words]]) -> None:
+        """Keep the words of facts that are pending elsewhere, until `keep_no_more`."""
+        for name, words in facts:
+            self._kept = [*self._kept, LocalRows(self._relation(name).columns, self.interned, words)]
+
+    def keep_no_more(self) -> None:
+        """The facts that `keep` was for are pending no more."""
+        self._kept = ()
 
     def settle(self, draft: Draft) -> None:
         """From now on the program is that of `draft`, which another engine has evaluated; all else pending stays."""
@@ -142,10 +161,10 @@ class Embedded:
         calls = [(name, True, local(change.inserted)) for name, change in facts.items()]
         calls += [(name, False, local(change.deleted)) for name, change in facts.items()]
         change = self._front.evaluate(draft, [call for call in calls if len(call[2])], seal)
-        return Epoch(_Changes(change), change.report)
+        return Epoch(_Changes(change, self._front), change.report)
 
     def relation(self, name: str) -> Rows:
-        return np.array(self._front[name].words())
+        return self._front.words_of(self._front[name])
 
     def asserted(self, name: str) -> Rows:
         return self._front.asserted(name)
@@ -168,15 +187,16 @@ class Embedded:
 class _Changes(Mapping[str, RowChange]):
     """The changes of an epoch; rows are copied when somebody asks for them."""
 
-    def __init__(self, change: Change) -> None:
+    def __init__(self, change: Change, front: Front) -> None:
         self._change = change
+        self._front = front
         self._names = tuple(change)
 
     def __getitem__(self, name: str) -> RowChange:
         if name not in self._names:
             raise KeyError(name)
         change = self._change[name]
-        return RowChange(change.inserted.words(), change.deleted.words())
+        return RowChange(self._front.words_of(change.inserted), self._front.words_of(change.deleted))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

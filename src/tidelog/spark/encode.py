@@ -37,26 +37,22 @@ class _Part:
 
     frame: DataFrame
     count: int
-    kept: bool
-
-
-def _kept(frame: DataFrame, count: int) -> _Part:
-    """A part with rows of its own in Spark."""
-    frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
-    frame.count()
-    return _Part(frame, count, True)
 
 
 class SymbolTable:
     """The engine's dictionary of symbols as Spark frames. These are few however many commits have brought new symbols:
-    a part goes together with the one before it unless that is twice as large, so that no symbol is moved often."""
+    a part goes together with the one before it unless that is twice as large, so that no symbol is moved often.
+
+    The dictionary is what counts, and the parts follow it; after an interruption anywhere the next `follow` goes on."""
 
     def __init__(self, session: SparkSession, dictionary: Dictionary) -> None:
         self._session = session
         self._dictionary = dictionary
         self._parts: list[_Part] = []
-        self._replaced: list[DataFrame] = []
-        """Frames in Spark that parts have been and the plans of the commit that is under way may still have."""
+        self._stamp = dictionary.stamp
+        self._kept: list[DataFrame] = []
+        """Frames that are kept in Spark, or about to be: of parts, and those that parts have been and the plans of the
+        commit that is under way may still have."""
 
     def __len__(self) -> int:
         return sum(part.count for part in self._parts)
@@ -70,6 +66,7 @@ class SymbolTable:
 
     def grow(self, facts: Facts) -> None:
         """Gives an id to every symbol of the facts, in the engine's dictionary too."""
+        self._dictionary.stop_reusing()  # Spark numbers from the end of the dictionary on.
         self.follow()
         names = [leaf.name for leaf in facts.leaves if leaf.kind == "symbol"]
         if not names:
@@ -79,14 +76,16 @@ class SymbolTable:
             symbols = symbols.join(self._joinable(), "symbol", "left_anti")
         partitions = int(self._session.conf.get("spark.sql.shuffle.partitions") or 1)
         placed = symbols.repartition(partitions, "symbol").sortWithinPartitions("symbol")
-        placed = placed.withColumn("place", F.monotonically_increasing_id()).persist(StorageLevel.MEMORY_AND_DISK)
+        placed = placed.withColumn("place", F.monotonically_increasing_id())
+        self._kept.append(placed)
         try:
+            placed.persist(StorageLevel.MEMORY_AND_DISK)
             numbered = self._number(placed, partitions)
             new = numbered.toArrow().sort_by("id")
             if new.num_rows:
                 self._extend(new)
             if new.num_rows > FEW_SYMBOLS:
-                self._add(_kept(numbered, new.num_rows))
+                self._add(self._keep(numbered, new.num_rows))
         finally:
             with letting_go():
                 placed.unpersist()
@@ -111,14 +110,14 @@ class SymbolTable:
 
     def settle(self) -> None:
         """Let go of what a commit has replaced, now that its plans are over."""
-        while self._replaced:
-            frame = self._replaced.pop()
+        used = {id(part.frame) for part in self._parts}
+        for frame in [frame for frame in self._kept if id(frame) not in used]:
             with letting_go():
                 frame.unpersist()
+            self._kept = [each for each in self._kept if each is not frame]
 
     def close(self) -> None:
         """Lets go of what is kept in Spark."""
-        self._replaced += [part.frame for part in self._parts if part.kept]
         self._parts.clear()
         self.settle()
 
@@ -127,33 +126,44 @@ class SymbolTable:
 
     def follow(self) -> None:
         """Catches up with symbols that came into the engine by other ways: constants, functors, direct inserts."""
+        stamp = self._dictionary.stamp
+        if stamp != self._stamp:  # Words have been given back, or have another meaning.
+            self._parts.clear()
+            self._stamp = stamp
         start = len(self)
         if start < len(self._dictionary):
             count = len(self._dictionary) - start
-            self._add(_Part(self._local(start, count), count, False))
+            self._add(_Part(self._local(start, count), count))
 
     def _local(self, start: int, count: int) -> DataFrame:
         """Symbols from the dictionary on the driver."""
-        import numpy as np
         import pyarrow as pa
 
-        ids = np.arange(start, start + count)
+        ids = self._dictionary.present("symbol", start, start + count)
         return self._session.createDataFrame(
             pa.table({"symbol": self._dictionary.decode_column(ids, "symbol"), "id": ids})
         )
 
     def _add(self, part: _Part) -> None:
         """Have a part more, or in place of smaller ones with these."""
-        joined = [part]
-        while self._parts and self._parts[-1].count < 2 * sum(each.count for each in joined):
-            joined.insert(0, self._parts.pop())
+        joined, first = [part], len(self._parts)
+        while first and self._parts[first - 1].count < 2 * sum(each.count for each in joined):
+            first -= 1
+            joined.insert(0, self._parts[first])
         count = sum(each.count for each in joined)
         if len(joined) > 1 and count <= FEW_SYMBOLS:
-            part = _Part(self._local(len(self), count), count, False)
+            start = sum(each.count for each in self._parts[:first])
+            part = _Part(self._local(start, count), count)
         elif len(joined) > 1:
-            part = _kept(reduce(DataFrame.unionAll, [each.frame for each in joined]), count)
-            self._replaced += [each.frame for each in joined if each.kept]
-        self._parts.append(part)
+            part = self._keep(reduce(DataFrame.unionAll, [each.frame for each in joined]), count)
+        self._parts[first:] = [part]
+
+    def _keep(self, frame: DataFrame, count: int) -> _Part:
+        """A part with rows of its own in Spark."""
+        self._kept.append(frame)  # before it is kept, so that an interruption leaves nothing in Spark
+        frame.persist(StorageLevel.MEMORY_AND_DISK)
+        frame.count()
+        return _Part(frame, count)
 
     def _number(self, placed: DataFrame, partitions: int) -> DataFrame:
         """Symbols with their `place` by partition and row, given dense ids from `len(self)` on."""

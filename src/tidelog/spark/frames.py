@@ -27,6 +27,7 @@ from tidelog.errors import Problem, UsageError
 from tidelog.spark.machine import check_workers
 
 if TYPE_CHECKING:
+    from tidelog.relation import Rows
     from tidelog.storage.dictionary import Words
 
 _ROWS = 1 << 17
@@ -85,14 +86,14 @@ class Lender:
         self._loans: dict[str, _Loan] = {}
 
     def frame(
-        self, count: int, schema: pa.Schema, words: Callable[[], Words], table: Callable[[Words], pa.Table]
+        self, count: int, schema: pa.Schema, rows: Callable[[], Rows], table: Callable[[Words], pa.Table]
     ) -> DataFrame:
-        """A frame of `count` rows, until `end`. `words` gives them when the first of them is read, in any thread, and
+        """A frame of `count` rows, until `end`. `rows` gives them when the first of them is read, in any thread, and
         may raise UsageError; `table` makes values of some of them, of this schema. SetupError (E0704) without workers
         for it."""
         key, secret, address = secrets.token_hex(8), self._secret, self._server.address
         tasks = self._session.sparkContext.defaultParallelism
-        self._loans[key] = _Loan(count, tasks, words, lambda some: table(some).cast(schema))
+        self._loans[key] = _Loan(count, tasks, rows, lambda some: table(some).cast(schema))
 
         def read(number: int) -> Iterator[pa.RecordBatch | str]:
             import pyarrow.ipc
@@ -149,21 +150,26 @@ class Lender:
 class _Loan:
     """The rows of a frame, which are in memory from when they are first asked for."""
 
-    def __init__(self, count: int, tasks: int, words: Callable[[], Words], table: Callable[[Words], pa.Table]) -> None:
+    def __init__(self, count: int, tasks: int, rows: Callable[[], Rows], table: Callable[[Words], pa.Table]) -> None:
         self._bounds = [count * number // tasks for number in range(tasks + 1)]
-        self._words = words
+        self._wanted = rows
         self._table = table
         self._lock = threading.Lock()
-        self._rows: Words | None = None
+        self._rows: Rows | None = None
 
     def part(self, number: int) -> Iterator[pa.Table]:
         """The rows for a task."""
         with self._lock:
             if self._rows is None:
-                self._rows = self._words()
+                self._rows = self._wanted()
             rows = self._rows
         start, stop = self._bounds[number : number + 2]
-        return (self._table(rows[i : min(i + _ROWS, stop)]) for i in range(start, stop, _ROWS))
+        return self._tables(rows, start, stop)
+
+    def _tables(self, rows: Rows, start: int, stop: int) -> Iterator[pa.Table]:
+        """The rows from `start` to `stop`, which keep their words until the last of them has been sent."""
+        for i in range(start, stop, _ROWS):
+            yield self._table(rows.words()[i : min(i + _ROWS, stop)])
 
 
 class _Server(socketserver.ThreadingTCPServer):

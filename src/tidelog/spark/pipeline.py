@@ -87,7 +87,7 @@ class _Run:
             sources = self.sources()
             checked = check_sources(sources) if sources else []
         try:
-            with self.stage("facts"), working():
+            with self.stage("facts"), working(), db.front.interned.reading():
                 db.pend(self.changes(checked))
             start = time.perf_counter()
 
@@ -239,7 +239,7 @@ class _Run:
 
     def collected(self, pending: Sequence[Pending], given: int) -> tuple[list[Pending], int]:
         """The same with words on the driver, and how many of the `given` rows say what another row says as well."""
-        dictionary, relations = self.db.front.dictionary, self.db.front.program.relations
+        dictionary, relations = self.db.front.interned, self.db.front.program.relations
         found = []
         for asserts in dict.fromkeys(change.asserts for change in pending):
             own = [change for change in pending if change.asserts == asserts]
@@ -253,7 +253,7 @@ class _Run:
         """A snapshot as the difference to what is asserted now."""
         facts = [fact.values for fact in self.said if fact.relation == name]
         declared = self.db.front.program.relations[name]
-        said = encode(facts, declared, self.db.front.dictionary)
+        said = encode(facts, declared, self.db.front.interned)
         return self.db.difference(name, [*pending, Pending(name, True, said, len(said))] if facts else pending)
 
     # --- sinks ---------------------------------------------------------------------------------------------------

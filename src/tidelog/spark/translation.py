@@ -48,7 +48,7 @@ class Translation:
         self.dictionary = dictionary
         self._symbols = SymbolTable(session, dictionary)
         self._shared: dict[tuple[int, ...], Broadcast[Dictionary]] = {}
-        """The dictionary on the workers, by the numbers of symbols and records that it then had."""
+        """The dictionary on the workers, by what it then had."""
         self._lender = Lender(session)
 
     def close(self) -> None:
@@ -112,7 +112,8 @@ class Translation:
     def values(self, name: str, rows: Rows, columns: Sequence[Column]) -> DataFrame:
         """Rows of words as a frame of values."""
         if isinstance(rows, np.ndarray):
-            return self.local_values(name, len(rows), lambda: rows, columns)
+            held = LocalRows(tuple(columns), self.dictionary, rows)
+            return self.local_values(name, len(rows), lambda: held, columns)
         if not columns:
             return rows.select()
         found = self._symbols.decode(rows, _of_kind(columns, "symbol"))
@@ -128,7 +129,9 @@ class Translation:
                 names[i] = _unsigned(names[i])
         return found.select([column.alias(c.name) for column, c in zip(names, columns, strict=True)])
 
-    def local_values(self, name: str, count: int, words: Callable[[], Words], columns: Sequence[Column]) -> DataFrame:
+    def local_values(
+        self, name: str, count: int, rows: Callable[[], LocalRows], columns: Sequence[Column]
+    ) -> DataFrame:
         """`count` rows of words on the driver as a frame of values; where they are many, they are asked for when the
         frame is used, see `Lender.frame`."""
         import pyarrow as pa
@@ -137,10 +140,10 @@ class Translation:
             return Relation(name, LocalRows(tuple(columns), self.dictionary, some)).to_arrow()
 
         if count <= MOST_IN_JAVA:
-            return to_spark(self._session, table(words()))
+            return to_spark(self._session, Relation(name, rows()).to_arrow())
         types = table(np.empty((0, len(columns)), np.int64)).schema
         schema = pa.schema([(field.name, spark_type(field.type)) for field in types])
-        return self._lender.frame(count, schema, words, table)
+        return self._lender.frame(count, schema, rows, table)
 
     def select(self, pattern: Pattern, rows: Rows) -> Rows:
         """The rows of words that match a pattern."""
@@ -168,7 +171,9 @@ class Translation:
 
     @property
     def _size(self) -> tuple[int, ...]:
-        return len(self.dictionary), *(self.dictionary.record_count(kind) for kind in self.dictionary.kinds)
+        """Another one whenever the dictionary has other symbols or records."""
+        counts = (self.dictionary.record_count(kind) for kind in self.dictionary.kinds)
+        return len(self.dictionary), *self.dictionary.stamp, *counts
 
     def _sharing(self) -> Broadcast[Dictionary]:
         """The dictionary on the workers, sent anew when it has grown."""

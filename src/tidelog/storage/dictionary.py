@@ -126,6 +126,25 @@ class Dictionary:
         for kind, flags in used.items():
             (self._symbols if kind == "symbol" else self._tables[kind]).give_back(flags)
 
+    def stop_reusing(self) -> None:
+        """Let what is new have words after all others, until words are given back again: for who follows what comes."""
+        self._symbols.stop_reusing()
+        for table in self._tables.values():
+            table.stop_reusing()
+
+    def present(self, kind: Kind, start: int, stop: int) -> Words:
+        """The words from `start` to `stop` that have a meaning."""
+        return (self._symbols if kind == "symbol" else self._tables[kind]).present(start, stop)
+
+    def follow_symbols(self, start: int, texts: Sequence[str | None]) -> bool:
+        """Have the symbols of another dictionary that have words from `start` on, None for words that have no meaning;
+        whether they can have these here."""
+        return self._symbols.follow(start, texts)
+
+    def follow_records(self, kind: Kind, start: int, rows: Words, present: NDArray[np.bool_]) -> bool:
+        """The same for records: the words of their fields, and whether there is a record."""
+        return self._tables[kind].follow(start, rows, present)
+
     def add_records(self, records: Mapping[str, RecordType]) -> None:
         """Make further record types known. Types that are known keep their records, unless a program that was dropped
         has declared other fields under this name."""

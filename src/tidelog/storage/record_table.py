@@ -84,6 +84,37 @@ class RecordTable:
         self._left = start
         return new[len(free) :]
 
+    def stop_reusing(self) -> None:
+        """Let new records have the ids after all others, until ids are given back again."""
+        self._left = 0
+
+    def follow(self, start: int, rows: NDArray[np.int64], present: NDArray[np.bool_]) -> bool:
+        """Have the records that another table has from the id `start` on, where they are `present`; whether it is
+        possible. An interruption is harmless where all are present."""
+        self._follow()
+        both = max(0, min(self.count - start, len(rows)))
+        known = np.zeros(both, np.bool_)
+        known[self.present(start, start + both) - start] = True
+        same = np.array_equal(known, present[:both])
+        if start > self.count or not same or (self.rows[start : start + both][known] != rows[:both][known]).any():
+            return False
+        new = [(key, start + i) for i, key in enumerate(map(tuple, rows.tolist())) if i >= both and present[i]]
+        if not self._ids.keys().isdisjoint(key for key, _ in new):
+            return False
+        end = self.count + len(rows) - both
+        self._reserve(end)
+        self.rows[self.count : end] = rows[both:]
+        self.made += len(new)
+        self.count = end
+        self._ids.update(new)
+        self._known = end
+        return True
+
+    def present(self, start: int, stop: int) -> NDArray[np.int64]:
+        """The ids from `start` to `stop` that are those of records."""
+        self._follow()
+        return np.array([word for word in range(start, stop) if not self._is_free(word)], np.int64)
+
     def _is_free(self, word: int) -> bool:
         """Whether no record has this id, whatever is left in its row."""
         return self._ids.get(tuple(self.row(word))) != word

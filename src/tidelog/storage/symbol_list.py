@@ -74,6 +74,29 @@ class SymbolList:
         self._left = start
         return new[len(free) :]
 
+    def stop_reusing(self) -> None:
+        """Let new symbols have the words after all others, until words are given back again."""
+        self._left = 0
+
+    def follow(self, start: int, texts: Sequence[str | None]) -> bool:
+        """Have the symbols that another list has from `start` on, None for words that have been given back there;
+        whether it is possible."""
+        self._follow()
+        known = self.texts[start : start + len(texts)]
+        new = texts[len(known) :]
+        if start > len(self.texts) or known != list(texts[: len(known)]) or not self._words.keys().isdisjoint(new):
+            return False
+        self.made += sum(text is not None for text in new)
+        self._characters += sum(len(text) for text in new if text is not None)
+        self.texts.extend(new)
+        self._follow()
+        return True
+
+    def present(self, start: int, stop: int) -> NDArray[np.int64]:
+        """The words from `start` to `stop` that are those of symbols."""
+        self._follow()
+        return np.array([word for word in range(start, stop) if not self._is_free(word)], np.int64)
+
     def _is_free(self, word: int) -> bool:
         """Whether nothing has this word, also where an interruption has left a text with it."""
         text = self.texts[word]

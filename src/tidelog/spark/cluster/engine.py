@@ -53,6 +53,7 @@ class PartitionedEngine:
         temporary: bool = True,
     ) -> None:
         self.dictionary = dictionary
+        dictionary.stop_reusing()  # Partitions are told of what came after the last word that they know.
         self.executors = executors
         self.folder = folder
         self.limits = limits or Limits()

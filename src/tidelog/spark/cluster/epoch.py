@@ -322,8 +322,9 @@ class Attempt:
         self.shrunk |= set(reply.shrunk) - set(round.cycles) - set(round.withdraw)
         if reply.symbols:
             values.learn(self.engine.dictionary, self.folder.read(reply.symbols))
-            self.engine.told = values.extent(self.engine.dictionary, self.core.records)
+            # In this order, so that an interruption lets it be told once more, and not never.
             self.engine.symbols = (*self.engine.symbols, reply.symbols)
+            self.engine.told = values.extent(self.engine.dictionary, self.core.records)
 
     def tell_symbols(self) -> None:
         """Write what the driver's dictionary has gained, if partitions have to know."""
@@ -332,7 +333,8 @@ class Attempt:
             if now != self.engine.told:
                 name = f"symbols-{self.token}-{len(self.rounds)}-{secrets.token_hex(4)}"
                 self.folder.write(name, values.told(self.engine.dictionary, self.engine.told, now))
-                self.engine.told, self.engine.symbols = now, (*self.engine.symbols, name)
+                self.engine.symbols = (*self.engine.symbols, name)
+                self.engine.told = now
 
     def check_sizes(self) -> None:
         """Raise if a limit is reached."""

@@ -32,10 +32,15 @@ def told(dictionary: Dictionary, known: Mapping[str, int], now: Mapping[str, int
     for kind, count in now.items():
         start = known.get(kind, 0)
         if kind == SYMBOLS:
-            new[kind] = start, dictionary.strings(numpy.arange(start, count))
+            texts: list[str | None] = [None] * (count - start)
+            words = dictionary.present("symbol", start, count)
+            for word, text in zip(words.tolist(), dictionary.strings(words), strict=True):
+                texts[word - start] = text
+            new[kind] = start, texts
         elif count > start:
-            _, columns = dictionary.unpack(kind, numpy.arange(start + 1, count + 1))
-            new[kind] = start, (count - start, columns)
+            present = numpy.zeros(count - start, bool)
+            present[dictionary.present(kind, start + 1, count + 1) - start - 1] = True
+            new[kind] = start, (present, dictionary.fields_of_all(kind)[start:count])
     return wire.dumps((new, {kind: dictionary.record(kind) for kind in new if kind != SYMBOLS}))
 
 
@@ -47,12 +52,11 @@ def learn(dictionary: Dictionary, data: bytes) -> dict[str, int]:
     extents = {}
     for kind, (start, added) in new.items():
         if kind == SYMBOLS:
-            count, ids = len(added), numpy.array(dictionary.ids_of(added), numpy.int64)
-            first = start
+            count, alike = len(added), dictionary.follow_symbols(start, added)
         else:
-            count, columns = added
-            first, ids = start + 1, dictionary.pack(kind, columns, count)
-        if not numpy.array_equal(ids, numpy.arange(first, first + count)):
+            present, rows = added
+            count, alike = len(rows), dictionary.follow_records(kind, start + 1, rows, present)
+        if not alike:
             raise InternalError(Problem("E0901", "two dictionaries of one database number their values differently"))
         extents[kind] = start + count
     return extents
