@@ -13,39 +13,62 @@ theirs crashes at once.
 from __future__ import annotations
 
 import ctypes
-from contextlib import ExitStack
-from types import TracebackType
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import FrameType, TracebackType
 from typing import Any
 
 import pytest
 
-from tests.allocators import asked
+import tidelog
+from tests.allocators import ALLOCATORS, asked
 from tidelog.storage import memory
 from tidelog.storage.memory import Block
 
 SMALL = 2048
 """Bytes. Where memory stays used up, requests below are granted: from what an epoch has reserved."""
+NOTHING = 64
+"""Bytes. An array without values takes some."""
+_PACKAGE = f"{Path(tidelog.__file__).parent}/"
 
 
 class Budget:
     """Inside of the block, the `last`-th request for memory fails, and with `for_good` all larger ones behind it.
 
-    `asked` is the number of requests, `failed` whether one has failed. With `arrays` False only blocks count.
+    `asked` is the number of requests, `failed` whether one has failed. Only requests of `blocks` and to `allocators`
+    count, and with a `line` of the package, as in `lines`, only those made there.
     """
 
-    def __init__(self, last: int, *, for_good: bool = False, arrays: bool = True) -> None:
+    def __init__(
+        self,
+        last: int,
+        *,
+        for_good: bool = False,
+        blocks: bool = True,
+        allocators: Iterable[str] = tuple(ALLOCATORS),
+        line: str = "",
+    ) -> None:
         self.last = last
         self.asked = 0
         self.failed = False
+        self.lines: dict[str, None] = {}
+        """The lines of the package that have asked, each once."""
         self._for_good = for_good
-        self._arrays = arrays
+        self._blocks = blocks
+        self._allocators = tuple(allocators)
+        self._line = line
         self._counting = ExitStack()
 
     def ask(self, size: int) -> bool:
         """Whether there is memory of so many bytes."""
         if self.failed:
             return not self._for_good or size <= SMALL
-        self.asked += 1
+        line = _line()
+        if line:
+            self.lines[line] = None
+        self.asked += self._line in ("", line)
         self.failed = self.asked == self.last
         return not self.failed
 
@@ -54,12 +77,11 @@ class Budget:
         self._patch = pytest.MonkeyPatch()
         self._counting = ExitStack()
         self._counting.callback(self._patch.undo)
-        if self._arrays:
-            self._counting.enter_context(asked(self.ask))
+        self._counting.enter_context(asked(self.ask, self._allocators))
         grow = Block.grow
 
         def grow_within(block: Block, size: int) -> None:
-            if size > block.size and not self.ask(size):
+            if self._blocks and size > block.size and not self.ask(size):
                 raise MemoryError(f"a budget of the test, request {self.last}")
             grow(block, size)
 
@@ -77,6 +99,52 @@ class Budget:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.end()
+
+
+def _line() -> str:
+    """The line of the package that is being run."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and not frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename.removeprefix(_PACKAGE)}:{frame.f_lineno}" if frame is not None else ""
+
+
+@contextmanager
+def asking_for_nothing(*methods: tuple[type, str]) -> Iterator[list[str]]:
+    """Inside, note what these methods, or what they call, ask for: it has to stay empty."""
+    noted: list[str] = []
+    running: list[bool] = []
+
+    def note(size: int) -> bool:
+        if size > NOTHING:
+            noted.append(f"{_line()} asks for {size} bytes")
+        return True
+
+    def quiet(method: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*arguments: Any) -> Any:
+            if running:
+                return method(*arguments)
+            running.append(True)
+            try:
+                with asked(note):
+                    return method(*arguments)
+            finally:
+                running.clear()
+
+        return called
+
+    with pytest.MonkeyPatch.context() as patch:
+        grow = Block.grow
+
+        def noted_grow(block: Block, size: int) -> None:
+            if running and size > block.size:
+                note(size)
+            grow(block, size)
+
+        patch.setattr(Block, "grow", noted_grow)
+        for owner, name in methods:
+            patch.setattr(owner, name, quiet(getattr(owner, name)))
+        yield noted
 
 
 class _Moving:

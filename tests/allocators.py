@@ -14,8 +14,8 @@ import ctypes
 import platform
 import struct
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -210,14 +210,17 @@ def _pool() -> _Pool:
 # --- all of them -----------------------------------------------------------------------------------------------------
 
 
+ALLOCATORS: dict[str, Callable[[], AbstractContextManager[None]]] = {"NumPy": _numpy_asks}
+if ON_LINUX:
+    ALLOCATORS |= {"kernels": _kernels_ask, "Arrow": lambda: _pool().asks()}
+
+
 @contextmanager
-def asked(ask: Callable[[int], bool]) -> Iterator[None]:
-    """Inside, a request for memory fails where `ask`, given its size in bytes, is False."""
+def asked(ask: Callable[[int], bool], allocators: Iterable[str] = tuple(ALLOCATORS)) -> Iterator[None]:
+    """Inside, a request for memory to one of the `allocators` fails where `ask`, given its size in bytes, is False."""
     with ExitStack() as stack:
         _ask.append(ask)
-        stack.callback(_ask.remove, ask)
-        stack.enter_context(_numpy_asks())
-        if ON_LINUX:
-            stack.enter_context(_kernels_ask())
-            stack.enter_context(_pool().asks())
+        stack.callback(_ask.pop)
+        for name in allocators:
+            stack.enter_context(ALLOCATORS[name]())
         yield

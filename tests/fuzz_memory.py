@@ -17,11 +17,18 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.allocations import Budget, small_blocks
+from tests.allocators import ALLOCATORS
 from tests.memory_stories import STORIES, attempt, fingerprint, opened, right
 from tests.scripts import Follower, change_in, script_for
 
 TRIES = 6
 """Failures that an epoch has to survive."""
+
+
+def _budget(rng: random.Random, most: int, often: float) -> Budget:
+    """One that ends at a random request, of those of blocks, or as `often` of all."""
+    allocators = tuple(ALLOCATORS) if rng.random() < often else ()
+    return Budget(rng.randrange(1, most), for_good=rng.random() < 0.5, allocators=allocators)
 
 
 def try_script(seed: int) -> None:
@@ -32,7 +39,7 @@ def try_script(seed: int) -> None:
     for epoch in script.epochs:
         before = fingerprint(follower.db)
         for _ in range(TRIES):
-            budget = Budget(rng.randrange(1, 400), for_good=rng.random() < 0.5, arrays=rng.random() < 0.5)
+            budget = _budget(rng, 400, 0.5)
             if attempt(follower.db, lambda transaction: change_in(transaction, script, epoch), budget):  # noqa: B023
                 break
             assert fingerprint(follower.db) == before, f"a trace of a failure at request {budget.last}"
@@ -49,7 +56,7 @@ def try_story(seed: int) -> None:
     db, act = opened(STORIES[name]), STORIES[name].acts[-1]
     before = fingerprint(db)
     for _ in range(10 * TRIES):
-        budget = Budget(rng.randrange(1, 1_500), for_good=rng.random() < 0.5, arrays=rng.random() < 0.7)
+        budget = _budget(rng, 1_500, 0.7)
         if attempt(db, act, budget):
             break
         assert fingerprint(db) == before, f"{name}: a trace of a failure at request {budget.last}"

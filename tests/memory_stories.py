@@ -7,16 +7,34 @@ has to be E0503 and to leave everything as it was, whereupon reading, checking a
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import tidelog
-from tests.allocations import Budget
+from tests.allocations import Budget, asking_for_nothing
 from tests.generate import Row
 from tests.recount import mistakes, state_of
 from tidelog.errors import LimitError
+from tidelog.maintain.epoch import Epoch
+from tidelog.maintain.large_groups import LargeGroups
 from tidelog.storage.catalog import Catalog
+from tidelog.storage.closure import ClosedRelation, Closure
+from tidelog.storage.stored import StoredRelation
+
+NEVER_ASKING = (
+    (Epoch, "undo"),
+    (StoredRelation, "take_back"),
+    (StoredRelation, "close"),
+    (ClosedRelation, "close"),
+    (Closure, "take_back"),
+    (Closure, "keep"),
+    (LargeGroups, "take_back"),
+    (LargeGroups, "keep"),
+    (Catalog, "release"),
+)
+"""What takes an epoch back, or ends it."""
 
 Act = Callable[[tidelog.Transaction[tidelog.Change]], None]
 
@@ -106,37 +124,51 @@ def refresh(db: tidelog.Database) -> None:
 
 def try_all(
     story: Story,
+    budgets: Iterable[Budget],
     *,
-    for_good: bool,
-    arrays: bool,
-    step: int = 1,
-    first: int = 1,
+    often: int = 50,
     connect: Callable[[], tidelog.Database] = tidelog.connect,
 ) -> int:
-    """Let the last epoch of a story fail at its first, (1 + step)-th, … request for memory, without a trace, until it
-    succeeds; how often it has failed. Now and then, the state proves itself, and other epochs happen in between."""
-    db, act, failures, last = opened(story, connect), story.acts[-1], 0, first
+    """Let the last epoch of a story fail with each of these budgets, without a trace; how often it has. Each `often`-th
+    time other epochs happen in between, which use again what has moved, and now and then the state proves itself. What
+    takes an epoch back, or ends it, has to ask for nothing."""
+    db, act, failures = opened(story, connect), story.acts[-1], 0
     before = fingerprint(db)
-    while True:
-        budget = Budget(last, for_good=for_good, arrays=arrays)
-        if attempt(db, act, budget):
-            if not budget.failed:
-                right(db)
-                return failures
-            right(db)  # It could do without.
+    for number, budget in enumerate(budgets):
+        with asking_for_nothing(*NEVER_ASKING) as noted:
+            fits = attempt(db, act, budget)
+        assert not noted, f"while an epoch that fails at request {budget.last} is taken back, or ends"
+        if fits:
+            right(db)
             db = opened(story, connect)
         else:
-            assert fingerprint(db) == before, f"a trace of a failure at request {last}"
-        if failures % 50 == 0:
+            failures += 1
+            assert fingerprint(db) == before, f"a trace of a failure at request {budget.last}"
+        if number % 50 == 0:
             right(db)
-        if not arrays or failures % 50 == 0:  # What has moved is used again.
+        if number % often == 0:
             for other in (forth, back):
                 with db.transaction() as transaction:
                     other(transaction)
-        failures += 1
-        last += step
         refresh(db)
         before = fingerprint(db)
+    return failures
+
+
+def each(first: int = 1, step: int = 1, **how: Any) -> Iterator[Budget]:
+    """Budgets that end at one request after the other, up to the first that suffices."""
+    for last in count(first, step):
+        yield (budget := Budget(last, **how))
+        if not budget.failed:
+            return
+
+
+def lines_of(story: Story) -> dict[str, None]:
+    """The lines of the package that ask for memory in the last epoch of a story."""
+    db, budget = opened(story), Budget(0, blocks=False)
+    refresh(db)
+    assert attempt(db, story.acts[-1], budget)
+    return budget.lines
 
 
 def back(transaction: tidelog.Transaction[tidelog.Change]) -> None:
@@ -150,6 +182,7 @@ def forth(transaction: tidelog.Transaction[tidelog.Change]) -> None:
 
 EDGES = graph(400, 900)
 MORE = [edge for edge in graph(400, 900, seed=2) if edge not in EDGES]
+RINGS = [(n, (n + 1) % 40) for n in range(40)] + [(n, n + 1) for n in (*range(40, 59), *range(100, 140))]
 JOIN = """
 .decl e(x: number, y: number)
 .decl t(x: number, y: number, z: number)
@@ -202,6 +235,12 @@ def small_change(transaction: tidelog.Transaction[tidelog.Change]) -> None:
     transaction.delete("e", EDGES[:10])
 
 
+def torn(transaction: tidelog.Transaction[tidelog.Change]) -> None:
+    """A ring falls apart, another closes, a chain is cut and joined."""
+    transaction.delete("e", [(0, 1), (20, 21), (100, 101)])
+    transaction.insert("e", [(59, 40), (120, 200), (130, 30), *((n, n + 1) for n in range(300, 340))])
+
+
 def wide(transaction: tidelog.Transaction[tidelog.Change]) -> None:
     transaction.insert("e", [(2**40, 1), (3, 2**41)])
     transaction.delete("e", EDGES[:10])
@@ -217,6 +256,7 @@ STORIES = {
     "an update": Story(JOIN, {"e": EDGES}, (change,), {"strategy": "update"}),
     "a bootstrap": Story(JOIN, {"e": EDGES}, (change,), {"strategy": "bootstrap"}),
     "closures": Story(CLOSED, {"e": graph(60, 90)}, (small_change,), {"strategy": "update"}),
+    "closures torn": Story(CLOSED, {"e": RINGS}, (torn,), {"strategy": "update"}),
     "closures anew": Story(CLOSED, {"e": graph(60, 90)}, (small_change,), {"strategy": "bootstrap"}),
     "aggregates": Story(FOLDED, {"e": graph(60, 200)}, (small_change,), {"strategy": "update"}),
     "symbols and records": Story(NAMED, {"e": EDGES}, (change,), {"strategy": "update"}),

@@ -11,7 +11,8 @@ import pytest
 
 import tidelog
 from tests.allocations import Budget, small_blocks
-from tests.memory_stories import STORIES, attempt, fingerprint, opened, right, try_all
+from tests.allocators import ALLOCATORS
+from tests.memory_stories import STORIES, attempt, each, fingerprint, lines_of, opened, right, try_all
 from tests.suite import FIRST_SEED
 from tidelog.maintain import large_groups
 
@@ -24,19 +25,32 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", STORIES)
 def test_every_growth_of_a_block_fails_once(name: str) -> None:
-    assert try_all(STORIES[name], for_good=False, arrays=False) > 25
+    assert try_all(STORIES[name], each(allocators=()), often=1) > 25
 
 
 @pytest.mark.parametrize("name", STORIES)
 def test_from_some_growth_on_there_is_no_memory_left(name: str) -> None:
-    assert try_all(STORIES[name], for_good=True, arrays=False, step=5, first=1 + FIRST_SEED % 5) > 5
+    assert try_all(STORIES[name], each(1 + FIRST_SEED % 5, 5, for_good=True, allocators=()), often=1) > 5
 
 
-@pytest.mark.parametrize("for_good", [False, True])
 @pytest.mark.parametrize("name", STORIES)
-def test_some_arrays_have_no_memory(name: str, for_good: bool) -> None:
-    first = 1 + (FIRST_SEED * 7 + 11 * for_good) % 23
-    assert try_all(STORIES[name], for_good=for_good, arrays=True, step=23, first=first) > 5
+def test_from_some_request_on_there_is_no_memory_left(name: str) -> None:
+    assert try_all(STORIES[name], each(1 + FIRST_SEED * 7 % 23, 23, for_good=True)) > 5
+
+
+def test_each_line_that_asks_for_memory_gets_none() -> None:
+    seen: dict[str, None] = {}
+    for story in STORIES.values():
+        fresh = [line for line in lines_of(story) if line not in seen]
+        seen |= dict.fromkeys(fresh)
+        try_all(story, (Budget(1, blocks=False, line=line) for line in fresh))
+    assert len(seen) > 150
+
+
+@pytest.mark.skipif("kernels" not in ALLOCATORS, reason="what kernels ask for is seen on Linux on x86-64")
+@pytest.mark.parametrize("name", ["an update", "closures", "closures anew", "closures torn"])
+def test_each_array_of_a_kernel_gets_no_memory(name: str) -> None:
+    assert try_all(STORIES[name], each(blocks=False, allocators=["kernels"]), often=1) > 5
 
 
 @pytest.mark.parametrize("name", ["an update", "closures", "rules"])
@@ -46,7 +60,7 @@ def test_the_same_transaction_succeeds_afterwards(name: str) -> None:
     assert attempt(expected, story.acts[-1], Budget(0))
     for last in (1, 9, 17, 33):
         db = opened(story)
-        assert not attempt(db, story.acts[-1], Budget(last, for_good=True, arrays=False))
+        assert not attempt(db, story.acts[-1], Budget(last, for_good=True, allocators=()))
         assert attempt(db, story.acts[-1], Budget(0))
         right(db)
         assert fingerprint(db)[1] == fingerprint(expected)[1]
@@ -61,7 +75,7 @@ def test_a_store_is_as_before(tmp_path: Path, for_good: bool) -> None:
         used.append(next(folders))
         return tidelog.connect(used[-1])
 
-    assert try_all(story, for_good=for_good, arrays=True, step=53, first=1 + 20 * for_good, connect=connect) > 3
+    assert try_all(story, each(1 + 20 * for_good, 53, for_good=for_good), connect=connect) > 3
     expected = opened(story)
     assert attempt(expected, story.acts[-1], Budget(0))
     with tidelog.connect(used[-1]) as reopened:
