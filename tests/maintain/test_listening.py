@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -56,6 +58,17 @@ def test_all_blocks_share_one_thread() -> None:
         threads |= {thread for _, thread in turns.told}
     assert len(threads) == 1
     assert all(thread.daemon for thread in threads)
+
+
+def test_a_block_that_is_over_is_forgotten() -> None:
+    """What its turn has may be large: a session of DuckDB, say."""
+    turns = Turns()
+    forgotten = weakref.ref(turns)
+    with listening(turns):
+        turns.wait()
+    del turns
+    gc.collect()
+    assert forgotten() is None
 
 
 def test_blocks_of_several_threads_have_turns_at_the_same_time() -> None:

@@ -99,11 +99,15 @@ class _Listener:
                     return
                 try:
                     self.hear()
-                    for block in self.blocks:
-                        block.turn(block.pressed)
+                    self.give_turns()
                 except BaseException:
                     self.thread = None  # The next block starts another.
                     raise
+
+    def give_turns(self) -> None:
+        """Give each block its turn. Here, since `listen` would keep the last one, and what its turn has, alive."""
+        for block in self.blocks:
+            block.turn(block.pressed)
 
     def end(self) -> None:
         """End the thread unless somebody needs it, and wait until it has ended, but not for ever."""
