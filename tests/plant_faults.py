@@ -123,8 +123,8 @@ FAULTS = (
     Fault(
         "a group that is no longer asked for keeps its value",
         AGGREGATES,
-        "has &= (asked >= 0) & outer.alive(asked)",
-        "has &= asked >= 0",
+        "has[has] = outer.alive(asked[has])",
+        "pass",
     ),
     Fault(
         "a window goes on when its place has moved out",
