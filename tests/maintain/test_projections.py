@@ -90,6 +90,20 @@ def test_of_a_closure_only_what_is_asked_for_is_looked_at() -> None:
     assert work(db) <= 5 + 10 + 5  # there are two million pairs
 
 
+def test_of_a_recursion_only_what_other_relations_have_is_looked_at() -> None:
+    """The recursion has 5,050 pairs, of which the rule that reads their first values asks for ten."""
+    chain = [(x, x + 1) for x in range(100)]
+    rules = "two(x, y) :- a(x, y). two(x, z) :- two(x, y), a(y, z), !c(x, z). c2: two(u, x) :- b(u, x), two(x, _)."
+    db = database(rules, a=chain, b=[(500, 99)])
+    assert len(db["two"]) == 5_050 + 2
+    assert (500, 99) in db["two"]
+    assert work(db) <= 5_050 + 2 + 10
+    db.delete("a", [(99, 100)])
+    db.commit()
+    assert (500, 99) not in db["two"]
+    db.check()
+
+
 @pytest.mark.parametrize(
     "rule",
     [

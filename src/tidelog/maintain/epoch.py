@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -118,10 +118,11 @@ class Epoch:
 
     def walk(self) -> dict[int, NodeReport]:
         """Visit the hyper-nodes for which something may have changed, in their order; their reports by position."""
-        if self.is_new or self.choice.closures is not self.engine.compressing:
+        if self.choice.closures is not self.engine.compressing:
             waiting = list(range(len(self.structure.nodes)))
         else:
-            waiting = sorted({self.derived[name] for name in self.facts}.union(*map(self.readers, self.deltas)))
+            changed = {self.derived[name] for name in self.facts if name in self.derived}
+            waiting = sorted(changed.union(self.others(), *map(self.readers, (*self.deltas, *self.reshaped))))
         seen = set(waiting)
         reports = {}
         while waiting:
@@ -137,6 +138,15 @@ class Epoch:
                             seen.add(reader)
                             heapq.heappush(waiting, reader)
         return reports
+
+    def others(self) -> Iterator[int]:
+        """The positions of the hyper-nodes that other rules may have changed: all but those that are the same objects.
+        What shows a closure depends on rules that read it, too."""
+        if self.is_new:
+            before = {id(node) for node in self.engine.nodes}
+            for position, node in enumerate(self.structure.nodes):
+                if id(node) not in before or node.mirrors is not None:
+                    yield position
 
     def readers(self, name: str) -> tuple[int, ...]:
         """The positions of the hyper-nodes that read a relation."""
@@ -239,7 +249,7 @@ class Epoch:
     def visit(self, node: HyperNode) -> NodeReport:
         """Skip, update or bootstrap a hyper-node."""
         started, names = time.perf_counter(), names_of(node)
-        reads = dict.fromkeys(name for rule in node.rules for name, _ in body_of(rule))
+        reads = dict.fromkeys(node.reads)
         old = self.made_of(node)
         added, dropped = self.rule_changes(node, old)
         reason = self.why(node, reads, added, dropped)
@@ -288,7 +298,7 @@ class Epoch:
 
     def parted(self, node: HyperNode) -> bool:
         """Whether a hyper-node has to be evaluated anew, being part of a former one or with relations reshaped."""
-        names = [*node.relations, *(name for rule in node.rules for name, _ in body_of(rule))]
+        names = [*node.relations, *node.reads]
         within = all(set(other.relations) <= set(node.relations) for other in self.made_of(node))
         return not within or not self.reshaped.isdisjoint(names)
 
@@ -520,7 +530,7 @@ class Epoch:
         engine.spent += spent
         with suppress(MemoryError):  # They can be reclaimed another time.
             self.reclaim()
-        told = (*dropped, *(report for i, report in visited.items() if i in self.structure.shown))
+        told = (*dropped, *(report for i, report in visited.items() if not prepares(self.structure.nodes[i].relations)))
         engine.bootstraps += sum(report.strategy == "bootstrap" for report in told)
         engine.updates += sum(report.strategy == "update" for report in told)
         seconds, growing = time.perf_counter() - self.started, engine.catalog.growing - self.growing

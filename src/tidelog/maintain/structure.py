@@ -25,11 +25,10 @@ class Structure:
     @cached_property
     def readers(self) -> Mapping[str, tuple[int, ...]]:
         """The positions of the hyper-nodes that read each relation that is read."""
-        readers: dict[str, dict[int, None]] = {}
+        readers: dict[str, list[int]] = {}
         for i, node in enumerate(self.nodes):
-            for rule in node.rules:
-                for name, _ in body_of(rule):
-                    readers.setdefault(name, {})[i] = None
+            for name in node.reads:
+                readers.setdefault(name, []).append(i)
         return {name: tuple(positions) for name, positions in readers.items()}
 
     @cached_property

@@ -12,8 +12,9 @@ Regular Datalog asks for such operators; ZodiacEdge's slowest rules (its Section
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from tidelog.rules.core import (
     AggregateRule,
@@ -30,32 +31,68 @@ from tidelog.rules.core import (
 )
 
 
-def with_closures(nodes: Iterable[HyperNode], relations: dict[str, RelationInfo]) -> tuple[HyperNode, ...]:
+@dataclass(frozen=True)
+class Looked:
+    """A recursive hyper-node as it was looked at, the one that derives the base of the closure that it is, if that
+    takes one, and itself, marked if it is a closure."""
+
+    node: HyperNode
+    base: HyperNode | None
+    marked: HyperNode
+
+
+Known = Mapping[int, Looked]
+"""What is known of recursive hyper-nodes, by their identity: they live as long as their entries."""
+
+
+def looked_at(nodes: Iterable[HyperNode], known: Known) -> dict[int, Looked]:
+    """What can be said of the recursive ones among the hyper-nodes, as far as it is not `known` yet."""
+    return {id(node): known.get(id(node)) or _looked(node) for node in nodes if node.recursive}
+
+
+def with_closures(
+    nodes: Iterable[HyperNode], relations: dict[str, RelationInfo], known: Known = MappingProxyType({})
+) -> tuple[HyperNode, ...]:
     """The hyper-nodes with those marked that are closures or show one under another name; `relations` gets the
     auxiliary relations that this takes."""
     marked: list[HyperNode] = []
     closures: set[str] = set()
     for node in nodes:
-        name = node.relations[0]
-        closure, base = _closure(node)
-        if base:
-            auxiliary = f"#base.{name}"
-            relations[auxiliary] = replace(relations[name], name=auxiliary, auxiliary=True)
-            moved = tuple(replace(rule, head=replace(rule.head, relation=auxiliary)) for rule in base)
-            marked.append(HyperNode((auxiliary,), moved, False))
-            copy = Rule(auxiliary, base[0].origin, _pair(name, base[0]), (_pair(auxiliary, base[0]),), base[0].span)
-            node = replace(node, rules=(*(rule for rule in node.rules if rule not in base), copy))
-        if closure is not None:
-            closures.add(name)
-        marked.append(replace(node, closure=closure, mirrors=_mirrored(node, closures)))
+        if node.recursive:
+            looked = known.get(id(node)) or _looked(node)
+            if looked.base is not None:
+                auxiliary = looked.base.relations[0]
+                relations[auxiliary] = replace(relations[node.relations[0]], name=auxiliary, auxiliary=True)
+                marked.append(looked.base)
+            node = looked.marked
+            if node.closure is not None:
+                closures.add(node.relations[0])
+        mirrors = _mirrored(node, closures) if closures else None
+        marked.append(replace(node, mirrors=mirrors) if mirrors is not None else node)
     return tuple(marked)
 
 
+def _looked(node: HyperNode) -> Looked:
+    """What can be said of a recursive hyper-node."""
+    closure, others = _closure(node)
+    if closure is None:
+        return Looked(node, None, node)
+    if not others:
+        return Looked(node, None, replace(node, closure=closure))
+    name, first = node.relations[0], others[0]
+    auxiliary = f"#base.{name}"
+    moved = tuple(replace(rule, head=replace(rule.head, relation=auxiliary)) for rule in others)
+    copy = Rule(auxiliary, first.origin, _pair(name, first), (_pair(auxiliary, first),), first.span)
+    rules = (*(rule for rule in node.rules if rule not in others), copy)
+    return Looked(node, HyperNode((auxiliary,), moved, False), replace(node, rules=rules, closure=closure))
+
+
 def _closure(node: HyperNode) -> tuple[ClosureShape | None, list[Rule]]:
-    """The closure that a hyper-node is, if it is one, and those of its base rules that are no plain copies."""
+    """The closure that a recursive hyper-node is, if it is one, and those of its base rules that are no plain
+    copies."""
     rules = [rule for rule in node.rules if isinstance(rule, Rule)]
     name = node.relations[0]
-    if not node.recursive or len(node.relations) > 1 or len(rules) < len(node.rules):
+    if len(node.relations) > 1 or len(rules) < len(node.rules):
         return None, []
     recursive = [rule for rule in rules if any(_reads(literal, name) for literal in rule.body)]
     if any(_ends(rule.head) is None for rule in recursive):

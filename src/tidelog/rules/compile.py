@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from operator import is_
 from typing import TypeAlias
 
@@ -20,13 +21,13 @@ from tidelog.rules import core
 from tidelog.rules.aggregates import aggregates
 from tidelog.rules.anonymous import anonymous
 from tidelog.rules.bench import Bench
-from tidelog.rules.closures import with_closures
+from tidelog.rules.closures import Known, looked_at, with_closures
 from tidelog.rules.components import components
 from tidelog.rules.demand import on_demand
 from tidelog.rules.disjunctions import disjunctions
 from tidelog.rules.edges import AnyRule, body_of
 from tidelog.rules.equalities import equalities
-from tidelog.rules.graph import hyper_nodes
+from tidelog.rules.graph import Nodes, hyper_nodes
 from tidelog.rules.growth import check_growth
 from tidelog.rules.heads import heads
 from tidelog.rules.negations import negations
@@ -64,6 +65,8 @@ class _Compiled:
 _Seen: TypeAlias = tuple[frozenset[str], frozenset[str]]
 """Of the relations that a rule reads, the closures and those that are recursive with its head."""
 
+_NOTHING: _Seen = frozenset(), frozenset()
+
 _Projected: TypeAlias = Mapping[int, tuple[core.Rule, _Seen, tuple[core.Rule, ...]]]
 """By the identity of a core rule: this rule, what its projection has seen of others, and what has become of it."""
 
@@ -72,48 +75,80 @@ _Context: TypeAlias = tuple[frozenset[str] | None, frozenset[str] | None, Mappin
 were there before it, and the columns of nodes. None where that makes no difference."""
 
 
+@dataclass(frozen=True)
+class _Last:
+    """What is known of the last program: its rules by their identity - they live as long as their entries -, the core
+    rules likewise, the hyper-nodes of these before and after projections, closures among them, and the marked ones."""
+
+    rules: Mapping[int, _Compiled] = field(default_factory=dict)
+    projected: _Projected = field(default_factory=dict)
+    written: Nodes = field(default_factory=dict)
+    final: Nodes = field(default_factory=dict)
+    closures: Known = field(default_factory=dict)
+    nodes: Nodes = field(default_factory=dict)
+
+
+class _Recursions:
+    """Which relations are recursive with which, worked out when a rule asks: only those with an aggregate do."""
+
+    def __init__(self, rules: Sequence[Rule], reads: Sequence[tuple[str, ...]]) -> None:
+        self._rules, self._reads = rules, reads
+
+    def of(self, rule: Rule) -> frozenset[str]:
+        """The relations that are recursive with the heads of a rule."""
+        return frozenset[str]().union(*(self._found.get(head.relation, ()) for head in rule.heads))
+
+    @cached_property
+    def _found(self) -> Mapping[str, frozenset[str]]:
+        return _recursive_with(self._rules, self._reads)
+
+
 class Compiler:
     """Compiles the programs of a `Checker` one after another. Rules that the last one had as well, as the same objects,
     are not rewritten again, and hyper-nodes that have not changed stay the same objects."""
 
     def __init__(self, *, as_written: bool = False) -> None:
         self._as_written = as_written
-        self._last: tuple[Mapping[int, _Compiled], _Projected, Mapping[tuple[str, ...], core.HyperNode]] = {}, {}, {}
-        """The rules by their identity - they live as long as their entries -, the core rules likewise, and the
-        hyper-nodes of the last program; all are replaced at once, whatever interrupts a compilation."""
+        self._last = _Last()
+        """All of it is replaced at once, whatever interrupts a compilation."""
 
     def compile(self, checked: CheckedProgram) -> core.CoreProgram:
         """The core program of a checked one, see `compile_program`."""
         check_growth(checked)
-        known, done, before = self._last
+        last = self._last
+        known = last.rules
         compiled: dict[int, _Compiled] = {}
         relations = {name: core.RelationInfo(name, relation.columns) for name, relation in checked.relations.items()}
         rules: list[core.Rule | core.AggregateRule] = []
         reads = [known[id(rule)].reads if id(rule) in known else _reads(rule) for rule in checked.rules]
-        recursive = _recursive_with(checked.rules, reads)
+        recursions = _Recursions(checked.rules, reads)
         shared: dict[str, core.RelationInfo] = {}
         nodes = _nodes(checked)
         for rule, names in zip(checked.rules, reads, strict=True):
-            reach = frozenset[str]().union(*(recursive.get(head.relation, ()) for head in rule.heads))
             each = known.get(id(rule))
-            if each is None or not _sees(each.context, reach, shared, nodes):
-                each = _compiled(rule, names, checked, reach, shared, nodes)
+            if each is None or not _sees(each, recursions, shared, nodes):
+                each = _compiled(rule, names, checked, recursions, shared, nodes)
             compiled[id(rule)] = each
             rules += each.rules
             relations.update(each.auxiliary)
             shared.update(each.shared)
         relations.update(shared)
-        found = with_closures(hyper_nodes(rules, relations), relations)
+        written = hyper_nodes(rules, relations, last.written)
+        closures = looked_at(written, last.closures)
+        found = with_closures(written, relations, closures)
+        final: tuple[core.HyperNode, ...] = ()
         projected: _Projected = {}
         if not self._as_written:
             rules, found = _with_demand(rules, found, checked, relations)
-            written = {name: info for name, info in relations.items() if not name.startswith("#base.")}
-            rules, added, projected = _with_projections(rules, found, done)
+            without = {name: info for name, info in relations.items() if not name.startswith("#base.")}
+            rules, added, projected = _with_projections(rules, found, last.projected)
             if added:
-                relations = {**written, **added}
-                found = with_closures(hyper_nodes(rules, relations), relations)
-        found = tuple([_kept(before.get(node.relations), node) for node in found])
-        self._last = compiled, projected, {node.relations: node for node in found}
+                relations = {**without, **added}
+                final = hyper_nodes(rules, relations, last.final)
+                closures |= looked_at(final, last.closures)
+                found = with_closures(final, relations, closures)
+        found = tuple([_kept(last.nodes.get(node.relations), node) for node in found])
+        self._last = _Last(compiled, projected, _by_names(written), _by_names(final), closures, _by_names(found))
         return core.CoreProgram(relations, checked.records, found, checked.facts)
 
 
@@ -155,8 +190,10 @@ def _with_projections(
         if isinstance(rule, core.AggregateRule):
             projected.append(rule)
             continue
-        reads = frozenset(name for name, _ in body_of(rule))
-        sight = reads & closed, reads & own.get(rule.head.relation, frozenset())
+        sight = _NOTHING
+        if closed or rule.head.relation in own:
+            reads = frozenset(name for name, _ in body_of(rule))
+            sight = reads & closed, reads & own.get(rule.head.relation, frozenset())
         entry = known.get(id(rule))
         if entry is None or entry[1] != sight:
             entry = rule, sight, projections(rule, *sight)
@@ -176,37 +213,46 @@ def _compiled(
     rule: Rule,
     reads: tuple[str, ...],
     checked: CheckedProgram,
-    reach: frozenset[str],
+    recursions: _Recursions,
     shared: Mapping[str, core.RelationInfo],
     nodes: Mapping[str, Columns],
 ) -> _Compiled:
     """What becomes of a rule in a program in which those before it have `shared` relations."""
+    aggregate = any(isinstance(part, Aggregate) for part in walk(whole(rule)))
+    reach = recursions.of(rule) if aggregate else frozenset[str]()
     bench = Bench(rule.name or "", checked.relations, checked.records, reach, shared=dict(shared), nodes=nodes)
     rules = _named_apart(_rewritten(rule, bench))
     added = {name: info for name, info in bench.shared.items() if name not in shared}
-    context = _context(rule, reach, shared, nodes)
+    context = _context(rule, reach if aggregate else None, shared, nodes)
     return _Compiled(rule, context, (*rules, *bench.aggregates), bench.auxiliary, added, reads)
 
 
 def _context(
-    rule: Rule, reach: frozenset[str], shared: Mapping[str, core.RelationInfo], nodes: Mapping[str, Columns]
+    rule: Rule, reach: frozenset[str] | None, shared: Mapping[str, core.RelationInfo], nodes: Mapping[str, Columns]
 ) -> _Context:
     """What the rewriting of a rule depends on."""
-    parts = list(walk(whole(rule)))
-    aggregate = any(isinstance(part, Aggregate) for part in parts)
-    path = any(isinstance(part, Atom) and part.path is not None for part in parts)
-    return reach if aggregate else None, frozenset(shared) if path else None, nodes if path else None
+    path = any(isinstance(part, Atom) and part.path is not None for part in walk(whole(rule)))
+    return reach, frozenset(shared) if path else None, nodes if path else None
 
 
 def _sees(
-    context: _Context, reach: frozenset[str], shared: Mapping[str, core.RelationInfo], nodes: Mapping[str, Columns]
+    known: _Compiled, recursions: _Recursions, shared: Mapping[str, core.RelationInfo], nodes: Mapping[str, Columns]
 ) -> bool:
     """Whether the rewriting of a rule would see again what it has seen."""
-    return context[0] in (None, reach) and context[1] in (None, shared.keys()) and context[2] in (None, nodes)
+    reach, names, columns = known.context
+    if reach is not None and reach != recursions.of(known.rule):
+        return False
+    return (names is None or names == shared.keys()) and (columns is None or columns == nodes)
+
+
+def _by_names(nodes: Iterable[core.HyperNode]) -> Nodes:
+    return {node.relations: node for node in nodes}
 
 
 def _kept(old: core.HyperNode | None, new: core.HyperNode) -> core.HyperNode:
     """The old hyper-node if the new one is made of the same rules."""
+    if old is new:
+        return new
     if old is None or len(old.rules) != len(new.rules) or not all(map(is_, old.rules, new.rules)):
         return new
     return old if old == new else new
@@ -239,6 +285,8 @@ def _named_apart(rules: Iterable[core.Rule]) -> list[core.Rule]:
 
 def _nodes(checked: CheckedProgram) -> dict[str, Columns]:
     """For each domain of a path the columns whose values are its nodes: those of relations that no rule derives."""
+    if not checked.domains:
+        return {}
     derived = {head.relation for rule in checked.rules if rule.body for head in rule.heads}
     return {
         domain: tuple(column for column in columns if column[0] not in derived)

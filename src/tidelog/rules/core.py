@@ -10,6 +10,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 
 from tidelog.language.syntax import Column, Fact, Kind, RecordType, Span
@@ -122,6 +123,11 @@ class Rule:
     body: tuple[Literal, ...]
     span: Span | None = field(default=None, compare=False, repr=False)
 
+    @cached_property
+    def reads(self) -> tuple[tuple[str, bool], ...]:
+        """The relations of the body's atoms in their order, each with whether the atom is negated."""
+        return tuple([(literal.relation, literal.negated) for literal in self.body if isinstance(literal, Atom)])
+
     def __str__(self) -> str:
         return printer.rule_text(self)
 
@@ -144,6 +150,11 @@ class AggregateRule:
     inner: str
     outer: str
     span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def reads(self) -> tuple[tuple[str, bool], ...]:
+        """The two relations that it folds, which it needs complete, as if it negated them."""
+        return (self.outer, True), (self.inner, True)
 
     def __str__(self) -> str:
         return printer.aggregate_text(self)
@@ -198,6 +209,11 @@ class HyperNode:
     recursive: bool
     closure: ClosureShape | None = None
     mirrors: str | None = None
+
+    @cached_property
+    def reads(self) -> tuple[str, ...]:
+        """The relations that its rules read, its own among them where it is recursive, each once."""
+        return tuple(dict.fromkeys([name for rule in self.rules for name, _ in rule.reads]))
 
 
 @dataclass(frozen=True)

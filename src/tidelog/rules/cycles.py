@@ -24,18 +24,21 @@ class _Step:
 def check_strata(groups: Iterable[list[str]], rules: Sequence[AnyRule], relations: Mapping[str, RelationInfo]) -> None:
     """Raises ProgramError with one problem for each group of relations that has a negative edge inside."""
     group_of = {name: index for index, group in enumerate(groups) for name in group}
+    wrong = {
+        group_of[body]
+        for rule in rules
+        for body, negative in body_of(rule)
+        if negative and group_of.get(body) == group_of[head_of(rule)]
+    }
+    if not wrong:
+        return
     inside: dict[int, list[_Step]] = {}
     for rule in rules:
         head = head_of(rule)
         for body, negative in body_of(rule):
-            if group_of[head] == group_of.get(body):
+            if group_of[head] == group_of.get(body) and group_of[head] in wrong:
                 inside.setdefault(group_of[head], []).append(_Step(rule, head, body, negative))
-    problems = []
-    for steps in inside.values():
-        if any(step.negative for step in steps):
-            problems.append(_problem(_merged(_cycle(steps), relations)))
-    if problems:
-        raise ProgramError(*problems)
+    raise ProgramError(*[_problem(_merged(_cycle(steps), relations)) for steps in inside.values()])
 
 
 def _cycle(steps: Sequence[_Step]) -> list[_Step]:

@@ -12,42 +12,68 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping, Sequence
+from operator import is_
+from types import MappingProxyType
 
 from tidelog.rules.components import components
 from tidelog.rules.core import HyperNode, RelationInfo
 from tidelog.rules.cycles import check_strata
 from tidelog.rules.edges import AnyRule, body_of, head_of
 
+Nodes = Mapping[tuple[str, ...], HyperNode]
+"""Hyper-nodes by their relations."""
+_NONE: Nodes = MappingProxyType({})
 
-def hyper_nodes(rules: Sequence[AnyRule], relations: Mapping[str, RelationInfo]) -> tuple[HyperNode, ...]:
+
+def hyper_nodes(
+    rules: Sequence[AnyRule], relations: Mapping[str, RelationInfo], before: Nodes = _NONE
+) -> tuple[HyperNode, ...]:
     """The hyper-nodes of a program, each behind those that it reads; among the possible orders the one that is nearest
-    to the order of the rules. Raises ProgramError where a cycle has a negative edge.
+    to the order of the rules. Those of `before` that have the same rules stay the same objects. Raises ProgramError
+    where a cycle has a negative edge.
     """
     by_head: dict[str, list[AnyRule]] = {}
     for rule in rules:
         by_head.setdefault(head_of(rule), []).append(rule)
-    reads = {head: dict.fromkeys(name for rule in own for name, _ in body_of(rule)) for head, own in by_head.items()}
+    alone = {name: HyperNode((name,), tuple(own), False) for name, own in by_head.items()}
+    alone = {name: _same(before.get(node.relations), node) for name, node in alone.items()}
+    reads = {name: node.reads for name, node in alone.items()}
     groups = [group for group in components(reads) if group[0] in by_head]
     check_strata(groups, rules, relations)
     position = {id(rule): index for index, rule in enumerate(rules)}
     nodes = []
     for group in groups:
-        own = sorted((rule for name in group for rule in by_head[name]), key=lambda rule: position[id(rule)])
-        names = tuple(dict.fromkeys(head_of(rule) for rule in own))
-        recursive = len(group) > 1 or group[0] in reads[group[0]]
-        nodes.append(HyperNode(names, tuple(own), recursive))
+        node = alone[group[0]]
+        if len(group) > 1:
+            own = sorted((rule for name in group for rule in by_head[name]), key=lambda rule: position[id(rule)])
+            node = HyperNode(tuple(dict.fromkeys(head_of(rule) for rule in own)), tuple(own), True)
+            node = _same(before.get(node.relations), node)
+        elif group[0] in node.reads and not node.recursive:
+            node = HyperNode(node.relations, node.rules, True)
+        nodes.append(node)
     nodes.sort(key=lambda node: position[id(node.rules[0])])
-    return tuple(nodes[index] for index in _in_order(node_reads(nodes)))
+    return tuple([nodes[index] for index in _in_order(node_reads(nodes))])
+
+
+def _same(old: HyperNode | None, new: HyperNode) -> HyperNode:
+    """The old hyper-node if the new one is made of the same rules, which say whether it is recursive."""
+    if old is None or len(old.rules) != len(new.rules) or not all(map(is_, old.rules, new.rules)):
+        return new
+    return old
 
 
 def coarsened(nodes: Sequence[HyperNode], groups: Sequence[frozenset[str]]) -> tuple[HyperNode, ...]:
     """The hyper-nodes with those joined whose relations lie in one of `groups`, and what that makes strongly connected.
 
-    An engine whose hyper-nodes are coarser than they need be stays right. A relation of a group that no rule derives
-    any more stays with the others. Nodes that would be joined across a negative edge stay apart.
+    The hyper-nodes are those of a program, in their order. An engine whose hyper-nodes are coarser than they need be
+    stays right. A relation of a group that no rule derives any more stays with the others. Nodes that would be joined
+    across a negative edge stay apart.
     """
-    derived = {name for node in nodes for name in node.relations}
-    left = sorted({name for group in groups if group & derived for name in group - derived})
+    derived = {name: index for index, node in enumerate(nodes) for name in node.relations}
+    groups = [group for group in groups if len({derived.get(name) for name in group}) > 1]
+    if not groups:
+        return tuple(nodes)
+    left = sorted({name for group in groups for name in group.difference(derived)})
     nodes = [*nodes, *(HyperNode((name,), (), False) for name in left)]
     owner = {name: index for index, node in enumerate(nodes) for name in node.relations}
     successors: dict[int, set[int]] = dict(enumerate(node_reads(nodes)))
@@ -73,7 +99,7 @@ def node_reads(nodes: Sequence[HyperNode]) -> list[set[int]]:
     """For each hyper-node the positions of the others that it reads."""
     owner = {name: index for index, node in enumerate(nodes) for name in node.relations}
     return [
-        {owner[name] for rule in node.rules for name, _ in body_of(rule) if name in owner} - {index}
+        {owner[name] for name in node.reads if name in owner and owner[name] != index}
         for index, node in enumerate(nodes)
     ]
 

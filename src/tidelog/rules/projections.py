@@ -16,7 +16,8 @@ steps prevent that. Each leaves an atom over the variables that a part shares wi
 A rule stays as it is where nothing multiplies: where the rest has no values beyond those that it shares with the part.
 So a projection costs one pass over the tuples of an atom, and saves a factor. Atoms that share variables with several
 others stay, because their join may have more pairs than there are tuples. Closures are never gone through from end to
-end: what is projected of one is what the rest asks for.
+end: what is projected of one is what the rest asks for. So it is with what is recursive with the head, which is often
+the largest relation of a program: it is asked for what other relations have, where one of the body's atoms has it.
 
 The relation of a part is named after its content, and is one relation in the whole program. It is derived like any
 other, with births, and with the number of its own derivations as counts.
@@ -171,7 +172,8 @@ class _Body:
         return _named_by_content(self.content(part), part.shared, self.written)[1].relation in self.made
 
     def project_one(self, number: int, part: _Part) -> None:
-        self.put(part, self.context(part) if self.relation(number) in self.closed else ())
+        relation = self.relation(number)
+        self.put(part, self.context(part) if relation in self.closed or relation in self.internal else ())
 
     def own(self, number: int) -> _Part | None:
         """An atom with all literals that test or compute variables of its own; None if it has none of its own."""
@@ -247,8 +249,11 @@ class _Body:
                 yield _Part(frozenset(group), shared)
 
     def context(self, part: _Part) -> tuple[Literal, ...]:
-        """Atoms of what the rest has for the variables of a part; none where no atom has all of them."""
+        """Atoms of what the rest has for the variables of a part; none where no atom has all of them. What is recursive
+        with the head has one context, which is not."""
         holding = self.holding(part)
+        if any(self.relation(i) in self.internal for i in part.literals if _binds(self.literals[i])):
+            holding = [i for i in holding if self.relation(i) not in self.internal][:1]
         written = [i for i in holding if self.relation(i) not in self.closed] or holding[:1]
         return tuple(
             self.literals[i] if self.names[i] == part.shared else self.derived((self.literals[i],), part.shared)
