@@ -184,6 +184,22 @@ def test_a_program_of_many_parts(tmp_path: Path) -> None:
     assert (set(db["far"]), set(db["word"])) == (set(), set())
 
 
+def test_a_view_that_shows_a_closure_comes_back(tmp_path: Path) -> None:
+    """It has no rows of its own: those of the path are its."""
+    db = tidelog.connect(tmp_path)
+    db.load(".decl e(x: symbol, y: symbol)  .decl v(x: symbol, y: symbol)  v(x, y) :- <e+>(x, y).")
+    db.insert("e", [("a", "b"), ("b", "c")])
+    db.commit()
+    db = reopened(db)
+    assert db.stats()["forms"]["v"] == "compressed"
+    assert set(db["v"]) == {("a", "b"), ("a", "c"), ("b", "c")}
+    db.delete("e", [("a", "b")])
+    change = db.commit()
+    assert change.report.bootstraps == 0
+    assert set(change["v"].deleted) == {("a", "b"), ("a", "c")}
+    assert set(db["v"]) == {("b", "c")}
+
+
 def follow(script: Script, folder: Path, strategy: str) -> None:
     """Go through a script, closing and opening the database at random."""
     rng = random.Random(script.seed)
