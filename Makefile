@@ -73,8 +73,8 @@ fuzz: .venv/stamp ## look for texts that end in a traceback, for wrong views, fo
 fuzz-network: .venv/stamp ## look for networks that do not settle on the centralised view; FUZZ_SECONDS=600, or SEEDS=20000x
 	@$(PYTHON) tests/fuzz_network.py $(or $(SEEDS),$(FUZZ_SECONDS)) $(SEED)
 
-mutants: .venv/stamp ## plant small faults at random and list those that no test notices; COUNT=30 SEED=1 ROOMS="store network"
-	@$(PYTHON) tests/mutants.py $(or $(COUNT),30) $(or $(SEED),1) $(ROOMS)
+mutants: .venv/stamp ## plant small faults at random and list those that no test notices; COUNT=25 in each room, SEED=1 ROOMS="store network"
+	@$(PYTHON) tests/mutants.py $(or $(COUNT),25) $(or $(SEED),1) $(ROOMS)
 
 test-delta: .venv/stamp ## test Delta tables, with a Spark that Delta supports and its jars from Maven Central
 	@scripts/delta -q

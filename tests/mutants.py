@@ -1,8 +1,10 @@
 """Do the tests notice? `python tests/mutants.py [COUNT] [SEED] [ROOM…]` plants faults at random and lists survivors.
 
 A mutant is one change of one place in the source: a comparison, a number, a condition, an operator, or a statement that
-is left out. The tests of its room run on a copy of the package; a mutant survives when all of them pass. Kernels run
-without compilation, by change scripts (`plant_faults`), because each of them would have to be compiled anew.
+is left out, in the body of a function or in a constant of a module. The tests of its room run once, traced, to see
+which of them reach the places of the mutants. Then each mutant is planted in a fork of that process, and the tests that
+reach it run there, the quick ones first, until one fails. A mutant that no test reaches has survived. Kernels run
+without compilation, because each mutant would have to be compiled anew.
 
 Not every survivor is a gap: some mutants mean the same, or only cost time. A person has to look. docs/testing.md has
 the figures of a run.
@@ -11,35 +13,45 @@ the figures of a run.
 from __future__ import annotations
 
 import ast
+import functools
+import gc
 import os
 import random
-import shutil
+import resource
+import signal
 import subprocess
 import sys
-import tempfile
+import threading
 import time
-from collections import Counter
+import types
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any, TextIO
+
+import pytest
+from _pytest.runner import runtestprotocol
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src/tidelog"
-SECONDS = 600.0
-"""After that, the tests of a mutant are stopped. It may run for ever, or the machine may be busy."""
+LONG, ENOUGH = 5.0, 30.0
+"""Seconds of CPU. A test function with parameters gets no more of them after `LONG`; a mutant no more tests after
+`ENOUGH`."""
 
-SCRIPTS = 150
-"""Change scripts for a mutant of the kernels."""
+SPARE = 8 << 30
+"""The bytes that a mutant may take."""
 
 ROOMS: dict[str, tuple[str, ...]] = {
-    "kernels": (),
+    "kernels": ("tests/changes_uncompiled.py", "tests/engine/test_programs.py"),
     "storage": ("tests/storage", "tests/io/test_dictionary.py", "tests/maintain", "tests/database"),
     "maintain": ("tests/maintain", "tests/database", "tests/engine/test_programs.py"),
     "certificate": ("tests/certificate",),
-    "network": ("tests/network",),
+    "network": ("tests/network", "tests/cli/test_network.py"),
     "store": ("tests/store", "tests/cli/test_stores.py"),
 }
-"""Where to plant, and the tests that have to notice; none stand for change scripts."""
+"""Where to plant, and the tests that have to notice."""
 
 OTHER = {
     ast.Lt: "<=",
@@ -61,6 +73,9 @@ OTHER = {
 }
 """The operator that stands in for another one."""
 
+NUMBERS = (ast.BinOp, ast.UnaryOp, ast.Constant, ast.Name, ast.operator, ast.unaryop, ast.expr_context)
+"""What constants of modules are written with."""
+
 
 @dataclass(frozen=True)
 class Mutant:
@@ -71,6 +86,10 @@ class Mutant:
     start: int
     end: int
     text: str
+    lines: range
+    """The lines of the statement; without those of its body, if it has one."""
+    inside: bool
+    """Whether it is in a function."""
 
     def apply(self, source: bytes) -> bytes:
         """Return the source with the fault."""
@@ -79,7 +98,7 @@ class Mutant:
     def show(self, source: bytes) -> str:
         """Return the place, and what it says before and after."""
         before = " ".join(source[self.start : self.end].decode().split())
-        return f"{self.file}:{self.line}: `{before}` -> `{' '.join(self.text.split())}`"
+        return f"{self.file}:{self.line}: `{before}` -> `{' '.join(self.text.split()).replace(before, '…')}`"
 
 
 class Finder(ast.NodeVisitor):
@@ -92,14 +111,30 @@ class Finder(ast.NodeVisitor):
         for line in source.splitlines(keepends=True):
             self.lines.append(self.lines[-1] + len(line))
         self.found: list[Mutant] = []
+        self.lines_now = range(0)
+        self.inside = False
+
+    def visit(self, node: ast.AST) -> None:
+        """Remember the statement."""
+        before = self.lines_now
+        if isinstance(node, ast.stmt):
+            body = getattr(node, "body", None)
+            end = body[0].lineno if body else (node.end_lineno or node.lineno) + 1
+            self.lines_now = range(node.lineno, max(end, node.lineno + 1))
+        super().visit(node)
+        self.lines_now = before
 
     def add(self, start: int, end: int, text: str, line: int) -> None:
-        self.found.append(Mutant(self.file, line, start, end, text))
+        self.found.append(Mutant(self.file, line, start, end, text, self.lines_now, self.inside))
 
     def span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         return self.lines[node.lineno - 1] + node.col_offset, self.lines[node.end_lineno - 1] + node.end_col_offset
+
+    def text(self, node: ast.expr | ast.stmt) -> str:
+        start, end = self.span(node)
+        return self.source[start:end].decode()
 
     def between(self, left: ast.expr, right: ast.expr, operator: ast.AST) -> None:
         """An operator between two operands, other than a type's `|`."""
@@ -137,29 +172,46 @@ class Finder(ast.NodeVisitor):
 
     def visit_If(self, node: ast.If) -> None:
         if ast.unparse(node.test) != "TYPE_CHECKING":
-            self.add(*self.span(node.test), "True", node.lineno)
-            self.add(*self.span(node.test), "False", node.lineno)
+            test = self.text(node.test)
+            self.add(*self.span(node.test), f"True or ({test})", node.lineno)  # with all names that it had
+            self.add(*self.span(node.test), f"False and ({test})", node.lineno)
             self.generic_visit(node)
+
+    def leave_out(self, node: ast.stmt) -> None:
+        self.add(*self.span(node), f"if False: {self.text(node)}", node.lineno)
 
     def visit_Expr(self, node: ast.Expr) -> None:
         if isinstance(node.value, ast.Call):
-            self.add(*self.span(node), "pass", node.lineno)
+            self.leave_out(node)
             self.generic_visit(node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
-        self.add(*self.span(node), "pass", node.lineno)
+        self.leave_out(node)
         self.generic_visit(node)
 
     def visit_Delete(self, node: ast.Delete) -> None:
-        self.add(*self.span(node), "pass", node.lineno)
+        self.leave_out(node)
 
     def visit_Raise(self, node: ast.Raise) -> None:
-        self.add(*self.span(node), "pass", node.lineno)
+        self.leave_out(node)
+
+    def visit_Module(self, node: ast.Module) -> None:
+        """Functions, and constants that are written with numbers only."""
+        for each in node.body:
+            if isinstance(each, ast.FunctionDef | ast.ClassDef) or _is_number(each):
+                self.visit(each)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        for each in node.body:
+            if isinstance(each, ast.FunctionDef | ast.ClassDef):
+                self.visit(each)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         if node.name not in ("__repr__", "__str__"):
+            before, self.inside = self.inside, True
             for statement in node.body:
                 self.visit(statement)
+            self.inside = before
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
@@ -173,6 +225,12 @@ class Finder(ast.NodeVisitor):
             self.generic_visit(node)
 
 
+def _is_number(node: ast.stmt) -> bool:
+    """Whether it is a constant that is written with numbers only."""
+    value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+    return value is not None and all(isinstance(part, NUMBERS) for part in ast.walk(value))
+
+
 def _spelled(operator: ast.AST) -> str:
     names = {ast.In: "in", ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not", ast.And: "and", ast.Or: "or"}
     signs = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
@@ -184,11 +242,22 @@ def mutants(room: str) -> list[Mutant]:
     """Return all mutants of a room."""
     found = []
     for path in sorted((SOURCE / room).rglob("*.py")):
-        source = path.read_bytes()
-        finder = Finder(str(path.relative_to(SOURCE)), source)
+        file = str(path.relative_to(SOURCE))
+        source = _source(file)
+        finder = Finder(file, source)
         finder.visit(ast.parse(source))
         found += [mutant for mutant in finder.found if _compiles(mutant.apply(source))]
     return found
+
+
+_sources: dict[str, bytes] = {}
+
+
+def _source(file: str) -> bytes:
+    """The source of a file when it was first asked for: somebody may go on with it."""
+    if file not in _sources:
+        _sources[file] = (SOURCE / file).read_bytes()
+    return _sources[file]
 
 
 def _compiles(source: bytes) -> bool:
@@ -199,54 +268,190 @@ def _compiles(source: bytes) -> bool:
     return True
 
 
-def chosen(count: int, seed: int, rooms: list[str]) -> Iterator[tuple[str, Mutant]]:
-    """Choose mutants, from each room in turn."""
-    rng = random.Random(seed)
-    pools = {room: mutants(room) for room in rooms}
-    for number in range(count):
-        room = rooms[number % len(rooms)]
-        yield room, rng.choice(pools[room])
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from _codes(each)
 
 
-def verdict(room: str, mutant: Mutant, copy: Path) -> str:
-    """Run the tests of the room on the copy with the fault: "killed", "survives" or, if they were stopped, "no end"."""
-    target = copy / "tidelog" / mutant.file
-    environment = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *ROOMS[room]]
-    if not ROOMS[room]:
-        environment["NUMBA_DISABLE_JIT"] = "1"
-        command = [sys.executable, str(ROOT / "tests/plant_faults.py"), "--in-copy", str(SCRIPTS)]
-    try:
-        target.write_bytes(mutant.apply((SOURCE / mutant.file).read_bytes()))
-        ran = subprocess.run(
-            command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False
+def plant(mutant: Mutant) -> bool:
+    """Put the fault into the functions and constants of this process, and forget what they have kept. Return False
+    where a function has other variables of its surroundings then, which cannot be."""
+    path = str(SOURCE / mutant.file)
+    code = compile(mutant.apply(_source(mutant.file)), path, "exec", dont_inherit=True)
+    codes = {(each.co_qualname, each.co_firstlineno): each for each in _codes(code)}
+    for each in gc.get_objects():
+        if isinstance(each, types.FunctionType) and each.__code__.co_filename == path:
+            found = codes.get((each.__code__.co_qualname, each.__code__.co_firstlineno), each.__code__)
+            if found.co_freevars != each.__code__.co_freevars:
+                return False
+            each.__code__ = found
+        elif isinstance(each, functools._lru_cache_wrapper):
+            each.cache_clear()
+    if not mutant.inside:
+        name = "tidelog." + mutant.file.removesuffix(".py").replace("/", ".")
+        changed = {"__name__": name, "__file__": path, "__package__": name.rpartition(".")[0]}
+        exec(code, changed)  # only the constants of it are used
+        before = dict(vars(sys.modules[name]))
+        numbers = {key: each for key, each in changed.items() if type(each) in (int, float) and each != before[key]}
+        for names in [vars(module) for key, module in sys.modules.items() if key.startswith(("tidelog.", "tests."))]:
+            names.update({key: each for key, each in numbers.items() if names.get(key) is before[key]})
+    return True
+
+
+class Hunt:
+    """A plugin of pytest that runs each test once, and then those that reach a mutant with the mutant."""
+
+    def __init__(self, room: str, planted: list[Mutant], out: TextIO) -> None:
+        self.room = room
+        self.mutants = planted
+        self.out = out
+        self.at: defaultdict[str, defaultdict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
+        for number, mutant in enumerate(planted):
+            for line in mutant.lines:
+                self.at[str(SOURCE / mutant.file)][line].add(number)
+        self.reached: set[int] = set()
+        self.tests: defaultdict[int, list[tuple[float, int, pytest.Item]]] = defaultdict(list)
+        self.sound: dict[int, bool] = {}
+        self.traced: dict[int, tuple[CodeType, bool]] = {}
+
+    def pytest_configure(self) -> None:
+        """Let tests that make up their input make up the same, however slow it is."""
+        import hypothesis  # not before pytest looks for its plugin
+
+        calm = hypothesis.settings(
+            derandomize=True, database=None, deadline=None, suppress_health_check=list(hypothesis.HealthCheck)
         )
-    except subprocess.TimeoutExpired:
-        return "no end"
-    finally:
-        shutil.copy2(SOURCE / mutant.file, target)  # with its time stamp, so that compiled kernels are found again
-    passed = ran.returncode == 0 and (bool(ROOMS[room]) or "not by" in ran.stdout)
-    return "survives" if passed else "killed"
+        hypothesis.settings.register_profile("mutants", calm)
+        hypothesis.settings.load_profile("mutants")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Run what has been collected; see the class."""
+        spent: Counter[str] = Counter()
+        for number, item in enumerate(session.items):
+            function = item.nodeid.partition("[")[0]
+            if spent[function] < LONG:
+                spent[function] += self.look(number, item)
+        self.out.write(f"{self.room}: {len(session.items)} tests, {sum(spent.values()):.0f} s\n")
+        verdicts: Counter[str] = Counter()
+        for number, mutant in enumerate(self.mutants, 1):
+            verdict = self.verdict(number - 1)
+            verdicts[verdict.split(" by ")[0]] += 1
+            self.out.write(f"{number:4}  {mutant.show(_source(mutant.file))}  {verdict}\n")
+            self.out.flush()
+        self.out.write(f"{self.room}: {dict(verdicts)}\n\n")
+        return True
+
+    def look(self, number: int, item: pytest.Item) -> float:
+        """Run a test, remember the mutants that it reaches, and return how long it took."""
+        self.reached = set() if all(each.inside for each in self.mutants) else self._everywhere()
+        started = time.process_time()
+        threading.settrace(self._call)
+        sys.settrace(self._call)
+        passed = self._passes(item)
+        sys.settrace(None)
+        threading.settrace(None)  # type: ignore[arg-type]
+        took = time.process_time() - started
+        if not passed:
+            self.out.write(f"fails without a mutant: {item.nodeid}\n")
+        for mutant in self.reached if passed else ():
+            self.tests[mutant].append((took, number, item))
+        return took
+
+    def _everywhere(self) -> set[int]:
+        return {number for number, mutant in enumerate(self.mutants) if not mutant.inside}
+
+    def _call(self, frame: FrameType, event: str, argument: object) -> Any:
+        code = frame.f_code
+        if code.co_filename not in self.at:
+            return None
+        if id(code) not in self.traced:
+            lines = self.at[code.co_filename]
+            self.traced[id(code)] = code, any(line in lines for *_, line in code.co_lines())
+        return self._line if self.traced[id(code)][1] else None
+
+    def _line(self, frame: FrameType, event: str, argument: object) -> Any:
+        self.reached |= self.at[frame.f_code.co_filename].get(frame.f_lineno, set())
+        return self._line
+
+    @staticmethod
+    def _passes(item: pytest.Item) -> bool:
+        return not any(report.failed for report in runtestprotocol(item, log=False, nextitem=None))
+
+    def verdict(self, number: int) -> str:
+        """Plant a mutant in a fork; return what became of it."""
+        tests, total = [], 0.0
+        for test in sorted(self.tests[number], key=lambda test: test[:2]):
+            total += test[0]
+            tests += [test] if total < ENOUGH or not tests else []
+        if not tests:
+            return "is not reached"
+        while tests:
+            found, killer = self.fork(tests, self.mutants[number])
+            if killer is None or found == "no end":
+                return f"{found} by {len(tests)} tests, {sum(test[0] for test in tests):.0f} s"
+            name = tests[killer][2].nodeid
+            again = tests[killer][1]
+            if again not in self.sound:
+                self.sound[again] = self.fork([tests[killer]], None)[0] == "survives"
+            if self.sound[again]:
+                return f"killed by {name}"
+            del tests[killer]  # It fails in every fork.
+        return "survives by 0 tests"
+
+    def fork(self, tests: list[tuple[float, int, pytest.Item]], mutant: Mutant | None) -> tuple[str, int | None]:
+        """Run tests in a fork: "survives", "killed" or, if they were stopped, "no end"; and the test that failed."""
+        reading, writing = os.pipe()
+        child = os.fork()
+        if not child:
+            try:
+                most = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() + SPARE
+                resource.setrlimit(resource.RLIMIT_AS, (most, resource.getrlimit(resource.RLIMIT_AS)[1]))
+                if mutant is not None and not plant(mutant):
+                    os._exit(2)
+                for place, (took, _, item) in enumerate(tests):
+                    os.write(writing, place.to_bytes(4, "big"))
+                    signal.setitimer(signal.ITIMER_PROF, 5 + 10 * took)
+                    signal.setitimer(signal.ITIMER_REAL, 120 + 100 * took)
+                    if not self._passes(item):
+                        os._exit(1)
+                os._exit(0)
+            finally:
+                os._exit(1)
+        os.close(writing)
+        with os.fdopen(reading, "rb") as pipe:
+            places = pipe.read()
+        status = os.waitpid(child, 0)[1]
+        if os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGPROF, signal.SIGALRM):
+            return "no end", int.from_bytes(places[-4:], "big")
+        if os.waitstatus_to_exitcode(status) == 2:
+            return "cannot be planted", None
+        return ("killed", int.from_bytes(places[-4:], "big")) if status else ("survives", None)
 
 
-def main(count: int = 30, seed: int = 1, *rooms: str) -> None:
-    """Plant mutants, say what became of each, and list those that were not killed."""
-    verdicts: Counter[str] = Counter()
-    left = []
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder)
-        shutil.copytree(SOURCE, copy / "tidelog", ignore=shutil.ignore_patterns("__pycache__"))
-        for number, (room, mutant) in enumerate(chosen(count, seed, list(rooms) or list(ROOMS)), 1):
-            started = time.monotonic()
-            found = verdict(room, mutant, copy)
-            verdicts[found] += 1
-            line = f"{found:8}  {mutant.show((SOURCE / mutant.file).read_bytes())}"
-            left += [line] if found != "killed" else []
-            sys.stdout.write(f"{number:4} {time.monotonic() - started:6.1f} s  {line}\n")
-            sys.stdout.flush()
-    sys.stdout.write(f"\n{verdicts['killed']} of {count} killed\n" + "".join(f"{line}\n" for line in left))
+def hunt(room: str, count: int, seed: int) -> None:
+    """Plant mutants in a room, and say what became of each."""
+    out = os.fdopen(os.dup(1), "w")
+    rng = random.Random(seed)
+    pool = mutants(room)
+    plugin = Hunt(room, [rng.choice(pool) for _ in range(count)], out)
+    os.chdir(ROOT)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:faulthandler"]
+    pytest.main([*options, "-o", "python_files=test_*.py changes_uncompiled.py", *ROOMS[room]], plugins=[plugin])
+
+
+def main(count: int = 25, seed: int = 1, *rooms: str) -> None:
+    """Plant mutants in each room, in a process of its own."""
+    for room in rooms or ROOMS:
+        environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "NUMBA_DISABLE_JIT": str(int(room == "kernels"))}
+        subprocess.run([sys.executable, __file__, "--room", str(count), str(seed), room], env=environment, check=False)
 
 
 if __name__ == "__main__":
-    numbers = [int(each) for each in sys.argv[1:3]]
-    main(*numbers, *sys.argv[3:])
+    if sys.argv[1:2] == ["--room"]:
+        hunt(sys.argv[4], int(sys.argv[2]), int(sys.argv[3]))
+    else:
+        main(*[int(each) for each in sys.argv[1:3]], *sys.argv[3:])

@@ -236,7 +236,7 @@ def hunt(fault: Fault) -> str:
     return f"| {fault.name} | {answer[0]} | {seconds:.1f} |"
 
 
-def look(scripts: int = SCRIPTS) -> str:
+def look() -> str:
     """In the copy: how many scripts it takes until one fails, and what is then wrong."""
     sys.path.insert(1, str(ROOT))
     from tests.scripts import run, script_for
@@ -244,12 +244,12 @@ def look(scripts: int = SCRIPTS) -> str:
 
     epoch._ALWAYS_WORTH = 0.0
     large_groups.LARGE, large_groups.WIDTH = 1, 2
-    for number in range(scripts):
+    for number in range(SCRIPTS):
         way = WAYS[number % len(WAYS)]
         problem = run(script_for(number), way, 1e-6 if way == "auto" else 0.2)
         if problem:
             return f"{number + 1} | {kind_of(problem)}"
-    return f"not by {scripts} | "
+    return f"not by {SCRIPTS} | "
 
 
 def kind_of(problem: str) -> str:
@@ -269,7 +269,7 @@ def kind_of(problem: str) -> str:
 
 def main() -> None:
     if sys.argv[1:2] == ["--in-copy"]:
-        sys.stdout.write(f"{look(*map(int, sys.argv[2:]))}\n")
+        sys.stdout.write(f"{look()}\n")
         return
     sys.stdout.write("| fault | scripts | found by | seconds |\n|---|---|---|---|\n")
     for fault in FAULTS:

@@ -95,6 +95,15 @@ def test_an_invented_tuple_shows_the_rules_that_do_not_derive_it(cycle: Altered)
     assert [label for _, label in problem.notes] == ["rule r1 does not", "rule r2 does not"]
 
 
+def test_relations_without_columns_are_shown_as_well() -> None:
+    sound = altered(loaded(CYCLE + ".decl on() .decl off() on() :- e(1, 2). off() :- e(9, 9)."))
+    assert verdict(sound) == set()
+    (problem,) = problems(sound.without("on", ()))
+    assert "derives on() from the view, but the view does not contain it" in problem.message
+    (problem,) = problems(sound.with_row("off", ()))
+    assert problem.message.startswith("condition 3 (founded): off() is in the view, but is no fact")
+
+
 def test_tuples_that_support_each_other_only(cycle: Altered) -> None:
     """t(8, 8) would follow from itself if there were e(8, 8): births are what tells."""
     alone = altered(loaded(CYCLE + ".decl s(x: number) .decl k(x: number) k(8). s(x) :- s(x), k(x)."))
