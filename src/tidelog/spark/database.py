@@ -27,7 +27,7 @@ from tidelog.errors import TidelogError
 from tidelog.io import at_hand
 from tidelog.language.syntax import Program
 from tidelog.maintain.interrupts import Deferring, Interrupts
-from tidelog.maintain.limits import Watch, guarded
+from tidelog.maintain.limits import Watch, changing_within_memory, guarded
 from tidelog.pattern import QUERY, matching
 from tidelog.pending import net_changes
 from tidelog.ruleset import RuleSet
@@ -171,7 +171,7 @@ class SparkDatabase(Uncopied):
     ) -> SparkChange:
         with interrupts.holding(self.turns.changing):
             self.turns.check_outside("commit()")
-            with interrupts.holding(self.turns.using):
+            with interrupts.holding(self.turns.using), changing_within_memory:
                 self._check_usable()
                 self._take_local()
                 change = self._epoch(self._front.draft, self._pending, notes, deliver, interrupts)
@@ -202,7 +202,7 @@ class SparkDatabase(Uncopied):
         """Make these facts an epoch of their own, whatever else is pending. Raises as `commit`, and what a subscriber
         raises, with the epoch committed."""
         with Deferring() as interrupts, interrupts.holding(self.turns.changing):
-            with interrupts.holding(self.turns.using):
+            with interrupts.holding(self.turns.using), changing_within_memory:
                 self._check_usable()
                 self._take_local()
                 change = self._epoch(self._front.unchanged, pending, notes, None, interrupts)

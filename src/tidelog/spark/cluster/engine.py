@@ -21,6 +21,7 @@ import numpy
 
 from tidelog.errors import DataError, Problem
 from tidelog.maintain.interrupts import Deferring
+from tidelog.maintain.limits import changing_within_memory
 from tidelog.spark.cluster import values, wire
 from tidelog.spark.cluster.epoch import Attempt, Explanation, size_of
 from tidelog.spark.cluster.executors import Executors
@@ -106,8 +107,9 @@ class PartitionedEngine:
         from tidelog.spark.engines import Epoch
 
         epoch = Attempt(self, draft.core, options, draft.checked.size_limits)
-        with Deferring() as interrupts:
+        with changing_within_memory, Deferring() as interrupts:
             try:
+                former = wire.dumps(self.committed)
                 with interrupts.let_through():
                     manifest = epoch.run(facts)
                 interrupts.look()
@@ -116,10 +118,10 @@ class PartitionedEngine:
                     seal()
                 except BaseException:
                     with suppress(OSError):
-                        self.folder.write(MANIFEST, wire.dumps(self.committed))
+                        self.folder.write(MANIFEST, former)
                     raise
             except BaseException as error:
-                with suppress(OSError):
+                with suppress(OSError, MemoryError):  # The next epoch removes them.
                     self.clean()
                 if isinstance(error, OSError):
                     raise self.folder.unusable(error) from error
@@ -127,7 +129,7 @@ class PartitionedEngine:
             before, self.plan = self.plan, epoch.plan
             self.committed, self.explanation = manifest, epoch.explanation
             self.moved = moved(before, self.plan) if before is not None else frozenset()
-            with suppress(OSError):  # The next epoch removes them.
+            with suppress(OSError, MemoryError):
                 self.clean()
             return Epoch(_Changes(self, epoch.changed()), epoch.report())
 

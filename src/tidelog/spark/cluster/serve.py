@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy
 
+from tidelog.maintain.limits import WithinMemory
 from tidelog.spark.cluster import wire
 from tidelog.spark.cluster.partition import Partition
 from tidelog.spark.cluster.pieces import Words
 from tidelog.spark.cluster.rounds import Task
 from tidelog.spark.frames import is_over
+
+_WITHIN_MEMORY = WithinMemory("nothing has changed; take more partitions, or give each of them more memory")
 
 
 class Keeper:
@@ -27,8 +30,10 @@ class Keeper:
             self.partition = Partition.at(task)
         return self.partition
 
+    @_WITHIN_MEMORY
     def perform(self, task: Task) -> Any:
-        """Do a task that has an answer: a round, or writing down facts. No round is done twice."""
+        """Do a task that has an answer: a round, or writing down facts. No round is done twice. LimitError (E0503)
+        where memory does not suffice."""
         if task.what == "round":
             kept = self.partition
             round = None
@@ -50,7 +55,11 @@ class Keeper:
 
     def read(self, task: Task) -> Iterator[Words]:
         """Do a task that asks for rows: of a relation, or those that it gained or lost. Rows without columns have one
-        that is 0. UsageError (E0687) where a later epoch has come."""
+        that is 0. UsageError (E0687) where a later epoch has come, LimitError (E0503) where memory does not suffice."""
+        with _WITHIN_MEMORY:
+            yield from self._found(task)
+
+    def _found(self, task: Task) -> Iterator[Words]:
         if self.partition is None or self.partition.state != task.state:
             try:
                 self.partition = Partition.at(task)

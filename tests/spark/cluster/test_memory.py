@@ -1,0 +1,96 @@
+"""Partitions and a driver that run out of memory: E0503, the epoch has not happened, and the next one is right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import tidelog
+from tests.allocations import Budget, small_blocks
+from tests.spark.cluster.harness import NOTHING_EVERYWHERE, Cluster
+from tidelog.errors import LimitError
+from tidelog.maintain.limits import changing_within_memory
+
+PROGRAM = """
+.decl e(x: number, y: number)
+.decl t(x: number, y: number)
+.decl degree(x: number, n: number)
+.decl named(s: symbol)
+t(x, y) :- e(x, y).
+t(x, z) :- t(x, y), e(y, z).
+degree(x, n) :- e(x, _), n = count : { t(x, _) }.
+named(cat("n", to_string(x))) :- degree(x, 3).
+"""
+EDGES = [(1, 2), (2, 3), (3, 1), (4, 5), (5, 6)]
+CAME, WENT = [(3, 4), (6, 7), (2**33, 1)], [(2, 3)]
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_blocks(monkeypatch)
+
+
+def filled(db: Cluster | tidelog.Database) -> None:
+    db.load(PROGRAM)
+    db.insert("e", EDGES)
+    db.commit()
+
+
+def pending(db: Cluster | tidelog.Database) -> Cluster | tidelog.Database:
+    db.insert("e", CAME)
+    db.delete("e", WENT)
+    return db
+
+
+def expected() -> tuple[dict[str, set[object]], dict[str, set[object]]]:
+    db = tidelog.connect()
+    filled(db)
+    before = {name: set(db[name]) for name in db.relations}
+    pending(db).commit()
+    return before, {name: set(db[name]) for name in db.relations}  # type: ignore[return-value]
+
+
+def fails(budgets: Iterator[Budget]) -> int:
+    """How many of these budgets an epoch fails with, each time with E0503 and without a trace."""
+    before, after = expected()
+    failures = 0
+    db = Cluster(2, NOTHING_EVERYWHERE)
+    filled(db)
+    for budget in budgets:
+        pending(db)
+        try:
+            with changing_within_memory, budget:  # as in SparkDatabase
+                db.commit()
+        except LimitError as error:
+            if error.code != "E0503":
+                raise
+            failures += 1
+            assert db.views() == before, f"a trace of a failure at request {budget.last}"
+        else:
+            assert db.views() == after
+            db.engine.close()
+            db = Cluster(2, NOTHING_EVERYWHERE)
+            filled(db)
+    pending(db).commit()
+    assert db.views() == after
+    db.check()
+    db.engine.close()
+    return failures
+
+
+def test_each_line_of_partitions_and_driver_gets_no_memory() -> None:
+    census = Budget(0, blocks=False)
+    with Cluster(2, NOTHING_EVERYWHERE) as db:
+        filled(db)
+        pending(db)
+        with census:
+            db.commit()
+    lines = [line for line in census.lines if line.startswith(("spark/", "pending", "io/"))]
+    assert len(lines) > 15
+    assert fails(Budget(1, blocks=False, line=line) for line in lines) > 15
+
+
+@pytest.mark.parametrize("for_good", [False, True])
+def test_some_requests_of_an_epoch_get_no_memory(for_good: bool) -> None:
+    assert fails(Budget(last, for_good=for_good) for last in range(1, 2_000, 131)) > 8
