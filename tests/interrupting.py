@@ -29,6 +29,8 @@ class Attempt:
         self._files = files
         self.stopped = False
         """Whether the error was raised; what the block made of it is up to the block."""
+        self.place = ""
+        """The function in which it was raised."""
         self.error: BaseException | None = None
         """What left the block, if that was an instance of the error."""
 
@@ -55,7 +57,7 @@ class Attempt:
         if event == "opcode" and not self.stopped:
             self._left -= 1
             if self._left == 0:
-                self.stopped = True
+                self.stopped, self.place = True, frame.f_code.co_qualname
                 raise self._error(f"at {frame.f_code.co_qualname}, line {frame.f_lineno}")
         return self._step
 

@@ -91,12 +91,13 @@ class Journal:
         entry = [kind, [[sender, message_to_json(message)] for sender, message in letters]]
         data = json.dumps(entry, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
         assert self._file is not None
+        if self._length + len(data) > self._limit:
+            self.begin(machine)  # The state has it already.
+            return
         self._file.write(_HEADER.pack(len(data), zlib.crc32(data)) + data)
         self._file.flush()
         os.fsync(self._file.fileno())
         self._length += len(data)
-        if self._length > self._limit:
-            self.begin(machine)
 
     def close(self) -> None:
         """Let another process have the store."""

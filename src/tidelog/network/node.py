@@ -9,11 +9,13 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
 from tidelog.copies import Uncopied
 from tidelog.errors import LimitError, Problem, TidelogError, UsageError
+from tidelog.maintain.limits import WithinMemory
 from tidelog.network.choices import Options
 from tidelog.network.journal import Journal
 from tidelog.network.limits import MOST_INCARNATIONS, Limits, checked_name
@@ -29,6 +31,8 @@ PATIENCE = 0.25
 """Seconds without an acknowledgement after which an offer is sent again; doubled while nothing is heard."""
 
 LONGEST_PATIENCE = 5.0
+
+_WITHIN_MEMORY = WithinMemory("nothing has changed; take fewer rows at a time, or a machine with more memory")
 
 
 class Node(Uncopied):
@@ -95,14 +99,18 @@ class Node(Uncopied):
 
     # --- changes -----------------------------------------------------------------------------------------------------
 
+    @_WITHIN_MEMORY
     def insert(self, relation: str, rows: Iterable[Any]) -> None:
-        """Assert facts that live here. Raises UsageError or DataError, and then changes nothing."""
+        """Assert facts that live here. Raises UsageError or DataError, or LimitError (E0503) where memory runs out, and
+        then changes nothing."""
         self._base(relation, rows, True)
 
+    @_WITHIN_MEMORY
     def delete(self, relation: str, rows: Iterable[Any]) -> None:
-        """Retract facts that live here."""
+        """Retract facts that live here. Raises as `insert`."""
         self._base(relation, rows, False)
 
+    @_WITHIN_MEMORY
     def add_rules(self, text: str) -> None:
         """Add rules, which may bring declarations, at all nodes. Raises ProgramError and UsageError, LimitError (E0507)
         where a rule is too large, or takes more than the limits of this node allow; such rules are removed again."""
@@ -114,6 +122,7 @@ class Node(Uncopied):
             message = f"rule `{held[0]}` takes more steps or rows than the limits of node {self.name} allow"
             raise LimitError(Problem("E0507", message, hint="bind more variables, or raise `limits` at all nodes"))
 
+    @_WITHIN_MEMORY
     def remove_rule(self, name: str) -> None:
         """Remove a rule at all nodes. UsageError (E0608) if there is none of this name."""
         self.tell([self.machine.book.removal(name, self.name)])
@@ -139,8 +148,10 @@ class Node(Uncopied):
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
+    @_WITHIN_MEMORY
     def __getitem__(self, relation: str) -> set[tuple[Any, ...]]:
-        """The tuples of a relation that live here, as far as is known by now."""
+        """The tuples of a relation that live here, as far as is known by now. LimitError (E0503) where memory does not
+        suffice."""
         return set(self.machine.view(declared(relation, self.machine.book.program)))
 
     @property
@@ -155,9 +166,10 @@ class Node(Uncopied):
 
     # --- work --------------------------------------------------------------------------------------------------------
 
+    @_WITHIN_MEMORY
     def turn(self, timeout: float = 0.0) -> bool:
         """Take what has come, after waiting at most `timeout` seconds for something, and send what follows. Whether
-        anything came."""
+        anything came. LimitError (E0503) where memory runs out; what came is then lost, and is said again."""
         received = self.transport.receive(timeout)
         letters: list[Letter] = []
         for proven, data in received:
@@ -261,7 +273,8 @@ class Node(Uncopied):
 
     def _step(self, letters: list[Letter]) -> None:
         """A step of the machine, kept safe before anything of it is sent. Where memory runs out in the middle, the node
-        is closed, and the step has not happened: LimitError (E0503)."""
+        is closed, and the step has not happened: LimitError (E0503). What cannot be sent for lack of memory is said
+        again like all that gets lost."""
         try:
             replies = self.machine.step(letters)
             self._keep("step", letters)
@@ -270,7 +283,8 @@ class Node(Uncopied):
             message = f"node {self.name} has run out of memory in the middle of a step, and is closed"
             hint = "open it again from its store, on a machine with more memory"
             raise LimitError(Problem("E0503", message, hint=hint)) from None
-        self._send(replies)
+        with suppress(MemoryError):
+            self._send(replies)
 
     def _keep(self, kind: str, letters: Sequence[Letter] = ()) -> None:
         if self._journal is not None:
