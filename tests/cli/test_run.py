@@ -173,3 +173,17 @@ def test_what_only_outputs_need_is_derived_on_demand(folder: Path, tidelog: Run)
     assert document["stats"]["sizes"]["relations"]["sg"] == 7  # of 1,398,101
     assert document["stats"]["sizes"]["derivations"] < 2200
     assert "new; on demand" in [node["reason"] for node in document["stats"]["report"]["nodes"]]
+
+
+def test_what_few_facts_ask_for_is_derived_on_demand(folder: Path, tidelog: Run) -> None:
+    (folder / "p.dl").write_text(
+        ".decl parent(x: number, y: number)\n.decl who(x: number)\n.input parent, who\n"
+        ".decl sg(x: number, y: number)\n.decl q(y: number)\n.output q\nsg(x, x) :- parent(x, _).\n"
+        "sg(x, x) :- parent(_, x).\nsg(x, y) :- parent(a, x), sg(a, b), parent(b, y).\nq(y) :- who(x), sg(x, y).\n"
+    )
+    (folder / "parent.facts").write_text("".join(f"{x // 2}\t{x}\n" for x in range(2, 512)))
+    for asked, tuples in ([5], 7), (range(2, 512), 87_381):
+        (folder / "who.facts").write_text("".join(f"{x}\n" for x in asked))
+        document = json.loads(tidelog("run", "p.dl", "-D", "-", "--check", "--stats", "--json").out)
+        assert document["stats"]["sizes"]["relations"]["sg"] == tuples
+        assert len(document["outputs"]["q"]["tuples"]) == (4 if tuples == 7 else 510)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from tidelog.database import Database
     from tidelog.language.syntax import CheckedProgram, Directive, Value
     from tidelog.relation import Relation
+    from tidelog.rules.automatic import AutomaticDemand
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -47,9 +49,10 @@ def add(commands: Commands) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Load, read, commit, check if asked to, write."""
+    from tidelog.cli.on_spark import OnSpark
     from tidelog.cli.report import print_json, problem_as_json, report_as_json, stats
     from tidelog.language.lints import warnings
-    from tidelog.rules.automatic import with_automatic_demand
+    from tidelog.rules.automatic import AutomaticDemand
 
     started = time.perf_counter()
     folder = None if arguments.output_dir == "-" else Path(arguments.output_dir)
@@ -57,12 +60,15 @@ def execute(arguments: argparse.Namespace) -> int:
     with ExitStack() as stack:
         db = _connected(arguments.engine, stack)
         db.options(timeout=arguments.timeout, max_rows=arguments.max_rows)
-        db.load(with_automatic_demand(parsed(arguments)))
+        demand = AutomaticDemand(parsed(arguments))
+        db.load(demand.from_constants())
         found = [] if arguments.no_warn else warnings(db.program)
         if not arguments.json:
             for warning in found:
                 print(warning, file=sys.stderr)
         read_inputs(db, arguments.fact_dir, needed(db.program))
+        if not isinstance(db, OnSpark):
+            load_by_sizes(db, demand)
         report = db.commit().report
         if arguments.check:
             db.check()
@@ -146,6 +152,22 @@ def read_inputs(db: Database | OnSpark, folder: Path, needed: frozenset[str] | N
                 continue
             raise
         db.insert_words(directive.relation, words)
+
+
+def load_by_sizes(db: Database, demand: AutomaticDemand) -> None:
+    """Let a database in which nothing is committed, but facts wait, load the program with demand by their sizes
+    instead, where that is another one."""
+    facts = db.waiting().facts
+    sizes: Counter[str] = Counter()
+    for name, _, words in facts:
+        sizes[name] += len(words)
+    program = demand.by_sizes(sizes)
+    if program == demand.from_constants():
+        return
+    db.rollback()
+    db.load(program)
+    for name, _, words in facts:
+        db.insert_words(name, words)
 
 
 def _directives(db: Database | OnSpark, name: str) -> list[Directive]:

@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tidelog.rules.core import Atom, Comparison, Constant, HyperNode, Literal, RelationInfo, Rule, Unpack, Variable
+from tidelog.rules.core import Atom, Comparison, HyperNode, Literal, RelationInfo, Rule, Unpack, Variable
 from tidelog.rules.edges import AnyRule, body_of, head_of
 from tidelog.rules.literals import values, variables_of
 
@@ -58,28 +58,57 @@ def on_demand(
     return made, added
 
 
-def from_constants(
-    nodes: Sequence[HyperNode], wanted: frozenset[str], relations: Mapping[str, RelationInfo]
+GAIN = 10
+"""Demand that begins with a relation has to begin with so many times fewer tuples than the recursion has."""
+
+
+def worth_demand(
+    nodes: Sequence[HyperNode],
+    wanted: frozenset[str],
+    relations: Mapping[str, RelationInfo],
+    sizes: Mapping[str, int],
 ) -> frozenset[str]:
-    """Those relations of `wanted` for which demand begins with constants of the program; none if that spares no
-    recursion. A closure is among them only where demand stays at these constants, because else more pairs would be
-    written down than a closure keeps."""
+    """Those relations of `wanted` for which demand begins with constants of the program, or with few tuples by the
+    `sizes` of relations that have nothing but facts; none if that spares no recursion. A closure is among them only
+    where demand stays at constants, because else more pairs would be written down than a closure keeps."""
+    largest = _largest(nodes, sizes)
     rules = [rule for node in nodes for rule in node.rules]
     recursive = {name for node in nodes if node.recursive for name in node.relations}
     closed = {name for node in nodes if node.closure is not None or node.mirrors for name in node.relations}
     while True:
         bound, asks = _demanded(rules, wanted, relations)
         wide = wanted - bound.keys()
+        begin: Counter[str] = Counter()
         for ask in asks:
-            head = _demand(ask.atom, bound)
+            name, head = ask.atom.relation, _demand(ask.atom, bound)
             inside = ask.rule.head.relation in bound
-            begins = inside or all(isinstance(arg, Constant) for arg in head.args)
-            grows = ask.atom.relation in closed and inside and head not in ask.known
-            if not begins or grows:
-                wide |= {ask.atom.relation}
+            if inside:
+                wide |= {name} if name in closed and head not in ask.known else set()
+            elif any(isinstance(arg, Variable) for arg in head.args):
+                few = _few(head, ask.known, sizes)
+                wide |= {name} if few is None or name in closed else set()
+                begin[name] += few or 0
+        wide |= {name for name, few in begin.items() if few * GAIN > largest.get(name, 0)}
         if not wide:
             return wanted if wanted & recursive else frozenset()
         wanted -= wide
+
+
+def _few(demand: Atom, known: Sequence[Literal], sizes: Mapping[str, int]) -> int | None:
+    """At most so many values are demanded by a rule that knows something: the tuples of the smallest relation of known
+    size that has them all; None if there is none."""
+    needed = set(variables_of(demand))
+    atoms = [each for each in known if isinstance(each, Atom) and not each.negated and each.relation in sizes]
+    return min((sizes[each.relation] for each in atoms if needed.issubset(variables_of(each))), default=None)
+
+
+def _largest(nodes: Sequence[HyperNode], sizes: Mapping[str, int]) -> Mapping[str, int]:
+    """For each derived relation the size of the largest relation of known size that it depends on."""
+    largest = dict(sizes)
+    for node in nodes:
+        found = max((largest.get(name, 0) for name in node.reads), default=0)
+        largest.update(dict.fromkeys(node.relations, found))
+    return largest
 
 
 def _demanded(
