@@ -25,6 +25,7 @@ from tidelog.language.names import atoms
 from tidelog.language.paths import repeats
 from tidelog.language.syntax import Anonymous, Atom, Column, Constant, Declaration, Program, Rule, Variable
 from tidelog.maintain.interrupts import Deferring, Interrupts
+from tidelog.maintain.limits import changing_within_memory, reading_within_memory
 from tidelog.rdf import output, prefixes, reader
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.data import COLUMNS, Triples, Words
@@ -92,7 +93,7 @@ class Store(Uncopied):
 
         Raises ProgramError, DataError (E0461, E0462, E0465), UsageError (E0661, no such prefix), and then changes
         nothing."""
-        with self._database.turns.changing, self._database.turns.using:
+        with self._database.turns.changing, self._database.turns.using, changing_within_memory:
             given: object = program
             if not isinstance(given, (str, os.PathLike)):
                 hint = "pass the text of a program, or the path of one"
@@ -128,24 +129,24 @@ class Store(Uncopied):
         not said. The graphs of quads are merged. Raises DataError with the place (E0460 to E0465, E0410, E0411),
         UsageError (E0660), SetupError (E0790), and then changes nothing.
         """
-        with self._database.turns.changing, self._database.turns.using:
+        with self._database.turns.changing, self._database.turns.using, changing_within_memory:
             self._pending.append((True, self._triples.encoded(reader.read(data, format, base, self._labels))))
 
     def delete(self, data: Any, format: str | None = None, *, base: str | None = None) -> None:
         """Retract triples like `insert`; those not asserted change nothing. A text must not have blank nodes
         (E0463)."""
-        with self._database.turns.changing, self._database.turns.using:
+        with self._database.turns.changing, self._database.turns.using, changing_within_memory:
             self._pending.append((False, self._triples.encoded(reader.read(data, format, base, None))))
 
     def rollback(self) -> None:
         """Drop all pending changes."""
-        with self._database.turns.changing, self._database.turns.using:
+        with self._database.turns.changing, self._database.turns.using, changing_within_memory:
             self._pending = []
             self._database.rollback()
 
     def options(self, **options: Any) -> None:
         """Set limits and strategies, see `Database.options`."""
-        with self._database.turns.changing, self._database.turns.using:
+        with self._database.turns.changing, self._database.turns.using, changing_within_memory:
             self._database.options(**options)
             self._limits |= {name: value for name, value in options.items() if name in self._limits}
 
@@ -160,7 +161,7 @@ class Store(Uncopied):
 
     def _commit(self, interrupts: Interrupts) -> StoreChange:
         turns = self._database.turns
-        with interrupts.holding(turns.changing), interrupts.holding(turns.using):
+        with interrupts.holding(turns.changing), interrupts.holding(turns.using), changing_within_memory:
             turns.check_open()
             earlier = _Earlier(self)
             given, self._has_given = self._has_given, self._asks_nodes
@@ -256,7 +257,7 @@ class Store(Uncopied):
 
     def contains(self, subject: Any, predicate: Any, object: Any) -> bool:
         """Whether a triple was asserted or follows. Terms are what `tidelog.rdf.term` takes."""
-        with self._database.turns.using:
+        with self._database.turns.using, reading_within_memory:
             return self._triples.holds(term(subject), term(predicate), term(object))
 
     def __contains__(self, triple: object) -> bool:
@@ -266,13 +267,13 @@ class Store(Uncopied):
         self, subject: Any = None, predicate: Any = None, object: Any = None, *, inferred: bool = True
     ) -> Relation:
         """The triples with these terms, any where None; without the `inferred` ones, only those asserted."""
-        with self._database.turns.using:
+        with self._database.turns.using, reading_within_memory:
             terms = [None if part is None else term(part) for part in (subject, predicate, object)]
             return self._relation("triples", self._triples.matching(*terms, asserted=not inferred))
 
     def inferred(self) -> Relation:
         """The triples that follow and were not asserted."""
-        with self._database.turns.using:
+        with self._database.turns.using, reading_within_memory:
             return self._relation("inferred", self._triples.inferred())
 
     def inconsistencies(self) -> Relation:
@@ -281,7 +282,7 @@ class Store(Uncopied):
 
     def query(self, text: str) -> Relation:
         """The tuples that match an atom, as in `Database.query`, with prefixes as in rules."""
-        with self._database.turns.changing, self._database.turns.using:
+        with self._database.turns.changing, self._database.turns.using, changing_within_memory:
             given: object = text
             if not isinstance(given, str):
                 raise UsageError(Problem("E0607", f"a query is an atom, found {text!r}", hint="pass its text"))
@@ -324,7 +325,7 @@ class Store(Uncopied):
 
     def __len__(self) -> int:
         """The number of triples, inferred ones included."""
-        with self._database.turns.using:
+        with self._database.turns.using, reading_within_memory:
             return len(self.triples())
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
@@ -332,20 +333,20 @@ class Store(Uncopied):
 
     def to_rdflib(self, *, inferred: bool = True) -> rdflib.Graph:
         """An rdflib graph of the triples. SetupError (E0790) where rdflib is not installed."""
-        with self._database.turns.using:
+        with self._database.turns.using, reading_within_memory:
             return output.to_rdflib(self.triples(inferred=inferred), self.prefixes)
 
     def to_text(self, format: str = "turtle", *, inferred: bool = True) -> str:
         """The triples as turtle, ntriples, nquads, trig or jsonld; in the last three, the inferred ones are the graph
         `urn:tidelog:inferred`."""
-        with self._database.turns.using:
+        with self._database.turns.using, reading_within_memory:
             more = self.inferred() if inferred else None
             return output.text(self.triples(inferred=False), more, format, self.prefixes).decode()
 
     def write(self, path: str | os.PathLike[str], format: str | None = None, *, inferred: bool = True) -> None:
         """Write what `to_text` gives to a file, in the format of its ending, and packed where that is `.gz`.
         Raises DataError (E0412)."""
-        with self._database.turns.using:
+        with self._database.turns.using, reading_within_memory:
             more = self.inferred() if inferred else None
             output.write(path, format, self.triples(inferred=False), more, self.prefixes)
 

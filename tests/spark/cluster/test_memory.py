@@ -93,4 +93,4 @@ def test_each_line_of_partitions_and_driver_gets_no_memory() -> None:
 
 @pytest.mark.parametrize("for_good", [False, True])
 def test_some_requests_of_an_epoch_get_no_memory(for_good: bool) -> None:
-    assert fails(Budget(last, for_good=for_good) for last in range(1, 2_000, 131)) > 8
+    assert fails(Budget(last, for_good=for_good) for last in range(1, 2_000, 181)) > 8
