@@ -95,15 +95,6 @@ def test_an_invented_tuple_shows_the_rules_that_do_not_derive_it(cycle: Altered)
     assert [label for _, label in problem.notes] == ["rule r1 does not", "rule r2 does not"]
 
 
-def test_relations_without_columns_are_shown_as_well() -> None:
-    sound = altered(loaded(CYCLE + ".decl on() .decl off() on() :- e(1, 2). off() :- e(9, 9)."))
-    assert verdict(sound) == set()
-    (problem,) = problems(sound.without("on", ()))
-    assert "derives on() from the view, but the view does not contain it" in problem.message
-    (problem,) = problems(sound.with_row("off", ()))
-    assert problem.message.startswith("condition 3 (founded): off() is in the view, but is no fact")
-
-
 def test_tuples_that_support_each_other_only(cycle: Altered) -> None:
     """t(8, 8) would follow from itself if there were e(8, 8): births are what tells."""
     alone = altered(loaded(CYCLE + ".decl s(x: number) .decl k(x: number) k(8). s(x) :- s(x), k(x)."))
@@ -192,14 +183,17 @@ WRONG_VALUES = [
     ("v(n) :- r(p), p = [n, _].", (7,), (8,)),
     ("v(n) :- n = 1, r([7, nil]).", (1,), (2,)),
     ("v(n) :- a(n), n = 1 ; a(n), n > 2.", (1,), (3,)),
+    ("v(n) :- a(x), n = x + x, n = x * x.", (4,), (2,)),
+    ("v(n) :- q([n, n]).", (1,), (2,)),
 ]
 
 
 @pytest.mark.parametrize(("rule", "right", "wrong"), WRONG_VALUES, ids=[rule for rule, _, _ in WRONG_VALUES])
 def test_values_are_computed_again(rule: str, right: tuple[int], wrong: tuple[int]) -> None:
     text = f""".type List = [head: number, tail: List]
-        .decl a(x: number) .decl t(s: symbol) .decl r(p: List) .decl v(n: number)
-        a(1). a(2). t("ab"). r([7, nil]). {rule}"""
+        .type Pair = [x: number, y: number]
+        .decl a(x: number) .decl t(s: symbol) .decl r(p: List) .decl q(p: Pair) .decl v(n: number)
+        a(1). a(2). t("ab"). r([7, nil]). q([1, 1]). q([2, 3]). {rule}"""
     sound = altered(loaded(text))
     assert right in sound.views["v"]
     assert verdict(sound) == set()

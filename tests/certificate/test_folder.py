@@ -313,6 +313,26 @@ def test_flipped_bits_do_no_harm(sound: Path, tmp_path: Path) -> None:
     assert {code[:3] for code in codes if code} == {"E08"}
 
 
+def test_the_checksum_of_a_page_notices_another_number(copy: Path) -> None:
+    """In a page that is not compressed any flipped bit leaves numbers: the file is damaged, the views are not wrong."""
+    file = copy / "views/number-number.parquet"
+    table = parquet.read_table(file)
+    plain: dict[str, Any] = {"compression": "none", "use_dictionary": ["relation"], "write_statistics": False}
+    parquet.write_table(table, file, **plain, write_page_checksum=True)
+    tidelog.check_certificate(copy)
+    data = bytearray(file.read_bytes())
+    data[data.index((5).to_bytes(8, "little"))] ^= 2
+    file.write_bytes(data)
+    assert code(copy) == "E0814"
+
+
+@pytest.mark.parametrize("part", ["views", "facts"])
+def test_a_folder_inside_is_no_link(copy: Path, tmp_path: Path, part: str) -> None:
+    (copy / part).rename(tmp_path / "elsewhere")
+    (copy / part).symlink_to(tmp_path / "elsewhere")
+    assert code(copy) == "E0817"
+
+
 def test_no_certificate(tmp_path: Path) -> None:
     assert code(tmp_path) == "E0810"
     assert code(tmp_path / "nowhere") == "E0810"
