@@ -1,17 +1,22 @@
 """Random programs and change scripts until the time is up: `python tests/fuzz_engine.py SECONDS [SEED]`.
 
-Half of the time goes to programs, half to scripts, in turn.
+A third of the time goes to programs, one to scripts, and one to words that are given back, in turn.
 
 Each program goes through the semi-naive reference and the embedded engine, whose views are compared with the naive
 evaluation and whose births and counts with the semi-naive one. Each script runs with one of the strategies and is
-checked after every epoch (tests/scripts.py). What fails is made smaller as long as it fails, shown, and ends the run
+checked after every epoch (tests/scripts.py). Where words are given back before every epoch, each second seed is such a
+script, and the others make symbols and records come and go in a store that is closed and opened, beside a database that
+keeps all words (tests/maintain/churn.py). What fails is made smaller as long as it fails, shown, and ends the run
 with exit code 1. Without a seed the clock gives one; the seed shown with a failure gives it again.
 """
 
 from __future__ import annotations
 
+import random
 import sys
+import tempfile
 import time
+import traceback
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests import scripts
 from tests.generate import Case
+from tests.maintain.churn import reclaiming_always, reopened
 from tests.suite import (
     births_in_embedded,
     births_in_reference,
@@ -94,6 +100,23 @@ def try_script(seed: int) -> bool:
     return not problem
 
 
+def try_words(seed: int) -> bool:
+    """Whether a script, or a store that is closed and opened, is right where words are given back before every epoch;
+    shows what is not."""
+    with reclaiming_always():
+        if seed % 2:
+            return try_script(seed)
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                twins = reopened(random.Random(seed), Path(folder) / "views.tide", 20)
+                twins.sparing.check()
+                twins.sparing.close()
+        except Exception:
+            show(f"seed {seed}, words that come and go:\n{traceback.format_exc()}")
+            return False
+    return True
+
+
 def show(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
@@ -103,7 +126,8 @@ def main() -> int:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else int(time.time()) * 1000
     show(f"random programs and scripts from seed {seed} for {seconds:g} s")
-    done, spent = {try_program: 0, try_script: 0}, {try_program: 0.0, try_script: 0.0}
+    tasks = (try_program, try_script, try_words)
+    done, spent = dict.fromkeys(tasks, 0), dict.fromkeys(tasks, 0.0)
     while sum(spent.values()) < seconds:
         task = min(spent, key=lambda each: spent[each])
         started = time.monotonic()
@@ -111,7 +135,8 @@ def main() -> int:
             return 1
         done[task] += 1
         spent[task] += time.monotonic() - started
-    show(f"{done[try_program]} programs, {done[try_script]} scripts, no difference")
+    programs, scripted, churned = done.values()
+    show(f"{programs} programs, {scripted} scripts, {churned} with words given back, no difference")
     return 0
 
 

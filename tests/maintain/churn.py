@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
+import pytest
+
 import tidelog
+from tidelog.maintain import reclaim
+from tidelog.maintain.reclaim import Reclaimer
 
 PROGRAM = """
 .type Pair = [a: symbol, b: symbol]
@@ -38,6 +44,22 @@ RULES = [
     ('pairs', 'pairs: made("pair {0}", [x, "s{0}"]) :- e(x, x).'),
 ]  # fmt: skip
 FACTS = ("e", "n", "l")
+
+
+@contextmanager
+def reclaiming_always() -> Iterator[pytest.MonkeyPatch]:
+    """Inside, words are looked through before every epoch."""
+    original = Reclaimer.sweep
+
+    def always(self: Reclaimer, *arguments: object) -> bool:
+        self._kept = 0
+        return original(self, *arguments)  # type: ignore[arg-type]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reclaim, "LEAST", 0)
+        patch.setattr(reclaim, "_PER_WORD", 1 << 40)
+        patch.setattr(Reclaimer, "sweep", always)
+        yield patch
 
 
 def value(rng: random.Random) -> str:
@@ -132,3 +154,17 @@ def epochs(rng: random.Random, twins: Twins, count: int) -> Iterator[None]:
         while len(twins.held) > 4 or (twins.held and rng.random() < 0.2):
             del twins.held[rng.randrange(len(twins.held))]
         yield
+
+
+def reopened(rng: random.Random, folder: Path, count: int) -> Twins:
+    """Make changes in a store and in a database that keeps all words; now and then the store is closed and opened."""
+    twins = Twins(lambda: tidelog.connect(folder))
+    for _ in epochs(rng, twins, count):
+        if rng.random() < 0.5:
+            if rng.random() < 0.7:
+                twins.sparing._write_checkpoint()  # type: ignore[attr-defined]
+            twins.sparing.close()
+            twins.sparing = tidelog.connect(folder)
+            twins.held.clear()
+            twins.compare()
+    return twins

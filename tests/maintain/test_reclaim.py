@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,27 +12,21 @@ import pytest
 
 import tidelog
 from tests.interrupting import attempts
-from tests.maintain.churn import FACTS, Twins, epochs, fact
+from tests.maintain.churn import FACTS, Twins, epochs, fact, reclaiming_always, reopened
 from tidelog.maintain import reclaim
 from tidelog.maintain.reclaim import Reclaimer
 from tidelog.storage import dictionary
+from tidelog.storage.usage import Usage
 
 DECLARED = ".type P = [x: symbol, y: symbol] .decl e(x: symbol, y: symbol) .decl p(x: P)"
 
 
 @pytest.fixture
-def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+def eager() -> Iterator[None]:
     """Words are looked through before every epoch."""
-    monkeypatch.setattr(reclaim, "LEAST", 0)
-    monkeypatch.setattr(dictionary, "_FEW", 0)  # Columns are decoded by the Arrow copy of the symbols.
-    monkeypatch.setattr(reclaim, "_PER_WORD", 1 << 40)
-    original = Reclaimer.sweep
-
-    def always(self: Reclaimer, *arguments: object) -> bool:
-        self._kept = 0
-        return original(self, *arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Reclaimer, "sweep", always)
+    with reclaiming_always() as patch:
+        patch.setattr(dictionary, "_FEW", 0)  # Columns are decoded by the Arrow copy of the symbols.
+        yield
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -44,14 +39,7 @@ def test_churn_shows_what_a_database_shows_that_keeps_all_words(seed: int, eager
 
 
 def test_a_store_with_few_facts_is_opened_with_few_words(tmp_path: Path, eager: None) -> None:
-    rng, twins = random.Random(7), Twins(lambda: tidelog.connect(tmp_path / "views.tide"))
-    for _ in epochs(rng, twins, 12):
-        if rng.random() < 0.5:
-            twins.sparing._write_checkpoint()  # type: ignore[attr-defined]
-            twins.sparing.close()
-            twins.sparing = tidelog.connect(tmp_path / "views.tide")
-            twins.held.clear()
-            twins.compare()
+    twins = reopened(random.Random(8), tmp_path / "views.tide", 12)
     before = twins.sparing._dictionary.size
     for name in FACTS:
         twins.sparing.delete(name, list(twins.sparing[name]))
@@ -104,6 +92,42 @@ def test_work_waits_for_as_many_words_as_it_looks_at(monkeypatch: pytest.MonkeyP
         db.delete("e", [(f"new {i - 1} {j}", "b 1") for j in range(40)])
         db.commit()
     assert sum(swept[1:]) <= 1  # 80,000 words are not looked through for 8,000.
+
+
+@pytest.mark.parametrize("holding", [False, True])
+def test_the_words_looked_at_are_a_multiple_of_those_that_came_and_went(
+    holding: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a long life with many rows over few words, in relations or in answers that a user holds."""
+    monkeypatch.setattr(reclaim, "LEAST", 64)
+    looked: list[int] = []
+    add = Usage.add
+
+    def counted(self: Usage, kinds: Sequence[str], rows: numpy.ndarray) -> None:  # type: ignore[type-arg]
+        looked.append(rows.size)
+        add(self, kinds, rows)
+
+    monkeypatch.setattr(Usage, "add", counted)
+    db = tidelog.connect()
+    db.add_program(DECLARED)
+    db.insert("e", [(f"a {i}", f"b {j}") for i in range(60) for j in range(60)])
+    db.commit()
+    answers = [db.query("e(X, Y)")] if holding else []
+    if holding:
+        db.delete("e", list(db["e"]))
+        db.commit()
+    looked.clear()
+    start = db._dictionary.made
+    for i in range(120):
+        db.insert("e", [(f"new {i} {j}", "b 1") for j in range(10)])
+        db.delete("e", [(f"new {i - 1} {j}", "b 1") for j in range(10)])
+        db.commit()
+    came = db._dictionary.made - start
+    assert came >= 1_200
+    own = 4 * 10 * len(looked)  # what waits for the commit, and the change before
+    assert 0 < sum(looked) <= 8 * 2 * came + 7_200 + own
+    assert db._dictionary.size < 2_000
+    assert [len(each) for each in answers] == [3_600] * len(answers)
 
 
 def test_what_is_held_keeps_its_words(eager: None) -> None:

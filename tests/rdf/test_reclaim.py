@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
 import pytest
 
 import tidelog
+from tests.maintain.churn import reclaiming_always
 from tests.rdf.random_ontologies import triple as random_triple
 from tests.rdf.stores import EXAMPLE, clashes, full
-from tidelog.maintain import reclaim
-from tidelog.maintain.reclaim import Reclaimer
 from tidelog.rdf import TYPE, Store, connect, data
 from tidelog.rdf.terms import PREFIXES
 from tidelog.storage import dictionary
@@ -26,17 +26,10 @@ named(x, cat("name of ", x)) :- :p(x, _).
 
 
 @pytest.fixture
-def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+def eager() -> Iterator[None]:
     """Words are looked through before every epoch."""
-    monkeypatch.setattr(reclaim, "LEAST", 0)
-    monkeypatch.setattr(reclaim, "_PER_WORD", 1 << 40)
-    original = Reclaimer.sweep
-
-    def always(self: Reclaimer, *arguments: object) -> bool:
-        self._kept = 0
-        return original(self, *arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Reclaimer, "sweep", always)
+    with reclaiming_always():
+        yield
 
 
 def fresh(rng: random.Random) -> tuple[str, ...]:

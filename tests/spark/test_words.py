@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,7 @@ from pyspark.sql import functions as F
 
 import tidelog
 from tests.interrupting import attempts
-from tests.maintain.churn import FACTS, PROGRAM, fact
-from tidelog.maintain import reclaim
-from tidelog.maintain.reclaim import Reclaimer
+from tests.maintain.churn import FACTS, PROGRAM, fact, reclaiming_always
 from tidelog.spark import SparkDatabase, encode, translation
 from tidelog.spark.checks import Leaf
 from tidelog.spark.encode import SymbolTable
@@ -27,17 +26,10 @@ VIEWS = ("l", "made", "counted")
 
 
 @pytest.fixture
-def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+def eager() -> Iterator[None]:
     """Words are looked through before every epoch."""
-    monkeypatch.setattr(reclaim, "LEAST", 0)
-    monkeypatch.setattr(reclaim, "_PER_WORD", 1 << 40)
-    original = Reclaimer.sweep
-
-    def always(self: Reclaimer, *arguments: object) -> bool:
-        self._kept = 0
-        return original(self, *arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Reclaimer, "sweep", always)
+    with reclaiming_always():
+        yield
 
 
 def rows(frame: DataFrame) -> set[tuple[Any, ...]]:

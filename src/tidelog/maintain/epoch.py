@@ -541,13 +541,15 @@ class Epoch:
         engine = self.engine
         for stored in self.opened.values():
             if _is_sparse(stored):
+                tables = (engine.views, engine.asserted)
+                places = [(table, name) for table in tables for name, each in table.items() if each is stored]
                 compact = stored.copy_to(engine.catalog)
-                for table in (engine.views, engine.asserted):
-                    for name in [name for name, each in table.items() if each is stored]:
-                        table[name] = compact
+                for table, name in places:  # From here on nothing asks for memory.
+                    table[name] = compact
 
     def undo(self) -> None:
-        """Take everything back. It asks for no memory but the little that was reserved."""
+        """Take everything back. It asks for no memory but the little that was reserved. Then, if there is memory,
+        reclaim the rows that are left behind, so that epochs which fail one after the other leave no more than one."""
         self.reserve = None
         for stored in self.opened.values():
             if stored.changing:
@@ -558,6 +560,8 @@ class Epoch:
             self.engine.take_back_closure(name)
         for large in self.grouped:
             large.take_back()
+        with suppress(MemoryError):
+            self.reclaim()
 
 
 def _is_sparse(stored: StoredRelation) -> bool:

@@ -58,10 +58,14 @@ class Reclaimer:
         self._due = sum(len(stored) * len(columns) for columns, stored in rows) // _PER_WORD
         if suspects < self._due:
             return False
-        with dictionary.alone() as alone:
+        with dictionary.alone() as alone, suppress(MemoryError):
             if not alone:
                 return False
-            _give_back(engine, rows, programs, pending)
+            held = [part for holder in list(dictionary.holders) for part in holder.held()]
+            self._due += sum(words.size for _, words in held) // _PER_WORD
+            if suspects < self._due:
+                return False
+            _give_back(engine, rows, held, programs, pending)
         self._made, self._kept, self._lost, self._due = dictionary.made, dictionary.size, 0, 0
         return True
 
@@ -69,29 +73,28 @@ class Reclaimer:
 def _give_back(
     engine: Engine,
     rows: list[tuple[tuple[Column, ...], Any]],
+    held: list[tuple[tuple[Column, ...], NDArray[Any]]],
     programs: Sequence[CheckedProgram],
     pending: Iterable[tuple[str, NDArray[Any]]],
 ) -> None:
-    """Forget what nothing refers to; nothing, where memory does not suffice."""
+    """Forget what nothing refers to. MemoryError leaves everything as it is, or some of that not forgotten yet."""
     dictionary = engine.dictionary
-    with suppress(MemoryError):
-        usage = Usage(dictionary)
-        for columns, stored in rows:
-            for batch in stored.batches():
-                usage.add([column.kind for column in columns], batch)
-        _mark_constants(usage, (*engine.program.nodes, *engine.nodes))
-        known = {name: info.columns for program in programs for name, info in program.relations.items()}
-        for name, words in pending:
-            usage.add([column.kind for column in known[name]], words)
-        for holder in list(dictionary.holders):
-            for columns, words in holder.held():
-                usage.add([column.kind for column in columns], words)
-        flags = usage.flags()
-        # Plans of hyper-nodes that are no more may have constants that are no more.
-        nodes = {node.relations for node in engine.nodes}
-        for key in engine.maintained.keys() - nodes:
-            del engine.maintained[key]
-        dictionary.give_back(flags)
+    usage = Usage(dictionary)
+    for columns, stored in rows:
+        for batch in stored.batches():
+            usage.add([column.kind for column in columns], batch)
+    _mark_constants(usage, (*engine.program.nodes, *engine.nodes))
+    known = {name: info.columns for program in programs for name, info in program.relations.items()}
+    for name, words in pending:
+        usage.add([column.kind for column in known[name]], words)
+    for columns, words in held:
+        usage.add([column.kind for column in columns], words)
+    flags = usage.flags()
+    # Plans of hyper-nodes that are no more may have constants that are no more.
+    nodes = {node.relations for node in engine.nodes}
+    for key in engine.maintained.keys() - nodes:
+        del engine.maintained[key]
+    dictionary.give_back(flags)
 
 
 def _rows(engine: Engine) -> Iterator[tuple[tuple[Column, ...], Any]]:
