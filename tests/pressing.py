@@ -18,7 +18,7 @@ import dis
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from types import CodeType, FrameType, TracebackType
 from typing import Any
@@ -103,3 +103,17 @@ def wait_for_ctrl_c(place: str, seconds: float = 60.0) -> None:
     while time.monotonic() < deadline:
         time.sleep(0.001)
     raise AssertionError(f"Ctrl-C was lost at {place}")
+
+
+def pressed(attempt: Press, block: Callable[[], object]) -> bool:
+    """Run a block in an attempt; whether it was stopped. An interrupt that was put off has come when this returns."""
+    done = False
+    try:
+        with attempt:
+            block()
+            done = True
+        if attempt.place and not attempt.stopped:
+            wait_for_ctrl_c(attempt.place)
+    except KeyboardInterrupt:
+        pass
+    return not done

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,6 +23,7 @@ from tidelog.io import at_hand, encode
 from tidelog.language import Checker, read
 from tidelog.language.syntax import CheckedProgram, Column, Program, RelationType, Value
 from tidelog.maintain.choice import Choice
+from tidelog.maintain.deltas import Delta
 from tidelog.maintain.engine import Engine, evaluated
 from tidelog.maintain.interrupts import Deferring, Interrupts
 from tidelog.maintain.limits import Watch, changing_within_memory, guarded, reading_within_memory
@@ -266,16 +268,22 @@ class Database(Uncopied):
             self._reclaimer.sweep(self._engine, (self._checked, pending.checked), waiting)
             core = pending.core or self._compiler.compile(pending.checked)
             net = net_changes(pending.facts)
-            outcome = self._engine.epoch(core, net, watch, choice, lambda: self._seal(pending, net))
+            outcome = self._engine.epoch(core, net, watch, choice, partial(self._seal, pending, net))
         self._programs, self._checked = pending.programs, pending.checked
         self._pending = self._nothing()
         self._epochs += 1
         self._reclaimer.lose(sum(len(delta.deleted) for delta in outcome.deltas.values()))
         return Change(self._checked, self._dictionary, outcome, self.turns)
 
-    def _seal(self, pending: Pending, net: Mapping[str, tuple[Words, Words]]) -> None:
-        """Let the epoch that these changes lead to last, in a database that keeps it elsewhere as well; what this
-        raises takes the epoch back."""
+    def _seal(
+        self,
+        pending: Pending,
+        net: Mapping[str, tuple[Words, Words]],
+        views: Mapping[str, StoredRelation],
+        deltas: dict[str, Delta],
+    ) -> None:
+        """Let the epoch that these changes lead to last, in a database that keeps it elsewhere as well, see `Seal`;
+        what this raises takes the epoch back."""
 
     def transaction(self) -> Transaction[Change]:
         """A block whose changes are committed together at its end, and dropped when it or the commit raises.

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tidelog
-from tests.pressing import Press, presses, wait_for_ctrl_c
+from tests.pressing import pressed, presses
 
 PROGRAM = """
 .decl e(x: number, y: number)
@@ -41,20 +41,6 @@ def change(db: tidelog.Database) -> None:
 
 def views(db: tidelog.Database) -> dict[str, set[tuple[object, ...]]]:
     return {name: set(db[name]) for name in db.relations}
-
-
-def pressed(attempt: Press, block: Callable[[], object]) -> bool:
-    """Run a block in an attempt; whether it was stopped. An interrupt that was put off has come when this returns."""
-    done = False
-    try:
-        with attempt:
-            block()
-            done = True
-        if attempt.place and not attempt.stopped:
-            wait_for_ctrl_c(attempt.place)
-    except KeyboardInterrupt:
-        pass
-    return not done
 
 
 @pytest.fixture

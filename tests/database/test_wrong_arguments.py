@@ -86,20 +86,29 @@ def db() -> tidelog.Database:
     return db
 
 
-@pytest.mark.parametrize("call", CALLS)
-def test_no_raw_exception(call: str, db: tidelog.Database) -> None:
-    values, function = CALLS[call]
+def no_raw_exception(
+    call: str, values: list[Any], function: Callable[[Any, Any], object], subject: Any, undo: Callable[[], object]
+) -> None:
+    """Make a call with one value after the other. It ends well, or in an error of tidelog with a hint."""
     for value in values:
         try:
-            function(db, value)
+            function(subject, value)
         except TidelogError as error:
             if not all(problem.hint or problem.span for problem in error.problems):
                 pytest.fail(f"{call} with {value!r} has no hint: {error}")
         except Exception as error:
             pytest.fail(f"{call} with {value!r}: {type(error).__name__}: {error}")
         finally:
-            db.rollback()
-            db.options(timeout=None, max_rows=None, strategy="auto", switch=0.2, closures=True, maintain=True)
+            undo()
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_no_raw_exception(call: str, db: tidelog.Database) -> None:
+    def undo() -> None:
+        db.rollback()
+        db.options(timeout=None, max_rows=None, strategy="auto", switch=0.2, closures=True, maintain=True)
+
+    no_raw_exception(call, *CALLS[call], db, undo)
 
 
 def test_a_database_contains_and_names_its_relations(db: tidelog.Database) -> None:

@@ -23,7 +23,15 @@ STEPS: dict[str, Callable[[Node], object]] = {
 }
 EVERY = {"insert": 61, "delete": 61, "add_rules": 97, "remove_rule": 97}
 """So many bytecodes lie between two places that fail."""
-BEHIND = "Journal.append", "Node._", "Node.tell", "Node.add_rules", "Node.remove_rule"
+BEHIND = (
+    "Journal.append",
+    "Journal._using",
+    "Journal._begin",
+    "Node._",
+    "Node.tell",
+    "Node.add_rules",
+    "Node.remove_rule",
+)
 """What also runs right behind the moment from which on a step lasts."""
 
 

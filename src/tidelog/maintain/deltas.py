@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy
 from numpy.typing import NDArray
@@ -67,6 +68,15 @@ class Outcome:
 
     deltas: dict[str, Delta]
     report: Report
+
+
+Seal: TypeAlias = Callable[[Mapping[str, StoredRelation], dict[str, Delta]], object]
+"""What lets an epoch last that is worked out: it sees the views as the epoch leaves them, and what has changed. Rows of
+these relations are read by `words`; those that died still count in their lengths."""
+
+
+def sealed_at_once(views: Mapping[str, StoredRelation], deltas: dict[str, Delta]) -> None:
+    """Do nothing: the `Seal` of an epoch that is in memory only."""
 
 
 def rows_of(words: Words | Whole) -> Words:

@@ -7,7 +7,7 @@ ones. What happens in it is in `epoch`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from weakref import WeakSet
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tidelog.maintain import closures, undoing
 from tidelog.maintain.choice import Choice
-from tidelog.maintain.deltas import Outcome, Whole, Words
+from tidelog.maintain.deltas import Outcome, Seal, Whole, Words, sealed_at_once
 from tidelog.maintain.epoch import Epoch
 from tidelog.maintain.large_groups import LargeGroups
 from tidelog.maintain.limits import Watch, changing_within_memory
@@ -123,7 +123,7 @@ class Engine:
         changes: Mapping[str, tuple[Words, Words]],
         watch: Watch,
         choice: Choice,
-        seal: Callable[[], object] = lambda: None,
+        seal: Seal = sealed_at_once,
     ) -> Outcome:
         """Go to `program` and apply `changes`, relation -> (rows to assert, rows to retract), both net of each other.
 
@@ -140,7 +140,7 @@ class Engine:
         changes: Mapping[str, tuple[Words, Words]],
         watch: Watch,
         choice: Choice,
-        seal: Callable[[], object],
+        seal: Seal,
     ) -> Outcome:
         started = time.perf_counter()
         if program is self.program and not changes and self.views and (choice.closures or not self.closures):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -22,7 +22,7 @@ from tidelog.maintain.aggregates import update_aggregate
 from tidelog.maintain.assemble import UNIT
 from tidelog.maintain.bootstrap import bootstrap
 from tidelog.maintain.choice import Choice
-from tidelog.maintain.deltas import Delta, Outcome, Words
+from tidelog.maintain.deltas import Delta, Outcome, Seal, Words
 from tidelog.maintain.large_groups import LargeGroups
 from tidelog.maintain.limits import Watch
 from tidelog.maintain.machine import Inputs
@@ -101,7 +101,7 @@ class Epoch:
         self.reserve: Block | None = Block(_RESERVE)
         """Given back before what must not fail."""
 
-    def run(self, changes: Mapping[str, tuple[Words, Words]], seal: Callable[[], object]) -> Outcome:
+    def run(self, changes: Mapping[str, tuple[Words, Words]], seal: Seal) -> Outcome:
         if UNIT not in self.views:
             self.views[UNIT] = StoredRelation(self.engine.catalog, 0)
             self.views[UNIT].insert(numpy.empty((1, 0), numpy.int64))
@@ -113,7 +113,7 @@ class Epoch:
         visited = self.walk()
         state = self.other_state() if self.is_new or self.split else {}
         self.watch.look()
-        seal()
+        seal(self.views, self.deltas)
         return self.finish(state, dropped, visited)
 
     def walk(self) -> dict[int, NodeReport]:

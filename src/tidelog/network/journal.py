@@ -8,13 +8,12 @@ never acted upon, and is dropped. Now and then the state is written anew and the
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,6 +21,8 @@ from tidelog.errors import DataError, Problem, UsageError
 from tidelog.network.machine import Letter, Machine
 from tidelog.network.snapshot import dump, load
 from tidelog.network.wire import message_from_json, message_to_json
+from tidelog.store.local import LocalFiles
+from tidelog.store.owner import Owner
 
 _HEADER = struct.Struct(">II")
 LONGEST = 4 * 2**20
@@ -34,20 +35,25 @@ class Journal:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = Path(folder)
         self._file: IO[bytes] | None = None
-        self._lock: IO[bytes] | None = None
+        self._owner: Owner | None = None
         self._generation = 0
         self._length = 0
         self._limit = LONGEST
 
     def open(self, name: str, text: str) -> Machine | None:
         """The node as it was when it last acted; None in a new store. Raises UsageError (E0623) where the store is in
-        use, or of another node or program, DataError (E0416) where it cannot be read."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        self._lock = self._opened(self._folder / "lock", os.O_RDWR | os.O_CREAT)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise self._wrong("is in use by another process") from None
+        use, cannot be used, or is of another node or program, DataError (E0416) where it cannot be read."""
+        with self._using():
+            return self._open(name, text)
+
+    def _open(self, name: str, text: str) -> Machine | None:
+        files = LocalFiles(self._folder.absolute())
+        files.establish()
+        with self._no_link(self._folder / "lock"):
+            found = files.lock("lock")
+        if isinstance(found, str):
+            raise self._wrong(f"is in use by process {found}")
+        self._owner = Owner(found, str(self._folder))
         path = self._folder / "state"
         if not path.exists():
             return None
@@ -68,8 +74,20 @@ class Journal:
             _do(machine, kind, letters)
         return machine
 
+    def check(self) -> None:
+        """Raise UsageError unless this process may write: E0602, E0623, E0627 or E0628."""
+        if self._owner is None:
+            raise UsageError(Problem("E0602", "the node is closed", hint="open it again from its store"))
+        with self._using():
+            self._owner.check()
+
     def begin(self, machine: Machine) -> None:
-        """Write the state anew and go on with an empty journal."""
+        """Write the state anew and go on with an empty journal. Raises as `append`."""
+        self.check()
+        with self._using():
+            self._begin(machine)
+
+    def _begin(self, machine: Machine) -> None:
         state = dump(machine)
         new = self._folder / "state.new"
         with self._opened(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as file:
@@ -87,24 +105,29 @@ class Journal:
         before.unlink(missing_ok=True)
 
     def append(self, machine: Machine, kind: str, letters: Sequence[Letter] = ()) -> None:
-        """Keep what a node has just done: a "step", a "resend" or an "ask"."""
+        """Keep what a node has just done: a "step", a "resend" or an "ask". Raises as `check`; what is behind an entry
+        that could not be written is never read."""
+        self.check()
         entry = [kind, [[sender, message_to_json(message)] for sender, message in letters]]
         data = json.dumps(entry, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
         assert self._file is not None
-        if self._length + len(data) > self._limit:
-            self.begin(machine)  # The state has it already.
-            return
-        self._file.write(_HEADER.pack(len(data), zlib.crc32(data)) + data)
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._length += len(data)
+        with self._using():
+            if self._length + len(data) > self._limit:
+                self._begin(machine)  # The state has it already.
+                return
+            self._file.write(_HEADER.pack(len(data), zlib.crc32(data)) + data)
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._length += len(data)
 
     def close(self) -> None:
         """Let another process have the store."""
-        for file in (self._file, self._lock):
-            if file is not None:
-                file.close()
-        self._file = self._lock = None
+        if self._file is not None:
+            with suppress(OSError):  # of an entry that could not be written
+                self._file.close()
+        if self._owner is not None:
+            self._owner.release()
+        self._file = self._owner = None
 
     @property
     def _path(self) -> Path:
@@ -128,16 +151,32 @@ class Journal:
 
     def _opened(self, path: Path, flags: int) -> IO[bytes]:
         """Open a file of the store. Raise UsageError (E0623) for a link, which could lead out of the folder."""
-        try:
+        with self._no_link(path):
             descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        modes = {os.O_RDONLY: "rb", os.O_WRONLY: "wb", os.O_RDWR: "r+b"}
+        return os.fdopen(descriptor, modes[flags & (os.O_WRONLY | os.O_RDWR)])
+
+    @contextmanager
+    def _no_link(self, path: Path) -> Iterator[None]:
+        """Inside, a file is opened that must not be a link: UsageError (E0623)."""
+        try:
+            yield
         except OSError as error:
             if error.errno != errno.ELOOP:
                 raise
             message = f"the file {path.name} of the store is a symbolic link"
             hint = "remove the link; a store holds its files itself"
             raise UsageError(Problem("E0623", message, place=str(path), hint=hint)) from None
-        modes = {os.O_RDONLY: "rb", os.O_WRONLY: "wb", os.O_RDWR: "r+b"}
-        return os.fdopen(descriptor, modes[flags & (os.O_WRONLY | os.O_RDWR)])
+
+    @contextmanager
+    def _using(self) -> Iterator[None]:
+        """Inside, the disk may refuse: UsageError (E0623)."""
+        try:
+            yield
+        except OSError as error:
+            message = f"the store cannot be used: {error.strerror or error}"
+            hint = "make room, or allow reading and writing there"
+            raise UsageError(Problem("E0623", message, place=str(self._folder), hint=hint)) from error
 
     def _sync_folder(self) -> None:
         folder = os.open(self._folder, os.O_RDONLY)

@@ -6,10 +6,11 @@ count memory and work in units that do not depend on the machine, so that a jour
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from tidelog.errors import Problem, UsageError
+from tidelog.errors import Problem, UsageError, wrong_argument
 
 LARGEST_COUNT = 2**63 - 1
 """Of the numbers in messages: heights, versions, sequence numbers."""
@@ -94,6 +95,22 @@ def checked_name(name: str) -> str:
         hint = f"use a text of at most {LONGEST_NAME} bytes in UTF-8, without NUL"
         raise UsageError(Problem("E0624", message, hint=hint))
     return name
+
+
+def checked_names(names: Iterable[str]) -> list[str]:
+    """Return the names. Raise UsageError where these cannot be gone through (E0635), or no names of nodes (E0624)."""
+    try:
+        found = iter(names)
+    except (TypeError, NotImplementedError):
+        raise wrong_argument("`peers`", "a list of names", names) from None
+    return [checked_name(name) for name in found]
+
+
+def checked_seconds(seconds: float) -> float:
+    """Return the seconds. Raise UsageError (E0635) where that is no number, or less than 0."""
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 <= seconds < float("inf"):
+        raise wrong_argument("a time", "a number of seconds, 0 or more", seconds)
+    return seconds
 
 
 def is_sendable(row: tuple[Any, ...]) -> bool:

@@ -16,8 +16,9 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
-from tidelog.errors import Problem, SetupError, UsageError
+from tidelog.errors import Problem, SetupError, UsageError, wrong_argument
 from tidelog.network.config import NetworkConfig, NodeConfig, line_of
+from tidelog.network.limits import checked_seconds
 from tidelog.network.program import LocatedProgram
 from tidelog.network.rulebook import Rulebook, program_text
 from tidelog.network.values import declared, facts_of
@@ -32,6 +33,8 @@ class LocalNetwork:
     other one stays, and no secret."""
 
     def __init__(self, config: NetworkConfig) -> None:
+        if not isinstance(config, NetworkConfig):
+            raise wrong_argument("a network", "a NetworkConfig", config)
         self.book = Rulebook(program_text(config.program))
         self.names = config.nodes
         self._processes: dict[str, subprocess.Popen[str]] = {}
@@ -86,6 +89,8 @@ class LocalNetwork:
 
     def views(self, relations: Sequence[str]) -> dict[str, set[tuple[Any, ...]]]:
         """The tuples of several relations, for which every node is asked once."""
+        if isinstance(relations, str) or not isinstance(relations, Sequence):
+            raise wrong_argument("what is shown", "a list of names", relations)
         for relation in relations:
             declared(relation, self.book.program)
             self._post(self.names, {"show": relation})
@@ -93,7 +98,7 @@ class LocalNetwork:
 
     def settle(self, seconds: float) -> bool:
         """Wait until the whole network is quiet, at most so long; whether it is."""
-        return bool(self._ask(self.names[0], {"quiet": seconds}))
+        return bool(self._ask(self.names[0], {"quiet": checked_seconds(seconds)}))
 
     def settled(self) -> bool:
         """Whether every node is quiet at this moment, as its process says; cheaper than `settle`, and no proof."""

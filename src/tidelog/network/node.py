@@ -10,15 +10,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from types import TracebackType
+from types import NoneType, TracebackType
 from typing import Any
 
 from tidelog.copies import Uncopied
-from tidelog.errors import LimitError, Problem, TidelogError, UsageError
+from tidelog.errors import LimitError, Problem, TidelogError, UsageError, wrong_argument
 from tidelog.maintain.limits import WithinMemory
 from tidelog.network.choices import Options
 from tidelog.network.journal import Journal
-from tidelog.network.limits import MOST_INCARNATIONS, Limits, checked_name
+from tidelog.network.limits import MOST_INCARNATIONS, Limits, checked_name, checked_names, checked_seconds
 from tidelog.network.machine import Letter, Machine
 from tidelog.network.messages import Base, Message, Met
 from tidelog.network.peer import Peer
@@ -68,7 +68,13 @@ class Node(Uncopied):
             message = f"an incarnation is a number from 0 to {MOST_INCARNATIONS}, found {incarnation!r}"
             raise UsageError(Problem("E0624", message, hint="count it up by one when the store is lost"))
         self.name = checked_name(name)
-        peers = [checked_name(peer) for peer in peers]
+        if not isinstance(transport, Transport):
+            raise wrong_argument("a transport", "an object of a subclass of tidelog.network.Transport", transport)
+        if not isinstance(limits, (Limits, NoneType)):
+            raise wrong_argument("`limits`", "an object of tidelog.network.Limits", limits)
+        if not isinstance(store, (str, os.PathLike, NoneType)):
+            raise wrong_argument("`store`", "the path of a folder", store)
+        peers = checked_names(peers)
         self._journal = Journal(store) if store is not None else None
         made = program if isinstance(program, Machine) else None
         text = program.book.text if isinstance(program, Machine) else program_text(program)
@@ -170,7 +176,7 @@ class Node(Uncopied):
     def turn(self, timeout: float = 0.0) -> bool:
         """Take what has come, after waiting at most `timeout` seconds for something, and send what follows. Whether
         anything came. LimitError (E0503) where memory runs out; what came is then lost, and is said again."""
-        received = self.transport.receive(timeout)
+        received = self.transport.receive(checked_seconds(timeout))
         letters: list[Letter] = []
         for proven, data in received:
             try:
@@ -213,26 +219,25 @@ class Node(Uncopied):
 
     def resend(self, *, everyone: bool = True) -> None:
         """Say again what is not acknowledged; unless to `everyone`, less often to nodes that do not answer."""
-        letters = self.machine.resend()
+        letters = self._done("resend", (), self.machine.resend)
         if not letters:
             return
-        self._keep("resend")
         self._tries.update({receiver for receiver, _ in letters})
         self._send(letter for letter in letters if everyone or _is_due(self._tries[letter[0]]))
 
     def introduce(self, name: str) -> None:
         """Tell a node that has just come which rules have changed."""
-        self._send(self.machine.brief(name))
+        self._send(self.machine.brief(checked_name(name)))
 
     def ask(self) -> None:
         """Ask all nodes whether they are quiet."""
-        letters = self.machine.ask()
-        self._keep("ask")
-        self._send(letters)
+        self._send(self._done("ask", (), self.machine.ask))
 
     def run(self, seconds: float | None = None, until: Callable[[], bool] | None = None) -> bool:
         """Take turns for so long (None: for ever), or until something is so; whether it was."""
-        end = None if seconds is None else time.monotonic() + seconds
+        if not (until is None or callable(until)):
+            raise wrong_argument("`until`", "a function without arguments", until)
+        end = None if seconds is None else time.monotonic() + checked_seconds(seconds)
         while until is None or not until():
             now = time.monotonic()
             if end is not None and now >= end:
@@ -247,7 +252,7 @@ class Node(Uncopied):
 
     def network_quiet(self, seconds: float = 10.0) -> bool:
         """Ask until the whole network is found quiet, for at most so long; whether it was. Nobody else has to wait."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + checked_seconds(seconds)
         while (left := end - time.monotonic()) > 0:
             self.ask()
             if not self.run(left, lambda: self.machine.survey.complete):
@@ -272,23 +277,37 @@ class Node(Uncopied):
         self.close()
 
     def _step(self, letters: list[Letter]) -> None:
-        """A step of the machine, kept safe before anything of it is sent. Where memory runs out in the middle, the node
-        is closed, and the step has not happened: LimitError (E0503). What cannot be sent for lack of memory is said
-        again like all that gets lost."""
+        """A step of the machine, kept safe before anything of it is sent. What memory does not suffice to send is said
+        again, like all that gets lost."""
+        replies = self._done("step", letters, lambda: self.machine.step(letters))
+        with suppress(MemoryError):
+            self._send(replies)
+
+    def _done(self, kind: str, letters: Sequence[Letter], do: Callable[[], list[Letter]]) -> list[Letter]:
+        """What the machine says when it does something, which the store has then. Raise UsageError where the store
+        belongs to another process (E0627, E0628), and then nothing has happened. Where memory runs out in the middle
+        (LimitError, E0503), or the store cannot be written (UsageError, E0623), the node is closed, and it has not
+        happened for the store."""
+        if self._journal is not None:
+            self._journal.check()
         try:
-            replies = self.machine.step(letters)
-            self._keep("step", letters)
+            replies = do()
+            if self._journal is not None and (replies or kind != "resend"):
+                self._keep(kind, letters)
         except MemoryError:
             self.close()
             message = f"node {self.name} has run out of memory in the middle of a step, and is closed"
             hint = "open it again from its store, on a machine with more memory"
             raise LimitError(Problem("E0503", message, hint=hint)) from None
-        with suppress(MemoryError):
-            self._send(replies)
+        return replies
 
-    def _keep(self, kind: str, letters: Sequence[Letter] = ()) -> None:
-        if self._journal is not None:
+    def _keep(self, kind: str, letters: Sequence[Letter]) -> None:
+        assert self._journal is not None
+        try:
             self._journal.append(self.machine, kind, letters)
+        except UsageError:
+            self.close()
+            raise
 
     def _send(self, letters: Iterable[Letter]) -> None:
         parcels: dict[tuple[str, int], list[Message]] = {}

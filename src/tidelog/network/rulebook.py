@@ -16,7 +16,7 @@ from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 
-from tidelog.errors import LimitError, Problem, ProgramError, UsageError
+from tidelog.errors import LimitError, Problem, ProgramError, UsageError, wrong_argument
 from tidelog.language import check, read
 from tidelog.language.check import name_rules
 from tidelog.language.reading import file_text
@@ -101,6 +101,8 @@ class Rulebook:
         """The changes that add the rules of a text, which may bring declarations. Raises ProgramError where the program
         with them would be wrong, UsageError (E0620) where the text states facts, LimitError (E0507) where a rule is too
         large."""
+        if not isinstance(text, str):
+            raise wrong_argument("what is added", "the text of rules", text)
         program = read(f"{text}\n", name="<text>")
         if any(not rule.body for rule in program.rules):
             message = "rules that are added to a network have bodies"
@@ -124,9 +126,9 @@ class Rulebook:
 
     def removal(self, name: str, author: str) -> Change:
         """The change that removes a rule. UsageError (E0608) if there is none of this name."""
-        if name not in self.rules:
+        if not isinstance(name, str) or name not in self.rules:
             hint = f"there are {', '.join(self.rules)}" if self.rules else "there are no rules"
-            raise UsageError(Problem("E0608", f"there is no rule {name}", hint=hint))
+            raise UsageError(Problem("E0608", f"there is no rule {name!s:.60}", hint=hint))
         return Change(name, self._next(), author, None)
 
     def undoing(self, changes: Iterable[Change]) -> list[Change]:
@@ -153,6 +155,8 @@ def program_text(program: str | os.PathLike[str]) -> str:
     """The text of a program that is given as text or, path-like or in one line that ends in ".dl", as a path."""
     if isinstance(program, str) and not (program.endswith(".dl") and "\n" not in program):
         return program
+    if not isinstance(program, (str, os.PathLike)):
+        raise wrong_argument("a program", "a text, or the path of a file", program)
     return file_text(Path(program), str(program))
 
 

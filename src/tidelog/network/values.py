@@ -53,8 +53,18 @@ def facts_of(relation: str, rows: Iterable[Any], program: LocatedProgram) -> lis
     if place.location is None:
         message = f"{relation} has no location: every node has it for itself"
         raise UsageError(Problem("E0621", message, hint="state its facts in the program"))
+    try:
+        given = None if isinstance(rows, (str, bytes, Mapping)) else iter(rows)
+    except (TypeError, NotImplementedError):  # of what cannot be gone through, such as a sparse matrix
+        given = None
+    if given is None:
+        message = f"expected rows of {relation}, found a value of type {type(rows).__name__}"
+        raise DataError(Problem("E0407", message, place=relation, hint="pass a list of tuples"))
     facts = []
-    for number, row in enumerate(rows, 1):
+    for number, row in enumerate(given, 1):
+        if not isinstance(row, (tuple, list)):
+            message = f"row {number} of {relation} is no tuple: {row!r:.60}"
+            raise DataError(Problem("E0407", message, place=relation, hint="pass a list of tuples"))
         fact = (relation, tuple(_stored(v, c.kind) for v, c in zip(row, place.columns, strict=False)))
         if len(row) != len(place.columns) or fits(fact, program) is not None:
             shape = ", ".join(f"{column.name}: {column.kind}" for column in place.columns)
@@ -73,11 +83,11 @@ def facts_of(relation: str, rows: Iterable[Any], program: LocatedProgram) -> lis
 
 def declared(relation: str, program: LocatedProgram) -> str:
     """The name of a relation of a program. UsageError (E0601) if there is none of this name."""
-    place = program.places.get(relation)
+    place = program.places.get(relation) if isinstance(relation, str) else None
     if place is None or place.auxiliary:
         known = [name for name, each in program.places.items() if not each.auxiliary]
         hint = f"the program declares {', '.join(known)}"
-        raise UsageError(Problem("E0601", f"there is no relation {relation}", hint=hint))
+        raise UsageError(Problem("E0601", f"there is no relation {relation!s:.60}", hint=hint))
     return relation
 
 

@@ -18,7 +18,7 @@ def connect(rules: Rules | Sequence[Rules] | None = None) -> Store:
     several of these, or none. Raises UsageError (E0662) for an unknown name, ProgramError."""
     given: list[Any] = [] if rules is None else list(rules) if isinstance(rules, (list, tuple)) else [rules]
     sets = [each for each in given if isinstance(each, str) and each in RULE_SETS]
-    programs = [each for each in given if each not in sets]
+    programs = [each for each in given if not (isinstance(each, str) and each in RULE_SETS)]
     for each in programs:
         if not isinstance(each, (str, os.PathLike)) or not str(each).strip() or _is_name(str(each)):
             hint = f"rules are {', '.join(RULE_SETS)}, the text of a program, or the path of one"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidelog.errors import DataError, Problem, SetupError, UsageError, how_to_install
+from tidelog.errors import DataError, Problem, SetupError, UsageError, how_to_install, wrong_argument
 from tidelog.rdf.formats import INFERRED, ending_of, format_of, is_packed, load
 from tidelog.relation import Relation
 
@@ -56,6 +56,10 @@ def write(
 ) -> None:
     """Write `text` to a file, in the format of its ending when none is said; packed where that is `.gz`. DataError
     (E0412)."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise wrong_argument("what is written", "the path of a file", path)
+    if format is not None:
+        format_of(format)
     data = text(asserted, inferred, format or ending_of(path), prefixes)
     if is_packed(path):
         data = gzip.compress(data, mtime=0)

@@ -12,7 +12,7 @@ import os
 import re
 import zlib
 from codecs import BOM_UTF8
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,8 @@ def read(data: Any, format: str | None, base: str | None, labels: Labels | None)
 
     Raises DataError (E0460 to E0465, E0410, E0411), UsageError (E0660) for an unknown format, SetupError (E0790).
     """
+    if format is not None:
+        format_of(format)
     if isinstance(data, (str, bytes, os.PathLike)):
         text, name, format = _text(data, format)
         return Document(text.removeprefix(BOM_UTF8), name, format_of(format), base, labels).columns()
@@ -75,12 +77,16 @@ def _encoded(text: str) -> bytes:
 
 def _lines(triples: object) -> bytes:
     """Triples given one by one as N-Triples."""
-    if not isinstance(triples, Iterable):
+    try:
+        given = None if isinstance(triples, Mapping) else iter(triples)  # type: ignore[call-overload]  # whatever it is
+    except (TypeError, NotImplementedError):  # of what cannot be gone through, such as a sparse matrix
+        given = None
+    if given is None:
         hint = "pass text, a path, a graph of rdflib, or triples of terms"
         raise DataError(Problem("E0407", f"expected RDF, found the {type(triples).__name__} {triples!r}", hint=hint))
     lines = []
     known: dict[Any, str] = {}
-    for number, triple in enumerate(triples):
+    for number, triple in enumerate(given):
         if not isinstance(triple, (tuple, list)) or len(triple) != 3:
             place, hint = f"{ONE_BY_ONE}, row {number}", "a triple is (subject, predicate, object)"
             raise DataError(Problem("E0465", f"expected a triple, found {triple!r}", place=place, hint=hint))

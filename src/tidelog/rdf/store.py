@@ -93,22 +93,29 @@ class Store(Uncopied):
 
         Raises ProgramError, DataError (E0461, E0462, E0465), UsageError (E0661, no such prefix), and then changes
         nothing."""
-        with self._database.turns.changing, self._database.turns.using, changing_within_memory:
+        turns = self._database.turns
+        with (
+            Deferring() as interrupts,
+            interrupts.holding(turns.changing),
+            interrupts.holding(turns.using),
+            changing_within_memory,
+        ):
             given: object = program
             if not isinstance(given, (str, os.PathLike)):
                 hint = "pass the text of a program, or the path of one"
                 raise UsageError(Problem("E0662", f"there are no rules {program!r}", hint=hint))
-            parsed, known = prefixes.read(program, self.prefixes, self._names, self._database.relations)
+            with interrupts.let_through():
+                parsed, known = prefixes.read(program, self.prefixes, self._names, self._database.relations)
             declared = {*self._database.relations, *(each.name for each in parsed.declarations)}
             asked = reads(parsed.rules, TRIPLE) or derives(parsed.rules, TRIPLE)
             more = [declaration(TRIPLE, "spo")] if asked and TRIPLE not in declared else []
-            self._names.has_triples |= bool(more)
             declarations = (*self._undeclared(), *more, *parsed.declarations)
             try:
                 self._database.add_parsed(Program(parsed.types, declarations, parsed.directives, parsed.rules))
             except ProgramError as error:
                 problems = (_hinted(problem) for problem in error.problems)
                 raise ProgramError(*problems) from None
+            self._names.has_triples |= bool(more)
             self._asks_nodes |= any(
                 repeat.op != "+"
                 for rule in parsed.rules
@@ -140,7 +147,7 @@ class Store(Uncopied):
 
     def rollback(self) -> None:
         """Drop all pending changes."""
-        with self._database.turns.changing, self._database.turns.using, changing_within_memory:
+        with Deferring(), self._database.turns.changing, self._database.turns.using, changing_within_memory:
             self._pending = []
             self._database.rollback()
 

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from tidelog.copies import Uncopied
 from tidelog.maintain.report import Report
-from tidelog.spark.engines import RowChange, Rows
+from tidelog.spark.engines import Prospect, RowChange, Rows
 
 
 @dataclass(frozen=True)
@@ -29,30 +29,23 @@ class SparkRelationChange:
     deleted: DataFrame
 
 
-class SparkChange(Uncopied):
-    """What a committed epoch did: its number `epoch`, `change[name].inserted` and `.deleted` per relation, `report`."""
+class _Frames(Uncopied):
+    """What an epoch changes, as data frames; `epoch` is its number."""
 
     instead = "copy the rows of its frames, for example by toPandas()"
 
     def __init__(
-        self,
-        epoch: int,
-        changes: Mapping[str, RowChange],
-        report: SparkReport,
-        frame: Callable[[str, Rows | None], DataFrame],
+        self, epoch: int, changes: Mapping[str, RowChange], frame: Callable[[str, Rows | None], DataFrame]
     ) -> None:
         self.epoch = epoch
         self._changes = changes
         self._frame = frame
         self._frames: dict[str, SparkRelationChange] = {}
-        self.report = report
-        self.errors: tuple[BaseException, ...] = ()
-        """The errors that subscribers raised when they were called with this change."""
 
     def __getitem__(self, name: str) -> SparkRelationChange:
         """The change of a relation, empty where nothing changed. UsageError (E0601) if there is no such relation."""
-        if name not in self._frames:
-            change = self._changes.get(name)
+        if not isinstance(name, str) or name not in self._frames:
+            change = self._changes.get(name) if name in self else None
             inserted = self._frame(name, None if change is None else change.inserted)
             deleted = self._frame(name, None if change is None else change.deleted)
             self._frames[name] = SparkRelationChange(inserted, deleted)
@@ -60,7 +53,7 @@ class SparkChange(Uncopied):
 
     def count(self, name: str) -> int:
         """How many tuples of a relation came or went; where the cluster has them, it counts them."""
-        change = self._changes.get(name)
+        change = self._changes.get(name) if name in self else None
         both = () if change is None else (change.inserted, change.deleted)
         return sum(rows.count() if isinstance(rows, DataFrame) else len(rows) for rows in both)
 
@@ -69,8 +62,45 @@ class SparkChange(Uncopied):
         return iter(self._changes)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._changes
+        return isinstance(name, str) and name in self._changes
+
+
+class Delivery(_Frames):
+    """An epoch that is about to last: what it changes, and the views as they will be, to be written elsewhere before.
+    Its frames hold until the epoch has happened or failed."""
+
+    def __init__(self, epoch: int, prospect: Prospect, frame: Callable[[str, Rows | None], DataFrame]) -> None:
+        super().__init__(epoch, prospect.changes, frame)
+        self._prospect = prospect
+
+    def view(self, name: str) -> DataFrame:
+        """Return the rows of a relation of the program."""
+        return self._frame(name, self._prospect.relation(name))
+
+    def size(self, name: str) -> int:
+        """Return the number of rows of a relation."""
+        return self._prospect.size(name)
+
+
+class SparkChange(_Frames):
+    """What a committed epoch did: its number `epoch`, `change[name].inserted` and `.deleted` per relation, `report`."""
+
+    def __init__(
+        self,
+        epoch: int,
+        changes: Mapping[str, RowChange],
+        report: SparkReport,
+        frame: Callable[[str, Rows | None], DataFrame],
+    ) -> None:
+        super().__init__(epoch, changes, frame)
+        self.report = report
+        self.errors: tuple[BaseException, ...] = ()
+        """The errors that subscribers raised when they were called with this change."""
 
     def __repr__(self) -> str:
         names = ", ".join(self._changes) or "nothing"
         return f"<SparkChange of {names}; {self.report.engine}, {self.report.seconds:.3f} s>"
+
+
+def nowhere(delivery: Delivery) -> None:
+    """Deliver an epoch to nobody."""

@@ -26,7 +26,7 @@ class EngineChoice:
         """The choice with those of the options that belong to it, and the others. UsageError (E0603) for a wrong
         value."""
         own = {field.name: options[field.name] for field in fields(self) if field.name in options}
-        if (engine := own.get("engine", "auto")) not in ENGINES:
+        if not isinstance(engine := own.get("engine", "auto"), str) or engine not in ENGINES:
             hint = f"it is one of {', '.join(ENGINES)}"
             raise UsageError(Problem("E0603", f"there is no engine {engine!r}", hint=hint))
         limit = own.get("embedded_limit", 0)

@@ -32,11 +32,11 @@ from tidelog.pattern import QUERY, matching
 from tidelog.pending import net_changes
 from tidelog.ruleset import RuleSet
 from tidelog.spark.aside import Aside
-from tidelog.spark.change import SparkChange, SparkRelationChange, SparkReport
+from tidelog.spark.change import Delivery, SparkChange, SparkRelationChange, SparkReport, nowhere
 from tidelog.spark.choice import EngineChoice
 from tidelog.spark.driver import collect_words
 from tidelog.spark.embedded import Embedded, Front, local
-from tidelog.spark.engines import Draft, Engine, RowChange, Rows
+from tidelog.spark.engines import Draft, Engine, Prospect, RowChange, Rows
 from tidelog.spark.failures import reading, working
 from tidelog.spark.keeping import Keeping, changes_in, stored, tables_of
 from tidelog.spark.machine import check_session, check_workers
@@ -138,8 +138,9 @@ class SparkDatabase(Uncopied):
 
     def _take_local(self) -> None:
         """Put what the front has collected behind what is pending already."""
-        taken = self._front.take_facts()
-        self._pending += [Pending(relation, asserts, words, len(words)) for relation, asserts, words in taken]
+        with Deferring():  # In between it would be in neither.
+            taken = self._front.take_facts()
+            self._pending += [Pending(relation, asserts, words, len(words)) for relation, asserts, words in taken]
 
     @property
     def rules(self) -> RuleSet:
@@ -152,14 +153,12 @@ class SparkDatabase(Uncopied):
         Raises LimitError, DataError, SetupError, KeyboardInterrupt, or UsageError (E0625) inside of a transaction. Then
         no fact, rule or view has changed, and the pending changes still wait, see `Database.commit`.
         """
-        return self.commit_and({}, None)
+        return self.commit_and({}, nowhere)
 
-    def commit_and(
-        self, notes: Mapping[str, Mapping[str, Any]], deliver: Callable[[SparkChange], None] | None
-    ) -> SparkChange:
-        """`commit` for modules of this package: `notes` for the state folder, and what is to be done with the change
-        before the state folder has it. When that fails, the epoch has not happened for the folder, and the database is
-        closed; without a folder, it has."""
+    def commit_and(self, notes: Mapping[str, Mapping[str, Any]], deliver: Callable[[Delivery], object]) -> SparkChange:
+        """`commit` for modules of this package: `notes` for the state folder, and what is to be done with the epoch
+        before it lasts. When that fails, or the state folder cannot have the epoch then, nothing has changed here; what
+        `deliver` has done elsewhere is up to its caller."""
         with Deferring() as interrupts:
             return self._commit(interrupts, notes, deliver)
 
@@ -167,7 +166,7 @@ class SparkDatabase(Uncopied):
         self,
         interrupts: Interrupts,
         notes: Mapping[str, Mapping[str, Any]],
-        deliver: Callable[[SparkChange], None] | None,
+        deliver: Callable[[Delivery], object],
     ) -> SparkChange:
         with interrupts.holding(self.turns.changing):
             self.turns.check_outside("commit()")
@@ -181,7 +180,7 @@ class SparkDatabase(Uncopied):
 
     def rollback(self) -> None:
         """Drop all pending changes, loaded programs included. UsageError (E0625) inside of a transaction."""
-        with self.turns.changing, self.turns.using:
+        with Deferring(), self.turns.changing, self.turns.using:
             self.turns.check_outside("rollback()")
             self._front.rollback()
             self._forget_pending()
@@ -205,7 +204,7 @@ class SparkDatabase(Uncopied):
             with interrupts.holding(self.turns.using), changing_within_memory:
                 self._check_usable()
                 self._take_local()
-                change = self._epoch(self._front.unchanged, pending, notes, None, interrupts)
+                change = self._epoch(self._front.unchanged, pending, notes, nowhere, interrupts)
             self._subscribers.tell(change, interrupts)
         if change.errors:
             raise change.errors[0]
@@ -290,13 +289,19 @@ class SparkDatabase(Uncopied):
         draft: Draft,
         pending: Sequence[Pending],
         notes: Mapping[str, Mapping[str, Any]],
-        deliver: Callable[[SparkChange], None] | None,
+        deliver: Callable[[Delivery], object],
         interrupts: Interrupts,
     ) -> SparkChange:
         started = time.perf_counter()
         state = None if self._restoring else self._state
         engine, switched = self._engine_for(sum(change.count for change in pending if change.asserts))
         keeping = Keeping(state, draft.programs, notes)
+
+        def seal(prospect: Prospect) -> None:
+            with interrupts.let_through():
+                deliver(Delivery(self._epochs + 1, prospect, self._frame))
+            keeping.seal()
+
         try:
             with working():
                 with interrupts.let_through():
@@ -305,9 +310,9 @@ class SparkDatabase(Uncopied):
                         self._hand_over(engine)
                     keeping.prepare(lambda: tables_of(draft.checked.relations, facts, self._translation))
                 interrupts.look()
-                epoch = engine.epoch(draft, facts, self._limits, keeping.seal if deliver is None else lambda: None)
-                if deliver is None and not keeping.sealed:  # There was nothing to do.
-                    keeping.seal()
+                epoch = engine.epoch(draft, facts, self._limits, seal)
+                if not keeping.sealed:  # There was nothing to do.
+                    seal(Prospect(epoch.changes, engine.relation, engine.size))
         except BaseException:
             keeping.discard()
             if engine is not self._engine:
@@ -325,14 +330,6 @@ class SparkDatabase(Uncopied):
         report, seconds = epoch.report, time.perf_counter() - started
         told = SparkReport(seconds, report.visited, report.growing, report.every, engine.name, switched)
         change = SparkChange(self._epochs, epoch.changes, told, self._frame)
-        if deliver is not None:
-            try:
-                with interrupts.let_through():
-                    deliver(change)
-                keeping.seal()
-            except BaseException:
-                self.turns.closed = keeping.discard()  # The engine is ahead of the folder, and cannot go back.
-                raise
         self._notes = merged(self._notes, notes)
         if state is not None and state.is_scattered:
             with suppress(TidelogError, MemoryError):  # The epoch is safe without.
@@ -451,7 +448,7 @@ class SparkDatabase(Uncopied):
         and on the cluster engine, it is read when it is used, and has to be used before the next commit, or persisted.
         Raises UsageError (E0601) if there is no relation of this name, SetupError (E0704) where workers cannot read."""
         with self._using():
-            if name not in self._views:
+            if not isinstance(name, str) or name not in self._views:
                 self._views[name] = self._view(name)
             return self._views[name]
 
@@ -558,7 +555,7 @@ class SparkDatabase(Uncopied):
         Frames of relations and changes must not be used any more."""
         self.turns.check_outside("close()")
         self._streams.stop()  # without the locks, for which their threads may wait
-        with self.turns.changing, self.turns.using:
+        with Deferring(), self.turns.changing, self.turns.using:
             if self._released:
                 return
             self.turns.closed = self._released = True
@@ -568,7 +565,8 @@ class SparkDatabase(Uncopied):
             self._translation.close()
             self._front.close()
             if self._state is not None:
-                rmtree(self._state.folder / CLUSTER, ignore_errors=True)
+                if self._state.is_own:
+                    rmtree(self._state.folder / CLUSTER, ignore_errors=True)
                 self._state.close()
 
     def __enter__(self) -> SparkDatabase:

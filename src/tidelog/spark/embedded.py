@@ -6,7 +6,8 @@ rules and local data, and keeps the dictionary; only `Embedded` has it evaluate 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,15 +16,18 @@ from pyspark.sql import functions as F
 
 from tidelog.change import Change
 from tidelog.database import Database
+from tidelog.maintain.deltas import Delta, Outcome
 from tidelog.maintain.interrupts import Deferring
+from tidelog.maintain.report import Report
 from tidelog.pending import Pending
 from tidelog.relation import Relation
 from tidelog.relation import Rows as LocalRows
 from tidelog.rules.core import CoreProgram
 from tidelog.spark.driver import MOST_AT_ONCE
-from tidelog.spark.engines import Draft, Epoch, RowChange, Rows, word_columns
+from tidelog.spark.engines import Draft, Epoch, Prospect, RowChange, Rows, Seal, sealed_at_once, word_columns
 from tidelog.spark.frames import is_over
 from tidelog.storage.dictionary import Words
+from tidelog.storage.stored import StoredRelation
 
 LocalChanges = list[tuple[str, bool, Words]]
 
@@ -33,7 +37,7 @@ class Front(Database):
 
     _core: CoreProgram | None = None
     _kept: Sequence[LocalRows] = ()
-    _sealing: Callable[[], object]
+    _sealing: Seal
 
     @property
     def epoch(self) -> int:
@@ -84,7 +88,7 @@ class Front(Database):
         if self._pending.programs is draft.programs:
             self._pending = self._nothing()
 
-    def evaluate(self, draft: Draft, facts: LocalChanges, seal: Callable[[], object]) -> Change:
+    def evaluate(self, draft: Draft, facts: LocalChanges, seal: Seal) -> Change:
         """Make `draft` and `facts` one epoch here, which `seal` lets last; other pending changes stay so."""
         with Deferring():
             self._sealing = seal
@@ -99,8 +103,20 @@ class Front(Database):
                 self._pending = pending
             return change
 
-    def _seal(self, pending: Pending, net: Mapping[str, tuple[Words, Words]]) -> None:
-        self._sealing()
+    def _seal(
+        self,
+        pending: Pending,
+        net: Mapping[str, tuple[Words, Words]],
+        views: Mapping[str, StoredRelation],
+        deltas: dict[str, Delta],
+    ) -> None:
+        @cache
+        def relation(name: str) -> Words:
+            width = len(pending.checked.relations[name].columns)
+            return np.array(views[name].words(), np.int64) if name in views else np.empty((0, width), np.int64)
+
+        change = Change(pending.checked, self._dictionary, Outcome(deltas, Report(0.0, ())), self.turns)
+        self._sealing(Prospect(_Changes(change, self), relation, lambda name: len(relation(name))))
 
     @property
     def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
@@ -155,7 +171,7 @@ class Embedded:
         draft: Draft,
         facts: Mapping[str, RowChange],
         options: Mapping[str, Any],
-        seal: Callable[[], object] = lambda: None,
+        seal: Seal = sealed_at_once,
     ) -> Epoch:
         self._front.options(**options)
         calls = [(name, True, local(change.inserted)) for name, change in facts.items()]

@@ -59,6 +59,24 @@ class Epoch:
     report: Report
 
 
+@dataclass(frozen=True)
+class Prospect:
+    """What an epoch is about to make of an engine: what it changes, and the rows of relations and their number as they
+    will then be. It holds until the epoch has happened or failed; its arrays are the caller's."""
+
+    changes: Mapping[str, RowChange]
+    relation: Callable[[str], Rows]
+    size: Callable[[str], int]
+
+
+Seal: TypeAlias = Callable[[Prospect], object]
+"""What lets an epoch last."""
+
+
+def sealed_at_once(prospect: Prospect) -> None:
+    """Do nothing: the `Seal` of an epoch that is in memory only."""
+
+
 class Engine(Protocol):
     """Asserted facts and views in words. Not for use by several threads at once: the database sees to that."""
 
@@ -70,7 +88,7 @@ class Engine(Protocol):
         draft: Draft,
         facts: Mapping[str, RowChange],
         options: Mapping[str, Any],
-        seal: Callable[[], object] = lambda: None,
+        seal: Seal = sealed_at_once,
     ) -> Epoch:
         """Go to the program of `draft` and apply `facts`, relation -> rows to assert and to retract. Rows may occur
         several times; to assert a present fact or retract an absent one changes nothing. A fact that is asserted for a

@@ -43,11 +43,10 @@ class Keeping:
             self._state.publish(self._segment, text_of(self._programs), self._notes)
         self.sealed = True
 
-    def discard(self) -> bool:
-        """Remove the facts of an epoch that has failed; whether there is a folder that they were for."""
+    def discard(self) -> None:
+        """Remove the facts of an epoch that has failed."""
         if self._state is not None and self._segment is not None:
             self._state.discard(self._segment)
-        return self._state is not None
 
 
 def tables_of(

@@ -22,9 +22,9 @@ from tidelog.io import encode
 from tidelog.language import check, read
 from tidelog.language.check import name_rules
 from tidelog.language.syntax import Fact, Program
-from tidelog.spark.change import SparkChange
+from tidelog.spark.change import Delivery, SparkChange
 from tidelog.spark.database import SparkDatabase
-from tidelog.spark.description import Pipeline, Source
+from tidelog.spark.description import Pipeline, Sink, Source
 from tidelog.spark.driver import collect_words, distinct
 from tidelog.spark.failures import reading, working
 from tidelog.spark.mapping import operation_of
@@ -44,6 +44,8 @@ from tidelog.spark.sources import (
 from tidelog.spark.views import Result
 from tidelog.store.state import text_of
 
+IN_THE_WAY = "remove these before another run: {}"
+ANEW = "another run writes these anew: {}"
 MOST_BAD_ROWS = 100_000
 """Bad rows that a result holds where no folder does; they are counted all the same."""
 
@@ -73,6 +75,9 @@ class _Run:
         self.seconds: dict[str, float] = {}
         self.counts: dict[str, Counts] = {}
         self.written: dict[str, int] = {}
+        self.epoch = 0
+        self.reached: dict[str, list[str]] = {}
+        """Where the sinks go that have been begun, by what another run does there."""
         self.said: tuple[Fact, ...] = ()
 
     def go(self, opened: bool) -> Result:
@@ -91,17 +96,39 @@ class _Run:
                 db.pend(self.changes(checked))
             start = time.perf_counter()
 
-            def deliver(change: SparkChange) -> None:
+            def deliver(delivery: Delivery) -> None:
                 self.finish("engine", start)
                 with self.stage("sinks"):
-                    self.deliver(change, checked)
+                    self.deliver(delivery, checked)
 
-            change = db.commit_and(notes, deliver)
+            with self.explaining():
+                change = db.commit_and(notes, deliver)
             quarantine = self.quarantine(checked, change)
         finally:
             for source in checked:
                 source.release()
         return Result(self.views(), self.counts, quarantine, change, self.written, self.seconds, db, opened)
+
+    @contextmanager
+    def explaining(self) -> Iterator[None]:
+        """Inside, errors say which sinks an epoch has reached that did not happen."""
+        try:
+            yield
+        except TidelogError as error:
+            raise type(error)(*(replace(each, hint=self.explained(each.hint)) for each in error.problems)) from error
+        except BaseException as error:
+            if said := self.explained(None):
+                error.add_note(said)
+            raise
+
+    def explained(self, hint: str | None) -> str | None:
+        """The hint of an error, and what another run does with the sinks that have been written already."""
+        if not self.reached:
+            return hint
+        parts = [f"the database is as before, but sinks have been written for its epoch {self.epoch}"]
+        for what, paths in self.reached.items():
+            parts.append(what.format(", ".join(paths)))
+        return "; ".join(parts if hint is None else [hint, *parts])
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -265,20 +292,27 @@ class _Run:
         derived = {head.relation for rule in program.rules for head in rule.heads}
         return tuple(dict.fromkeys(named)) or tuple(name for name in program.relations if name in derived)
 
-    def deliver(self, change: SparkChange, checked: Sequence[CheckedSource]) -> None:
+    def deliver(self, delivery: Delivery, checked: Sequence[CheckedSource]) -> None:
         """Write the sinks."""
+        self.epoch = delivery.epoch
         for sink in self.pipeline.sinks:
+            again = _again(sink)
+            if again != IN_THE_WAY:  # Any other may be there in part when it fails.
+                self.reached.setdefault(again, []).append(str(sink.path))
             database = self.db.id if sink.format == "delta" else ""
             with reading(sink.relation):
                 if sink.what == "view":
-                    path = write_view(self.session, sink, self.db[sink.relation], change.epoch, database)
-                    self.written[path] = self.db.size(sink.relation)
+                    path = write_view(self.session, sink, delivery.view(sink.relation), delivery.epoch, database)
+                    self.written[path] = delivery.size(sink.relation)
                 else:
-                    path = write_changes(self.session, sink, change[sink.relation], change.epoch, database)
-                    self.written[path] = change.count(sink.relation)
+                    path = write_changes(self.session, sink, delivery[sink.relation], delivery.epoch, database)
+                    self.written[path] = delivery.count(sink.relation)
+            if again == IN_THE_WAY:
+                self.reached.setdefault(again, []).append(str(sink.path))
         if self.pipeline.quarantine is not None:  # also where none are bad: those of an epoch that comes again go
             rows = self.bad_rows(checked)
-            path = write_bad_rows(self.session, rows, self.pipeline.quarantine, change.epoch)
+            self.reached.setdefault(ANEW, []).append(str(self.pipeline.quarantine))
+            path = write_bad_rows(self.session, rows, self.pipeline.quarantine, delivery.epoch)
             self.written[path] = sum(source.quarantined for source in checked)
 
     def quarantine(self, checked: Sequence[CheckedSource], change: SparkChange) -> DataFrame:
@@ -308,3 +342,10 @@ def _distinct(pending: Sequence[Pending]) -> int:
 def check_named(given: Program) -> tuple[Program, ...]:
     """The program with names for all rules."""
     return name_rules((given,))
+
+
+def _again(sink: Sink) -> str:
+    """What another run does with a sink that has an epoch which did not happen."""
+    if sink.format == "delta":
+        return "Delta tables that have this epoch keep it as it is: {}"
+    return IN_THE_WAY if sink.mode == "error" and sink.what == "view" else ANEW

@@ -233,7 +233,7 @@ def no_stream(frame: DataFrame, relation: str) -> None:
 
 def relation_type(program: CheckedProgram, relation: str) -> RelationType:
     """The declaration of a relation; UsageError (E0601) when there is none."""
-    if relation not in program.relations:
+    if not isinstance(relation, str) or relation not in program.relations:
         known = ", ".join(sorted(program.relations)) or "none"
         raise UsageError(Problem("E0601", f"no relation {relation!r}", hint=f"declared are: {known}"))
     return program.relations[relation]

@@ -23,10 +23,12 @@ from tidelog.errors import UsageError
 from tidelog.io import encode
 from tidelog.language import read
 from tidelog.language.syntax import Program
+from tidelog.maintain.deltas import Delta
 from tidelog.maintain.interrupts import Interrupts
 from tidelog.maintain.limits import WithinMemory
 from tidelog.maintain.report import Report
 from tidelog.pending import Pending, Words
+from tidelog.storage.stored import StoredRelation
 from tidelog.store import checkpoint
 from tidelog.store.files import Files
 from tidelog.store.state import State, text_of
@@ -99,7 +101,13 @@ class StoredDatabase(Database):
             self._write_checkpoint()
         return change
 
-    def _seal(self, pending: Pending, net: Mapping[str, tuple[Words, Words]]) -> None:
+    def _seal(
+        self,
+        pending: Pending,
+        net: Mapping[str, tuple[Words, Words]],
+        views: Mapping[str, StoredRelation],
+        deltas: dict[str, Delta],
+    ) -> None:
         if self._reopening:
             return
         state, tables = self._state, {}

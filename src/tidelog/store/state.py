@@ -22,11 +22,12 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from tidelog.certificate import program_text
-from tidelog.errors import Problem, UsageError
+from tidelog.errors import Problem, UsageError, wrong_argument
 from tidelog.language.syntax import Program
-from tidelog.store.files import Files, Lock
+from tidelog.store.files import Files
 from tidelog.store.local import LocalFiles
 from tidelog.store.manifest import NAME, Manifest, is_plain
+from tidelog.store.owner import Owner
 from tidelog.store.tables import Tables, check_parts, compare, damaged, read_table, unharmed, write_table
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ class State:
         read_only: bool = False,
         files: Files | None = None,
     ) -> None:
+        if not isinstance(folder, (str, os.PathLike)):
+            raise wrong_argument("a state folder", "the path of a folder", folder)
         if "://" in os.fspath(folder):
             hint = "give the path of a folder; files of the cluster engine can be elsewhere: options(cluster_folder=…)"
             raise UsageError(Problem("E0681", "a state folder is no address", place=os.fspath(folder), hint=hint))
@@ -84,8 +87,7 @@ class State:
         self.read_only = read_only
         self._kind = kind
         self._files = files or LocalFiles(self.folder)
-        self._lock: Lock | None = None
-        self._process = os.getpid()
+        self._owner: Owner | None = None
         self._settled = True
         """Whether the manifest on the disk is `manifest`, for good."""
         try:
@@ -216,10 +218,15 @@ class State:
 
     def close(self) -> None:
         """Let others have the folder."""
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
+        if self._owner is not None:
+            self._owner.release()
+            self._owner = None
         self._files.close()
+
+    @property
+    def is_own(self) -> bool:
+        """Whether this process has the folder, and not another one since a fork."""
+        return self._owner is not None and self._owner.stands
 
     # --- opening -----------------------------------------------------------------------------------------------------
 
@@ -269,7 +276,7 @@ class State:
             hint = "close that database first; two cannot share a state"
             message = f"the state folder is in use by process {found}"
             raise UsageError(Problem("E0680", message, place=str(self.folder), hint=hint))
-        self._lock = found
+        self._owner = Owner(found, str(self.folder))
 
     def _clean(self) -> None:
         """Remove what an epoch has left that was cut off. What tidelog has not written stays."""
@@ -325,21 +332,6 @@ class State:
         else:
             self._put(self.manifest)
 
-    def _check_owner(self) -> None:
-        """UsageError where somebody else may have the folder: after a fork (E0627), or without the lock (E0628)."""
-        place = str(self.folder)
-        if os.getpid() != self._process:
-            hint = "only the process that has opened a store can change it; send it the changes"
-            message = f"the store was opened by process {self._process}, this is process {os.getpid()}"
-            raise UsageError(Problem("E0627", message, place=place, hint=hint))
-        if self._lock is not None:
-            with self._using():
-                there = self._lock.is_in_place()
-            if not there:
-                hint = "nothing has changed; close the database, and open it again when no other process has it"
-                message = "the lock of the store has been removed or replaced, so that others may have opened it"
-                raise UsageError(Problem("E0628", message, place=place, hint=hint))
-
     def _drop(self, name: str) -> None:
         """Remove what the manifest does not name. What cannot be removed stays until the folder is opened again."""
         if self._settled:
@@ -354,8 +346,9 @@ class State:
         if self.read_only:
             hint = "open it with tidelog.connect(folder)"
             raise UsageError(Problem("E0655", "this store is open for reading only", place=str(self.folder), hint=hint))
-        self._check_owner()
         with self._using():
+            if self._owner is not None:
+                self._owner.check()
             self._settle()
             yield
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import random
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -135,8 +137,8 @@ def test_a_driver_that_stops_in_the_middle(tmp_path: Path) -> None:
     first.engine.clean = lambda: None  # type: ignore[method-assign]  # nobody cleans up behind a driver that is killed
     with pytest.raises(KeyboardInterrupt):
         first.commit()
-    assert first.engine.lock is not None
-    first.engine.lock.close()
+    assert first.engine.owner is not None
+    first.engine.owner.release()
     left = set((tmp_path / "state").iterdir())
 
     second = Cluster(3, NOTHING_EVERYWHERE, tmp_path / "state", LocalExecutors())
@@ -262,3 +264,68 @@ def test_files_do_not_pile_up() -> None:
         assert len(db.engine.folder.names()) < 400
         folder = Path(db.engine.folder.address)
     assert not folder.exists()
+
+
+FORK = """
+import os, sys, tidelog
+from pathlib import Path
+from tests.spark.cluster.harness import Cluster
+
+def code_of(call):
+    try:
+        call()
+    except tidelog.TidelogError as error:
+        return error.code
+
+for folder in (None, Path(sys.argv[1])):
+    db = Cluster(2, folder=folder)
+    db.load(".decl e(x: number)  .decl t(x: number)  t(x) :- e(x).")
+    db.insert("e", [(1,), (2,)])
+    db.commit()
+    db.insert("e", [(3,)])
+    number = os.fork()
+    if not number:
+        found = code_of(db.commit)
+        db.engine.close()
+        os._exit(0 if found == "E0627" else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]) == 0
+    db.commit()
+    assert db["t"] == {(1,), (2,), (3,)}
+    assert db.engine.folder.local.is_dir()
+    db.engine.close()
+"""
+
+
+def test_a_child_changes_nothing_in_the_folder_of_its_parent(tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "ignore:This process", "-c", FORK, str(tmp_path / "state")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[3])
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_database_without_its_lock_commits_nothing(tmp_path: Path, replaced: bool) -> None:
+    place = tmp_path / "state"
+    first = Cluster(2, Limits(), place)
+    filled(first)
+    (place / "lock").unlink()
+    other = Cluster(2, Limits(), place) if replaced else None
+    before = sorted(place.iterdir())
+    first.insert("e", [(6, 7)])
+    with pytest.raises(UsageError, match="E0628"):
+        first.commit()
+    assert sorted(place.iterdir()) == before
+    first.engine.close()
+    if other is not None:
+        other.engine.close()
+    with Cluster(2, Limits(), place) as again:
+        again.load(PROGRAM)
+        assert again.decoded("t", again.engine.relation("t")) == embedded()["t"]
+
+
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state/lock").symlink_to(tmp_path / "precious")
+    with pytest.raises(UsageError, match="E0681"):
+        Cluster(2, Limits(), tmp_path / "state")
+    assert (tmp_path / "precious").read_text() == "precious"

@@ -13,9 +13,9 @@ rules have gone, they are evaluated anew (`epoch.Attempt.reset`), which reports 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -34,7 +34,8 @@ from tidelog.spark.cluster.rounds import Task
 from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
-    from tidelog.spark.engines import Draft, Epoch, RowChange, Rows
+    from tidelog.spark.engines import Draft, Epoch, RowChange, Rows, Seal
+    from tidelog.store.owner import Owner
 
 
 class PartitionedEngine:
@@ -66,18 +67,23 @@ class PartitionedEngine:
         self.symbols: tuple[str, ...] = ()
         self.committed = Manifest(partitions)
         self.plan: Plan | None = None
-        self.lock: IO[bytes] | None = None
+        self.owner: Owner | None = None
         try:
             folder.create()
-            self.lock = folder.lock()
+            self.owner = folder.lock()
             if MANIFEST in folder.names():
                 self.go_on()
         except BaseException as error:
-            if self.lock is not None:
-                self.lock.close()
+            if self.owner is not None:
+                self.owner.release()
             if isinstance(error, OSError):
                 raise folder.unusable(error) from error
             raise
+
+    @property
+    def is_own(self) -> bool:
+        """Whether this process has the folder, and not another one since a fork, or since the lock is gone."""
+        return self.owner is not None and self.owner.stands
 
     def go_on(self) -> None:
         """Go on from the manifest that is there. DataError (E0682) when that or what it names is damaged."""
@@ -101,11 +107,13 @@ class PartitionedEngine:
         draft: Draft,
         facts: Mapping[str, RowChange],
         options: Mapping[str, Any],
-        seal: Callable[[], object] = lambda: None,
+        seal: Seal | None = None,
     ) -> Epoch:
         """One epoch, see `engines.Engine.epoch`."""
-        from tidelog.spark.engines import Epoch
+        from tidelog.spark.engines import Epoch, Prospect
 
+        assert self.owner is not None
+        self.owner.check()
         epoch = Attempt(self, draft.core, options, draft.checked.size_limits)
         with changing_within_memory, Deferring() as interrupts:
             try:
@@ -113,10 +121,17 @@ class PartitionedEngine:
                 with interrupts.let_through():
                     manifest = epoch.run(facts)
                 interrupts.look()
+                self.owner.check()
                 self.folder.write(MANIFEST, wire.dumps(manifest))
+                before = self.committed, self.plan, self.explanation, self.moved
                 try:
-                    seal()
+                    self.moved = moved(self.plan, epoch.plan) if self.plan is not None else frozenset()
+                    self.committed, self.plan, self.explanation = manifest, epoch.plan, epoch.explanation
+                    changes = _Changes(self, epoch.changed())
+                    if seal is not None:
+                        seal(Prospect(changes, self.relation, self.size))
                 except BaseException:
+                    self.committed, self.plan, self.explanation, self.moved = before
                     with suppress(OSError):
                         self.folder.write(MANIFEST, former)
                     raise
@@ -126,15 +141,14 @@ class PartitionedEngine:
                 if isinstance(error, OSError):
                     raise self.folder.unusable(error) from error
                 raise
-            before, self.plan = self.plan, epoch.plan
-            self.committed, self.explanation = manifest, epoch.explanation
-            self.moved = moved(before, self.plan) if before is not None else frozenset()
             with suppress(OSError, MemoryError):
                 self.clean()
-            return Epoch(_Changes(self, epoch.changed()), epoch.report())
+            return Epoch(changes, epoch.report())
 
     def clean(self) -> None:
-        """Remove the files that the committed epoch does not need."""
+        """Remove the files that the committed epoch does not need, if the folder is still this engine's."""
+        if not self.is_own:
+            return
         manifest = self.committed
         plan, log = read_past(self.folder, manifest.past, manifest.partitions)
         rounds = [wire.loads(self.folder.read(name)) for name in manifest.since]
@@ -243,11 +257,13 @@ class PartitionedEngine:
         ]
 
     def close(self) -> None:
-        """End the partitions, and remove the state if it is temporary."""
-        self.executors.stop(self.folder)
-        if self.lock is not None:
-            self.lock.close()
-        if self.temporary:
+        """End the partitions, and remove the state if it is temporary; what others may have is left to them."""
+        own = self.is_own
+        if own:
+            self.executors.stop(self.folder)
+        if self.owner is not None:
+            self.owner.release()
+        if own and self.temporary:
             self.folder.destroy()
 
 

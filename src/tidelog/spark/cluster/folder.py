@@ -6,7 +6,6 @@ under its own names).
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 from collections.abc import Iterable
@@ -14,9 +13,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from tidelog.errors import Problem, SetupError, UsageError, how_to_install
+from tidelog.store.local import LocalFiles
+from tidelog.store.owner import Owner
 
 LOCK = "lock"
 
@@ -64,20 +65,14 @@ class Folder:
         reason = error.strerror or str(error).split("\n", 1)[0]
         return UsageError(Problem("E0681", f"cannot use the state folder: {reason}", place=self.address, hint=hint))
 
-    def lock(self) -> IO[bytes] | None:
-        """Keep others out as long as what is returned is open; a folder that is no local one cannot. UsageError (E0680)
-        when somebody else is in."""
-        if self.local is None:
-            return None
-        file = open(self.local / LOCK, "wb")  # noqa: SIM115  # it is closed when the database is
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            file.close()
+    def lock(self) -> Owner:
+        """Keep others out, which a folder that is no local one cannot. UsageError (E0680) when somebody else is in."""
+        found = None if self.local is None else LocalFiles(self.local).lock(LOCK)
+        if isinstance(found, str):
             hint = "close the other database, or use another folder"
-            problem = Problem("E0680", "another database uses the state folder", place=self.address, hint=hint)
-            raise UsageError(problem) from None
-        return file
+            message = f"another database uses the state folder, in process {found}"
+            raise UsageError(Problem("E0680", message, place=self.address, hint=hint))
+        return Owner(found, self.address)
 
     def create(self) -> None:
         """Make the folder if it is not there."""

@@ -1,0 +1,83 @@
+"""Whatever is passed to a public method of a node or a network ends well or in an error of tidelog with a hint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.database.test_wrong_arguments import ROWS, VALUES, no_raw_exception
+from tests.network.test_hostile import alone
+from tidelog.network import Limits, Node, SimulatedNetwork
+from tidelog.network.config import NetworkConfig
+from tidelog.network.local import LocalNetwork
+
+LINKS = ".decl link(@x: symbol, y: number)\n.decl two(@x: symbol, y: number)\nr: two(@x, y) :- link(@x, y)."
+SECONDS = [each for each in VALUES if not isinstance(each, (int, float)) or isinstance(each, bool)] + [-1, float("nan")]
+
+
+def made(value: Any, **options: Any) -> None:
+    arguments = {"name": "a", "program": LINKS, "transport": SimulatedNetwork(1).transport("a")} | options
+    Node(**{name: value if each is ... else each for name, each in arguments.items()}).close()
+
+
+NODE: dict[str, tuple[list[Any], Callable[[Node, Any], object]]] = {
+    **{
+        f"Node({name}=…)": (values, lambda _, value, name=name: made(value, **{name: ...}))  # type: ignore[misc]
+        for name, values in {
+            "name": VALUES, "program": VALUES, "transport": VALUES, "peers": VALUES, "store": [5, 2.5, ["e"], len],
+            "incarnation": VALUES, "limits": VALUES,
+        }.items()
+    },
+    **{
+        f"{verb}(…)": (VALUES, lambda node, value, verb=verb: getattr(node, verb)(value, [("a", 1)]))  # type: ignore[misc]
+        for verb in ("insert", "delete")
+    },
+    **{
+        f"{verb}('link', …)": (ROWS, lambda node, value, verb=verb: getattr(node, verb)("link", value))  # type: ignore[misc]
+        for verb in ("insert", "delete")
+    },
+    "add_rules": (VALUES, lambda node, value: node.add_rules(value)),
+    "remove_rule": (VALUES, lambda node, value: node.remove_rule(value)),
+    "node[…]": (VALUES, lambda node, value: node[value]),
+    "turn": (SECONDS, lambda node, value: node.turn(value)),
+    "run": ([each for each in SECONDS if each is not None], lambda node, value: node.run(value)),
+    "run(until=…)": ([each for each in VALUES if not callable(each)], lambda node, value: node.run(0.0, value)),
+    "network_quiet": (SECONDS, lambda node, value: node.network_quiet(value)),
+    "introduce": (VALUES, lambda node, value: node.introduce(value)),
+}  # fmt: skip
+NETWORK: dict[str, tuple[list[Any], Callable[[LocalNetwork, Any], object]]] = {
+    "LocalNetwork(…)": (VALUES, lambda _, value: LocalNetwork(value)),
+    **{
+        f"{verb}(…)": (VALUES, lambda network, value, verb=verb: getattr(network, verb)(value, []))  # type: ignore[misc]
+        for verb in ("insert", "delete")
+    },
+    "insert('link', …)": (ROWS, lambda network, value: network.insert("link", value)),
+    "add_rules": (VALUES, lambda network, value: network.add_rules(value)),
+    "remove_rule": (VALUES, lambda network, value: network.remove_rule(value)),
+    "network[…]": (VALUES, lambda network, value: network[value]),
+    "views": ([each for each in VALUES if not isinstance(each, list)], lambda network, value: network.views(value)),
+    "settle": (SECONDS, lambda network, value: network.settle(value)),
+}
+
+
+@pytest.fixture(scope="module")
+def network() -> Iterator[LocalNetwork]:
+    with LocalNetwork(NetworkConfig(LINKS, ("a",))) as network:
+        yield network
+
+
+@pytest.mark.parametrize("call", NODE)
+def test_no_raw_exception_of_a_node(call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    _, node = alone(LINKS, limits=Limits())
+    no_raw_exception(call, *NODE[call], node, lambda: None)
+
+
+@pytest.mark.parametrize("call", NETWORK)
+def test_no_raw_exception_of_a_network(call: str, network: LocalNetwork) -> None:
+    no_raw_exception(call, *NETWORK[call], network, lambda: None)
+    network.insert("link", [("a", 7)])
+    assert ("a", 7) in network["two"]
