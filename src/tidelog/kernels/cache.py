@@ -3,6 +3,9 @@
 A folder's time stamp says when a process last began to use it. The process that makes a new folder removes those that
 nobody has used for long. A cache that cannot be written or read costs time and nothing else: `KernelCache` warns once
 per process, and the kernels are compiled for this process alone.
+
+To compile all kernels takes a minute or two, one of them some seconds. Inside of `between_kernels` a function is called
+before each, which may raise.
 """
 
 from __future__ import annotations
@@ -12,10 +15,11 @@ import os
 import pathlib
 import shutil
 import tempfile
+import threading
 import time
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numba
@@ -68,12 +72,31 @@ def cached(kernel: Any) -> Any:
     return kernel
 
 
+_compiling = threading.local()
+
+
+@contextmanager
+def between_kernels(look: Callable[[], object]) -> Iterator[None]:
+    """Inside, in this thread, `look` is called before each kernel that has to be compiled. What it raises ends the call
+    of a kernel that needs that one; the next call compiles what is missing."""
+    before = getattr(_compiling, "look", None)
+    _compiling.look = look
+    try:
+        yield
+    finally:
+        _compiling.look = before
+
+
 class KernelCache(FunctionCache):
     """The cache of one kernel. Faults of the disk make it a cache that holds nothing."""
 
     def load_overload(self, signature: Any, context: Any) -> Any:
-        """What has been compiled before, or None."""
-        return self._tried(super().load_overload, signature, context)
+        """What has been compiled before, or None: then it is compiled next."""
+        found = self._tried(super().load_overload, signature, context)
+        look = getattr(_compiling, "look", None)
+        if found is None and look is not None:
+            look()
+        return found
 
     def save_overload(self, signature: Any, data: Any) -> None:
         """Keep what has been compiled."""

@@ -134,28 +134,31 @@ class Machine:
         """Run `kernel` over the plans of `group` until it is done or wants new plans; returns its last status.
 
         `numbers` are the relations whose rounds it keeps, `node` its state, `arguments` come between the state of the
-        levels and the memory. `look` may raise to stop it.
+        levels and the memory. `look` may raise to stop it, also between two kernels that have to be compiled.
         """
+        from tidelog.kernels.cache import between_kernels
+
         indexes = {index.number: index for stored in self.derived for index in stored.indexes.values()}
         stored_by_number = {stored.number: stored for stored in self.derived}
         index_numbers = numpy.array(list(indexes), numpy.int64)
         plans = self.plans.get(group, numpy.empty(0, numpy.int64))
         while True:
-            status = kernel(
-                self.catalog.table,
-                plans,
-                numbers,
-                index_numbers,
-                node,
-                self.levels,
-                *arguments,
-                self._registers.address,
-                self._scratch.address,
-                self._buffer.address,
-                self._hashes.address,
-                BATCH,
-                self.catalog.tag,
-            )
+            with between_kernels(look):
+                status = kernel(
+                    self.catalog.table,
+                    plans,
+                    numbers,
+                    index_numbers,
+                    node,
+                    self.levels,
+                    *arguments,
+                    self._registers.address,
+                    self._scratch.address,
+                    self._buffer.address,
+                    self._hashes.address,
+                    BATCH,
+                    self.catalog.tag,
+                )
             concerned = int(node[layout.N_OBJECT])
             look()
             match status:

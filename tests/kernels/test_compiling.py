@@ -1,0 +1,80 @@
+"""Between two kernels that have to be compiled, limits are looked at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numba
+import pytest
+
+import tidelog
+from tests.maintain.stopping import at_looks, fails_without_trace, limit
+from tidelog.errors import LimitError
+from tidelog.kernels import fixpoint
+from tidelog.kernels.cache import KernelCache, between_kernels
+from tidelog.kernels.words import kernel
+
+pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+
+
+def test_a_look_before_each_kernel_that_is_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+
+    @kernel
+    def inner(x: Any) -> Any:
+        return x + 1
+
+    @kernel
+    def outer(x: Any) -> Any:
+        return inner(x) * 2
+
+    looks = 0
+
+    def look() -> None:
+        nonlocal looks
+        looks += 1
+        if looks == 2:
+            raise limit()
+
+    with between_kernels(look), pytest.raises(LimitError):
+        outer(20)
+    assert looks == 2  # the inner kernel was not compiled
+    with between_kernels(look):
+        assert outer(20) == 42
+        assert looks == 4
+        assert outer(20) == 42  # now they are there
+    assert looks == 4
+    looks = 1
+    assert outer(20.0) == 42.0  # nobody wants to know
+
+
+def test_an_epoch_that_has_to_compile_keeps_to_its_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it is stopped in the midst of compiling, nothing has changed."""
+    db = tidelog.connect()
+    db.load(".decl e(x: number, y: number) .decl r(x: number, y: number)")
+    db.load("r(x, y) :- e(x, y). r(x, z) :- r(x, y), r(y, z).")
+    db.options(closures=False, strategy="bootstrap")
+    db.commit()
+    compiled = fixpoint.run_rounds
+    cache = compiled._cache
+
+    def cold(*arguments: Any) -> Any:
+        """The kernel as if it were compiled at this call."""
+        assert KernelCache.load_overload(cache, compiled.signatures[0][:1], compiled.targetctx) is None
+        return compiled(*arguments)
+
+    monkeypatch.setattr(fixpoint, "run_rounds", cold)
+
+    def attempt() -> tidelog.Change:
+        db.insert("e", [(1, 2), (2, 3)])
+        return db.commit()
+
+    _, failures = fails_without_trace(db, attempt, at_looks(limit))
+    with_cold = failures
+    monkeypatch.undo()
+    db.delete("e", [(1, 2), (2, 3)])
+    db.commit()
+    _, failures = fails_without_trace(db, attempt, at_looks(limit))
+    assert with_cold > failures
+    assert set(db["r"]) == {(1, 2), (2, 3), (1, 3)}
