@@ -115,6 +115,11 @@ def test_control_c_is_heard_by_the_block_in_which_it_comes() -> None:
                 signal.raise_signal(signal.SIGINT)
                 inner.wait(any)
             outer.wait(any)
+        with listening(outer := Turns()):
+            with listening(Turns()):
+                pass
+            signal.raise_signal(signal.SIGINT)
+            outer.wait(any)
         interrupts.pressed = False
 
 

@@ -19,17 +19,22 @@ from tidelog.io.values import MISSING_HINT, NAN_HINT, RANGES, Complaint, article
 from tidelog.language.syntax import PRIMITIVES, Column, RelationType
 from tidelog.storage.arrow_arrays import mask_to_arrow, numbers_to_numpy, valid_mask
 from tidelog.storage.dictionary import Dictionary, Words, number_words
+from tidelog.storage.looking import Look, unlimited
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def encode_table(table: pa.Table, relation: RelationType, dictionary: Dictionary, place: Place) -> Words:
-    """The words of an Arrow table; int64 of shape (rows, arity)."""
+def encode_table(
+    table: pa.Table, relation: RelationType, dictionary: Dictionary, place: Place, look: Look = unlimited
+) -> Words:
+    """The words of an Arrow table; int64 of shape (rows, arity). `look` is called between columns, and while records
+    are read from text; it may raise."""
     order = match_columns(table.column_names, [c.name for c in relation.columns], place(None, None))
     words = np.empty((table.num_rows, len(order)), dtype=np.int64)
     for position, (column, source) in enumerate(zip(relation.columns, order, strict=True)):
-        words[:, position] = column_words(table.column(source), column, dictionary, place)
+        look()
+        words[:, position] = column_words(table.column(source), column, dictionary, place, look)
     return words
 
 
@@ -50,8 +55,10 @@ def match_columns(found: Sequence[object], declared: Sequence[str], place: str) 
     raise DataError(Problem("E0406", message, hint=hint, place=place))
 
 
-def column_words(column: pa.ChunkedArray, declared: Column, dictionary: Dictionary, place: Place) -> Words:
-    """The words of one column. DataError at the first value that does not fit."""
+def column_words(
+    column: pa.ChunkedArray, declared: Column, dictionary: Dictionary, place: Place, look: Look = unlimited
+) -> Words:
+    """The words of one column. DataError at the first value that does not fit; what `look` raises ends the work."""
     import pyarrow as pa
 
     if len(column) == 0:
@@ -59,7 +66,7 @@ def column_words(column: pa.ChunkedArray, declared: Column, dictionary: Dictiona
     column = _plain(column)
     kind = declared.kind
     if kind not in PRIMITIVES:
-        return _record_words(column, declared, dictionary, place)
+        return _record_words(column, declared, dictionary, place, look)
     if column.null_count:
         row = _first(column, lambda chunk: ~valid_mask(chunk))
         raise Complaint("E0403", f"expected {article(declared.type)}, found no value (null)", MISSING_HINT).at(
@@ -171,7 +178,7 @@ def _float_words(column: pa.ChunkedArray, declared: Column, place: Place) -> Wor
     return number_words(values)
 
 
-def _record_words(column: pa.ChunkedArray, declared: Column, dictionary: Dictionary, place: Place) -> Words:
+def _record_words(column: pa.ChunkedArray, declared: Column, dictionary: Dictionary, place: Place, look: Look) -> Words:
     import pyarrow as pa
 
     if pa.types.is_null(column.type):
@@ -185,7 +192,7 @@ def _record_words(column: pa.ChunkedArray, declared: Column, dictionary: Diction
         return place(None if row is None else int(rows[row]), declared.name)
 
     if _is_text(column.type):
-        words[present] = _record_text_words(records, declared, dictionary, inside)
+        words[present] = _record_text_words(records, declared, dictionary, inside, look)
         return words
     if not pa.types.is_struct(column.type):
         message = f"expected records of type {declared.type}, found a column of type {column.type}"
@@ -195,12 +202,16 @@ def _record_words(column: pa.ChunkedArray, declared: Column, dictionary: Diction
     order = match_columns(names, [field.name for field in fields], place(None, declared.name))
     if len(rows):
         parts = records.flatten()
-        columns = [column_words(parts[i], field, dictionary, inside) for i, field in zip(order, fields, strict=True)]
+        columns = [
+            column_words(parts[i], field, dictionary, inside, look) for i, field in zip(order, fields, strict=True)
+        ]
         words[present] = dictionary.pack(declared.kind, columns, len(rows))
     return words
 
 
-def _record_text_words(column: pa.ChunkedArray, declared: Column, dictionary: Dictionary, place: Place) -> Words:
+def _record_text_words(
+    column: pa.ChunkedArray, declared: Column, dictionary: Dictionary, place: Place, look: Look
+) -> Words:
     """The words of records written as text; each different text is read once."""
     import pyarrow as pa
 
@@ -211,13 +222,13 @@ def _record_text_words(column: pa.ChunkedArray, declared: Column, dictionary: Di
     indices = np.concatenate([numbers_to_numpy(chunk.indices) for chunk in encoded.chunks])
     words = np.zeros(len(encoded.chunks[0].dictionary), dtype=np.int64)
     for number, text in enumerate(encoded.chunks[0].dictionary.to_pylist()):
-        value = record_from_text(text, declared, dictionary)
+        value = record_from_text(text, declared, dictionary, look)
         if isinstance(value, Complaint):
             uses = np.flatnonzero(indices == number)
             if len(uses):
                 raise value.at(place(int(uses[0]), declared.name))
         else:
-            words[number] = dictionary.encode(value, declared.kind)
+            words[number] = dictionary.encode(value, declared.kind, look)
     every: Words = words[indices]
     return every
 

@@ -7,24 +7,31 @@ backslash, as the writer does for symbols that need it.
 from __future__ import annotations
 
 import re
+from itertools import count
 
 from tidelog.io.values import Complaint, shown, text_complaint, value_of_text
 from tidelog.language.syntax import PRIMITIVES, Column, Value
 from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.looking import Look, unlimited
 
 _SPACE = re.compile(r"\s*")
 _BARE = re.compile(r"[^,\]]*")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _NIL = re.compile(r"nil(?=\s*(,|\]|$))")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_PACE = 1_024
+"""So many values of one record are read between two looks at the limits."""
 
 
-def record_from_text(text: str, column: Column, dictionary: Dictionary) -> Value | Complaint:
-    """The record that `text` says, as nested tuples, or what is wrong with it. Depth is not limited."""
+def record_from_text(text: str, column: Column, dictionary: Dictionary, look: Look = unlimited) -> Value | Complaint:
+    """The record that `text` says, as nested tuples, or what is wrong with it. Depth is not limited. `look` is called
+    again and again, and may raise."""
     open_records: list[tuple[tuple[Column, ...], list[Value]]] = []  # the fields wanted, the values read so far
     position = _skip(text, 0)
     expected = column.kind
-    while True:
+    for number in count():
+        if number % _PACE == 0:
+            look()
         # Read the beginning of a value of the kind `expected`.
         if expected in PRIMITIVES:
             found = _primitive(text, position, open_records[-1][0][len(open_records[-1][1])])
@@ -63,6 +70,7 @@ def record_from_text(text: str, column: Column, dictionary: Dictionary) -> Value
             return value if position == len(text) else _malformed(text, position, "the end", column)
         position = _skip(text, position)
         expected = fields[len(values)].kind
+    raise AssertionError  # it counts without end
 
 
 def _primitive(text: str, position: int, field: Column) -> tuple[Value, int] | Complaint:

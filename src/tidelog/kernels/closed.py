@@ -59,6 +59,9 @@ from tidelog.kernels.registers import register, spread_value
 from tidelog.kernels.words import LOW, kernel, load, load32, load64, mix, store, store32, store64
 
 _ENTRY = 3
+ASKED, FOUND, DONE, STAMP = range(4)
+"""Of the last search against the edges: its component, how many are in the queue, how many of them it has looked at,
+and the stamp of those that it has found."""
 
 
 @kernel
@@ -113,21 +116,26 @@ def connected(closure, x, y):
 
 
 @kernel
-def components_before(closure, c):
-    """Put c and the components that reach it into the queue; returns how many there are."""
+def components_before(closure, c, most):
+    """Put c and the components that reach it into the queue: (how many there are, edges followed). There are 0 where
+    more than `most` edges have to be followed; the next call then goes on."""
     asked, queue = load64(closure, C_ASKED), load64(closure, C_QUEUE)
-    if load64(asked, 0) == c:
-        return load64(asked, 1)
     component, stamps = load64(closure, C_COMPONENT), load64(closure, C_STAMPS)
-    now = load64(load64(closure, C_CLOCK), 0) + 1
-    store64(load64(closure, C_CLOCK), 0, now)
-    store32(queue, 0, c)
-    store64(stamps, c, now)
-    i, m = 0, 1
-    while i < m:
+    if load64(asked, ASKED) != c:
+        now = load64(load64(closure, C_CLOCK), 0) + 1
+        store64(load64(closure, C_CLOCK), 0, now)
+        store32(queue, 0, c)
+        store64(stamps, c, now)
+        store64(asked, ASKED, c)
+        store64(asked, FOUND, 1)
+        store64(asked, DONE, 0)
+        store64(asked, STAMP, now)
+    i, m, now, steps = load64(asked, DONE), load64(asked, FOUND), load64(asked, STAMP), 0
+    while i < m and steps < most:
         members, size = list_of(closure, MEMBER, load32(queue, i))
         for a in range(size):
             sources, many = list_of(closure, INTO, load32(members, a))
+            steps += many + 1
             for b in range(many):
                 d = load32(component, load32(sources, b))
                 if load64(stamps, d) != now:
@@ -135,18 +143,22 @@ def components_before(closure, c):
                     store32(queue, m, d)
                     m += 1
         i += 1
-    store64(asked, 0, c)
-    store64(asked, 1, m)
-    return m
+    store64(asked, FOUND, m)
+    store64(asked, DONE, i)
+    return (m if i == m else 0), steps
 
 
 @kernel
 def neighbours(closure, x, backward, j, k, most, found):
     """Write the next nodes behind (or before) x to `found`, int64, `most` at most, beginning with member k of the j-th
-    component: (number of nodes, j, k) to go on with, j being -1 at the end."""
-    c = load32(load64(closure, C_COMPONENT), x)
+    component: (number of nodes, j, k to go on with, steps of a search), j being -1 at the end. Nodes before x are none
+    as long as the search for them goes on."""
+    c, steps = load32(load64(closure, C_COMPONENT), x), 0
     if backward:
-        others, m = load64(closure, C_QUEUE) + 4, components_before(closure, c)
+        others = load64(closure, C_QUEUE) + 4
+        m, steps = components_before(closure, c, 64 * most)
+        if m == 0:
+            return 0, j, k, steps
     else:
         others, m = list_of(closure, REACH, c)
         m += 1
@@ -162,7 +174,7 @@ def neighbours(closure, x, backward, j, k, most, found):
         if k >= size:
             j += 1
             k = 0
-    return n, (j if j < m else -1), k
+    return n, (j if j < m else -1), k, steps
 
 
 @kernel
@@ -235,8 +247,8 @@ def expand_closed(D, level, st, at, registers, nodes, found, size, w):
             if current:
                 x = load64(nodes, i) if keys == 1 else st[at + S_NEXT]
             if x >= 0 and x < load64(closure, C_NODES):
-                t, j, k = neighbours(closure, x, backward, e >> 32, e & LOW, size - n, found)
-                steps += t + 1
+                t, j, k, searched = neighbours(closure, x, backward, e >> 32, e & LOW, size - n, found)
+                steps += t + 1 + searched
                 if changed and state in (AT_START, KEPT):
                     t = without_new(D, relation, x, backward, found, t, w)
             for c in range(columns):

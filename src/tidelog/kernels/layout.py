@@ -62,7 +62,7 @@ C_IRREFLEXIVE = 9
 C_QUEUE = 10  # address of int32[C_ROOM]: the components from which one is reached
 C_STAMPS = 11  # address of int64[C_ROOM], and of the clock
 C_CLOCK = 12
-C_ASKED = 13  # address of (component, number of those in the queue), of the last search
+C_ASKED = 13  # address of what the last search has found and how far it is (kernels/closed.py)
 C_FIELDS = 14
 
 # --- indexes -----------------------------------------------------------------------------------------------------

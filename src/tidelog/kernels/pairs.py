@@ -11,10 +11,11 @@ from tidelog.kernels.words import kernel, stopped
 
 
 @kernel
-def count_pairs(pool, lists, component, loops, irreflexive, counts):
-    """Write how many pairs each node begins."""
-    weights = numpy.full(len(component), -1, numpy.int64)
-    for x in range(len(component)):
+def count_pairs(pool, lists, component, loops, irreflexive, weights, counts, x, limit):
+    """Write how many pairs each node begins, from node x on until more than `limit` components were counted or nodes
+    looked at; returns the next node. `weights` are those that the reach sets of components have, -1 where unknown."""
+    steps = 0
+    while x < len(component) and steps <= limit:
         c = component[x]
         size = lists[MEMBER, c, LENGTH]
         if weights[c] < 0:
@@ -22,8 +23,12 @@ def count_pairs(pool, lists, component, loops, irreflexive, counts):
             for d in pool[start : start + lists[REACH, c, LENGTH]]:
                 total += lists[MEMBER, d, LENGTH]
             weights[c] = total
+            steps += lists[REACH, c, LENGTH]
         itself = 1 if loops[x] or (size > 1 and not irreflexive) else 0
         counts[x] = weights[c] + size - 1 + itself
+        x += 1
+        steps += 1
+    return x
 
 
 @kernel
@@ -89,18 +94,20 @@ def nodes_before(pool, lists, component, loops, irreflexive, y, scratch, marks, 
 
 
 @kernel
-def lengths(pool, lists, sources, ends, targets, distance, queue, result):
-    """Write the number of edges on a shortest way from each source to its targets, those up to its end in `ends`.
+def lengths(pool, lists, sources, ends, targets, distance, queue, result, i, limit):
+    """Write the number of edges on a shortest way from each source to its targets, those up to its end in `ends`, from
+    the i-th source on until more than `limit` edges were followed; returns the next source.
 
     `distance` is all -1 for every node, before and after.
     """
-    at = 0
-    for i in range(len(sources)):
+    at, steps = ends[i - 1] if i > 0 else 0, 0
+    while i < len(sources) and steps <= limit:
         source = sources[i]
         head, tail = 0, 0
         x, far = source, 0
         while True:
             start = lists[OUT, x, START]
+            steps += lists[OUT, x, LENGTH] + 1
             for y in pool[start : start + lists[OUT, x, LENGTH]]:
                 if distance[y] < 0:
                     distance[y] = far + 1
@@ -116,6 +123,8 @@ def lengths(pool, lists, sources, ends, targets, distance, queue, result):
             at += 1
         for j in range(tail):
             distance[queue[j]] = -1
+        i += 1
+    return i
 
 
 @kernel

@@ -9,6 +9,7 @@ nor the way to a value matters.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from math import fsum, nan
 from typing import Any
@@ -18,23 +19,28 @@ from numpy.typing import NDArray
 
 from tidelog.language.syntax import Kind
 from tidelog.maintain import large_groups
-from tidelog.maintain.large_groups import LargeGroups, Values, state_of
+from tidelog.maintain.large_groups import LargeGroups, Total, Values, state_of
 from tidelog.maintain.machine import Inputs, WidenError, narrow
+from tidelog.maintain.sorting import order_of
 from tidelog.rules.core import AggregateRule
+from tidelog.storage.looking import Look
 from tidelog.storage.stored import StoredRelation
 
 Words = NDArray[numpy.int64]
 Flags = NDArray[numpy.bool_]
 
 _EXACT = float(2**53)
+_AT_ONCE = 1 << 20
+"""Values that are added exactly between two looks."""
 
 
-def evaluate(rule: AggregateRule, outer: Words, inner: Words) -> Words:
-    """The rows of the rule's head, shape (groups with a value, rule.groups + 1), for the rows of its two relations."""
+def evaluate(rule: AggregateRule, outer: Words, inner: Words, look: Look) -> Words:
+    """The rows of the rule's head, shape (groups with a value, rule.groups + 1), for the rows of its two relations.
+    What `look` raises ends the work."""
     g = rule.groups
-    numbers = _number_groups(numpy.concatenate([outer[:, :g], inner[:, :g]]))
+    numbers = _number_groups(numpy.concatenate([outer[:, :g], inner[:, :g]]), look)
     asked, place = numbers[: len(outer)], numbers[len(outer) :]
-    values, has = _fold(rule.op, *_gathered(rule, place, inner, int(numbers.max(initial=-1)) + 1))
+    values, has = _fold(rule.op, *_gathered(rule, place, inner, int(numbers.max(initial=-1)) + 1, look), look)
     wanted = has[asked]
     return numpy.concatenate([outer[wanted, :g], values[asked[wanted], None]], axis=1)
 
@@ -48,21 +54,23 @@ def update_aggregate(rule: AggregateRule, inputs: Inputs, large: LargeGroups, *,
 
     Raises WidenError, LimitError, KeyboardInterrupt; the head and `large` then have to be taken back.
     """
-    g = rule.groups
+    g, look = rule.groups, inputs.watch.look
     outer, inner, head = (inputs.relations[name] for name in (rule.outer, rule.inner, rule.head))
     died, born = _changed(inner)
     others = (outer.words(), head.words()) if everything else _changed(outer)
     keys = numpy.concatenate([rows[:, :g].astype(numpy.int64) for rows in (died, born, *others)])
-    numbers = _number_groups(keys)
-    groups = keys[numpy.unique(numbers, return_index=True)[1]]
+    numbers = _number_groups(keys, look)
+    example = numpy.empty(int(numbers.max(initial=-1)) + 1, numpy.int64)
+    example[numbers] = numpy.arange(len(numbers))
+    groups = keys[example]
     change = _Change(died, numbers[: len(died)], born, numbers[len(died) :][: len(born)])
-    rows, before = _values_before(head, groups)
+    rows, before = _values_before(head, groups, look)
     if everything:
-        values, has = _read(rule, inner, groups, large)
+        values, has = _read(rule, inner, groups, large, look)
     elif _counts(rule):
         values, has = _counted(rule, before, change), numpy.ones(len(groups), bool)
     else:
-        values, has = _followed(rule, inner, groups, change, large)
+        values, has = _followed(rule, inner, groups, change, large, look)
     asked = outer.find(groups)
     has &= asked >= 0
     has[has] = outer.alive(asked[has])
@@ -91,12 +99,12 @@ def _changed(stored: StoredRelation) -> tuple[Words, Words]:
     return died.astype(numpy.int64), born.astype(numpy.int64)
 
 
-def _values_before(head: StoredRelation, groups: Words) -> tuple[Words, Words]:
+def _values_before(head: StoredRelation, groups: Words, look: Look) -> tuple[Words, Words]:
     """For each group, in ascending order, its row in `head` or -1, and its value or 0."""
     g = groups.shape[1]
     selected = head.select(tuple(range(g)), groups)
     found = head.take(selected).astype(numpy.int64)
-    place = _places(groups, found)
+    place = _places(groups, found, look)
     rows, before = numpy.full(len(groups), -1), numpy.zeros(len(groups), numpy.int64)
     rows[place], before[place] = selected, found[:, g]
     return rows, before
@@ -117,14 +125,14 @@ def _counted(rule: AggregateRule, before: Words, change: _Change) -> Words:
 
 
 def _followed(
-    rule: AggregateRule, inner: StoredRelation, groups: Words, change: _Change, large: LargeGroups
+    rule: AggregateRule, inner: StoredRelation, groups: Words, change: _Change, large: LargeGroups, look: Look
 ) -> tuple[Words, Flags]:
     """The values of groups and whether they have one: those of large groups from their states, if they have one."""
     values, has = numpy.zeros(len(groups), numpy.int64), numpy.zeros(len(groups), bool)
     unknown = numpy.ones(len(groups), bool)
     if large.states:
-        died, died_sizes = _gathered(rule, change.died_in, change.died, len(groups))
-        born, born_sizes = _gathered(rule, change.born_in, change.born, len(groups))
+        died, died_sizes = _gathered(rule, change.died_in, change.died, len(groups), look)
+        born, born_sizes = _gathered(rule, change.born_in, change.born, len(groups), look)
         died_ends, born_ends = numpy.cumsum(died_sizes), numpy.cumsum(born_sizes)
         for i, group in enumerate(groups.tolist()):
             before = large.states.get(tuple(group))
@@ -137,20 +145,23 @@ def _followed(
             if state is not None:
                 values[i], has[i] = _word(state.value())
                 unknown[i] = False
-    values[unknown], has[unknown] = _read(rule, inner, groups[unknown], large)
+    values[unknown], has[unknown] = _read(rule, inner, groups[unknown], large, look)
     return values, has
 
 
-def _read(rule: AggregateRule, inner: StoredRelation, groups: Words, large: LargeGroups) -> tuple[Words, Flags]:
+def _read(
+    rule: AggregateRule, inner: StoredRelation, groups: Words, large: LargeGroups, look: Look
+) -> tuple[Words, Flags]:
     """The values of groups, in ascending order, and whether they have one, from all their members. States are made for
     large groups."""
     members = inner.take(inner.select(tuple(range(rule.groups)), groups)).astype(numpy.int64)
     large.read += len(members)
-    given, sizes = _gathered(rule, _places(groups, members), members, len(groups))
+    given, sizes = _gathered(rule, _places(groups, members, look), members, len(groups), look)
     big = (sizes >= large_groups.LARGE) & (not _counts(rule))
-    values, has = _fold(rule.op, given[numpy.repeat(~big, sizes)], numpy.where(big, 0, sizes))
+    values, has = _fold(rule.op, given[numpy.repeat(~big, sizes)], numpy.where(big, 0, sizes), look)
     ends = numpy.cumsum(sizes)
     for i in numpy.flatnonzero(big):
+        look()
         state = state_of(rule.op, given[ends[i] - sizes[i] : ends[i]])
         large.put(tuple(groups[i].tolist()), state)
         values[i], has[i] = _word(state.value())
@@ -165,11 +176,11 @@ def _word(value: float | numpy.integer[Any] | None) -> tuple[int, bool]:
 # --- groups ----------------------------------------------------------------------------------------------------------
 
 
-def _number_groups(keys: Words) -> Words:
+def _number_groups(keys: Words, look: Look) -> Words:
     """A number for each row, equal for equal rows, without gaps, in the order of the rows."""
     if len(keys) == 0 or keys.shape[1] == 0:
         return numpy.zeros(len(keys), numpy.int64)
-    order = numpy.lexsort(keys.T[::-1])
+    order = order_of(list(keys.T), look)
     ordered = keys[order]
     new = numpy.concatenate([[False], (ordered[1:] != ordered[:-1]).any(axis=1)])
     numbers = numpy.empty(len(keys), numpy.int64)
@@ -177,19 +188,21 @@ def _number_groups(keys: Words) -> Words:
     return numbers
 
 
-def _places(groups: Words, rows: Words) -> Words:
+def _places(groups: Words, rows: Words, look: Look) -> Words:
     """The position in `groups`, ascending and distinct, of the group of each row, which is one of them."""
     if len(groups) == 1:
         return numpy.zeros(len(rows), numpy.int64)
-    return _number_groups(numpy.concatenate([groups, rows[:, : groups.shape[1]]]))[len(groups) :]
+    return _number_groups(numpy.concatenate([groups, rows[:, : groups.shape[1]]]), look)[len(groups) :]
 
 
-def _gathered(rule: AggregateRule, place: Words, inner: Words, count: int) -> tuple[Values, NDArray[numpy.intp]]:
+def _gathered(
+    rule: AggregateRule, place: Words, inner: Words, count: int, look: Look
+) -> tuple[Values, NDArray[numpy.intp]]:
     """The values of rows of `inner`, group by group, and the sizes of the `count` groups numbered in `place`."""
     sizes = numpy.bincount(place, minlength=count)
     if rule.op == "count":
         return place, sizes
-    return _typed(inner[numpy.argsort(place, kind="stable"), rule.groups], rule.kind), sizes
+    return _typed(inner[order_of([place], look), rule.groups], rule.kind), sizes
 
 
 def _typed(words: Words, kind: Kind) -> Values:
@@ -199,7 +212,7 @@ def _typed(words: Words, kind: Kind) -> Values:
 # --- values ----------------------------------------------------------------------------------------------------------
 
 
-def _fold(op: str, values: Values, sizes: NDArray[numpy.intp]) -> tuple[Words, Flags]:
+def _fold(op: str, values: Values, sizes: NDArray[numpy.intp], look: Look) -> tuple[Words, Flags]:
     """The value of each group and whether it has one; `values` are those of all groups, one after the other, `sizes`
     many each."""
     has = sizes > 0
@@ -210,7 +223,7 @@ def _fold(op: str, values: Values, sizes: NDArray[numpy.intp]) -> tuple[Words, F
     if op == "sum":
         if values.dtype == numpy.float64:
             sums = result.view(numpy.float64)
-            sums[has] = _exact_sums(values, sizes[has])
+            sums[has] = _exact_sums(values, sizes[has], look)
             return result, ~numpy.isnan(sums)
         result.view(values.dtype)[has] = numpy.add.reduceat(values, starts) if len(starts) else []
         return result, numpy.ones(len(sizes), bool)
@@ -221,36 +234,47 @@ def _fold(op: str, values: Values, sizes: NDArray[numpy.intp]) -> tuple[Words, F
         return result, has
     floats = result.view(numpy.float64)
     if op == "mean":
-        floats[has] = _exact_sums(values.astype(numpy.float64), sizes[has]) / sizes[has]
+        floats[has] = _exact_sums(values.astype(numpy.float64), sizes[has], look) / sizes[has]
     else:
-        floats[has] = _medians(values, sizes[has])
+        floats[has] = _medians(values, sizes[has], look)
     floats += 0.0  # -0.0 is 0.0
     return result, has & ~numpy.isnan(floats)
 
 
-def _exact_sums(values: NDArray[numpy.float64], sizes: NDArray[numpy.intp]) -> NDArray[numpy.float64]:
+def _exact_sums(values: NDArray[numpy.float64], sizes: NDArray[numpy.intp], look: Look) -> NDArray[numpy.float64]:
     """The correctly rounded sum of each group, NaN where it has none."""
     starts = numpy.cumsum(sizes) - sizes
     whole = values == numpy.trunc(values)
     if len(starts) and whole.all() and numpy.abs(values).max() < _EXACT / sizes.max():
         return numpy.asarray(numpy.add.reduceat(values, starts), numpy.float64)
-    sums = [_exact_sum(values[a : a + n]) for a, n in zip(starts, sizes, strict=True)]
+    sums, added = [], 0
+    for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
+        added += size
+        if added > _AT_ONCE:
+            look()
+            added = size
+        sums.append(_exact_sum(values[start : start + size], look))
     return numpy.array(sums, numpy.float64) + 0.0
 
 
-def _exact_sum(values: NDArray[numpy.float64]) -> float:
+def _exact_sum(values: NDArray[numpy.float64], look: Look) -> float:
     """The correctly rounded sum, NaN where it has no value: infinities of both signs, or too large for a float."""
-    try:
-        return fsum(values.tolist())
-    except (OverflowError, ValueError):  # fsum also gives up where only a part of the sum is too large
-        value = state_of("sum", values).value()
-        return nan if value is None else float(value)
+    if len(values) <= _AT_ONCE:
+        # fsum also gives up where only a part of the sum is too large.
+        with suppress(OverflowError, ValueError):
+            return fsum(values.tolist())
+    total = Total("sum")
+    for start in range(0, len(values), _AT_ONCE):
+        look()
+        total = total.changed(values[start : start + _AT_ONCE], values[:0])
+    value = total.value()
+    return nan if value is None else float(value)
 
 
-def _medians(values: NDArray[Any], sizes: NDArray[numpy.intp]) -> NDArray[numpy.float64]:
+def _medians(values: NDArray[Any], sizes: NDArray[numpy.intp], look: Look) -> NDArray[numpy.float64]:
     """The middle value of each group, or the mean of the middle two; NaN where that is none."""
     starts = numpy.cumsum(sizes) - sizes
-    order = numpy.lexsort([values, numpy.repeat(numpy.arange(len(sizes)), sizes)])
+    order = order_of([numpy.repeat(numpy.arange(len(sizes)), sizes), values], look)
     ordered = values[order]
     low = ordered[starts + (sizes - 1) // 2].astype(numpy.float64)
     high = ordered[starts + sizes // 2].astype(numpy.float64)

@@ -24,6 +24,7 @@ from tidelog.rules.core import ClosureShape, HyperNode, Rule, Source
 from tidelog.rules.edges import body_of
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.closure import ClosedRelation, Closure
+from tidelog.storage.looking import Look
 from tidelog.storage.stored import StoredRelation
 
 if TYPE_CHECKING:
@@ -182,7 +183,7 @@ class Closures:
         if not len(old):
             epoch.note_new(name)
             return len(new)
-        delta = Delta(_only(new, old), _only(old, new))
+        delta = Delta(_only(new, old, epoch.watch.look), _only(old, new, epoch.watch.look))
         if len(delta):
             epoch.deltas[name] = delta
         return len(delta)
@@ -257,7 +258,7 @@ class Closures:
             own.settle()
             self.epoch.views[name] = own
         elif isinstance(view, ClosedRelation):
-            self.epoch.views[name] = view.write()
+            self.epoch.views[name] = view.write(self.epoch.watch.look)
         return self.epoch.views[name]
 
     # --- edges -------------------------------------------------------------------------------------------------------
@@ -297,10 +298,11 @@ class Closures:
         return History(stored.words, rows_of(delta.inserted), rows_of(delta.deleted))
 
 
-def _only(one: StoredRelation, other: StoredRelation) -> Words:
-    """The rows that `one` has and not `other`, one of which is a closure."""
+def _only(one: StoredRelation, other: StoredRelation, look: Look) -> Words:
+    """The rows that `one` has and not `other`, one of which is a closure. What `look` raises ends the work."""
     rows = [numpy.empty((0, 2), numpy.int64)]
     for batch in one.batches():
+        look()
         there = other.closure.holds(batch) if isinstance(other, ClosedRelation) else other.find(batch) >= 0
         rows.append(batch[~there])
     return numpy.concatenate(rows)
@@ -329,10 +331,11 @@ def rebuilt(shape: ClosureShape, views: Mapping[str, StoredRelation], facts: Sto
     return graph
 
 
-def births(graph: Closure, rows: Words, edges: Sequence[Words]) -> Words:
+def births(graph: Closure, rows: Words, edges: Sequence[Words], look: Look) -> Words:
     """Numbers for the pairs of a closure, int64, such that each follows from pairs with smaller ones: twice the length
-    of a shortest way, and one less for an edge, so that it comes before the same edge turned round."""
-    numbers = 2 * graph.lengths(rows)
+    of a shortest way, and one less for an edge, so that it comes before the same edge turned round. What `look` raises
+    ends the work."""
+    numbers = 2 * graph.lengths(rows, look)
     short = numpy.flatnonzero(numbers == 2)
     along = StoredRelation(Catalog(graph.bits), 2)
     for words in edges:

@@ -29,6 +29,7 @@ from tidelog.rules.core import ClosureShape, CoreProgram, HyperNode
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.closure import Closure
 from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.looking import Look, unlimited
 from tidelog.storage.stored import StoredRelation
 
 
@@ -77,13 +78,15 @@ class Engine:
         self.wholes.add(whole)
         return whole
 
-    def births(self, name: str) -> NDArray[numpy.int64]:
+    def births(self, name: str, look: Look = unlimited) -> NDArray[numpy.int64]:
         """The birth of each row of the view of a relation, in the order of its `words()`; births of relations of one
-        hyper-node can be compared. Closures have no births in storage; theirs are from the lengths of ways."""
+        hyper-node can be compared. Closures have no births in storage; theirs are from the lengths of ways, which may
+        take long: `look` is called meanwhile, and may raise."""
         stored = self.views[name]
         if name in self.closures:
             shape, graph = self.closures[name]
-            return closures.births(graph, stored.words(), closures.all_edges(shape, self.views, self.asserted[name]))
+            edges = closures.all_edges(shape, self.views, self.asserted[name])
+            return closures.births(graph, stored.words(), edges, look)
         if name in self.mirrors:
             return numpy.zeros(len(stored), numpy.int64)
         births: NDArray[numpy.int64] = stored.births()
@@ -96,16 +99,16 @@ class Engine:
             return numpy.zeros(len(stored), numpy.int32)
         return stored.counts()[stored.live()]
 
-    def widen(self) -> None:
-        """Go on with words of 64 bits. MemoryError leaves everything as it is."""
+    def widen(self, look: Look = unlimited) -> None:
+        """Go on with words of 64 bits. MemoryError, and what `look` raises, leaves everything as it is."""
         catalog = Catalog(64)
-        copies = {id(stored): stored.copy_to(catalog) for stored in self.views.values()}
+        copies = {id(stored): stored.copy_to(catalog, look=look) for stored in self.views.values()}
         views = {name: copies[id(stored)] for name, stored in self.views.items()}
         asserted = {
-            name: views[name] if stored is self.views.get(name) else stored.copy_to(catalog)
+            name: views[name] if stored is self.views.get(name) else stored.copy_to(catalog, look=look)
             for name, stored in self.asserted.items()
         }
-        nodes = [(graph, graph.wide_nodes()) for _, graph in self.closures.values()]
+        nodes = [(graph, graph.wide_nodes(look)) for _, graph in self.closures.values()]
         for graph, wide in nodes:
             graph.widen(wide)
         self.catalog, self.views, self.asserted = catalog, views, asserted
@@ -156,7 +159,7 @@ class Engine:
         if self.catalog.bits == 32:
             has_floats = program is not self.program and _has_floats(program)
             if has_floats or any(_is_wide(rows) for rows, _ in changes.values()):
-                self.widen()
+                self.widen(watch.look)
         while True:
             undoing.make_ready(self.catalog.bits)
             attempt = Epoch(self, program, watch, choice)
@@ -165,7 +168,7 @@ class Engine:
             except WidenError:
                 attempt.undo()
                 del attempt
-                self.widen()
+                self.widen(watch.look)
             except BaseException:
                 attempt.undo()
                 raise

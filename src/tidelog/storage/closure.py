@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tidelog.kernels import layout
 from tidelog.kernels.layout import ENTRIES, FAMILIES, GIVEN_UP, SAVED
 from tidelog.storage.catalog import Catalog
+from tidelog.storage.looking import Look, unlimited
 from tidelog.storage.memory import Pinned, Stop
 from tidelog.storage.stored import SPARE, StoredRelation, Words
 
@@ -55,7 +56,7 @@ class Closure:
         self._loops = numpy.zeros(0, numpy.int32)
         self._scratch = numpy.empty((4, 0), numpy.int32)
         self._marks = numpy.zeros((4, 0), numpy.int64)
-        self._asked = numpy.empty(2, numpy.int64)
+        self._asked = numpy.empty(4, numpy.int64)
         self._fields = numpy.empty(layout.C_FIELDS, numpy.int64)
         self._pinned: tuple[Pinned, ...] = ()
         self._edges_before: Callable[[], Sequence[Words]] | None = None
@@ -95,9 +96,9 @@ class Closure:
         """The size of the words of nodes."""
         return self._nodes.catalog.bits
 
-    def wide_nodes(self) -> StoredRelation:
-        """The nodes in words of 64 bits, with which to `widen`."""
-        return self._nodes.copy_to(Catalog(64))
+    def wide_nodes(self, look: Look = unlimited) -> StoredRelation:
+        """The nodes in words of 64 bits, with which to `widen`. What `look` raises ends the work."""
+        return self._nodes.copy_to(Catalog(64), look=look)
 
     def widen(self, nodes: StoredRelation) -> None:
         """Go on with words of 64 bits."""
@@ -196,7 +197,7 @@ class Closure:
         for part in ids:
             self._take(part, gone=False)
         self._build(look, stop)
-        self.size = int(self._counts().sum())
+        self.size = int(self._counts(look).sum())
 
     def _anew(self, gone: Ids, came: Ids, look: Callable[[int], None], stop: Stop) -> tuple[Ids, Ids]:
         """Change the edges, build everything anew in new memory and compare."""
@@ -327,12 +328,15 @@ class Closure:
     def _state(self) -> tuple[Any, ...]:
         return self._pool, self._lists, self._component, self._loops, self.irreflexive
 
-    def _counts(self) -> NDArray[numpy.int64]:
-        """The number of pairs that each node begins."""
+    def _counts(self, look: Callable[[int], None] = _never) -> NDArray[numpy.int64]:
+        """The number of pairs that each node begins. What `look` raises ends the work."""
         from tidelog.kernels.pairs import count_pairs
 
-        counts = numpy.empty(len(self._component), numpy.int64)
-        count_pairs(*self._state(), counts)
+        counts, at = numpy.empty(len(self._component), numpy.int64), 0
+        weights = numpy.full(len(counts), -1, numpy.int64)
+        while at < len(counts):
+            look(0)
+            at = count_pairs(*self._state(), weights, counts, at, _AT_ONCE)
         return counts
 
     def batches(self, dtype: numpy.dtype[Any], count: int | None = None) -> Iterator[Words]:
@@ -414,8 +418,9 @@ class Closure:
         found = self._nodes.find(numpy.array([[word]], numpy.int64)).astype(numpy.int64)
         return found[(found >= 0) & (found < len(self._component))]
 
-    def lengths(self, rows: Words) -> NDArray[numpy.int64]:
-        """The number of edges on a shortest way between the nodes of each of these pairs of the closure."""
+    def lengths(self, rows: Words, look: Look = unlimited) -> NDArray[numpy.int64]:
+        """The number of edges on a shortest way between the nodes of each of these pairs of the closure. `look` is
+        called between searches, and may raise."""
         from tidelog.kernels.pairs import lengths
 
         ids = self._nodes.find(numpy.ascontiguousarray(rows, numpy.int64).reshape(-1, 1)).reshape(-1, 2)
@@ -423,9 +428,12 @@ class Closure:
         sources, counts = numpy.unique(ids[order, 0], return_counts=True)
         found = numpy.empty(len(ids), numpy.int64)
         distance = numpy.full(len(self._component), -1, numpy.int32)
-        lengths(
-            self._pool, self._lists, sources, numpy.cumsum(counts), ids[order, 1], distance, self._scratch[0], found
-        )
+        ends, at = numpy.cumsum(counts), 0
+        while at < len(sources):
+            look()
+            at = lengths(
+                self._pool, self._lists, sources, ends, ids[order, 1], distance, self._scratch[0], found, at, _AT_ONCE
+            )
         result = numpy.empty_like(found)
         result[order] = found
         result[(ids[:, 0] == ids[:, 1]) & (self._loops[ids[:, 0]] > 0)] = 1
@@ -519,13 +527,14 @@ class ClosedRelation(StoredRelation):
     def bytes(self) -> int:
         return super().bytes() + self.closure.bytes()
 
-    def copy_to(self, catalog: Catalog, counted: bool = False) -> StoredRelation:
+    def copy_to(self, catalog: Catalog, counted: bool = False, look: Look = unlimited) -> StoredRelation:
         return ClosedRelation(catalog, self.closure)
 
-    def write(self) -> StoredRelation:
-        """The same pairs with rows, for a relation that rules derive from now on."""
+    def write(self, look: Look = unlimited) -> StoredRelation:
+        """The same pairs with rows, for a relation that rules derive from now on. What `look` raises ends the work."""
         written = StoredRelation(self.catalog, 2)
         for batch in self.closure.batches(numpy.dtype(numpy.int64)):
+            look()
             written.insert(batch)
         written.settle()
         return written

@@ -17,7 +17,7 @@ import struct
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import repeat
+from itertools import count, repeat
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from weakref import WeakSet
 
@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from tidelog.errors import DataError, Problem
 from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, Value
 from tidelog.storage.arrow_arrays import mask_to_arrow, numbers_to_arrow, numbers_to_numpy, text_to_arrow, valid_mask
+from tidelog.storage.looking import Look, unlimited
 from tidelog.storage.record_table import RecordTable
 from tidelog.storage.record_text import format_value
 from tidelog.storage.symbol_list import SymbolList
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 Words: TypeAlias = NDArray[np.int64]
 
+_PACE = 1_024  # so many parts of one record are encoded between two looks at the limits
 _FEW = 4096  # up to so many rows are decoded through Python, without bringing the Arrow copy of the symbols up to date
 
 
@@ -181,15 +183,16 @@ class Dictionary:
 
     # --- single values -----------------------------------------------------------------------------------------------
 
-    def encode(self, value: Value, kind: Kind) -> int:
-        """The word of a value of the right type; symbols and records that are new get the next id."""
+    def encode(self, value: Value, kind: Kind, look: Look = unlimited) -> int:
+        """The word of a value of the right type; symbols and records that are new get the next id. `look` is called
+        again and again for a record, and may raise."""
         if kind == "symbol":
             text = str.__str__(value)  # of a subclass, the plain string
             found = self._symbols.get(text)
             return self.ids_of([text])[0] if found is None else found
         if kind in PRIMITIVES:
             return _primitive_word(value, kind)
-        word = self._walk(value, kind, grow=True)
+        word = self._walk(value, kind, look, grow=True)
         assert word is not None
         return word
 
@@ -199,7 +202,7 @@ class Dictionary:
             return self._symbols.get(value) if isinstance(value, str) else None
         if kind in PRIMITIVES:
             return _primitive_word(value, kind) if _belongs(value, kind) else None
-        return self._walk(value, kind, grow=False)
+        return self._walk(value, kind, unlimited, grow=False)
 
     def decode(self, word: int, kind: Kind) -> Value:
         """The value of a word. DataError (E0415) when no symbol or record has this id."""
@@ -393,13 +396,17 @@ class Dictionary:
                 )
             )
 
-    def _walk(self, value: object, kind: Kind, grow: bool) -> int | None:
+    def _walk(self, value: object, kind: Kind, look: Look, *, grow: bool) -> int | None:
         """The id of a nested tuple, from the inside out and without recursion; None when it has none and `grow` is not
         set. With `grow` the value is of the right type."""
         result: list[int] = []
         # An entry is a value to encode, or, with a count of fields, the order to pack the last words of `result`.
         waiting: list[tuple[object, Kind, bool]] = [(value, kind, False)]
-        while waiting:
+        for number in count():
+            if not waiting:
+                break
+            if number % _PACE == 0:
+                look()
             item, item_kind, packing = waiting.pop()
             if packing:
                 size = self._tables[item_kind].arity

@@ -17,6 +17,7 @@ from tidelog.kernels import layout
 from tidelog.kernels.layout import MOST_COUNTED
 from tidelog.storage.catalog import Catalog, Stopwatch
 from tidelog.storage.index import Index
+from tidelog.storage.looking import Look, in_parts, unlimited
 from tidelog.storage.marks import Marks
 from tidelog.storage.memory import Block
 
@@ -572,11 +573,12 @@ class StoredRelation:
             self._saved = None
         self._end_lists()
 
-    def copy_to(self, catalog: Catalog, counted: bool = False) -> StoredRelation:
+    def copy_to(self, catalog: Catalog, counted: bool = False, look: Look = unlimited) -> StoredRelation:
         """The live rows as a relation of another catalog, counts and births included, indexes left to be made anew. It
-        is `counted` where this one is, or with counts of 1 where that is asked for."""
+        is `counted` where this one is, or with counts of 1 where that is asked for. What `look` raises ends it."""
         other = StoredRelation(catalog, self.arity, self.counted or counted)
-        other.insert(self.take(self.live()))
+        for live in in_parts(self.live(), look):
+            other.insert(self.take(live))
         other.mark(Marks.of(self))
         return other
 

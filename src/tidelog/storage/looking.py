@@ -1,0 +1,26 @@
+"""How work on many rows can be stopped: it is done in parts, and calls `look` before each, which raises to end it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+import numpy
+from numpy.typing import NDArray
+
+Look: TypeAlias = Callable[[], object]
+"""Raises where a limit is reached or Ctrl-C was pressed."""
+
+AT_ONCE = 1 << 20
+"""Rows of a part."""
+
+
+def unlimited() -> None:
+    """Look at no limit."""
+
+
+def in_parts(rows: NDArray[numpy.int64], look: Look) -> Iterator[NDArray[numpy.int64]]:
+    """The rows in parts, of which there is at least one."""
+    for start in range(0, max(1, len(rows)), AT_ONCE):
+        look()
+        yield rows[start : start + AT_ONCE]
