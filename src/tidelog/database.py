@@ -266,7 +266,7 @@ class Database(Uncopied):
         with changing_within_memory:
             waiting = ((name, words) for name, _, words in pending.facts)
             self._reclaimer.sweep(self._engine, (self._checked, pending.checked), waiting)
-            core = pending.core or self._compiler.compile(pending.checked)
+            core = pending.core or self._compiler.compile(pending.checked, watch.look)
             net = net_changes(pending.facts)
             outcome = self._engine.epoch(core, net, watch, choice, partial(self._seal, pending, net))
         self._programs, self._checked = pending.programs, pending.checked
@@ -502,13 +502,13 @@ class Database(Uncopied):
         Raises CertificateRejected where they are not what follows from the facts and rules; LimitError where memory
         does not suffice (E0503) or after the seconds of the option `timeout` (E0501).
         """
-        from tidelog.certificate import certificate_of, check
+        from tidelog.certificate import certificate_of, check, look
 
         with self.turns.using, reading_within_memory:
             self.turns.check_open()
             watch = Watch(self._options["timeout"])
             with guarded(watch):
-                check(certificate_of(self._engine, self._checked), watch)
+                check(certificate_of(self._engine, self._checked, partial(look, watch)), watch)
 
     def save_certificate(self, folder: str | os.PathLike[str]) -> None:
         """Write the last committed epoch with its facts, program and births to a new folder, as a certificate that

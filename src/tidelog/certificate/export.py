@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from itertools import chain
 
 import numpy
 
@@ -12,10 +13,11 @@ from tidelog.maintain.engine import Engine
 from tidelog.rules import compile_program
 
 
-def certificate_of(engine: Engine, checked: CheckedProgram) -> Certificate:
+def certificate_of(engine: Engine, checked: CheckedProgram, look: Callable[[], None] = lambda: None) -> Certificate:
     """The certificate of an engine's state, for the program that it is meant to evaluate. The program is compiled anew:
-    nothing but rows and births is taken from the engine."""
-    program = compile_program(checked)
+    nothing but rows and births is taken from the engine. `look` is called meanwhile and while the certificate is read;
+    it may raise."""
+    program = compile_program(checked, look=look)
 
     def facts(name: str) -> Words:
         return engine.asserted[name].words() if name in engine.asserted else _none(name)
@@ -23,7 +25,7 @@ def certificate_of(engine: Engine, checked: CheckedProgram) -> Certificate:
     def view(name: str) -> tuple[Words, Words]:
         if name not in engine.views:
             return _none(name), numpy.empty(0, numpy.int64)
-        return engine.views[name].words(), engine.births(name)
+        return engine.views[name].words(), engine.births(name, look)
 
     def _none(name: str) -> Words:
         return numpy.empty((0, len(program.relations[name].columns)), numpy.int64)
@@ -31,13 +33,17 @@ def certificate_of(engine: Engine, checked: CheckedProgram) -> Certificate:
     return Certificate(program, engine.dictionary, facts, view, "the database")
 
 
-def program_text(programs: Iterable[Program]) -> str:
+def program_text(programs: Iterable[Program], look: Callable[[], None] = lambda: None) -> str:
     """Types, declarations and rules of loaded programs as one text; rules keep their names. Facts are left out, which
-    are data of the certificate, and so are directives."""
+    are data of the certificate, and so are directives. `look` is called for each of them, and may raise."""
     programs = tuple(programs)
     sections = (
         [node for program in programs for node in program.types],
         [node for program in programs for node in program.declarations],
         [rule for program in programs for rule in program.rules if rule.name is not None],  # facts have none
     )
-    return "".join(f"{node}\n" for nodes in sections for node in nodes)
+    lines = []
+    for node in chain.from_iterable(sections):
+        look()
+        lines.append(f"{node}\n")
+    return "".join(lines)

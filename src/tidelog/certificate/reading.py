@@ -58,9 +58,10 @@ def load(folder: Path, look: Look = lambda: None) -> Certificate:
         relation = RelationType(name, columns)
         words, births = [numpy.empty((0, len(columns)), numpy.int64)], [numpy.empty(0, numpy.int64)]
         for batch in table.batches(name):
-            words.append(_words(batch, relation, dictionary, str(folder / part / f"{layout.files[name]}.parquet")))
+            place = str(folder / part / f"{layout.files[name]}.parquet")
+            words.append(_words(batch, relation, dictionary, place, look))
             if part == "views":
-                births.append(_births(batch, str(folder / part / f"{layout.files[name]}.parquet")))
+                births.append(_births(batch, place))
         return numpy.concatenate(words), numpy.concatenate(births)
 
     certificate = Certificate(
@@ -222,10 +223,8 @@ def _read_program(folder: Path, look: Look) -> CoreProgram:
         raise DataError(Problem("E0812", message, hint=AGAIN, place=path))
     try:
         program = read(f"{text}\n", name=path, look=look)  # with a line break it is no path
-        checked = check_program(program)
-        look()
-        compiled = compile_program(checked)
-        look()
+        checked = check_program(program, look=look)
+        compiled = compile_program(checked, look=look)
     except ProgramError as error:
         if error.code in ("E0301", "E0302", "E0303"):
             first = error.problems[0]
@@ -237,7 +236,8 @@ def _read_program(folder: Path, look: Look) -> CoreProgram:
     if checked.facts:
         message = "the program of a certificate states no facts: they are data, and could be others"
         raise DataError(Problem("E0812", message, checked.facts[0].span, hint=AGAIN))
-    written = program_text([program])
+    look()
+    written = program_text([program], look)
     if written != text:
         line = next(
             (i for i, (a, b) in enumerate(zip(text.split("\n"), written.split("\n"), strict=False), 1) if a != b), 1
@@ -250,7 +250,7 @@ def _read_program(folder: Path, look: Look) -> CoreProgram:
 # --- tables ----------------------------------------------------------------------------------------------------------
 
 
-def _words(batch: Any, relation: RelationType, dictionary: Dictionary, place: str) -> Words:
+def _words(batch: Any, relation: RelationType, dictionary: Dictionary, place: str, look: Look) -> Words:
     """The words of a batch of rows."""
     import pyarrow as pa
 
@@ -262,7 +262,7 @@ def _words(batch: Any, relation: RelationType, dictionary: Dictionary, place: st
         return place if column is None else f"{place}, column {column}"
 
     try:
-        return encode_table(values, relation, dictionary, where)
+        return encode_table(values, relation, dictionary, where, look)
     except DataError as error:
         problem = error.problems[0]
         raise DataError(Problem("E0815", problem.message, hint=problem.hint, place=problem.place)) from None

@@ -8,7 +8,7 @@ rule graph's (`tidelog.rules`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from operator import is_
@@ -40,9 +40,10 @@ from tidelog.language.syntax import (
 )
 
 
-def check(*programs: Program) -> CheckedProgram:
-    """All programs together, checked. Raises ProgramError with every problem found."""
-    return Checker().check(*programs)
+def check(*programs: Program, look: Callable[[], None] = lambda: None) -> CheckedProgram:
+    """All programs together, checked. Raises ProgramError with every problem found. `look` is called before each rule,
+    and may raise."""
+    return Checker().check(*programs, look=look)
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,8 @@ class Checker:
         """The last programs that passed, with names for all rules."""
         return self._last.programs
 
-    def check(self, *programs: Program) -> CheckedProgram:
-        """All programs together, checked. Raises ProgramError with every problem found."""
+    def check(self, *programs: Program, look: Callable[[], None] = lambda: None) -> CheckedProgram:
+        """All programs together, checked. Raises ProgramError with every problem found, and what `look` raises."""
         types = tuple(type_ for program in programs for type_ in program.types)
         declarations = tuple(declaration for program in programs for declaration in program.declarations)
         last = self._last
@@ -101,6 +102,7 @@ class Checker:
         for statement, final in zip(statements, named, strict=True):
             each = before.get(id(statement))
             if each is None:
+                look()
                 checked, found = _check_rule(statement, scheme)
                 problems += found
                 result = _fact(checked) or replace(checked, name=final.name)

@@ -44,10 +44,17 @@ Columns: TypeAlias = tuple[tuple[str, int], ...]
 REWRITES: tuple[Rewrite, ...] = (paths, disjunctions, aggregates, anonymous, heads, negations, nesting)
 
 
-def compile_program(checked: CheckedProgram, *, as_written: bool = False) -> core.CoreProgram:
+def _never() -> None:
+    """Look at no limit."""
+
+
+def compile_program(
+    checked: CheckedProgram, *, as_written: bool = False, look: Callable[[], None] = _never
+) -> core.CoreProgram:
     """The core program of a checked one; without projections if it is wanted as it is written. Raises ProgramError for
-    negation or aggregation through recursion, and for paths with `*` over values without end."""
-    return Compiler(as_written=as_written).compile(checked)
+    negation or aggregation through recursion, and for paths with `*` over values without end. `look` is called for each
+    rule, and may raise."""
+    return Compiler(as_written=as_written).compile(checked, look)
 
 
 @dataclass(frozen=True)
@@ -112,7 +119,7 @@ class Compiler:
         self._last = _Last()
         """All of it is replaced at once, whatever interrupts a compilation."""
 
-    def compile(self, checked: CheckedProgram) -> core.CoreProgram:
+    def compile(self, checked: CheckedProgram, look: Callable[[], None] = _never) -> core.CoreProgram:
         """The core program of a checked one, see `compile_program`."""
         check_growth(checked)
         last = self._last
@@ -127,6 +134,7 @@ class Compiler:
         for rule, names in zip(checked.rules, reads, strict=True):
             each = known.get(id(rule))
             if each is None or not _sees(each, recursions, shared, nodes):
+                look()
                 each = _compiled(rule, names, checked, recursions, shared, nodes)
             compiled[id(rule)] = each
             rules += each.rules
@@ -141,7 +149,7 @@ class Compiler:
         if not self._as_written:
             rules, found = _with_demand(rules, found, checked, relations)
             without = {name: info for name, info in relations.items() if not name.startswith("#base.")}
-            rules, added, projected = _with_projections(rules, found, last.projected)
+            rules, added, projected = _with_projections(rules, found, last.projected, look)
             if added:
                 relations = {**without, **added}
                 final = hyper_nodes(rules, relations, last.final)
@@ -177,7 +185,7 @@ def _with_demand(
 
 
 def _with_projections(
-    rules: Sequence[AnyRule], nodes: Sequence[core.HyperNode], known: _Projected
+    rules: Sequence[AnyRule], nodes: Sequence[core.HyperNode], known: _Projected, look: Callable[[], None]
 ) -> tuple[list[AnyRule], dict[str, core.RelationInfo], _Projected]:
     """The rules after projections, the relations that these have added, and what is `known` of them from now on;
     `nodes` are the hyper-nodes of the rules before."""
@@ -196,6 +204,7 @@ def _with_projections(
             sight = reads & closed, reads & own.get(rule.head.relation, frozenset())
         entry = known.get(id(rule))
         if entry is None or entry[1] != sight:
+            look()
             entry = rule, sight, projections(rule, *sight)
         seen[id(rule)] = entry
         *auxiliary, rest = entry[2]
