@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from weakref import WeakSet
@@ -171,6 +172,8 @@ class Engine:
                 self.widen(watch.look)
             except BaseException:
                 attempt.undo()
+                with suppress(MemoryError):  # Epochs that fail one after the other leave no more dead rows than one.
+                    attempt.reclaim()
                 raise
 
 

@@ -548,8 +548,7 @@ class Epoch:
                     table[name] = compact
 
     def undo(self) -> None:
-        """Take everything back. It asks for no memory but the little that was reserved. Then, if there is memory,
-        reclaim the rows that are left behind, so that epochs which fail one after the other leave no more than one."""
+        """Take everything back. It asks for no memory but the little that was reserved."""
         self.reserve = None
         for stored in self.opened.values():
             if stored.changing:
@@ -560,8 +559,6 @@ class Epoch:
             self.engine.take_back_closure(name)
         for large in self.grouped:
             large.take_back()
-        with suppress(MemoryError):
-            self.reclaim()
 
 
 def _is_sparse(stored: StoredRelation) -> bool:
