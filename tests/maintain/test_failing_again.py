@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ import tidelog
 from tidelog.database import Database
 from tidelog.errors import LimitError
 from tidelog.maintain import epoch, reclaim
-from tidelog.pending import Pending, Words
 
 PROGRAM = """
 .type Pair = [x: symbol, y: symbol]
@@ -34,7 +33,7 @@ class Failing(Database):
 
     error: type[BaseException] | None = None
 
-    def _seal(self, pending: Pending, net: Mapping[str, tuple[Words, Words]]) -> None:
+    def _seal(self, *_: object) -> None:
         if self.error is not None:
             raise self.error
 
