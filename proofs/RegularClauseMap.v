@@ -6,7 +6,7 @@
     and gathers the bodies in one disjunction.  [clause_map_spec]: it means what the rules mean; [clause_map_safe]: it
     is safe, whatever the rules are, since the equalities bind the head.
 
-    [tidelog.reference.regular_programs] does the same, and renames variables where the equality could be left out. *)
+    [papers.regular_programs] does the same, and renames variables where the equality could be left out. *)
 
 #[local] Set Warnings "-notation-overridden".
 From mathcomp Require Import all_ssreflect.

@@ -1,7 +1,7 @@
 (** The engine of Regular Datalog: Section 3 of "Certified Graph View Maintenance with Regular Datalog".
 
     Functions only, all of them computable (see [RegularExamples.v]); what they promise is proved in
-    [RegularMatching.v], [RegularOperators.v] and [Regular.v].  The names are those of [tidelog.reference.regular] where
+    [RegularMatching.v], [RegularOperators.v] and [Regular.v].  The names are those of [papers.regular] where
     it has them, in parentheses those of the paper's Coq code. *)
 
 #[local] Set Warnings "-notation-overridden".

@@ -3,7 +3,7 @@
     python -m proofs.regular_reference > RegularReference.v
 
 Writes a Coq file: the clause maps of random rules, updates of their given symbols, and after each call of the engine
-what `tidelog.reference.regular` has for every symbol and its closure. That the engine of RegularEngine.v has the same,
+what `papers.regular` has for every symbol and its closure. That the engine of RegularEngine.v has the same,
 with deletions maintained and recomputed, is for Coq to compute; where it is not so, the file does not compile.
 """
 
@@ -12,10 +12,10 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Mapping
 
-from tests.reference.test_regular import GIVEN, SOME_NODES, random_rules, some_edges
+from papers.regular import NONE, Edge, Views
+from papers.regular_programs import EQUAL, Clause, Label, Literal, Program, Term, Variable, clause_map
+from tests.papers.test_regular import GIVEN, SOME_NODES, random_rules, some_edges
 from tests.suite import FIRST_SEED
-from tidelog.reference.regular import NONE, Edge, Views
-from tidelog.reference.regular_programs import EQUAL, Clause, Label, Literal, Program, Term, Variable, clause_map
 
 PROGRAMS, CALLS = 24, 4
 

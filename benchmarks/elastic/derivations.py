@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.elastic.proportion import PROGRAM, edges
+from papers.dred import DRed
+from papers.elastic import Elastic
+from papers.zodiacedge import ZodiacEdge
 from tidelog.language import check, read
-from tidelog.reference.dred import DRed
-from tidelog.reference.elastic import Elastic
-from tidelog.reference.zodiacedge import ZodiacEdge
 from tidelog.rules import compile_program
 
 CLOSURE = """

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from statistics import mean, median
 
 from benchmarks.network.topology import Pair, both_ways, topology
+from papers.psn import State, Tuple, Update, sn
 from tidelog.language import check, read
 from tidelog.network import Simulation, localize
 from tidelog.network.program import LocalRule, LocatedProgram
-from tidelog.reference.psn import State, Tuple, Update, sn
 from tidelog.rules import core
 
 

@@ -1,4 +1,4 @@
-"""What the checker's expressions say, compared with the specification in tidelog.reference.values."""
+"""What the checker's expressions say, compared with the specification in tidelog.semantics."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from tests.suite import FIRST_SEED
 from tidelog.certificate.functors import Functors, typed
 from tidelog.language.functors import SIGNATURES
 from tidelog.language.syntax import Kind
-from tidelog.reference.values import NoValueError, aggregate, apply, cast, holds
 from tidelog.rules.core import Constant
+from tidelog.semantics.aggregates import aggregate
+from tidelog.semantics.functors import apply, holds
+from tidelog.semantics.values import NoValueError, cast
 from tidelog.storage.dictionary import Dictionary
 
 NUMBERS = [

@@ -21,7 +21,7 @@ from tests.scripts import Follower, Script, run, scripted
 from tests.suite import FIRST_SEED
 from tidelog.maintain import large_groups
 from tidelog.maintain.large_groups import LargeGroups, Total, Window, exact, state_of
-from tidelog.reference import values as reference
+from tidelog.semantics import aggregates as reference
 
 DECLARATIONS = """
 .decl asked(g: number)

@@ -16,7 +16,8 @@ from typing import NamedTuple
 from tidelog.network.joins import Substitution, Tuples, ground, matches, value_of
 from tidelog.network.limits import Limits, Meter, OverrunError, is_sendable
 from tidelog.network.program import Fact, LocalAggregate, LocalRule, LocatedProgram, Row
-from tidelog.reference.values import NoValueError, aggregate
+from tidelog.semantics.aggregates import aggregate
+from tidelog.semantics.values import NoValueError
 
 
 class Instance(NamedTuple):

@@ -14,9 +14,9 @@ from typing import Any
 
 from tidelog.network.limits import LONGEST_TEXT, Meter, OverrunError
 from tidelog.network.program import Fact, LocalRule, Row
-from tidelog.reference.seminaive import step
-from tidelog.reference.values import normal
 from tidelog.rules import core
+from tidelog.semantics.literals import step
+from tidelog.semantics.values import normal
 
 Substitution = dict[str, Any]
 

@@ -25,11 +25,11 @@ from tidelog.language.syntax import CheckedProgram, Column
 from tidelog.network.joins import is_ready, variables
 from tidelog.network.locations import declared_locations, places
 from tidelog.network.program import LocalAggregate, LocalRule, LocatedProgram, Place
-from tidelog.reference.values import normal_row
 from tidelog.rules import compile_program, core
 from tidelog.rules.components import components
 from tidelog.rules.edges import body_of, head_of
 from tidelog.rules.printer import value_text
+from tidelog.semantics.values import normal_row
 
 MOST_LOCATIONS = 6
 

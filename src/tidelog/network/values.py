@@ -10,7 +10,7 @@ from tidelog.errors import DataError, Problem, UsageError
 from tidelog.language.syntax import Kind, RecordType
 from tidelog.network.limits import DEEPEST, LONGEST_NAME, LONGEST_TEXT, is_name, is_sendable
 from tidelog.network.program import Fact, LocatedProgram
-from tidelog.reference.values import LARGEST, LARGEST_UNSIGNED, SMALLEST
+from tidelog.semantics.values import LARGEST, LARGEST_UNSIGNED, SMALLEST
 
 
 def fits(fact: Fact, program: LocatedProgram) -> str | None:

@@ -26,7 +26,7 @@ from tidelog.network.limits import (
 )
 from tidelog.network.messages import Ack, Ask, Base, Change, Floor, Heard, Hello, Message, Met, Noted, Offer, Tell
 from tidelog.network.program import Fact
-from tidelog.reference.values import LARGEST_UNSIGNED, SMALLEST
+from tidelog.semantics.values import LARGEST_UNSIGNED, SMALLEST
 
 _JSON = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 

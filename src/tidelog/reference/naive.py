@@ -13,7 +13,7 @@ from tidelog.language.paths import steps
 from tidelog.language.syntax import Aggregate, Atom, CheckedProgram, Literal, Negation, Rule, Term
 from tidelog.reference.paths import WithPaths
 from tidelog.reference.substitutions import Scope, combinations, name_wildcards, parts, solve, variables
-from tidelog.reference.values import Row, normal_row
+from tidelog.semantics.values import Row, normal_row
 
 
 def evaluate(checked: CheckedProgram, facts: Mapping[str, Iterable[Row]]) -> dict[str, set[Row]]:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from tidelog.language.names import atoms
 from tidelog.language.syntax import CheckedProgram, Choice, Inverse, Path, Repeat, Sequence, Step, Value
-from tidelog.reference.values import Row
+from tidelog.semantics.values import Row
 
 Tables: TypeAlias = Mapping[str, set[Row]]
 

@@ -16,16 +16,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from tidelog.errors import InternalError, Problem
-from tidelog.reference.values import NoValueError, Row, aggregate, apply, cast, holds, normal, normal_row
 from tidelog.rules.core import (
     AggregateRule,
     Atom,
     Comparison,
     Computation,
-    Constant,
     CoreProgram,
     HyperNode,
     Literal,
@@ -35,11 +33,12 @@ from tidelog.rules.core import (
     Value,
     Variable,
 )
+from tidelog.semantics.aggregates import aggregate
+from tidelog.semantics.literals import Substitution, is_bound, step, value_of
+from tidelog.semantics.values import NoValueError, Row, normal_row
 
 Table: TypeAlias = dict[Row, tuple[int, int]]
 """The tuples of a relation, each with birth and count."""
-
-Substitution: TypeAlias = dict[str, Any]
 
 
 def evaluate(core: CoreProgram, facts: Mapping[str, Iterable[Row]]) -> dict[str, Table]:
@@ -123,14 +122,6 @@ Goals: TypeAlias = tuple[tuple[Literal, Iterable[Row]], ...]
 """Literals, each with the tuples that it ranges over if it is an atom."""
 
 
-def is_bound(value: Value, bound: Substitution) -> bool:
-    return isinstance(value, Constant) or value.name in bound
-
-
-def value_of(value: Value, bound: Substitution) -> Any:
-    return normal(value.value, value.kind) if isinstance(value, Constant) else bound[value.name]
-
-
 def solve(goals: Goals, bound: Substitution) -> Iterator[Substitution]:
     """The substitutions that extend `bound` and satisfy all `goals`, each once."""
     if not goals:
@@ -183,51 +174,6 @@ def binds(literal: Literal) -> Iterator[str]:
         case Unpack():
             values = literal.targets
     return (value.name for value in values if isinstance(value, Variable))
-
-
-def step(literal: Literal, source: Iterable[Row], bound: Substitution) -> Iterator[Substitution]:
-    """The ways to satisfy `literal`."""
-    match literal:
-        case Atom(negated=True):
-            if not any(list(unify(literal.args, row, bound)) for row in source):
-                yield bound
-        case Atom():
-            for row in source:
-                yield from unify(literal.args, row, bound)
-        case Comparison(op="=") if not (is_bound(literal.left, bound) and is_bound(literal.right, bound)):
-            given, free = literal.left, literal.right
-            if not is_bound(given, bound):
-                given, free = free, given
-            yield from unify((free,), (value_of(given, bound),), bound)
-        case Comparison():
-            if holds(literal.op, value_of(literal.left, bound), value_of(literal.right, bound)):
-                yield bound
-        case Computation():
-            args = [value_of(arg, bound) for arg in literal.args]
-            if literal.functor == "as":
-                results = cast(args[0], literal.target.kind)
-            else:
-                results = apply(literal.functor, literal.kind, args)
-            for value in results:
-                yield from unify((literal.target,), (value,), bound)
-        case Pack():
-            yield from unify((literal.target,), (tuple(value_of(arg, bound) for arg in literal.args),), bound)
-        case Unpack():
-            value = value_of(literal.source, bound)
-            if value is not None:
-                yield from unify(literal.targets, value, bound)
-
-
-def unify(terms: Iterable[Value], row: Row, bound: Substitution) -> Iterator[Substitution]:
-    """At most one substitution: `bound`, extended so that `terms` have the values of `row`."""
-    extended = dict(bound)
-    for term, value in zip(terms, row, strict=True):
-        if isinstance(term, Variable):
-            if extended.setdefault(term.name, value) != value:
-                return
-        elif value_of(term, bound) != value:
-            return
-    yield extended
 
 
 # --- aggregates ------------------------------------------------------------------------------------------------------

@@ -38,7 +38,9 @@ from tidelog.language.syntax import (
     Value,
     Variable,
 )
-from tidelog.reference.values import NoValueError, Row, aggregate, apply, cast, holds, normal
+from tidelog.semantics.aggregates import aggregate
+from tidelog.semantics.functors import apply, holds
+from tidelog.semantics.values import NoValueError, Row, cast, normal
 
 Substitution: TypeAlias = dict[str, Value]
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from tidelog.reference.joins import (
+from papers.joins import (
     Fact,
     Rows,
     Source,
@@ -35,8 +35,8 @@ from tidelog.reference.joins import (
     through_atoms,
     through_negations,
 )
-from tidelog.reference.values import Row
 from tidelog.rules.core import CoreProgram, Rule
+from tidelog.semantics.values import Row
 
 Sets = Mapping[str, set[Row]]
 

@@ -8,10 +8,10 @@ import pytest
 
 from benchmarks import zodiac
 from benchmarks.zodiac import RS2, RS3
+from papers.zodiacedge import ZodiacEdge
 from tests.suite import Facts, checked, difference
 from tidelog.errors import ProgramError, UsageError
 from tidelog.reference import naive
-from tidelog.reference.zodiacedge import ZodiacEdge
 from tidelog.rules import compile_program
 from tidelog.rules.core import AggregateRule, CoreProgram, Rule
 from tidelog.rules.graph import hyper_nodes

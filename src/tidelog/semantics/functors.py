@@ -1,11 +1,7 @@
-"""What functors, comparisons and aggregates mean, on Python values: the specification that engines are tested against.
+"""The meaning of functors and comparisons on Python values: the specification that engines are tested against.
 
-A number is an int of -2**63 … 2**63-1, unsigned an int of 0 … 2**64-1, float a float that is not NaN, symbol a str, a
-record a tuple or None (`nil`).
-
-    apply      the values of a functor: none, one, or (range) several
-    holds      whether a comparison is true
-    aggregate  the value of an aggregate over the values of its substitutions, if it has one
+    apply   the values of a functor: none, one, or (range) several
+    holds   True if a comparison is true
 
 Where a functor has no value, the literal that contains it is false and nothing is derived from it:
 
@@ -14,14 +10,12 @@ Where a functor has no value, the literal that contains it is false and nothing 
 - ftoi, ftou and their other spellings out of range;
 - `^` on integers with a negative exponent, but for the bases 0, 1 and -1; on floats where `math.pow` raises;
 - whatever would be NaN, so that no NaN ever gets into a relation (infinities do);
-- match with a pattern that is none (language/regex): neither match nor !match holds;
-- min, max, mean and median over nothing.
+- match with an invalid pattern (language/regex): neither match nor !match holds.
 
 Otherwise: integers wrap around at 64 bits. Integer division truncates toward zero and the remainder has the sign of the
-dividend, as in C. -0.0 is 0.0. Shifts take their count modulo 64; bshr keeps the sign of a number, bshru does not. The
-functors land, lor, lxor and lnot give 0 or 1. Lengths and positions in symbols count code points, symbols are ordered
-by code points, and ord is the code point of the first character (0 for ""), never a number of the dictionary (unlike
-Soufflé).
+dividend, as in C. Shifts take their count modulo 64; bshr keeps the sign of a number, bshru does not. The functors
+land, lor, lxor and lnot give 0 or 1. Lengths and positions in symbols count code points, symbols are ordered by code
+points, and ord is the code point of the first character (0 for ""), never a number of the dictionary (unlike Soufflé).
 """
 
 from __future__ import annotations
@@ -29,78 +23,25 @@ from __future__ import annotations
 import math
 import operator
 import re
-import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from fractions import Fraction
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from tidelog.language.regex import matcher
-from tidelog.language.syntax import Kind, RecordType, RelationType, Value
-from tidelog.rules.core import RelationInfo
+from tidelog.language.syntax import Kind
+from tidelog.semantics.values import (
+    LARGEST,
+    LARGEST_UNSIGNED,
+    SMALLEST,
+    NoValueError,
+    Scalar,
+    normal,
+    proper_float,
+    to_signed,
+    to_unsigned,
+    wrap,
+)
 
-Scalar: TypeAlias = Any
-"""A value whose kind is known elsewhere, so that arithmetic on it is meant."""
-
-Row: TypeAlias = tuple[Value, ...]
-
-SMALLEST, LARGEST = -(2**63), 2**63 - 1
-LARGEST_UNSIGNED = 2**64 - 1
-
-
-class NoValueError(Exception):
-    """The functor has no value for these arguments."""
-
-
-# --- representations -------------------------------------------------------------------------------------------------
-
-
-def to_signed(value: int) -> int:
-    """The number with the low 64 bits of `value`."""
-    return (value - SMALLEST) % 2**64 + SMALLEST
-
-
-def to_unsigned(value: int) -> int:
-    """The unsigned with the low 64 bits of `value`."""
-    return value % 2**64
-
-
-def wrap(value: int, kind: Kind) -> int:
-    return to_unsigned(value) if kind == "unsigned" else to_signed(value)
-
-
-def proper_float(value: float) -> float:
-    """`value`, with -0.0 as 0.0; NaN is no value."""
-    if math.isnan(value):
-        raise NoValueError
-    return value + 0.0
-
-
-def normal(value: Scalar, kind: Kind, records: Mapping[str, RecordType] | None = None) -> Scalar:
-    """A constant or fact as it is stored: a float column holds floats, -0.0 is 0.0. `records` for values of records."""
-    if records and kind in records and value is not None:
-        columns = records[kind].fields
-        return tuple(normal(part, column.kind, records) for part, column in zip(value, columns, strict=True))
-    return proper_float(float(value)) if kind == "float" else value
-
-
-def normal_row(row: Row, relation: RelationType | RelationInfo, records: Mapping[str, RecordType]) -> Row:
-    """A fact as `relation` holds it."""
-    return tuple(normal(value, column.kind, records) for value, column in zip(row, relation.columns, strict=True))
-
-
-def cast(value: Scalar, kind: Kind) -> Iterator[Scalar]:
-    """The value of `kind` that has the same 64 bits, unless that is NaN; symbols and records stay what they are."""
-    if isinstance(value, float) and kind != "float":
-        value = struct.unpack("<q", struct.pack("<d", value))[0]
-    if isinstance(value, int) and kind == "float":
-        value = struct.unpack("<d", struct.pack("<Q", to_unsigned(value)))[0]
-    if not isinstance(value, float):
-        yield wrap(value, kind) if isinstance(value, int) else value
-    elif not math.isnan(value):
-        yield proper_float(value)
-
-
-# --- arithmetic ------------------------------------------------------------------------------------------------------
+# --- arithmetic -------------------------------------------------------------------------------------------------------
 
 
 def divide(a: Scalar, b: Scalar, kind: Kind) -> Scalar:
@@ -150,7 +91,7 @@ def negate(a: Scalar, kind: Kind) -> Scalar:
     return proper_float(-a) if kind == "float" else wrap(-a, kind)
 
 
-# --- symbols ---------------------------------------------------------------------------------------------------------
+# --- symbols ----------------------------------------------------------------------------------------------------------
 
 
 def substring(text: str, start: int, length: int) -> str:
@@ -162,7 +103,7 @@ def first_code_point(text: str) -> int:
     return ord(text[0]) if text else 0
 
 
-# --- conversions -----------------------------------------------------------------------------------------------------
+# --- conversions ------------------------------------------------------------------------------------------------------
 
 _INTEGER = re.compile(r"([+-]?)(?:0x([0-9a-fA-F]+)|0b([01]+)|([0-9]+))")
 _FLOAT = re.compile(r"[+-]?(?:inf|(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)")
@@ -218,7 +159,7 @@ def convert_to_string(a: Scalar, kind: Kind) -> str:
     return repr(a) if kind == "float" else str(a)
 
 
-# --- functors --------------------------------------------------------------------------------------------------------
+# --- functors ---------------------------------------------------------------------------------------------------------
 
 FUNCTORS: dict[str, Callable[..., Scalar]] = {
     # each takes the arguments and then the kind of the operands
@@ -288,7 +229,7 @@ def apply(functor: str, kind: Kind, args: Sequence[Scalar]) -> Iterator[Scalar]:
         return
 
 
-# --- comparisons -----------------------------------------------------------------------------------------------------
+# --- comparisons ------------------------------------------------------------------------------------------------------
 
 COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
@@ -308,38 +249,3 @@ def holds(op: str, left: Scalar, right: Scalar) -> bool:
         return (left in right) != op.startswith("!")
     matches = matcher(left)
     return matches is not None and matches(right) != op.startswith("!")
-
-
-# --- aggregates ------------------------------------------------------------------------------------------------------
-
-
-def aggregate(op: str, kind: Kind, values: Sequence[Scalar]) -> Scalar:
-    """The aggregate of `values`, one per substitution, equal ones included; NoValueError if it has none.
-
-    Sums of floats are exact before they are rounded once, so that their order does not matter. mean and
-    median are floats for every kind; the median of an even number of values is the mean of the middle two.
-    """
-    if op == "count":
-        return len(values)
-    if op == "sum":
-        return float_sum(values) if kind == "float" else wrap(sum(values), kind)
-    if not values:
-        raise NoValueError
-    if op == "mean":
-        return proper_float(float_sum([float(value) for value in values]) / len(values))
-    if op == "median":
-        ordered = sorted(values)
-        middle = [float(ordered[(len(ordered) - 1) // 2]), float(ordered[len(ordered) // 2])]
-        return middle[0] if len(values) % 2 else proper_float((middle[0] + middle[1]) / 2)
-    return min(values) if op == "min" else max(values)
-
-
-def float_sum(values: Sequence[float]) -> float:
-    """The exact sum, rounded once; no value for infinities of both signs, or where it is too large for a float."""
-    infinite = {value for value in values if math.isinf(value)}
-    if len(infinite) > 1:
-        raise NoValueError
-    try:
-        return infinite.pop() if infinite else proper_float(float(sum(map(Fraction, values), Fraction())))
-    except OverflowError:
-        raise NoValueError from None

@@ -7,8 +7,7 @@ from collections import Counter
 
 import pytest
 
-from tidelog.language import check, read
-from tidelog.reference.psn import (
+from papers.psn import (
     NONE,
     Fact,
     State,
@@ -21,6 +20,7 @@ from tidelog.reference.psn import (
     sn,
     sn_iteration,
 )
+from tidelog.language import check, read
 from tidelog.reference.seminaive import evaluate
 from tidelog.rules import compile_program
 from tidelog.rules.core import CoreProgram, Rule

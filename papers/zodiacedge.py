@@ -23,14 +23,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from papers.dred import Stratum
+from papers.joins import ALWAYS, AnyRule, Visits, aggregated, all_given, edited, with_premise
 from tidelog.errors import Problem, ProgramError, UsageError
-from tidelog.reference.dred import Stratum
-from tidelog.reference.joins import ALWAYS, AnyRule, Visits, aggregated, all_given, edited, with_premise
-from tidelog.reference.values import Row
 from tidelog.rules.components import components
 from tidelog.rules.core import AggregateRule, CoreProgram, RelationInfo, Rule
 from tidelog.rules.cycles import check_strata
 from tidelog.rules.edges import body_of, head_of
+from tidelog.semantics.values import Row
 
 Facts = Mapping[str, Iterable[Row]]
 Edge = tuple[str, str]

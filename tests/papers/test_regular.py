@@ -8,9 +8,7 @@ from itertools import product
 
 import pytest
 
-from tests.suite import FIRST_SEED
-from tidelog.errors import ProgramError
-from tidelog.reference.regular import (
+from papers.regular import (
     Edge,
     Edges,
     Mask,
@@ -30,7 +28,7 @@ from tidelog.reference.regular import (
     strata,
     well_formed,
 )
-from tidelog.reference.regular_programs import (
+from papers.regular_programs import (
     EQUAL,
     Clause,
     Either,
@@ -45,6 +43,8 @@ from tidelog.reference.regular_programs import (
     Variable,
     clause_map,
 )
+from tests.suite import FIRST_SEED
+from tidelog.errors import ProgramError
 
 X, Y, Z = Variable("x"), Variable("y"), Variable("z")
 PLUS = Label.PLUS

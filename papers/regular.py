@@ -22,19 +22,8 @@ from enum import Enum
 from itertools import product
 from typing import TypeAlias
 
+from papers.regular_programs import EQUAL, Body, Clause, Label, Literal, Node, Program, Symbol, Term, Variable
 from tidelog.errors import Problem, ProgramError
-from tidelog.reference.regular_programs import (
-    EQUAL,
-    Body,
-    Clause,
-    Label,
-    Literal,
-    Node,
-    Program,
-    Symbol,
-    Term,
-    Variable,
-)
 
 Edge: TypeAlias = tuple[Node, Node]
 Edges: TypeAlias = frozenset[Edge]

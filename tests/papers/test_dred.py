@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from papers.dred import DRed
 from tests.suite import compiled
-from tidelog.reference.dred import DRed
 
 EDGES = ".decl e(x: number, y: number)\n.decl f(x: number, y: number)\n.decl p(x: number, y: number)\n"
 CLOSURE = EDGES + "p(x, y) :- e(x, y). p(x, z) :- p(x, y), e(y, z)."

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from papers.elastic import Elastic
 from tests.suite import Facts, compiled
-from tidelog.reference.elastic import Elastic
 
 POINTS_TO = """
 .decl new(v: symbol, l: symbol)

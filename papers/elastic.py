@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TypeAlias
 
-from tidelog.reference.joins import (
+from papers.joins import (
     Fact,
     Rows,
     Source,
@@ -45,8 +45,8 @@ from tidelog.reference.joins import (
     rows_of,
     through_negations,
 )
-from tidelog.reference.values import Row
 from tidelog.rules.core import CoreProgram, HyperNode, Rule
+from tidelog.semantics.values import Row
 
 Sequence: TypeAlias = list[Counter[Fact]]
 """N#: for each iteration the facts that are first derived in it, with their counts."""

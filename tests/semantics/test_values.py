@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from tidelog.reference.values import NoValueError, aggregate, apply, cast, holds, normal
+from tidelog.semantics.aggregates import aggregate
+from tidelog.semantics.functors import apply, holds
+from tidelog.semantics.values import NoValueError, cast, normal
 
 MIN, MAX = -(2**63), 2**63 - 1
 TOP = 2**64 - 1

@@ -17,19 +17,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
-from tidelog.reference.seminaive import (
-    Substitution,
-    Table,
-    aggregate_rows,
-    binds,
-    is_bound,
-    rank,
-    step,
-    unify,
-    value_of,
-)
-from tidelog.reference.values import Row, normal_row
+from tidelog.reference.seminaive import Table, aggregate_rows, binds, rank
 from tidelog.rules.core import AggregateRule, Atom, CoreProgram, HyperNode, Literal, Rule
+from tidelog.semantics.literals import Substitution, is_bound, step, unify, value_of
+from tidelog.semantics.values import Row, normal_row
 
 Fact: TypeAlias = tuple[str, Row]
 """A relation's name and a tuple."""

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from benchmarks import zodiac
-from tests.reference.change_scripts import Groups, Script, after, generated_scripts, hand_scripts
+from papers.dred import DRed
+from papers.elastic import Elastic
+from papers.zodiacedge import ZodiacEdge
+from tests.papers.change_scripts import Groups, Script, after, generated_scripts, hand_scripts
 from tests.suite import FIRST_SEED, Facts, checked, compiled, difference
 from tidelog.reference import naive, seminaive
-from tidelog.reference.dred import DRed
-from tidelog.reference.elastic import Elastic
-from tidelog.reference.zodiacedge import ZodiacEdge
 from tidelog.rules.core import AggregateRule, CoreProgram, Rule
 from tidelog.rules.graph import hyper_nodes, rule_components
 

@@ -28,9 +28,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TypeAlias
 
-from tidelog.reference.seminaive import Substitution, unify, value_of
-from tidelog.reference.values import Row
 from tidelog.rules.core import Atom, Rule
+from tidelog.semantics.literals import Substitution, unify, value_of
+from tidelog.semantics.values import Row
 
 Fact: TypeAlias = tuple[str, Row]
 Facts: TypeAlias = frozenset[Fact]

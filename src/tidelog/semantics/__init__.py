@@ -1,0 +1,10 @@
+"""The meaning of scalars and literals on Python values, for the reference evaluators and the nodes of networks.
+
+    values      kinds in Python, and how a value is stored
+    functors    functors and comparisons
+    aggregates  aggregates over the values of a group
+    literals    a literal of the core language, given a substitution
+
+Kernels (on words) and the certificate checker (in SQL) have the same meaning in other terms; tests compare them with
+this room.
+"""

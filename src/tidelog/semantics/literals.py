@@ -1,0 +1,66 @@
+"""The meaning of a literal of the core language on Python values, given a substitution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
+
+from tidelog.rules.core import Atom, Comparison, Computation, Constant, Literal, Pack, Unpack, Value, Variable
+from tidelog.semantics.functors import apply, holds
+from tidelog.semantics.values import Row, cast, normal
+
+Substitution: TypeAlias = dict[str, Any]
+"""The values of the variables that are bound."""
+
+
+def is_bound(value: Value, bound: Substitution) -> bool:
+    return isinstance(value, Constant) or value.name in bound
+
+
+def value_of(value: Value, bound: Substitution) -> Any:
+    return normal(value.value, value.kind) if isinstance(value, Constant) else bound[value.name]
+
+
+def step(literal: Literal, source: Iterable[Row], bound: Substitution) -> Iterator[Substitution]:
+    """The ways to satisfy `literal`."""
+    match literal:
+        case Atom(negated=True):
+            if not any(list(unify(literal.args, row, bound)) for row in source):
+                yield bound
+        case Atom():
+            for row in source:
+                yield from unify(literal.args, row, bound)
+        case Comparison(op="=") if not (is_bound(literal.left, bound) and is_bound(literal.right, bound)):
+            given, free = literal.left, literal.right
+            if not is_bound(given, bound):
+                given, free = free, given
+            yield from unify((free,), (value_of(given, bound),), bound)
+        case Comparison():
+            if holds(literal.op, value_of(literal.left, bound), value_of(literal.right, bound)):
+                yield bound
+        case Computation():
+            args = [value_of(arg, bound) for arg in literal.args]
+            if literal.functor == "as":
+                results = cast(args[0], literal.target.kind)
+            else:
+                results = apply(literal.functor, literal.kind, args)
+            for value in results:
+                yield from unify((literal.target,), (value,), bound)
+        case Pack():
+            yield from unify((literal.target,), (tuple(value_of(arg, bound) for arg in literal.args),), bound)
+        case Unpack():
+            value = value_of(literal.source, bound)
+            if value is not None:
+                yield from unify(literal.targets, value, bound)
+
+
+def unify(terms: Iterable[Value], row: Row, bound: Substitution) -> Iterator[Substitution]:
+    """At most one substitution: `bound`, extended so that `terms` have the values of `row`."""
+    extended = dict(bound)
+    for term, value in zip(terms, row, strict=True):
+        if isinstance(term, Variable):
+            if extended.setdefault(term.name, value) != value:
+                return
+        elif value_of(term, bound) != value:
+            return
+    yield extended

@@ -1,0 +1,73 @@
+"""How values are represented in Python, and how they are stored.
+
+A number is an int of -2**63 … 2**63-1, unsigned an int of 0 … 2**64-1, float a float that is not NaN, symbol a str, a
+record a tuple or None (`nil`). -0.0 is stored as 0.0.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from tidelog.language.syntax import Kind, RecordType, RelationType, Value
+from tidelog.rules.core import RelationInfo
+
+Scalar: TypeAlias = Any
+"""A value whose kind is known elsewhere, so that arithmetic on it is meant."""
+
+Row: TypeAlias = tuple[Value, ...]
+
+SMALLEST, LARGEST = -(2**63), 2**63 - 1
+LARGEST_UNSIGNED = 2**64 - 1
+
+
+class NoValueError(Exception):
+    """The functor or aggregate has no value for these arguments."""
+
+
+def to_signed(value: int) -> int:
+    """The number with the low 64 bits of `value`."""
+    return (value - SMALLEST) % 2**64 + SMALLEST
+
+
+def to_unsigned(value: int) -> int:
+    """The unsigned with the low 64 bits of `value`."""
+    return value % 2**64
+
+
+def wrap(value: int, kind: Kind) -> int:
+    return to_unsigned(value) if kind == "unsigned" else to_signed(value)
+
+
+def proper_float(value: float) -> float:
+    """`value`, with -0.0 as 0.0; NaN is no value."""
+    if math.isnan(value):
+        raise NoValueError
+    return value + 0.0
+
+
+def normal(value: Scalar, kind: Kind, records: Mapping[str, RecordType] | None = None) -> Scalar:
+    """A constant or fact as it is stored: a float column holds floats, -0.0 is 0.0. `records` for values of records."""
+    if records and kind in records and value is not None:
+        columns = records[kind].fields
+        return tuple(normal(part, column.kind, records) for part, column in zip(value, columns, strict=True))
+    return proper_float(float(value)) if kind == "float" else value
+
+
+def normal_row(row: Row, relation: RelationType | RelationInfo, records: Mapping[str, RecordType]) -> Row:
+    """A fact as `relation` holds it."""
+    return tuple(normal(value, column.kind, records) for value, column in zip(row, relation.columns, strict=True))
+
+
+def cast(value: Scalar, kind: Kind) -> Iterator[Scalar]:
+    """The value of `kind` that has the same 64 bits, unless that is NaN; symbols and records stay what they are."""
+    if isinstance(value, float) and kind != "float":
+        value = struct.unpack("<q", struct.pack("<d", value))[0]
+    if isinstance(value, int) and kind == "float":
+        value = struct.unpack("<d", struct.pack("<Q", to_unsigned(value)))[0]
+    if not isinstance(value, float):
+        yield wrap(value, kind) if isinstance(value, int) else value
+    elif not math.isnan(value):
+        yield proper_float(value)
