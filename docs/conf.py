@@ -7,6 +7,8 @@ from pygments.lexer import RegexLexer, words
 from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text
 from sphinx.application import Sphinx
 
+from tidelog.language.aggregates import SPELLINGS
+
 project = "tidelog"
 copyright = "the tidelog authors"
 release = version = importlib.metadata.version("tidelog")
@@ -35,7 +37,7 @@ class DatalogLexer(RegexLexer):
             (r"/\*.*?\*/", Comment.Multiline),
             (r'"(\\.|[^"\\])*"', String),
             (r"\.[a-z]+\b", Keyword.Declaration),
-            (words(("count", "sum", "min", "max", "mean", "avg", "median"), r"\b", r"\b"), Keyword),
+            (words(tuple(SPELLINGS), r"\b", r"\b"), Keyword),
             (words(("number", "unsigned", "float", "symbol", "nil", "true", "false"), r"\b", r"\b"), Keyword.Type),
             (r"\b0x[0-9a-fA-F]+u?|\b0b[01]+u?|\b\d+(\.\d+)?u?", Number),
             (r"[A-Za-z_?][\w?]*", Name),

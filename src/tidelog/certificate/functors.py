@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy
 from numpy.typing import NDArray
 
+from tidelog.language.aggregates import AGGREGATES, AggregateName
 from tidelog.language.functors import NUMERIC
 from tidelog.language.regex import PatternError, translated
 from tidelog.language.syntax import Kind
@@ -58,12 +59,6 @@ _IN_SQL = {
     ("neg", "number"): "wrap(-({0}::HUGEINT))",
     **{("min", kind): "least({0}, {1})" for kind in ("number", "unsigned", "float")},
     **{("max", kind): "greatest({0}, {1})" for kind in ("number", "unsigned", "float")},
-}
-_FOLDS_IN_SQL = {
-    ("sum", "number"): "wrap(sum({0}))",
-    ("sum", "unsigned"): f"(sum({{0}}) % {_SIZE})::UBIGINT",
-    **{("min", kind): "min({0})" for kind in ("number", "unsigned", "float")},
-    **{("max", kind): "max({0})" for kind in ("number", "unsigned", "float")},
 }
 
 
@@ -120,10 +115,11 @@ class Functors:
             return f"{left} {op} {right}"
         return self._called(("comparison", op), _COMPARISONS[op], ("symbol", "symbol"), "test", (left, right))
 
-    def fold(self, op: str, kind: Kind, column: str) -> str:
+    def fold(self, op: AggregateName, kind: Kind, column: str) -> str:
         """The aggregate of a column of a group that is not empty."""
-        if (op, kind) in _FOLDS_IN_SQL:
-            return _FOLDS_IN_SQL[op, kind].format(column)
+        in_sql = AGGREGATES[op].sql.get(kind)
+        if in_sql is not None:
+            return in_sql.format(column)
         return self._called(("fold", op, kind), _FOLDS[op], [f"{kind} list"], "float", [f"list({column})"])
 
     def pack(self, kind: Kind, args: Sequence[str]) -> str:
@@ -422,7 +418,7 @@ def _sum(values: list[Scalar]) -> float:
         return math.fsum(infinite) if infinite else float(sum(map(Fraction, values)))
 
 
-_FOLDS: dict[str, Callable[[list[Scalar]], float]] = {
+_FOLDS: dict[AggregateName, Callable[[list[Scalar]], float]] = {
     "sum": _sum,
     "mean": lambda values: _sum(list(map(float, values))) / len(values),
     "median": lambda values: _middle(sorted(values)),

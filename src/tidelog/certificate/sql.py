@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 from tidelog.certificate.functors import Functors
 from tidelog.errors import InternalError, Problem
+from tidelog.language.aggregates import AGGREGATES
 from tidelog.rules.core import (
     AggregateRule,
     Atom,
@@ -168,11 +169,12 @@ def _groups(rule: AggregateRule, table: Table, functors: Functors) -> str:
     """The SELECT of an aggregate: the groups asked for, each with the value of what is in it. A tuple that a view lists
     twice counts once."""
     groups = [f"c{i}" for i in range(rule.groups)]
-    fold = "count(*)" if rule.op == "count" else functors.fold(rule.op, rule.kind, f"c{rule.groups}")
+    fold = functors.fold(rule.op, rule.kind, f"c{rule.groups}")
     rows = f"SELECT DISTINCT * EXCLUDE birth FROM (SELECT *, 1 AS holds FROM {table(rule.inner)})"
     inner = f"SELECT {', '.join([*groups, f'{fold} AS value', 'count(*) AS size'])} FROM ({rows})"
     inner += f" GROUP BY {', '.join(groups)}" if groups else ""
-    value = "CASE WHEN coalesce(i.size, 0) = 0 THEN 0 ELSE i.value END" if rule.op in ("count", "sum") else "i.value"
+    empty = AGGREGATES[rule.op].empty
+    value = "i.value" if empty is None else f"CASE WHEN coalesce(i.size, 0) = 0 THEN {empty} ELSE i.value END"
     heads = [*(f"o.{group} AS h{i}" for i, group in enumerate(groups)), f"{value} AS h{rule.groups}"]
     same = _all(["TRUE", *(f"o.{group} = i.{group}" for group in groups)])
     return (

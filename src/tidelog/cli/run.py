@@ -111,8 +111,8 @@ def check_folders(facts: Path, outputs: Path | None) -> None:
 
 def needed(program: CheckedProgram) -> frozenset[str]:
     """The relations that the outputs of a program depend on; all where it has none."""
-    from tidelog.language.names import atoms
     from tidelog.language.paths import repeats, steps
+    from tidelog.language.trees import atoms
 
     reading: dict[str, set[str]] = {}
     for rule in program.rules:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from tidelog.language.scopes import Scope, aggregates, direct_terms, term_variables
+from tidelog.language.scopes import Scope
 from tidelog.language.syntax import (
     Aggregate,
     Anonymous,
@@ -18,6 +16,7 @@ from tidelog.language.syntax import (
     Term,
     Variable,
 )
+from tidelog.language.trees import variables
 
 
 class Bindings:
@@ -38,7 +37,7 @@ class Bindings:
     def _names_of(self, body: tuple[Literal, ...]) -> frozenset[str]:
         """All names of variables that occur in a body, inside of aggregates too."""
         if id(body) not in self._names:
-            self._names[id(body)] = frozenset(_names(body, None))
+            self._names[id(body)] = frozenset(variables(body))
         return self._names[id(body)]
 
     def _find(self, body: tuple[Literal, ...], given: frozenset[str], scope: Scope) -> frozenset[str]:
@@ -99,18 +98,6 @@ def _known(term: Term, found: set[str], scope: Scope) -> bool:
         case Cast():
             return _known(term.term, found, scope)
         case Aggregate():
-            return all(name in found for name in _names(term.body, term.target) if scope.owner(name) is not None)
+            return all(name in found for name in variables([term]) if scope.owner(name) is not None)
         case _:
             return True
-
-
-def _names(body: Iterable[Literal], target: Term | None) -> set[str]:
-    """All names of variables in a body and a target, inside of aggregates too."""
-    names: set[str] = set()
-    waiting = list(direct_terms(body, target))
-    while waiting:
-        term = waiting.pop()
-        names |= {variable.name for variable in term_variables(term)}
-        for aggregate in aggregates(term):
-            waiting += direct_terms(aggregate.body, aggregate.target)
-    return names

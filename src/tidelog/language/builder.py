@@ -14,6 +14,7 @@ from lark import Token, Transformer, v_args
 
 from tidelog.errors import Problem
 from tidelog.language import lexer, literals, precedence
+from tidelog.language.aggregates import SPELLINGS
 from tidelog.language.nesting import too_deep_node
 from tidelog.language.printer import path_name
 from tidelog.language.syntax import (
@@ -36,6 +37,7 @@ from tidelog.language.syntax import (
     Pragma,
     Record,
     Repeat,
+    RepeatOp,
     Rule,
     Sequence,
     Span,
@@ -50,6 +52,7 @@ Locate: TypeAlias = Callable[[int, int], Span]
 Body: TypeAlias = tuple[Literal, ...]
 Statement: TypeAlias = Rule | Declaration | TypeDeclaration | Directive | Pragma
 
+_REPEATS: dict[str, RepeatOp] = {"+": "+", "*": "*", "?": "?"}
 _OPPOSITE = {
     "=": "!=",
     "!=": "=",
@@ -203,8 +206,7 @@ class Builder(Transformer[Token, tuple[Statement, ...]]):
 
     @_inline
     def aggregate(self, word: Token, target: Term, _colon: Token, body: tuple[Body, Any]) -> Term:
-        op = "mean" if word == "avg" else str(word)
-        return Aggregate(op, target, body[0], span=self._join(word, body[1]))
+        return Aggregate(SPELLINGS[word].name, target, body[0], span=self._join(word, body[1]))
 
     @_inline
     def aggregate_body(self, *children: Any) -> tuple[Body, Any]:
@@ -255,7 +257,7 @@ class Builder(Transformer[Token, tuple[Statement, ...]]):
 
     @_inline
     def repeated(self, path: Path, sign: Token) -> Path:
-        return Repeat(path, str(sign), span=self._join(path, sign))
+        return Repeat(path, _REPEATS[str(sign)], span=self._join(path, sign))
 
     @_inline
     def inverse(self, sign: Token, path: Path) -> Path:

@@ -16,13 +16,13 @@ from operator import is_
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.declarations import Scheme, resolve
 from tidelog.language.directives import directive_problems
+from tidelog.language.equalities import equalities_apart
 from tidelog.language.grounding import grounding_problems
 from tidelog.language.kinds import infer
 from tidelog.language.locals import as_written, separate
-from tidelog.language.names import atoms, name_problems
+from tidelog.language.names import name_problems
 from tidelog.language.paths import repeats
 from tidelog.language.patterns import pattern_problems
-from tidelog.language.rebuilding import equalities_apart
 from tidelog.language.sizes import size_problems
 from tidelog.language.subtypes import subtype_problems
 from tidelog.language.syntax import (
@@ -38,6 +38,7 @@ from tidelog.language.syntax import (
     TypeDeclaration,
     Value,
 )
+from tidelog.language.trees import atoms
 
 
 def check(*programs: Program, look: Callable[[], None] = lambda: None) -> CheckedProgram:

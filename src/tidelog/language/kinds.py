@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from tidelog.errors import Problem
+from tidelog.language.aggregates import AGGREGATES
 from tidelog.language.declarations import BROKEN, Scheme, article, did_you_mean
 from tidelog.language.functors import NUMERIC, ORDERED, SAME, SIGNATURES
 from tidelog.language.paths import typed
@@ -236,8 +237,9 @@ class _Inference:
             return _Slot(kind="number", reason=Reason("`count` gives {}", term.span))
         target = self.term(term.target, inside)
         self.allow(target, NUMERIC, Reason(f"`{term.op}` takes {{}}", term.target.span), term.target)
-        if term.op in ("mean", "median"):
-            return _Slot(kind="float", reason=Reason(f"`{term.op}` gives {{}}", term.span))
+        result = AGGREGATES[term.op].result
+        if result is not None:
+            return _Slot(kind=result, reason=Reason(f"`{term.op}` gives {{}}", term.span))
         return target
 
     # --- unification -------------------------------------------------------------------------------------------------

@@ -12,6 +12,8 @@ import re
 
 from lark import Token
 
+from tidelog.language.aggregates import SPELLINGS
+
 _TOKEN = re.compile(
     r"""
       (?P<SKIP>    [\s\ufeff]+ | //[^\n]* | /\*(?s:.*?)\*/ )
@@ -89,7 +91,6 @@ _BEFORE_PARENTHESIS = {
 }
 NO_NAMES = frozenset(_BEFORE_PARENTHESIS)
 """Words that are no names where a parenthesis follows, as it does in every declaration."""
-_AGGREGATES = frozenset(["count", "sum", "min", "max", "mean", "avg", "median"])
 QUALIFIERS = frozenset(
     [
         "brie",
@@ -107,10 +108,10 @@ QUALIFIERS = frozenset(
         "printsize",
     ]
 )
-WORDS = frozenset({*_RESERVED, *_BEFORE_PARENTHESIS, *_AGGREGATES}) - {"_", "autoinc"}
+WORDS = frozenset({*_RESERVED, *_BEFORE_PARENTHESIS, *SPELLINGS}) - {"_", "autoinc"}
 """Words that mean something to the language at some place."""
 
-_SPECIAL = frozenset({*_RESERVED, *_BEFORE_PARENTHESIS, *_AGGREGATES, *QUALIFIERS})
+_SPECIAL = frozenset({*_RESERVED, *_BEFORE_PARENTHESIS, *SPELLINGS, *QUALIFIERS})
 _STARTS_TERM = frozenset(
     [
         "NAME",
@@ -128,7 +129,7 @@ _STARTS_TERM = frozenset(
         "DOLLAR",
     ]
 )
-_BEFORE_TERM = _AGGREGATES | _RESERVED.keys()
+_BEFORE_TERM = SPELLINGS.keys() | _RESERVED.keys()
 _ENDS_TERM = frozenset(("DOT", "NAME", "RPAR", "RBRACKET", "RBRACE", "STRING", "NUMBER"))
 _INFIX = frozenset(
     ["PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "CARET", "LOR", "LXOR", "LAND", "BOR", "BXOR", "BAND", "SHIFT"]
@@ -210,7 +211,7 @@ def _settle(found: list[Token], special: list[int]) -> None:
         kind = _RESERVED.get(word)
         if kind is None and following == "LPAR":
             kind = _BEFORE_PARENTHESIS.get(word)
-        if kind is None and word in _AGGREGATES:
+        if kind is None and word in SPELLINGS:
             if word == "count":
                 kind = _count(found, i, before)
             elif following == "LPAR":
@@ -239,7 +240,7 @@ def _before_parenthesis(found: list[Token], i: int, word: str, brackets: dict[in
     after = found[close + 1].type if close + 1 < len(found) else ""
     if word in ("min", "max") and comma:
         return "FUNCTION"
-    if after == "COLON" or after in _INFIX or word in ("sum", "mean"):
+    if after == "COLON" or after in _INFIX or SPELLINGS[word].reserved:
         return "AGGREGATE"
     return "FUNCTION" if word in ("min", "max") else None
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 from tidelog.errors import Problem
-from tidelog.language.names import atoms
 from tidelog.language.paths import steps
-from tidelog.language.scopes import all_variables
 from tidelog.language.syntax import Atom, CheckedProgram, Rule, Step, Variable
+from tidelog.language.trees import atoms, occurrences, whole
 
 
 def warnings(checked: CheckedProgram) -> list[Problem]:
@@ -38,8 +37,8 @@ def _single_variables(rule: Rule) -> list[Problem]:
     """Variables that occur once in a rule, unless their name begins with `_`."""
     if not rule.body:
         return []
-    occurrences = list(all_variables(rule))
-    counts = Counter(variable.name for variable in occurrences)
+    found = list(occurrences(whole(rule)))
+    counts = Counter(variable.name for variable in found)
     return [
         Problem(
             "E0292",
@@ -48,7 +47,7 @@ def _single_variables(rule: Rule) -> list[Problem]:
             hint="write `_` if any value will do",
             severity="warning",
         )
-        for v in occurrences
+        for v in found
         if counts[v.name] == 1 and not v.name.startswith("_")
     ]
 

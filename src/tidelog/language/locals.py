@@ -15,20 +15,20 @@ from itertools import count
 
 from tidelog.errors import Problem
 from tidelog.language.bindings import Bindings
-from tidelog.language.rebuilding import rebuild, rebuild_atom, rebuild_term
-from tidelog.language.scopes import Scope, aggregates, all_variables, direct_terms, direct_variables
+from tidelog.language.scopes import Scope
 from tidelog.language.syntax import Aggregate, Anonymous, Constant, Literal, Rule, Term, Variable
+from tidelog.language.trees import outermost, parts, rebuild, rebuild_atom, rebuild_term, variables, whole
 
 _ROOT = Scope(frozenset())
 
 
 def separate(rule: Rule) -> tuple[Rule, dict[str, str]]:
     """The rule with new names for such variables, and for each new name the one that was written."""
-    nodes = (*rule.heads, *rule.body)
-    if not any(True for term in direct_terms(nodes) for _ in aggregates(term)):
+    nodes = whole(rule)
+    if not any(True for _ in outermost(nodes)):
         return rule, {}
-    separation = _Separation({variable.name for variable in all_variables(rule)})
-    place = _Place((rule.body,), frozenset(variable.name for variable in direct_variables(nodes)))
+    separation = _Separation({*variables(nodes)})
+    place = _Place((rule.body,), frozenset(variables(nodes, aggregates=False)))
     heads = tuple(rebuild_atom(head, lambda term: separation.aggregate(term, place)) for head in rule.heads)
     return replace(rule, heads=heads, body=separation.body(rule.body, place)), separation.written
 
@@ -99,15 +99,14 @@ class _Separation:
         own = self._own(term, place)
         if own:
             term = _renamed(term, {name: self._fresh(name) for name in sorted(own)})
-        direct = {variable.name for variable in direct_variables(term.body, term.target)}
-        inside = _Place((*place.bodies, term.body), place.names | direct)
+        inside = _Place((*place.bodies, term.body), place.names.union(variables(parts(term), aggregates=False)))
         target = term.target and rebuild_term(term.target, lambda part: self.aggregate(part, inside))
         return replace(term, target=target, body=self.body(term.body, inside))
 
     def _own(self, aggregate: Aggregate, place: _Place) -> set[str]:
         """The names in an aggregate that also occur around it and mean something else there."""
-        shared = _names(aggregate.body, aggregate.target) & place.names & place.grounded(values=True)
-        own = shared & _names((), aggregate.target)
+        shared = {*variables([aggregate])} & place.names & place.grounded(values=True)
+        own = shared.intersection(variables([aggregate.target] if aggregate.target is not None else ()))
         if shared - own - place.grounded(values=False):
             own |= shared - place.grounded_without(aggregate)
         return own
@@ -117,18 +116,6 @@ class _Separation:
         self._taken.add(new)
         self.written[new] = name
         return new
-
-
-def _names(body: Iterable[Literal], target: Term | None) -> set[str]:
-    """All names of variables in a body and a target, inside of aggregates too."""
-    waiting = [(body, target)]
-    names: set[str] = set()
-    while waiting:
-        part = waiting.pop()
-        names |= {variable.name for variable in direct_variables(*part)}
-        for term in direct_terms(*part):
-            waiting += ((aggregate.body, aggregate.target) for aggregate in aggregates(term))
-    return names
 
 
 def _renamed(aggregate: Aggregate, names: dict[str, str]) -> Aggregate:

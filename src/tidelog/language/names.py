@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 from tidelog.errors import Problem
 from tidelog.language.declarations import Scheme, did_you_mean
 from tidelog.language.paths import steps, typed
-from tidelog.language.scopes import aggregates
-from tidelog.language.syntax import Atom, Comparison, Disjunction, Literal, Negation, Path, Rule, Span, Term
+from tidelog.language.syntax import Atom, Path, Rule, Span
+from tidelog.language.trees import atoms, whole
 
 
 def name_problems(rule: Rule, scheme: Scheme) -> list[Problem]:
     """Undeclared relations, each once for a rule, and wrong numbers of arguments."""
     problems: list[Problem] = []
     unknown: set[str] = set()
-    for atom in atoms((*rule.heads, *rule.body)):
+    for atom in atoms(whole(rule)):
         if atom.path is not None:
             problems += _path_problems(atom, atom.path, scheme, unknown)
             continue
@@ -62,30 +60,3 @@ def _name_span(atom: Atom) -> Span | None:
 
 def _arguments(number: int) -> str:
     return "1 argument" if number == 1 else f"{number} arguments"
-
-
-def atoms(literals: Iterable[Literal]) -> Iterator[Atom]:
-    """All atoms, negated ones and those inside of aggregates included, in the order written."""
-    for literal in literals:
-        match literal:
-            case Atom(args=args) as atom:
-                yield atom
-                yield from _atoms_of_terms(args)
-            case Negation(atom=atom):
-                yield atom
-                yield from _atoms_of_terms(atom.args)
-            case Comparison(left=left, right=right):
-                yield from _atoms_of_terms((left, right))
-            case Disjunction(alternatives=alternatives):
-                for alternative in alternatives:
-                    yield from atoms(alternative)
-            case _:
-                pass
-
-
-def _atoms_of_terms(terms: Iterable[Term]) -> Iterator[Atom]:
-    for term in terms:
-        for aggregate in aggregates(term):
-            if aggregate.target is not None:
-                yield from _atoms_of_terms((aggregate.target,))
-            yield from atoms(aggregate.body)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from tidelog.language.aggregates import SPELLINGS
 from tidelog.language.precedence import LEVELS, POWER, PRIMARY, SIGN
 from tidelog.language.syntax import (
     Aggregate,
@@ -169,7 +170,7 @@ def _term(term: Term) -> tuple[str, int]:
             return f"{term.op} {target}: {{ {_list(term.body)} }}", PRIMARY
 
 
-_ENDS_IN_AGGREGATE = re.compile(r"\b(count|sum|min|max|mean|avg|median) $")
+_ENDS_IN_AGGREGATE = re.compile(rf"\b({'|'.join(SPELLINGS)}) $")
 
 
 def _constant(constant: Constant) -> tuple[str, int]:

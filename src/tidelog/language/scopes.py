@@ -7,24 +7,13 @@ variables.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tidelog.language.syntax import (
     Aggregate,
-    Atom,
-    Cast,
-    Comparison,
-    Disjunction,
-    Functor,
-    Literal,
-    Negation,
-    Record,
     Rule,
-    Term,
-    Truth,
-    Variable,
 )
+from tidelog.language.trees import parts, variables, whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,73 +32,10 @@ class Scope:
 
     def inside(self, aggregate: Aggregate) -> Scope:
         """The scope of an aggregate that stands here."""
-        direct = {v.name for v in direct_variables(aggregate.body, aggregate.target)}
+        direct = variables(parts(aggregate), aggregates=False)
         return Scope(frozenset(name for name in direct if self.owner(name) is None), self)
 
 
 def scope_of(rule: Rule) -> Scope:
-    return Scope(frozenset(v.name for v in direct_variables((*rule.heads, *rule.body))))
-
-
-def direct_variables(literals: Iterable[Literal], target: Term | None = None) -> Iterator[Variable]:
-    """The occurrences of variables outside of aggregates, in the order written."""
-    for term in direct_terms(literals, target):
-        yield from term_variables(term)
-
-
-def term_variables(term: Term) -> Iterator[Variable]:
-    """The occurrences of variables in a term, outside of aggregates."""
-    waiting = [term]
-    while waiting:
-        match waiting.pop():
-            case Variable() as variable:
-                yield variable
-            case Functor(args=parts) | Record(fields=tuple(parts)):
-                waiting += reversed(parts)
-            case Cast(term=part):
-                waiting.append(part)
-            case _:
-                pass
-
-
-def aggregates(term: Term) -> Iterator[Aggregate]:
-    """The aggregates of a term that stand in no other aggregate."""
-    waiting = [term]
-    while waiting:
-        match waiting.pop():
-            case Aggregate() as aggregate:
-                yield aggregate
-            case Functor(args=parts) | Record(fields=tuple(parts)):
-                waiting += reversed(parts)
-            case Cast(term=part):
-                waiting.append(part)
-            case _:
-                pass
-
-
-def all_variables(rule: Rule) -> Iterator[Variable]:
-    """The occurrences of variables in a rule, those inside of aggregates behind the others."""
-    waiting: list[tuple[tuple[Literal, ...], Term | None]] = [((*rule.heads, *rule.body), None)]
-    while waiting:
-        literals, target = waiting.pop(0)
-        yield from direct_variables(literals, target)
-        for term in direct_terms(literals, target):
-            waiting += ((aggregate.body, aggregate.target) for aggregate in aggregates(term))
-
-
-def direct_terms(literals: Iterable[Literal], target: Term | None = None) -> Iterator[Term]:
-    """The terms of literals, those of atoms and comparisons inside of disjunctions included."""
-    if target is not None:
-        yield target
-    for literal in literals:
-        match literal:
-            case Atom(args=args) | Negation(atom=Atom(args=args)):
-                yield from args
-            case Comparison():
-                yield literal.left
-                yield literal.right
-            case Disjunction():
-                for alternative in literal.alternatives:
-                    yield from direct_terms(alternative)
-            case Truth():
-                pass
+    """Return the scope of a rule: the variables outside of its aggregates."""
+    return Scope(frozenset(variables(whole(rule), aggregates=False)))

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from tidelog.errors import Problem
 from tidelog.language.declarations import Scheme
 from tidelog.language.paths import typed
-from tidelog.language.scopes import Scope, aggregates, scope_of
+from tidelog.language.scopes import Scope, scope_of
 from tidelog.language.syntax import (
     Aggregate,
     Atom,
@@ -31,6 +31,7 @@ from tidelog.language.syntax import (
     Term,
     Variable,
 )
+from tidelog.language.trees import outermost
 
 
 def subtype_problems(rule: Rule, scheme: Scheme) -> list[Problem]:
@@ -148,7 +149,7 @@ class _Flow:
                 self._inside(literal.right, scope)
 
     def _inside(self, term: Term, scope: Scope) -> None:
-        for aggregate in aggregates(term):
+        for aggregate in outermost([term]):
             self._aggregate(aggregate, scope.inside(aggregate))
 
     def _aggregate(self, aggregate: Aggregate, scope: Scope) -> None:

@@ -10,12 +10,17 @@ type. Sub-, union and equivalence types of the program all come down to one kind
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
+from tidelog.language.aggregates import AggregateName
+
 Kind: TypeAlias = str
+TypeForm: TypeAlias = typing.Literal["sub", "union", "alias", "record"]
+RepeatOp: TypeAlias = typing.Literal["+", "*", "?"]
 PRIMITIVES: tuple[Kind, ...] = ("number", "unsigned", "float", "symbol")
 
 
@@ -116,14 +121,14 @@ class Cast(Node):
 
 @dataclass(frozen=True)
 class Aggregate(Node):
-    """`op target : { body }`; `op` is count, sum, min, max, mean or median; count has no target.
+    """`op target : { body }`; count has no target.
 
     It ranges over the distinct substitutions of the body, each `_` of a positive atom included. Variables of the body
     that also occur in the rule outside of aggregates are given from there (they group).
     `kind` is the kind of the target, `result` the kind of the value.
     """
 
-    op: str
+    op: AggregateName
     target: Term | None
     body: tuple[Literal, ...]
     kind: Kind | None = field(default=None, compare=False)
@@ -161,7 +166,7 @@ class Repeat(Node):
     """
 
     path: Path
-    op: str
+    op: RepeatOp
     domain: str | None = field(default=None, compare=False)
     span: Span | None = _span()
 
@@ -272,7 +277,7 @@ class TypeDeclaration(Node):
     """`.type name <: a` ("sub"), `= a | b` ("union"; of one, an equivalence: "alias"), `= [x: a]` ("record")."""
 
     name: str
-    form: str
+    form: TypeForm
     members: tuple[str, ...] = ()
     fields: tuple[Attribute, ...] = ()
     span: Span | None = _span()

@@ -17,6 +17,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
+from tidelog.language.aggregates import AggregateName
 from tidelog.language.syntax import Kind
 from tidelog.maintain import large_groups
 from tidelog.maintain.large_groups import LargeGroups, Total, Values, state_of
@@ -212,7 +213,7 @@ def _typed(words: Words, kind: Kind) -> Values:
 # --- values ----------------------------------------------------------------------------------------------------------
 
 
-def _fold(op: str, values: Values, sizes: NDArray[numpy.intp], look: Look) -> tuple[Words, Flags]:
+def _fold(op: AggregateName, values: Values, sizes: NDArray[numpy.intp], look: Look) -> tuple[Words, Flags]:
     """The value of each group and whether it has one; `values` are those of all groups, one after the other, `sizes`
     many each."""
     has = sizes > 0

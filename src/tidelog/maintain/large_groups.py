@@ -18,6 +18,8 @@ from typing import Any, TypeAlias
 import numpy
 from numpy.typing import NDArray
 
+from tidelog.language.aggregates import AggregateName
+
 Values: TypeAlias = NDArray[Any]
 """Values of a group, dtype int64, uint64 or float64, no NaN."""
 
@@ -47,7 +49,7 @@ def exact(values: NDArray[numpy.float64]) -> int:
 class Total:
     """The number of values, the sum of the finite ones in units of 2**-1126, and how many are infinite."""
 
-    op: str
+    op: AggregateName
     size: int = 0
     units: int = 0
     positive: int = 0
@@ -89,13 +91,13 @@ class Total:
 class Window:
     """Sorted `values` of a group, with the number of values in front of them and behind them."""
 
-    op: str
+    op: AggregateName
     below: int
     values: Values
     above: int
 
     @classmethod
-    def of(cls, op: str, values: Values) -> Window:
+    def of(cls, op: AggregateName, values: Values) -> Window:
         """The window of some values, in any order."""
         start = _start(_ranks(op, len(values))[0], len(values))
         end = min(start + WIDTH, len(values))
@@ -147,12 +149,12 @@ class Window:
 State: TypeAlias = Total | Window
 
 
-def state_of(op: str, values: Values) -> State:
+def state_of(op: AggregateName, values: Values) -> State:
     """What is kept of a group with these values."""
     return Total(op).changed(values, values[:0]) if op in ("sum", "mean") else Window.of(op, values)
 
 
-def _ranks(op: str, size: int) -> tuple[int, int]:
+def _ranks(op: AggregateName, size: int) -> tuple[int, int]:
     """Which of the sorted values are asked for."""
     if op == "median":
         return (size - 1) // 2, size // 2

@@ -15,6 +15,7 @@ from typing import Any
 from tidelog.network.limits import LONGEST_TEXT, Meter, OverrunError
 from tidelog.network.program import Fact, LocalRule, Row
 from tidelog.rules import core
+from tidelog.rules.literals import variables_of
 from tidelog.semantics.literals import step
 from tidelog.semantics.values import normal
 
@@ -24,23 +25,9 @@ Substitution = dict[str, Any]
 # --- literals --------------------------------------------------------------------------------------------------------
 
 
-def values(literal: core.Literal) -> tuple[core.Value, ...]:
-    """What a literal is about, in order."""
-    match literal:
-        case core.Atom():
-            return literal.args
-        case core.Comparison():
-            return (literal.left, literal.right)
-        case core.Computation() | core.Pack():
-            return (*literal.args, literal.target)
-        case core.Unpack():
-            return (literal.source, *literal.targets)
-
-
 def variables(literals: Iterable[core.Literal]) -> list[core.Variable]:
     """The variables of literals, each once, in order."""
-    found = (value for literal in literals for value in values(literal) if isinstance(value, core.Variable))
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(variable for literal in literals for variable in variables_of(literal)))
 
 
 def is_ready(literal: core.Literal, known: Iterable[str]) -> bool:

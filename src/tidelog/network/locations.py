@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 
 from tidelog.errors import Problem, ProgramError
-from tidelog.language.names import atoms
 from tidelog.language.syntax import CheckedProgram, Span
+from tidelog.language.trees import atoms
 from tidelog.network.program import LOCATABLE, Place
 from tidelog.rules import core
 

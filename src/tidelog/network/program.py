@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
+from tidelog.language.aggregates import AggregateName
 from tidelog.language.syntax import Column, RecordType
 from tidelog.rules import core
 from tidelog.rules.components import components
@@ -68,7 +69,7 @@ class LocalAggregate:
 
     key: str
     head: str
-    op: str
+    op: AggregateName
     kind: str
     groups: int
     inner: str

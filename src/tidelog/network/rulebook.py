@@ -21,11 +21,11 @@ from tidelog.language import check, read
 from tidelog.language.check import name_rules
 from tidelog.language.reading import file_text
 from tidelog.language.syntax import Constant, Declaration, Program, Rule, Variable
+from tidelog.language.trees import walk
 from tidelog.network.limits import LONGEST_NAME, LONGEST_RULE, MOST_LITERALS
 from tidelog.network.localize import localize
 from tidelog.network.messages import Change
 from tidelog.network.program import LocatedProgram
-from tidelog.rules.trees import walk
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ from tidelog.change import Change
 from tidelog.copies import Uncopied
 from tidelog.database import Database
 from tidelog.errors import Problem, ProgramError, UsageError
-from tidelog.language.names import atoms
 from tidelog.language.paths import repeats
 from tidelog.language.syntax import Anonymous, Atom, Column, Constant, Declaration, Program, Rule, Variable
+from tidelog.language.trees import atoms
 from tidelog.maintain.interrupts import Deferring, Interrupts
 from tidelog.maintain.limits import changing_within_memory, reading_within_memory
 from tidelog.rdf import output, prefixes, reader

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
-from tidelog.language.names import atoms
 from tidelog.language.syntax import CheckedProgram, Choice, Inverse, Path, Repeat, Sequence, Step, Value
+from tidelog.language.trees import atoms
 from tidelog.semantics.values import Row
 
 Tables: TypeAlias = Mapping[str, set[Row]]

@@ -38,6 +38,7 @@ from tidelog.language.syntax import (
     Value,
     Variable,
 )
+from tidelog.language.trees import parts, rebuild, rebuild_atom, rebuild_term, variables
 from tidelog.semantics.aggregates import aggregate
 from tidelog.semantics.functors import apply, holds
 from tidelog.semantics.values import NoValueError, Row, cast, normal
@@ -84,7 +85,7 @@ class Scope:
             case Constant():
                 return []
             case Aggregate():
-                return variables(term, within_aggregates=True) & self.variables
+                return self.variables.intersection(variables([term]))
             case Functor():
                 return [name for arg in term.args for name in self.needs(arg)]
             case Record():
@@ -96,44 +97,12 @@ class Scope:
         """The scope of the body of an aggregate that stands in this scope."""
         found = self._inner.get(id(term))
         if found is None:
-            local = variables(*term.body, *((term.target,) if term.target else ()))
+            local = frozenset(variables(parts(term), aggregates=False))
             found = self._inner[id(term)] = Scope(self.variables | local, self.tables)
         return found
 
 
-# --- walking over trees ----------------------------------------------------------------------------------------------
-
-
-def parts(node: Term | Literal) -> tuple[Term | Literal, ...]:
-    """What `node` is made of, one step down."""
-    match node:
-        case Atom() | Functor():
-            return node.args
-        case Negation():
-            return (node.atom,)
-        case Comparison():
-            return (node.left, node.right)
-        case Disjunction():
-            return tuple(literal for alternative in node.alternatives for literal in alternative)
-        case Record():
-            return node.fields or ()
-        case Cast():
-            return (node.term,)
-        case Aggregate():
-            return (*((node.target,) if node.target else ()), *node.body)
-        case _:
-            return ()
-
-
-def variables(*nodes: Term | Literal, within_aggregates: bool = False) -> frozenset[str]:
-    """The names of the variables in `nodes`; those that occur only within aggregates among `nodes` on demand."""
-    found: set[str] = set()
-    for node in nodes:
-        if isinstance(node, Variable):
-            found.add(node.name)
-        elif within_aggregates or not isinstance(node, Aggregate):
-            found |= variables(*parts(node), within_aggregates=within_aggregates)
-    return frozenset(found)
+# --- bodies ----------------------------------------------------------------------------------------------------------
 
 
 def bound_by(body: tuple[Literal, ...]) -> frozenset[str]:
@@ -144,7 +113,7 @@ def bound_by(body: tuple[Literal, ...]) -> frozenset[str]:
             possible = [each for each in literal.alternatives if Truth(False) not in each]
             found |= frozenset.intersection(*map(bound_by, possible)) if possible else frozenset()
         else:
-            found |= variables(literal)
+            found |= {*variables([literal], aggregates=False)}
     return frozenset(found)
 
 
@@ -155,33 +124,25 @@ def name_wildcards(rule: Rule) -> Rule:
     def literal(node: Literal) -> Literal:
         match node:
             case Atom():
-                return replace(node, args=tuple(term(arg, positive=True) for arg in node.args))
-            case Negation():
-                return replace(node, atom=replace(node.atom, args=tuple(term(arg) for arg in node.atom.args)))
-            case Comparison():
-                return replace(node, left=term(node.left), right=term(node.right))
+                return rebuild_atom(node, matched)
             case Disjunction():
                 return replace(node, alternatives=tuple(tuple(map(literal, each)) for each in node.alternatives))
-            case Truth():
-                return node
-
-    def term(node: Term, positive: bool = False) -> Term:
-        match node:
-            case Anonymous() if positive:
-                return next(fresh)
-            case Functor():
-                return replace(node, args=tuple(term(arg) for arg in node.args))
-            case Record() if node.fields is not None:
-                return replace(node, fields=tuple(term(part, positive) for part in node.fields))
-            case Cast():
-                return replace(node, term=term(node.term, positive))
-            case Aggregate():
-                target = None if node.target is None else term(node.target)
-                return replace(node, target=target, body=tuple(map(literal, node.body)))
             case _:
-                return node
+                return rebuild(node, computed)
 
-    heads = tuple(replace(head, args=tuple(term(arg) for arg in head.args)) for head in rule.heads)
+    def matched(term: Term) -> Term | None:
+        """An argument that is matched with a value: a wildcard in it stands for a value."""
+        if isinstance(term, Anonymous):
+            return next(fresh)
+        return rebuild_term(term, computed) if isinstance(term, Functor | Aggregate) else None
+
+    def computed(term: Term) -> Term | None:
+        if not isinstance(term, Aggregate):
+            return None
+        target = None if term.target is None else rebuild_term(term.target, computed)
+        return replace(term, target=target, body=tuple(map(literal, term.body)))
+
+    heads = tuple(rebuild_atom(head, computed) for head in rule.heads)
     return replace(rule, heads=heads, body=tuple(map(literal, rule.body)))
 
 

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tidelog.errors import InternalError, Problem
-from tidelog.language.rebuilding import rebuild, rebuild_atom
+from tidelog.language.aggregates import AGGREGATES
 from tidelog.language.syntax import (
     Aggregate,
     Anonymous,
@@ -35,12 +35,12 @@ from tidelog.language.syntax import (
     Term,
     Variable,
 )
+from tidelog.language.trees import rebuild, rebuild_atom, variables, walk, whole
 from tidelog.rules.anonymous import named
 from tidelog.rules.bench import Bench
 from tidelog.rules.core import AggregateRule
 from tidelog.rules.grounding import connected, evaluable, grounded
 from tidelog.rules.kinds import kind_of, local_kinds, result_kind
-from tidelog.rules.trees import variables, walk, whole
 
 AGGREGATE = "#aggregate."
 """How the names of the relations of aggregates begin; their last column follows from the others."""
@@ -105,7 +105,7 @@ def _defined(found: _Found, rule: Rule, placed: Sequence[Literal], bench: Bench)
     aggregate = replace(found.aggregate, body=named(found.aggregate.body, bench))
     found = replace(found, aggregate=aggregate)
     groups = tuple(Variable(name) for name in found.groups)
-    op = "mean" if aggregate.op == "avg" else aggregate.op
+    op = aggregate.op
     stem = f"{bench.origin}.{op}{bench.number(op)}"
     columns = [(name, bench.kind(name, rule)) for name in found.groups]
     kinds = {**rule.kinds, **local_kinds(aggregate.body, bench), **dict(columns)}
@@ -124,10 +124,11 @@ def _defined(found: _Found, rule: Rule, placed: Sequence[Literal], bench: Bench)
         AggregateRule(head, bench.origin, head, op, kind, len(groups), inner, outer, span=aggregate.span)
     )
     atom = Atom(head, (*groups, found.value), span=aggregate.span)
-    if from_outside or op not in ("count", "sum"):
+    empty = AGGREGATES[op].empty
+    if from_outside or empty is None:
         return atom, ()
-    zero = Comparison("=", found.value, Constant(0, result_kind(aggregate)), kind=result_kind(aggregate))
-    return atom, (Negation(outer_atom), zero)
+    result = result_kind(aggregate)
+    return atom, (Negation(outer_atom), Comparison("=", found.value, Constant(empty, result), kind=result))
 
 
 def _context(found: _Found, rule: Rule, placed: Sequence[Literal], bench: Bench) -> tuple[tuple[Literal, ...], bool]:
@@ -161,7 +162,7 @@ def _inner(found: _Found, outer: Atom, name: str, rule: Rule, bench: Bench) -> s
     target = () if aggregate.target is None else (aggregate.target,)
     carried = {*found.groups, *(term.name for term in target if isinstance(term, Variable))}
     witnesses: tuple[str, ...] = ()
-    if aggregate.op not in ("min", "max"):
+    if not AGGREGATES[aggregate.op].selective:
         bound = grounded(aggregate.body, found.groups)
         own = variables(aggregate.body, aggregates=False)
         witnesses = tuple(variable for variable in own if variable in bound and variable not in carried)

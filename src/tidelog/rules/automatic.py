@@ -16,10 +16,10 @@ from types import MappingProxyType
 
 from tidelog.language import check
 from tidelog.language.syntax import CheckedProgram, Constant, Program
+from tidelog.language.trees import walk
 from tidelog.rules.compile import compile_program
 from tidelog.rules.core import CoreProgram
 from tidelog.rules.demand import worth_demand
-from tidelog.rules.trees import walk
 
 
 @dataclass(frozen=True)

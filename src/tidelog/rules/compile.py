@@ -17,6 +17,7 @@ from typing import TypeAlias
 from tidelog.errors import ProgramError
 from tidelog.language.paths import steps
 from tidelog.language.syntax import Aggregate, Atom, CheckedProgram, Column, Rule
+from tidelog.language.trees import walk, whole
 from tidelog.rules import core
 from tidelog.rules.aggregates import aggregates
 from tidelog.rules.anonymous import anonymous
@@ -35,7 +36,6 @@ from tidelog.rules.nesting import nesting
 from tidelog.rules.paths import paths
 from tidelog.rules.projections import projections
 from tidelog.rules.translation import translation
-from tidelog.rules.trees import walk, whole
 
 Rewrite: TypeAlias = Callable[[Rule, Bench], tuple[Rule, ...]]
 Columns: TypeAlias = tuple[tuple[str, int], ...]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
+from tidelog.language.aggregates import AggregateName
 from tidelog.language.syntax import Column, Fact, Kind, RecordType, Span
 from tidelog.rules import printer
 
@@ -144,7 +145,7 @@ class AggregateRule:
     name: str
     origin: str
     head: str
-    op: str
+    op: AggregateName
     kind: Kind
     groups: int
     inner: str

@@ -12,9 +12,9 @@ from math import prod
 
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.syntax import Atom, Disjunction, Literal, Rule, Truth, Variable
+from tidelog.language.trees import Node, variables
 from tidelog.rules.bench import Bench
 from tidelog.rules.grounding import evaluable, grounded
-from tidelog.rules.trees import Node, variables
 
 MOST_ALTERNATIVES = 1_000
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from tidelog.language.syntax import Atom, Cast, Comparison, Disjunction, Literal, Record, Term, Truth, Variable
-from tidelog.rules.trees import variables
+from tidelog.language.trees import variables
 
 
 def grounded(body: Iterable[Literal], given: Iterable[str] = ()) -> set[str]:

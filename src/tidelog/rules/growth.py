@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tidelog.errors import Problem, ProgramError
-from tidelog.language.names import atoms
 from tidelog.language.paths import repeats, steps
 from tidelog.language.syntax import (
     Atom,
@@ -32,9 +31,9 @@ from tidelog.language.syntax import (
     Term,
     Variable,
 )
+from tidelog.language.trees import atoms, variables, walk
 from tidelog.rules.components import components
 from tidelog.rules.grounding import pattern_variables
-from tidelog.rules.trees import variables, walk
 
 Column: TypeAlias = tuple[str, int]
 

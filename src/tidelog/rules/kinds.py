@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tidelog.errors import InternalError, Problem
+from tidelog.language.aggregates import AGGREGATES
 from tidelog.language.syntax import (
     Aggregate,
     Anonymous,
@@ -20,8 +21,8 @@ from tidelog.language.syntax import (
     Term,
     Variable,
 )
+from tidelog.language.trees import walk
 from tidelog.rules.bench import Bench
-from tidelog.rules.trees import walk
 
 
 def kind_of(term: Term, rule: Rule, bench: Bench) -> Kind:
@@ -38,9 +39,7 @@ def kind_of(term: Term, rule: Rule, bench: Bench) -> Kind:
 
 def result_kind(aggregate: Aggregate) -> Kind:
     """The kind of an aggregate's value."""
-    if aggregate.op in ("mean", "avg", "median"):
-        return "float"
-    return aggregate.result or ("number" if aggregate.op == "count" else aggregate.kind) or "number"
+    return AGGREGATES[aggregate.op].result or aggregate.result or aggregate.kind or "number"
 
 
 def local_kinds(body: Iterable[Literal], bench: Bench) -> dict[str, Kind]:

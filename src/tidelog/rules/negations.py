@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tidelog.language.rebuilding import rebuild_atom
 from tidelog.language.syntax import Anonymous, Atom, Cast, Comparison, Literal, Negation, Record, Rule, Term, Variable
+from tidelog.language.trees import is_simple, rebuild_atom, variables, walk
 from tidelog.rules.bench import Bench
 from tidelog.rules.kinds import kind_of
-from tidelog.rules.trees import is_simple, variables, walk
 
 
 def negations(rule: Rule, bench: Bench) -> tuple[Rule, ...]:

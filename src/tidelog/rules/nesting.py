@@ -22,9 +22,9 @@ from tidelog.language.syntax import (
     Rule,
     Term,
 )
+from tidelog.language.trees import is_simple
 from tidelog.rules.bench import Bench
 from tidelog.rules.kinds import kind_of
-from tidelog.rules.trees import is_simple
 
 _FOLDED = ("cat", "min", "max")  # functors of any number of arguments; in the core language they have two
 

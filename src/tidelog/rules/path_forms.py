@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tidelog.language.syntax import Choice, Inverse, Path, Repeat, Sequence, Step
+from tidelog.language.syntax import Choice, Inverse, Path, Repeat, RepeatOp, Sequence, Step
 
 PATH, NODES = "#path.", "#nodes."
 """How the names begin of the relations of paths, and of those of the nodes of a type."""
@@ -42,7 +42,7 @@ class Closure:
 
     text: str
     form: Form
-    op: str
+    op: RepeatOp
     domain: str | None
 
 

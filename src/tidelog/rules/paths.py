@@ -23,7 +23,6 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from tidelog.language.paths import steps
-from tidelog.language.rebuilding import rebuild, rebuild_atom, rebuild_term
 from tidelog.language.syntax import (
     Aggregate,
     Anonymous,
@@ -37,9 +36,9 @@ from tidelog.language.syntax import (
     Term,
     Variable,
 )
+from tidelog.language.trees import rebuild, rebuild_atom, rebuild_term, walk, whole
 from tidelog.rules.bench import Bench
 from tidelog.rules.path_forms import NODES, PATH, Closure, Form, Made, Union, join, normal_form, shared
-from tidelog.rules.trees import walk, whole
 
 _X, _Y, _Z = Variable("x"), Variable("y"), Variable("z")
 MOST_STEPS = 8

@@ -6,11 +6,12 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+from tidelog.language.aggregates import AggregateName
 from tidelog.language.syntax import Kind
 from tidelog.semantics.values import NoValueError, Scalar, proper_float, wrap
 
 
-def aggregate(op: str, kind: Kind, values: Sequence[Scalar]) -> Scalar:
+def aggregate(op: AggregateName, kind: Kind, values: Sequence[Scalar]) -> Scalar:
     """The aggregate of `values`, one per substitution, equal ones included; NoValueError if it has none.
 
     Sums of floats are exact before they are rounded once, so that their order does not matter. mean and

@@ -17,26 +17,24 @@ from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
+from tidelog.language.aggregates import AGGREGATES
 from tidelog.language.syntax import Column
 from tidelog.rules.closures import with_closures
 from tidelog.rules.core import (
     AggregateRule,
     Atom,
-    Comparison,
-    Computation,
     Constant,
     CoreProgram,
     HyperNode,
     Literal,
-    Pack,
     RelationInfo,
     Rule,
-    Unpack,
     Value,
     Variable,
 )
 from tidelog.rules.edges import AnyRule, body_of, head_of
 from tidelog.rules.graph import hyper_nodes
+from tidelog.rules.literals import substituted
 from tidelog.spark.cluster.buckets import FIRST, MINE, mine
 from tidelog.spark.cluster.levels import levels
 from tidelog.spark.cluster.parts import parted
@@ -281,7 +279,7 @@ class _Localizer:
 
     def in_two_steps(self, rule: AggregateRule) -> bool:
         """Whether an aggregate of aggregates is the same, and there is reason to do it so."""
-        combines = rule.op == "count" or (rule.op in ("sum", "min", "max") and rule.kind in ("number", "unsigned"))
+        combines = rule.kind in AGGREGATES[rule.op].combines
         many = self.known.share(rule.inner, 0) if rule.groups else self.size(rule.inner) > self.limits.skew
         return combines and self.partitions > 1 and bool(many)
 
@@ -297,8 +295,9 @@ class _Localizer:
         self.rules.append(Rule(asked, "", Atom(asked, row[: rule.groups]), (Atom(inner, row),)))
         self.rules.append(replace(rule, head=part, inner=inner, outer=asked))
         self.exports[Export(part, parts, 0, place, signed=True)] = None
-        counted = rule.op == "count"
-        return replace(rule, op="sum" if counted else rule.op, kind="number" if counted else rule.kind, inner=parts)
+        combined = AGGREGATES[rule.op].combined
+        assert combined is not None
+        return replace(rule, op=combined, inner=parts)
 
     # --- rules -----------------------------------------------------------------------------------------------------
 
@@ -377,16 +376,7 @@ class _Localizer:
         return value
 
     def worded(self, literal: Literal) -> Literal:
-        word = self.word
-        match literal:
-            case Atom(args=args):
-                return replace(literal, args=tuple(map(word, args)))
-            case Comparison(left=left, right=right):
-                return replace(literal, left=word(left), right=word(right))
-            case Computation(target=target, args=args) | Pack(target=target, args=args):
-                return replace(literal, target=word(target), args=tuple(map(word, args)))
-            case Unpack(source=source, targets=targets):
-                return replace(literal, source=word(source), targets=tuple(map(word, targets)))
+        return substituted(literal, self.word)
 
     # --- the plan --------------------------------------------------------------------------------------------------
 

@@ -6,23 +6,17 @@ A rule such as h(a, d) :- p(a, b), q(b, c), r(c, d) has no site that all its ato
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 
 from tidelog.language.syntax import Column
 from tidelog.rules.core import (
     Atom,
-    Comparison,
-    Computation,
-    Literal,
-    Pack,
     RelationInfo,
     Rule,
-    Unpack,
-    Value,
     Variable,
 )
+from tidelog.rules.literals import variables_of
 
 
 def parted(rule: Rule, name: str) -> tuple[RelationInfo, Rule, Rule] | None:
@@ -32,7 +26,7 @@ def parted(rule: Rule, name: str) -> tuple[RelationInfo, Rule, Rule] | None:
     positive = [atom for atom in atoms if not atom.negated]
     if len(atoms) < 3:
         return None
-    pairs = [pair for pair in combinations(positive, 2) if set(_variables(pair[0])) & set(_variables(pair[1]))]
+    pairs = [pair for pair in combinations(positive, 2) if set(variables_of(pair[0])) & set(variables_of(pair[1]))]
     if not pairs:
         return None
     first, second = min(pairs, key=lambda pair: len(_needed(rule, pair)))
@@ -45,22 +39,8 @@ def parted(rule: Rule, name: str) -> tuple[RelationInfo, Rule, Rule] | None:
 
 def _needed(rule: Rule, pair: tuple[Atom, Atom]) -> tuple[Variable, ...]:
     """The variables of two atoms of a body that the rest of the rule uses."""
-    used = set(_variables(rule.head))
+    used = set(variables_of(rule.head))
     for literal in rule.body:
         if literal is not pair[0] and literal is not pair[1]:
-            used |= set(_variables(literal))
-    return tuple(dict.fromkeys(each for atom in pair for each in _variables(atom) if each in used))
-
-
-def _variables(literal: Literal) -> Iterator[Variable]:
-    values: tuple[Value, ...]
-    match literal:
-        case Atom(args=args):
-            values = args
-        case Comparison(left=left, right=right):
-            values = left, right
-        case Computation(target=target, args=args) | Pack(target=target, args=args):
-            values = target, *args
-        case Unpack(source=source, targets=targets):
-            values = source, *targets
-    return (value for value in values if isinstance(value, Variable))
+            used |= set(variables_of(literal))
+    return tuple(dict.fromkeys(each for atom in pair for each in variables_of(atom) if each in used))

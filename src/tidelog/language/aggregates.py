@@ -1,0 +1,82 @@
+"""The aggregates of the language as a table: all that is known of each, but for how an engine computes it.
+
+Lexer, checker and rewrites read it, as do certificates (`sql`) and the cluster engine (`combined`). The computations
+are in `semantics/aggregates.py` on Python values and in `maintain/aggregates.py` on words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+AggregateName: TypeAlias = Literal["count", "sum", "min", "max", "mean", "median"]
+
+
+@dataclass(frozen=True)
+class AggregateForm:
+    """An aggregate: `result` is the kind of its value, None for that of the target; `empty` its value for an empty
+    group, None where it has none.
+
+    `spellings` are its names in a text, `reserved` if they begin an aggregate wherever a parenthesis follows. A
+    `selective` one is the value of a member, so that equal members need not be kept apart. `combined` aggregates the
+    values of the parts of a group, for targets of the kinds in `combines`. `sql` has expressions of DuckDB by the kind
+    of the target, where it has the aggregate with the same meaning.
+    """
+
+    name: AggregateName
+    spellings: tuple[str, ...]
+    result: str | None = None
+    empty: int | None = None
+    reserved: bool = False
+    selective: bool = False
+    combined: AggregateName | None = None
+    combines: tuple[str, ...] = ()
+    sql: Mapping[str, str] = field(default_factory=dict)
+
+
+_INTEGERS = ("number", "unsigned")
+_NUMERIC = (*_INTEGERS, "float")
+
+AGGREGATES: Mapping[AggregateName, AggregateForm] = {
+    form.name: form
+    for form in (
+        AggregateForm(
+            "count",
+            ("count",),
+            result="number",
+            empty=0,
+            combined="sum",
+            combines=("number",),
+            sql={"number": "count(*)"},
+        ),
+        AggregateForm(
+            "sum",
+            ("sum",),
+            empty=0,
+            reserved=True,
+            combined="sum",
+            combines=_INTEGERS,
+            sql={"number": "wrap(sum({0}))", "unsigned": f"(sum({{0}}) % {2**64})::UBIGINT"},
+        ),
+        AggregateForm(
+            "min",
+            ("min",),
+            selective=True,
+            combined="min",
+            combines=_INTEGERS,
+            sql=dict.fromkeys(_NUMERIC, "min({0})"),
+        ),
+        AggregateForm(
+            "max",
+            ("max",),
+            selective=True,
+            combined="max",
+            combines=_INTEGERS,
+            sql=dict.fromkeys(_NUMERIC, "max({0})"),
+        ),
+        AggregateForm("mean", ("mean", "avg"), result="float", reserved=True),
+        AggregateForm("median", ("median",), result="float"),
+    )
+}
+SPELLINGS: Mapping[str, AggregateForm] = {word: form for form in AGGREGATES.values() for word in form.spellings}

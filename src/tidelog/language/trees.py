@@ -1,0 +1,139 @@
+"""Walking and rebuilding syntax trees: the only place that lists the parts of each node.
+
+    parts      the parts of a node, one step down
+    walk       every node of some trees, each before its parts
+    variables  the names of variables, each once
+    atoms      all atoms
+    rebuild    a tree with other terms in it
+
+Bindings, kinds and scopes are elsewhere: nothing here knows the meaning of a rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import TypeAlias
+
+from tidelog.language.syntax import (
+    Aggregate,
+    Anonymous,
+    Atom,
+    Cast,
+    Comparison,
+    Constant,
+    Disjunction,
+    Functor,
+    Literal,
+    Negation,
+    Record,
+    Rule,
+    Term,
+    Truth,
+    Variable,
+)
+
+Node: TypeAlias = Term | Literal
+
+
+def parts(node: Node) -> tuple[Node, ...]:
+    """Return the parts of a node, one step down, from left to right; an aggregate's target stands before its body."""
+    match node:
+        case Functor(args=args) | Atom(args=args):
+            return args
+        case Record(fields=fields):
+            return fields or ()
+        case Cast(term=term):
+            return (term,)
+        case Negation(atom=atom):
+            return (atom,)
+        case Comparison(left=left, right=right):
+            return (left, right)
+        case Disjunction(alternatives=alternatives):
+            return tuple([literal for alternative in alternatives for literal in alternative])
+        case Aggregate(target=target, body=body):
+            return body if target is None else (target, *body)
+        case Variable() | Anonymous() | Constant() | Truth():
+            return ()
+
+
+def walk(nodes: Iterable[Node], *, aggregates: bool = True) -> Iterator[Node]:
+    """Yield every node of the trees, each before its parts, from left to right; the parts of aggregates if wanted."""
+    stack = list(nodes)[::-1]
+    while stack:
+        node = stack.pop()
+        yield node
+        if aggregates or not isinstance(node, Aggregate):
+            stack.extend(parts(node)[::-1])
+
+
+def whole(rule: Rule) -> tuple[Literal, ...]:
+    """Return the heads and the body of a rule as trees."""
+    return (*rule.heads, *rule.body)
+
+
+def variables(nodes: Iterable[Node], *, aggregates: bool = True) -> tuple[str, ...]:
+    """Return the names of the variables of the trees, each once, in the order of their first occurrence."""
+    return tuple(dict.fromkeys(variable.name for variable in occurrences(nodes, aggregates=aggregates)))
+
+
+def occurrences(nodes: Iterable[Node], *, aggregates: bool = True) -> Iterator[Variable]:
+    """Yield the occurrences of variables in the trees."""
+    return (node for node in walk(nodes, aggregates=aggregates) if isinstance(node, Variable))
+
+
+def atoms(nodes: Iterable[Node]) -> Iterator[Atom]:
+    """Yield all atoms, negated ones and those inside of aggregates included, in the order written."""
+    return (node for node in walk(nodes) if isinstance(node, Atom))
+
+
+def outermost(nodes: Iterable[Node]) -> Iterator[Aggregate]:
+    """Yield the aggregates that stand in no other aggregate."""
+    return (node for node in walk(nodes, aggregates=False) if isinstance(node, Aggregate))
+
+
+def is_simple(term: Term) -> bool:
+    """Return True for a variable or a constant (`nil` included)."""
+    return isinstance(term, Variable | Constant) or (isinstance(term, Record) and term.fields is None)
+
+
+Change: TypeAlias = Callable[[Term], Term | None]
+"""Gives the term that stands in place of another one, or None where its parts are rebuilt instead."""
+
+
+def rebuild_term(term: Term, change: Change) -> Term:
+    """Return the term with `change` applied from the top."""
+    changed = change(term)
+    if changed is not None:
+        return changed
+    match term:
+        case Functor(args=args):
+            return replace(term, args=tuple([rebuild_term(arg, change) for arg in args]))
+        case Record(fields=fields) if fields is not None:
+            return replace(term, fields=tuple([rebuild_term(field, change) for field in fields]))
+        case Cast(term=inner):
+            return replace(term, term=rebuild_term(inner, change))
+        case Aggregate(target=target, body=body):
+            target = None if target is None else rebuild_term(target, change)
+            return replace(term, target=target, body=tuple([rebuild(literal, change) for literal in body]))
+    return term
+
+
+def rebuild(literal: Literal, change: Change) -> Literal:
+    """Return the literal with each of its terms rebuilt."""
+    match literal:
+        case Atom():
+            return rebuild_atom(literal, change)
+        case Negation(atom=atom):
+            return replace(literal, atom=rebuild_atom(atom, change))
+        case Comparison(left=left, right=right):
+            return replace(literal, left=rebuild_term(left, change), right=rebuild_term(right, change))
+        case Disjunction(alternatives=alternatives):
+            rebuilt = tuple([tuple([rebuild(part, change) for part in alternative]) for alternative in alternatives])
+            return replace(literal, alternatives=rebuilt)
+    return literal
+
+
+def rebuild_atom(atom: Atom, change: Change) -> Atom:
+    """Return the atom with each of its arguments rebuilt."""
+    return replace(atom, args=tuple([rebuild_term(arg, change) for arg in atom.args]))
