@@ -21,7 +21,7 @@ def add(commands: Commands) -> None:
         "--output",
         metavar="FILE",
         type=Path,
-        help="the picture: .svg or .html, or with matplotlib .png or .pdf; without it the graph is printed as text",
+        help="the picture: .dot, or with the extra `draw` .svg, .html, .png or .pdf; without it, print the graph as text",
     )
     add_preprocessing(command)
     command.set_defaults(execute=execute)
