@@ -12,12 +12,12 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from math import fsum, nan
-from typing import Any
+from typing import Any, assert_never
 
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.language.aggregates import AggregateName
+from tidelog.language.aggregates import AGGREGATES, AggregateName
 from tidelog.language.syntax import Kind
 from tidelog.maintain import large_groups
 from tidelog.maintain.large_groups import LargeGroups, Total, Values, state_of
@@ -216,28 +216,34 @@ def _typed(words: Words, kind: Kind) -> Values:
 def _fold(op: AggregateName, values: Values, sizes: NDArray[numpy.intp], look: Look) -> tuple[Words, Flags]:
     """The value of each group and whether it has one; `values` are those of all groups, one after the other, `sizes`
     many each."""
-    has = sizes > 0
+    has = filled = sizes > 0
     result = numpy.zeros(len(sizes), numpy.int64)
-    starts = (numpy.cumsum(sizes) - sizes)[has]
-    if op == "count":
-        return sizes.astype(numpy.int64), numpy.ones(len(sizes), bool)
-    if op == "sum":
-        if values.dtype == numpy.float64:
-            sums = result.view(numpy.float64)
-            sums[has] = _exact_sums(values, sizes[has], look)
-            return result, ~numpy.isnan(sums)
-        result.view(values.dtype)[has] = numpy.add.reduceat(values, starts) if len(starts) else []
-        return result, numpy.ones(len(sizes), bool)
-    if not len(starts):
-        return result, has
-    if op in ("min", "max"):
-        result.view(values.dtype)[has] = (numpy.minimum if op == "min" else numpy.maximum).reduceat(values, starts)
-        return result, has
-    floats = result.view(numpy.float64)
-    if op == "mean":
-        floats[has] = _exact_sums(values.astype(numpy.float64), sizes[has], look) / sizes[has]
-    else:
-        floats[has] = _medians(values, sizes[has], look)
+    starts = (numpy.cumsum(sizes) - sizes)[filled]
+    typed, floats = result.view(values.dtype), result.view(numpy.float64)
+    if AGGREGATES[op].empty is not None:
+        has = numpy.ones(len(sizes), bool)
+    match op:
+        case "count":
+            return sizes.astype(numpy.int64), has
+        case _ if not len(starts):
+            return result, has
+        case "sum" if values.dtype != numpy.float64:
+            typed[filled] = numpy.add.reduceat(values, starts)
+            return result, has
+        case "min":
+            typed[filled] = numpy.minimum.reduceat(values, starts)
+            return result, has
+        case "max":
+            typed[filled] = numpy.maximum.reduceat(values, starts)
+            return result, has
+        case "sum":
+            floats[filled] = _exact_sums(values, sizes[filled], look)
+        case "mean":
+            floats[filled] = _exact_sums(values.astype(numpy.float64), sizes[filled], look) / sizes[filled]
+        case "median":
+            floats[filled] = _medians(values, sizes[filled], look)
+        case _:
+            assert_never(op)
     floats += 0.0  # -0.0 is 0.0
     return result, has & ~numpy.isnan(floats)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import assert_never
 
-from tidelog.language.aggregates import AggregateName
+from tidelog.language.aggregates import AGGREGATES, AggregateName
 from tidelog.language.syntax import Kind
 from tidelog.semantics.values import NoValueError, Scalar, proper_float, wrap
 
@@ -17,19 +18,25 @@ def aggregate(op: AggregateName, kind: Kind, values: Sequence[Scalar]) -> Scalar
     Sums of floats are exact before they are rounded once, so that their order does not matter. mean and
     median are floats for every kind; the median of an even number of values is the mean of the middle two.
     """
-    if op == "count":
-        return len(values)
-    if op == "sum":
-        return float_sum(values) if kind == "float" else wrap(sum(values), kind)
-    if not values:
+    if not values and AGGREGATES[op].empty is None:
         raise NoValueError
-    if op == "mean":
-        return proper_float(float_sum([float(value) for value in values]) / len(values))
-    if op == "median":
-        ordered = sorted(values)
-        middle = [float(ordered[(len(ordered) - 1) // 2]), float(ordered[len(ordered) // 2])]
-        return middle[0] if len(values) % 2 else proper_float((middle[0] + middle[1]) / 2)
-    return min(values) if op == "min" else max(values)
+    match op:
+        case "count":
+            return len(values)
+        case "sum":
+            return float_sum(values) if kind == "float" else wrap(sum(values), kind)
+        case "min":
+            return min(values)
+        case "max":
+            return max(values)
+        case "mean":
+            return proper_float(float_sum([float(value) for value in values]) / len(values))
+        case "median":
+            ordered = sorted(values)
+            middle = [float(ordered[(len(ordered) - 1) // 2]), float(ordered[len(ordered) // 2])]
+            return middle[0] if len(values) % 2 else proper_float((middle[0] + middle[1]) / 2)
+        case _:
+            assert_never(op)
 
 
 def float_sum(values: Sequence[float]) -> float:
