@@ -1,0 +1,40 @@
+"""CONTRIBUTING.md leads to places that exist, and its recipes name all files that know their examples."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+RECIPES = re.findall(r"^### (To add .*?)\n\nExample: `(\w+)`\.\n(.*?)(?=^##|\Z)", PAGE, flags=re.M | re.S)
+
+
+def knows(file: Path, example: str) -> bool:
+    """Whether a module is named after the example, imports such a module, or has the example as a string."""
+    imported = rf"^from tidelog\.\S*\b{example}\S* import|^from tidelog\.\S+ import .*\b{example}\b"
+    text = file.read_text(encoding="utf-8")
+    named = re.match(rf"{example}(_|$)", file.stem) is not None
+    return named or f'"{example}"' in text or re.search(imported, text, flags=re.M) is not None
+
+
+def test_there_are_recipes() -> None:
+    assert len(RECIPES) >= 5
+
+
+@pytest.mark.parametrize(("title", "example", "steps"), RECIPES, ids=[title for title, _, _ in RECIPES])
+def test_a_recipe_names_the_files_that_know_its_example(title: str, example: str, steps: str) -> None:
+    listed = set(re.findall(r"^- `(src/\S+)`", steps, flags=re.M))
+    found = {str(file.relative_to(ROOT)) for file in (ROOT / "src").rglob("*.py") if knows(file, example)}
+    assert listed == found, title
+
+
+def test_places_exist() -> None:
+    rows = re.findall(r"^\| .*\? \| (.*) \|$", PAGE, flags=re.M)
+    places = [place for row in rows for place in re.findall(r"`(\S+\.py)`", row)]
+    assert len(places) >= 8
+    assert [place for place in places if not (ROOT / "src/tidelog" / place).exists()] == []
+    others = re.findall(r"`((?:tests|docs)/[^`*]+)`", PAGE) + re.findall(r"\]\(([^)]+)\)", PAGE)
+    assert [place for place in others if not (ROOT / place).exists()] == []
