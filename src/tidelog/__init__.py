@@ -28,8 +28,7 @@ from tidelog.errors import (
 )
 from tidelog.relation import Relation
 from tidelog.transaction import Transaction
-
-__version__ = "0.1.0"
+from tidelog.version import __version__ as __version__
 
 __all__ = [
     "CertificateRejected",

@@ -22,7 +22,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tidelog.language.syntax import Span
+    from tidelog.source import Span
 
 CODES: dict[str, str] = {
     # E01xx syntax

@@ -5,20 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tidelog.copies import Uncopied
 from tidelog.errors import Problem, UsageError
 
 if TYPE_CHECKING:
-    from tidelog.database import Database
-    from tidelog.language.syntax import Program
+    from tidelog.language.syntax import CheckedProgram, Program
+
+
+class Ruled(Protocol):
+    """A database as `RuleSet` needs it."""
+
+    @property
+    def committed(self) -> CheckedProgram: ...
+    @property
+    def hyper_nodes(self) -> tuple[tuple[str, ...], ...]: ...
+    def add_program(self, text: str) -> None: ...
+    def remove_rule(self, name: str) -> None: ...
 
 
 class RuleSet(Uncopied):
     """The rules as of the last committed epoch. `add` and `remove` wait for `commit`, like changes of facts."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Ruled) -> None:
         self._database = database
 
     def __iter__(self) -> Iterator[str]:

@@ -14,7 +14,8 @@ import pytest
 
 from tests.io.samples import EDGE, HOLDER, NAMED, REAL, dictionary, fails
 from tidelog.io import encode, read_facts, write_view
-from tidelog.language.syntax import RelationType, Source, Span
+from tidelog.language.syntax import RelationType
+from tidelog.source import Source, Span
 
 FILES: list[tuple[RelationType, dict[str, Any], bytes | None, str]] = [
     (

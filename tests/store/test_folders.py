@@ -178,7 +178,7 @@ def test_damage(tmp_path: Path, damage: str) -> None:
 def test_a_checkpoint_of_another_tidelog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its facts are taken and everything else evaluated anew, which the report of the opening says."""
     filled(tmp_path)
-    monkeypatch.setattr(tidelog, "__version__", "99")
+    monkeypatch.setattr("tidelog.version.__version__", "99")
     with tidelog.connect(tmp_path) as db:
         assert db.opening is not None
         assert db.opening.bootstraps == 1

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from tidelog import version
 from tidelog.certificate.certificate import Certificate
 from tidelog.certificate.layout import MANIFEST, PARTS, PROGRAM, Layout, Part, column_types, kinds_of
 from tidelog.certificate.tables import decoded_size, in_proportion
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 def save(certificate: Certificate, text: str, folder: Path) -> None:
     """Write a certificate whose program is `text`. UsageError (E0816) where the folder has something in it or cannot be
     written."""
-    from tidelog import __version__
-
     layout = Layout.of(certificate)
     try:
         if folder.is_dir() and any(folder.iterdir()):
@@ -39,7 +38,7 @@ def save(certificate: Certificate, text: str, folder: Path) -> None:
             for file, names in layout.sharing(part).items():
                 _write(certificate, names, folder / part / file, part)
         (folder / PROGRAM).write_text(text, encoding="utf-8")
-        manifest = json.dumps(layout.manifest(__version__), indent=1, ensure_ascii=False)
+        manifest = json.dumps(layout.manifest(version.__version__), indent=1, ensure_ascii=False)
         (folder / MANIFEST).write_text(f"{manifest}\n", encoding="utf-8")
     except OSError as error:
         message = f"the certificate cannot be written: {error.strerror or error}"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from tidelog.errors import Problem, TidelogError, locate
 
 if TYPE_CHECKING:
-    from tidelog.language.syntax import Span
     from tidelog.maintain.report import Report
+    from tidelog.source import Span
 
 
 def print_json(document: Mapping[str, Any]) -> None:

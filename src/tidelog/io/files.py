@@ -32,7 +32,8 @@ from tidelog.io.sqlite_files import read_sqlite, write_sqlite
 from tidelog.io.table_files import read_arrow, read_parquet, write_arrow, write_parquet
 from tidelog.io.text_reader import TextFormat, read_text
 from tidelog.io.text_writer import text_of
-from tidelog.language.syntax import RelationType, Span
+from tidelog.language.syntax import RelationType
+from tidelog.source import Span
 from tidelog.storage.dictionary import Dictionary, Words
 
 _SUFFIXES = {

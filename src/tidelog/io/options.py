@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tidelog.errors import DataError, Problem
 from tidelog.io.values import shown
 from tidelog.language.directives import FORMATS as DIRECTIVE_FORMATS
-from tidelog.language.syntax import Span
+from tidelog.source import Span
 
 FORMATS = tuple(dict.fromkeys((*DIRECTIVE_FORMATS["input"], *DIRECTIVE_FORMATS["output"])))
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}

@@ -40,13 +40,13 @@ from tidelog.language.syntax import (
     RepeatOp,
     Rule,
     Sequence,
-    Span,
     Step,
     Term,
     Truth,
     TypeDeclaration,
     Variable,
 )
+from tidelog.source import Span
 
 Locate: TypeAlias = Callable[[int, int], Span]
 Body: TypeAlias = tuple[Literal, ...]

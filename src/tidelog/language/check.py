@@ -33,12 +33,12 @@ from tidelog.language.syntax import (
     Program,
     Record,
     Rule,
-    Span,
     Term,
     TypeDeclaration,
     Value,
 )
 from tidelog.language.trees import atoms
+from tidelog.source import Span
 
 
 def check(*programs: Program, look: Callable[[], None] = lambda: None) -> CheckedProgram:

@@ -20,9 +20,9 @@ from tidelog.language.syntax import (
     Program,
     RecordType,
     RelationType,
-    Span,
     TypeDeclaration,
 )
+from tidelog.source import Span
 
 BROKEN: Kind = "?"
 

@@ -25,11 +25,11 @@ from tidelog.language.syntax import (
     Negation,
     Record,
     Rule,
-    Span,
     Term,
     Truth,
     Variable,
 )
+from tidelog.source import Span
 
 _MANY = 50
 _HEAD, _NEGATION, _COMPARISON, _FUNCTOR, _OUTSIDE, _SOME = (

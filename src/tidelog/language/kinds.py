@@ -34,11 +34,11 @@ from tidelog.language.syntax import (
     Path,
     Record,
     Rule,
-    Span,
     Term,
     Truth,
     Variable,
 )
+from tidelog.source import Span
 
 _RECORD = "[]"
 """Stands for all record kinds in a set of allowed kinds."""

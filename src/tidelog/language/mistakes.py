@@ -11,7 +11,7 @@ from tidelog.errors import Problem
 from tidelog.language import lexer
 from tidelog.language.builder import Locate
 from tidelog.language.nesting import LIMIT
-from tidelog.language.syntax import Span
+from tidelog.source import Span
 
 _SYMBOLS = {kind: text for text, kind in lexer._OPERATORS.items()}
 _WORDS = {

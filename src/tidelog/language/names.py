@@ -5,8 +5,9 @@ from __future__ import annotations
 from tidelog.errors import Problem
 from tidelog.language.declarations import Scheme, did_you_mean
 from tidelog.language.paths import steps, typed
-from tidelog.language.syntax import Atom, Path, Rule, Span
+from tidelog.language.syntax import Atom, Path, Rule
 from tidelog.language.trees import atoms, whole
+from tidelog.source import Span
 
 
 def name_problems(rule: Rule, scheme: Scheme) -> list[Problem]:

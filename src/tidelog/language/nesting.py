@@ -7,7 +7,7 @@ from typing import Any
 
 from lark import Token
 
-from tidelog.language.syntax import Span
+from tidelog.source import Span
 
 LIMIT = 150
 """Deepest nesting of a statement; a walk that takes five frames a level stays within Python's limit."""

@@ -14,7 +14,8 @@ from typing import TypeAlias
 
 from tidelog.errors import Problem
 from tidelog.language.declarations import BROKEN, Scheme, article
-from tidelog.language.syntax import Choice, Inverse, Kind, Path, Repeat, Sequence, Span, Step
+from tidelog.language.syntax import Choice, Inverse, Kind, Path, Repeat, Sequence, Step
+from tidelog.source import Span
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from pcpp.preprocessor import Action, OutputDirective, Preprocessor
 
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.builder import Locate
-from tidelog.language.syntax import Source, Span
+from tidelog.source import Source, Span
 
 _DEPTH = 50
 _FILES = 1_000

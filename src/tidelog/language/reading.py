@@ -11,7 +11,8 @@ from pathlib import Path
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.builder import Locate
 from tidelog.language.statements import statements
-from tidelog.language.syntax import Declaration, Directive, Pragma, Program, Rule, Source, Span, TypeDeclaration
+from tidelog.language.syntax import Declaration, Directive, Pragma, Program, Rule, TypeDeclaration
+from tidelog.source import Source, Span
 
 
 @dataclass(frozen=True)

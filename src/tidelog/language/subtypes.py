@@ -27,11 +27,11 @@ from tidelog.language.syntax import (
     Negation,
     Record,
     Rule,
-    Span,
     Term,
     Variable,
 )
 from tidelog.language.trees import outermost
+from tidelog.source import Span
 
 
 def subtype_problems(rule: Rule, scheme: Scheme) -> list[Problem]:

@@ -17,33 +17,12 @@ from functools import cached_property
 from typing import TypeAlias
 
 from tidelog.language.aggregates import AggregateName
+from tidelog.source import Span
 
 Kind: TypeAlias = str
 TypeForm: TypeAlias = typing.Literal["sub", "union", "alias", "record"]
 RepeatOp: TypeAlias = typing.Literal["+", "*", "?"]
 PRIMITIVES: tuple[Kind, ...] = ("number", "unsigned", "float", "symbol")
-
-
-@dataclass(frozen=True)
-class Source:
-    """A text and the name under which messages show it (a path, or "<text>")."""
-
-    name: str
-    text: str = field(repr=False)
-
-    @cached_property
-    def line_starts(self) -> tuple[int, ...]:
-        """The offset of each line's first character."""
-        return (0, *(i + 1 for i, c in enumerate(self.text) if c == "\n"))
-
-
-@dataclass(frozen=True)
-class Span:
-    """The characters `start` to `end` (exclusive) of a source."""
-
-    source: Source = field(repr=False)
-    start: int
-    end: int
 
 
 def _span() -> Span | None:

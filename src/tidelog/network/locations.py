@@ -13,10 +13,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 
 from tidelog.errors import Problem, ProgramError
-from tidelog.language.syntax import CheckedProgram, Span
+from tidelog.language.syntax import CheckedProgram
 from tidelog.language.trees import atoms
 from tidelog.network.program import LOCATABLE, Place
 from tidelog.rules import core
+from tidelog.source import Span
 
 
 def declared_locations(checked: CheckedProgram) -> dict[str, int | None]:

@@ -13,9 +13,10 @@ import re
 from collections.abc import Iterable, Set
 
 from tidelog.errors import Problem, UsageError
-from tidelog.language.syntax import Attribute, Declaration, Span
+from tidelog.language.syntax import Attribute, Declaration
 from tidelog.rdf.tables import CELL, FALSE, MEMBER, Triple
 from tidelog.rdf.terms import TYPE
+from tidelog.source import Span
 
 COLON = "ː"
 INCONSISTENCY = f"inconsistency{COLON}"

@@ -27,8 +27,6 @@ from tidelog.language.syntax import (
     Literal,
     Negation,
     Rule,
-    Source,
-    Span,
     Step,
     Term,
     Variable,
@@ -36,6 +34,7 @@ from tidelog.language.syntax import (
 from tidelog.rdf.datatypes import NUMBERS
 from tidelog.rdf.names import REST, TRIPLE, Names
 from tidelog.rdf.terms import TYPE, XSD, literal
+from tidelog.source import Source, Span
 
 _SPELLINGS = {
     "integer": re.compile(r"[+-]?\d+"),

@@ -20,11 +20,12 @@ from tidelog.errors import DataError, Problem, ProgramError
 from tidelog.language import read as read_program
 from tidelog.language.literals import string
 from tidelog.language.reading import file_text
-from tidelog.language.syntax import Atom, Program, Rule, Source, Span
+from tidelog.language.syntax import Atom, Program, Rule
 from tidelog.rdf.datatypes import ill_typed
 from tidelog.rdf.names import COLON, TRIPLE, Names, unknown_prefix
 from tidelog.rdf.naming import Naming, rebuilt
 from tidelog.rdf.terms import literal
+from tidelog.source import Source, Span
 
 _CHARACTER = r'[^\s<>"{}|^`\\]'
 

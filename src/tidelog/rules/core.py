@@ -14,8 +14,9 @@ from functools import cached_property
 from typing import TypeAlias
 
 from tidelog.language.aggregates import AggregateName
-from tidelog.language.syntax import Column, Fact, Kind, RecordType, Span
+from tidelog.language.syntax import Column, Fact, Kind, RecordType
 from tidelog.rules import printer
+from tidelog.source import Span
 
 
 @dataclass(frozen=True)

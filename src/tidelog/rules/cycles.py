@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tidelog.errors import Problem, ProgramError
-from tidelog.language.syntax import Span
 from tidelog.rules.core import AggregateRule, RelationInfo
 from tidelog.rules.edges import AnyRule, body_of, head_of
+from tidelog.source import Span
 
 
 @dataclass(frozen=True)

@@ -32,13 +32,13 @@ from tidelog.language.syntax import (
     Literal,
     Negation,
     Rule,
-    Span,
     Term,
     Variable,
 )
 from tidelog.language.trees import rebuild, rebuild_atom, rebuild_term, walk, whole
 from tidelog.rules.bench import Bench
 from tidelog.rules.path_forms import NODES, PATH, Closure, Form, Made, Union, join, normal_form, shared
+from tidelog.source import Span
 
 _X, _Y, _Z = Variable("x"), Variable("y"), Variable("z")
 MOST_STEPS = 8

@@ -23,6 +23,7 @@ from typing import IO, Any
 import numpy
 from numpy.typing import NDArray
 
+from tidelog import version
 from tidelog.maintain import closures
 from tidelog.maintain.engine import Engine
 from tidelog.rules.core import CoreProgram
@@ -90,10 +91,12 @@ def write(engine: Engine, text: str, file: IO[bytes]) -> None:
 
 def _shape(program: CoreProgram, nodes: tuple[Any, ...]) -> dict[str, Any]:
     """What has to be the same for the state of one engine to be that of another."""
-    from tidelog import __version__
-
     columns = {name: [column.kind for column in info.columns] for name, info in program.relations.items()}
-    return {"version": __version__, "columns": columns, "nodes": sorted(sorted(node.relations) for node in nodes)}
+    return {
+        "version": version.__version__,
+        "columns": columns,
+        "nodes": sorted(sorted(node.relations) for node in nodes),
+    }
 
 
 def _bytes(text: bytes) -> NDArray[numpy.uint8]:

@@ -1,0 +1,28 @@
+"""Texts and places in them, which syntax trees and error messages share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text and the name under which messages show it (a path, or "<text>")."""
+
+    name: str
+    text: str = field(repr=False)
+
+    @cached_property
+    def line_starts(self) -> tuple[int, ...]:
+        """The offset of each line's first character."""
+        return (0, *(i + 1 for i, c in enumerate(self.text) if c == "\n"))
+
+
+@dataclass(frozen=True)
+class Span:
+    """The characters `start` to `end` (exclusive) of a source."""
+
+    source: Source = field(repr=False)
+    start: int
+    end: int
