@@ -35,7 +35,7 @@ from papers.joins import (
     through_atoms,
     through_negations,
 )
-from tidelog.rules.core import CoreProgram, Rule
+from tidelog.rules.core import CoreProgram, CoreRule
 from tidelog.semantics.values import Row
 
 Sets = Mapping[str, set[Row]]
@@ -80,7 +80,7 @@ class Stratum:
     `derived` is the least set that holds everything the rules derive from the inputs and from itself.
     """
 
-    def __init__(self, rules: Iterable[Rule], visits: Visits) -> None:
+    def __init__(self, rules: Iterable[CoreRule], visits: Visits) -> None:
         self.rules = list(rules)
         self.derived: dict[str, set[Row]] = {}
         self._visits = visits
@@ -155,7 +155,7 @@ class Stratum:
             found.update(self._visits(through_atoms(rule, came, view, (view, minus))))
         self._close(found, view, (view,), lambda fact: True)
 
-    def extend(self, rules: Iterable[Rule], inputs: Sets) -> None:
+    def extend(self, rules: Iterable[CoreRule], inputs: Sets) -> None:
         """Adds rules: evaluates them over the view as it is, then goes on from what is new."""
         added = list(rules)
         self.rules += added

@@ -45,7 +45,7 @@ from papers.joins import (
     rows_of,
     through_negations,
 )
-from tidelog.rules.core import CoreProgram, HyperNode, Rule
+from tidelog.rules.core import CoreProgram, CoreRule, HyperNode
 from tidelog.semantics.values import Row
 
 Sequence: TypeAlias = list[Counter[Fact]]
@@ -150,7 +150,7 @@ class Stratum:
     visits: Visits
 
     @property
-    def rules(self) -> list[Rule]:
+    def rules(self) -> list[CoreRule]:
         return plain_rules(self.node)
 
     def nothing(self) -> dict[str, Rows]:
@@ -247,13 +247,13 @@ def copy(tables: Tables) -> dict[str, Rows]:
 # --- operators -------------------------------------------------------------------------------------------------------
 
 
-def instances(rule: Rule, known: Tables, recent: Tables) -> Iterator[Fact]:
+def instances(rule: CoreRule, known: Tables, recent: Tables) -> Iterator[Fact]:
     """Π#[I | N]: derivations over I with an atom in N, each at the first such atom."""
     for first, sources in first_in(rule, [Source(rows_of(known, atom.relation)) for atom in positives(rule)], recent):
         yield from derivations(rule, sources, (known,), first)
 
 
-def changed_instances(rule: Rule, known: Tables, recent: Tables, changed: Tables, denied: Tables) -> Iterator[Fact]:
+def changed_instances(rule: CoreRule, known: Tables, recent: Tables, changed: Tables, denied: Tables) -> Iterator[Fact]:
     """Π#[I | I1 | I2, I2']: derivations over I with an atom in I1 and a positive one in I2 or a negated one in I2'.
 
     Each at the first atom in I2 and the first in I1; those through a negated atom have no atom in I2.
@@ -268,7 +268,7 @@ def changed_instances(rule: Rule, known: Tables, recent: Tables, changed: Tables
             yield from through_negations(rule, denied, narrowed, (known,))
 
 
-def rediscovered(rule: Rule, known_old: Tables, known: Tables, recent: Tables, removed: Tables) -> Iterator[Fact]:
+def rediscovered(rule: CoreRule, known_old: Tables, known: Tables, recent: Tables, removed: Tables) -> Iterator[Fact]:
     """I- ∩ Π#[I° ∩ I | N], looked up from the heads (Section 3.2, "provenance")."""
     start = list(heads_bound(rule, rows_of(removed, rule.head.relation)))
     both = [
@@ -278,7 +278,7 @@ def rediscovered(rule: Rule, known_old: Tables, known: Tables, recent: Tables, r
         yield from derivations(rule, sources, (known_old, known), start=start)
 
 
-def first_in(rule: Rule, sources: list[Source], part: Tables) -> Iterator[tuple[int, list[Source]]]:
+def first_in(rule: CoreRule, sources: list[Source], part: Tables) -> Iterator[tuple[int, list[Source]]]:
     """For each positive atom the sources narrowed so that it is the first in `part`; without those that are empty."""
     body = positives(rule)
     for first, atom in enumerate(body):

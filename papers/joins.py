@@ -17,15 +17,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
-from tidelog.reference.seminaive import Table, aggregate_rows, binds, rank
-from tidelog.rules.core import AggregateRule, Atom, CoreProgram, HyperNode, Literal, Rule
+from tidelog.reference.seminaive import CountedTable, aggregate_rows, binds, rank
+from tidelog.rules.core import AggregateRule, CoreAtom, CoreLiteral, CoreProgram, CoreRule, HyperNode
 from tidelog.semantics.literals import Substitution, is_bound, step, unify, value_of
 from tidelog.semantics.values import Row, normal_row
 
 Fact: TypeAlias = tuple[str, Row]
 """A relation's name and a tuple."""
 
-AnyRule: TypeAlias = Rule | AggregateRule
+AnyRule: TypeAlias = CoreRule | AggregateRule
 
 
 class Rows:
@@ -98,22 +98,22 @@ ALWAYS = "#always"
 """A relation with one empty tuple, an input of every program."""
 
 
-def with_premise(rule: Rule) -> Rule:
+def with_premise(rule: CoreRule) -> CoreRule:
     """`rule`, which reads `#always` if it has no positive atom: every derivation then comes from some input."""
-    return rule if positives(rule) else replace(rule, body=(Atom(ALWAYS, ()), *rule.body))
+    return rule if positives(rule) else replace(rule, body=(CoreAtom(ALWAYS, ()), *rule.body))
 
 
-def positives(rule: Rule) -> list[Atom]:
-    return [literal for literal in rule.body if isinstance(literal, Atom) and not literal.negated]
+def positives(rule: CoreRule) -> list[CoreAtom]:
+    return [literal for literal in rule.body if isinstance(literal, CoreAtom) and not literal.negated]
 
 
-def negatives(rule: Rule) -> list[Atom]:
-    return [literal for literal in rule.body if isinstance(literal, Atom) and literal.negated]
+def negatives(rule: CoreRule) -> list[CoreAtom]:
+    return [literal for literal in rule.body if isinstance(literal, CoreAtom) and literal.negated]
 
 
-def plain_rules(node: HyperNode) -> list[Rule]:
+def plain_rules(node: HyperNode) -> list[CoreRule]:
     """The rules of a node that are no aggregates, each with a positive atom."""
-    return [with_premise(rule) for rule in node.rules if isinstance(rule, Rule)]
+    return [with_premise(rule) for rule in node.rules if isinstance(rule, CoreRule)]
 
 
 def aggregated(rules: Iterable[AnyRule], tables: Mapping[str, Iterable[Row]]) -> Iterator[Fact]:
@@ -121,7 +121,7 @@ def aggregated(rules: Iterable[AnyRule], tables: Mapping[str, Iterable[Row]]) ->
     for rule in rules:
         if isinstance(rule, AggregateRule):
             names = (rule.inner, rule.outer)
-            read: dict[str, Table] = {name: dict.fromkeys(tables.get(name, ()), (1, 1)) for name in names}
+            read: dict[str, CountedTable] = {name: dict.fromkeys(tables.get(name, ()), (1, 1)) for name in names}
             for row in aggregate_rows(rule, read):
                 yield rule.head, row
 
@@ -170,7 +170,7 @@ class Source:
     def __iter__(self) -> Iterator[Row]:
         return self.narrowed(self.rows)
 
-    def matching(self, atom: Atom, bound: Substitution) -> Iterator[Row]:
+    def matching(self, atom: CoreAtom, bound: Substitution) -> Iterator[Row]:
         """The tuples that agree with the arguments of `atom` which have values."""
         positions = tuple(position for position, arg in enumerate(atom.args) if is_bound(arg, bound))
         values = tuple(value_of(atom.args[position], bound) for position in positions)
@@ -182,7 +182,7 @@ class Source:
                 yield row
 
 
-Goal: TypeAlias = tuple[Literal, Source]
+Goal: TypeAlias = tuple[CoreLiteral, Source]
 
 
 def in_order(goals: Iterable[Goal], names: Iterable[str]) -> tuple[Goal, ...]:
@@ -209,11 +209,11 @@ def solve(goals: tuple[Goal, ...], bound: Substitution) -> Iterator[Substitution
 
 def satisfied(goal: Goal, bound: Substitution) -> Iterator[Substitution]:
     literal, source = goal
-    return step(literal, source.matching(literal, bound) if isinstance(literal, Atom) else (), bound)
+    return step(literal, source.matching(literal, bound) if isinstance(literal, CoreAtom) else (), bound)
 
 
 def derivations(
-    rule: Rule,
+    rule: CoreRule,
     sources: Sequence[Source],
     absent: Iterable[Tables],
     first: int | None = None,
@@ -226,7 +226,7 @@ def derivations(
     atom at `first` is joined first. `refused` are more negated atoms.
     """
     ready = [(atom, Source(rows_of(tables, atom.relation))) for atom in negatives(rule) for tables in absent]
-    others = [(literal, Source()) for literal in rule.body if not isinstance(literal, Atom)]
+    others = [(literal, Source()) for literal in rule.body if not isinstance(literal, CoreAtom)]
     joined = list(zip(positives(rule), sources, strict=True))
     leading = () if first is None else (joined.pop(first),)
     goals: tuple[Goal, ...] | None = None
@@ -238,14 +238,14 @@ def derivations(
             yield rule.head.relation, tuple(value_of(arg, found) for arg in rule.head.args)
 
 
-def heads_bound(rule: Rule, rows: Iterable[Row]) -> Iterator[Substitution]:
+def heads_bound(rule: CoreRule, rows: Iterable[Row]) -> Iterator[Substitution]:
     """The substitutions of the head's variables, one for each of `rows` that the head can derive."""
     for row in rows:
         yield from unify(rule.head.args, row, {})
 
 
 def through_atoms(
-    rule: Rule, changed: Tables, view: Tables, absent: Iterable[Tables], gone: Tables | None = None
+    rule: CoreRule, changed: Tables, view: Tables, absent: Iterable[Tables], gone: Tables | None = None
 ) -> Iterator[Fact]:
     """The derivations over `view` without `gone` with an atom in its part `changed`; each at the first such atom."""
     gone = gone or {}
@@ -266,7 +266,7 @@ def through_atoms(
 
 
 def through_negations(
-    rule: Rule, changed: Tables, sources: Sequence[Source], absent: Iterable[Tables]
+    rule: CoreRule, changed: Tables, sources: Sequence[Source], absent: Iterable[Tables]
 ) -> Iterator[Fact]:
     """The derivations with a negated atom that matches a tuple of `changed`; each at the first such atom."""
     absent = tuple(absent)

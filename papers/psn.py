@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TypeAlias
 
-from tidelog.rules.core import Atom, Rule
+from tidelog.rules.core import CoreAtom, CoreRule
 from tidelog.semantics.literals import Substitution, unify, value_of
 from tidelog.semantics.values import Row
 
@@ -61,7 +61,7 @@ Key: TypeAlias = tuple[frozenset[tuple[object, int]], ...]
 class State:
     """Starts with nothing but updates that wait. `sent` counts, by the rule's name, the updates that firing made."""
 
-    def __init__(self, rules: Sequence[Rule], waiting: Iterable[Update], *, cycles: bool = True) -> None:
+    def __init__(self, rules: Sequence[CoreRule], waiting: Iterable[Update], *, cycles: bool = True) -> None:
         self.rules = rules
         self.cycles = cycles
         self.view: Counter[Tuple] = Counter()
@@ -123,9 +123,9 @@ class State:
             return update
         return Update(update.inserts, Tuple(each.fact, each.used, each.endless | {each.fact}))
 
-    def _derived(self, rule: Rule, changed: Tuple) -> Iterator[Tuple]:
+    def _derived(self, rule: CoreRule, changed: Tuple) -> Iterator[Tuple]:
         """The heads of a rule's delta rules for a changed tuple, each once per derivation."""
-        body = [literal for literal in rule.body if isinstance(literal, Atom)]
+        body = [literal for literal in rule.body if isinstance(literal, CoreAtom)]
         for position, atom in enumerate(body):
             if atom.relation == changed.fact[0]:
                 sources = [self.updated] * position + [Counter([changed])] + [self.view] * (len(body) - position - 1)
@@ -140,7 +140,7 @@ class State:
 
 
 def _joined(
-    body: Sequence[Atom], sources: Sequence[Counter[Tuple]]
+    body: Sequence[CoreAtom], sources: Sequence[Counter[Tuple]]
 ) -> Iterator[tuple[Substitution, tuple[Tuple, ...], int]]:
     """The ways in which tuples of the sources match the atoms, with how often each way is there."""
     found: list[tuple[Substitution, tuple[Tuple, ...], int]] = [({}, (), 1)]

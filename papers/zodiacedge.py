@@ -27,7 +27,7 @@ from papers.dred import Stratum
 from papers.joins import ALWAYS, AnyRule, Visits, aggregated, all_given, edited, with_premise
 from tidelog.errors import Problem, ProgramError, UsageError
 from tidelog.rules.components import components
-from tidelog.rules.core import AggregateRule, CoreProgram, RelationInfo, Rule
+from tidelog.rules.core import AggregateRule, CoreProgram, CoreRule, RelationInfo
 from tidelog.rules.cycles import check_strata
 from tidelog.rules.edges import body_of, head_of
 from tidelog.semantics.values import Row
@@ -265,8 +265,8 @@ class ZodiacEdge:
         return plan[::-1]  # 12, 13
 
 
-def plain(rules: Iterable[AnyRule]) -> list[Rule]:
-    return [with_premise(rule) for rule in rules if isinstance(rule, Rule)]
+def plain(rules: Iterable[AnyRule]) -> list[CoreRule]:
+    return [with_premise(rule) for rule in rules if isinstance(rule, CoreRule)]
 
 
 def union(stores: Iterable[Mapping[str, set[Row]]]) -> dict[str, set[Row]]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tests.generate import Row
 from tests.recount import derived_by
 from tidelog.certificate import Certificate
-from tidelog.relation import Relation, Rows
+from tidelog.relation import Relation, WordRows
 from tidelog.rules.edges import head_of
 
 Words = NDArray[numpy.int64]
@@ -165,4 +165,4 @@ def _has_unfounded(certificate: Certificate, names: list[str]) -> bool:
 
 def _decoded(certificate: Certificate, name: str, rows: Words) -> list[Row]:
     columns = certificate.program.relations[name].columns
-    return list(Relation(name, Rows(columns, certificate.dictionary, rows)))
+    return list(Relation(name, WordRows(columns, certificate.dictionary, rows)))

@@ -18,7 +18,16 @@ from numpy.typing import NDArray
 
 from tidelog.certificate import Certificate, load
 from tidelog.language.syntax import Kind
-from tidelog.rules.core import Atom, Comparison, Constant, CoreProgram, Literal, Rule, Value, Variable
+from tidelog.rules.core import (
+    CoreAtom,
+    CoreComparison,
+    CoreConstant,
+    CoreLiteral,
+    CoreProgram,
+    CoreRule,
+    CoreValue,
+    CoreVariable,
+)
 
 SWAPPED = {">": "<", ">=": "<="}
 OPERATORS = {"=", "!=", "<", "<=", *SWAPPED}
@@ -31,11 +40,11 @@ def covered(core: CoreProgram) -> bool:
     """Whether the proofs are about such a program."""
     floats = any(column.kind == "float" for info in core.relations.values() for column in info.columns)
     rules = [rule for node in core.nodes for rule in node.rules]
-    return not floats and all(isinstance(rule, Rule) and all(map(_covered, rule.body)) for rule in rules)
+    return not floats and all(isinstance(rule, CoreRule) and all(map(_covered, rule.body)) for rule in rules)
 
 
-def _covered(literal: Literal) -> bool:
-    return isinstance(literal, Atom) or (isinstance(literal, Comparison) and literal.op in OPERATORS)
+def _covered(literal: CoreLiteral) -> bool:
+    return isinstance(literal, CoreAtom) or (isinstance(literal, CoreComparison) and literal.op in OPERATORS)
 
 
 def text_of(certificate: Certificate) -> str:
@@ -61,25 +70,25 @@ def _lines(certificate: Certificate) -> Iterator[str]:
             yield " ".join(map(str, ["tuple", birth - eldest, place[name], *map(number, row, kinds)]))
 
 
-def _rule_lines(rule: Rule, place: dict[str, int], certificate: Certificate, number: Number) -> Iterator[str]:
+def _rule_lines(rule: CoreRule, place: dict[str, int], certificate: Certificate, number: Number) -> Iterator[str]:
     variables = {name: f"x{index}" for index, name in enumerate(dict.fromkeys(_variables(rule)))}
 
-    def term(value: Value) -> str:
-        if isinstance(value, Variable):
+    def term(value: CoreValue) -> str:
+        if isinstance(value, CoreVariable):
             return variables[value.name]
         return str(number(certificate.dictionary.encode(value.value, value.kind), value.kind))
 
-    def atom(atom: Atom) -> str:
+    def atom(atom: CoreAtom) -> str:
         return " ".join([str(place[atom.relation]), *map(term, atom.args)])
 
     yield f"rule {_word(rule.name)}"
     yield f"head {atom(rule.head)}"
-    for positive in _connected([each for each in rule.body if isinstance(each, Atom) and not each.negated]):
+    for positive in _connected([each for each in rule.body if isinstance(each, CoreAtom) and not each.negated]):
         yield f"body {atom(positive)}"
     for literal in rule.body:
-        if isinstance(literal, Atom) and literal.negated:
+        if isinstance(literal, CoreAtom) and literal.negated:
             yield f"not {atom(literal)}"
-        elif isinstance(literal, Comparison):
+        elif isinstance(literal, CoreComparison):
             left, right = term(literal.left), term(literal.right)
             swapped = SWAPPED.get(literal.op)
             yield f"test {swapped} {right} {left}" if swapped else f"test {literal.op} {left} {right}"
@@ -90,12 +99,12 @@ def _word(name: str) -> str:
     return "_".join(name.split())
 
 
-def _connected(atoms: list[Atom]) -> list[Atom]:
+def _connected(atoms: list[CoreAtom]) -> list[CoreAtom]:
     """The atoms in an order in which each is bound by those before it as far as possible: the checker keeps to it."""
-    ordered: list[Atom] = []
-    bound: set[Value] = set()
+    ordered: list[CoreAtom] = []
+    bound: set[CoreValue] = set()
     while atoms:
-        best = max(atoms, key=lambda atom: sum(isinstance(arg, Constant) or arg in bound for arg in atom.args))
+        best = max(atoms, key=lambda atom: sum(isinstance(arg, CoreConstant) or arg in bound for arg in atom.args))
         atoms = [atom for atom in atoms if atom is not best]
         ordered.append(best)
         bound |= set(best.args)
@@ -122,23 +131,23 @@ def _numbering(certificate: Certificate) -> Number:
     return number
 
 
-def _rules(certificate: Certificate) -> list[Rule]:
-    return [rule for rule in certificate.rules if isinstance(rule, Rule)]
+def _rules(certificate: Certificate) -> list[CoreRule]:
+    return [rule for rule in certificate.rules if isinstance(rule, CoreRule)]
 
 
-def _constants(certificate: Certificate) -> Iterator[Constant]:
-    return (value for rule in _rules(certificate) for value in _values(rule) if isinstance(value, Constant))
+def _constants(certificate: Certificate) -> Iterator[CoreConstant]:
+    return (value for rule in _rules(certificate) for value in _values(rule) if isinstance(value, CoreConstant))
 
 
-def _variables(rule: Rule) -> Iterator[str]:
-    return (value.name for value in _values(rule) if isinstance(value, Variable))
+def _variables(rule: CoreRule) -> Iterator[str]:
+    return (value.name for value in _values(rule) if isinstance(value, CoreVariable))
 
 
-def _values(rule: Rule) -> Iterator[Value]:
+def _values(rule: CoreRule) -> Iterator[CoreValue]:
     for literal in (rule.head, *rule.body):
-        if isinstance(literal, Atom):
+        if isinstance(literal, CoreAtom):
             yield from literal.args
-        elif isinstance(literal, Comparison):
+        elif isinstance(literal, CoreComparison):
             yield from (literal.left, literal.right)
 
 

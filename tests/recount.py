@@ -19,22 +19,31 @@ from typing import Any
 
 import tidelog
 from tests.generate import Row
-from tidelog.reference.seminaive import Table, aggregate_rows, derivations
+from tidelog.reference.seminaive import CountedTable, aggregate_rows, derivations
 from tidelog.reference.seminaive import atoms as atoms_of
-from tidelog.relation import Relation, Rows
-from tidelog.rules.core import AggregateRule, Atom, Comparison, Constant, Literal, Rule, Value, Variable
+from tidelog.relation import Relation, WordRows
+from tidelog.rules.core import (
+    AggregateRule,
+    CoreAtom,
+    CoreComparison,
+    CoreConstant,
+    CoreLiteral,
+    CoreRule,
+    CoreValue,
+    CoreVariable,
+)
 
-Tables = Mapping[str, Table]
+Tables = Mapping[str, CountedTable]
 Found = tuple[Row, int]
 """The head of a derivation, and the largest birth among the body's tuples of the same hyper-node (-1 without any)."""
 
 OPERATORS = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 
-def state_of(db: tidelog.Database) -> dict[str, Table]:
+def state_of(db: tidelog.Database) -> dict[str, CountedTable]:
     """Birth and count of every tuple of every relation, auxiliary ones included; a closure counts nothing (0)."""
     engine = db._engine
-    tables: dict[str, Table] = {}
+    tables: dict[str, CountedTable] = {}
     for name, stored in engine.views.items():
         births = engine.births(name).tolist()
         counts = engine.counts(name).tolist()
@@ -59,7 +68,7 @@ def decoded(db: tidelog.Database, name: str, words: Any) -> Iterable[Row]:
     relation = db._engine.program.relations.get(name)
     if relation is None or all(column.kind == "number" for column in relation.columns):
         return [tuple(row) for row in words.tolist()]
-    return list(Relation(name, Rows(relation.columns, db.dictionary, words)))
+    return list(Relation(name, WordRows(relation.columns, db.dictionary, words)))
 
 
 def mistakes(db: tidelog.Database, tables: Tables, facts: Mapping[str, set[Row]]) -> str:
@@ -105,7 +114,7 @@ def mistakes(db: tidelog.Database, tables: Tables, facts: Mapping[str, set[Row]]
 
 
 def derived_by(
-    rule: Rule | AggregateRule,
+    rule: CoreRule | AggregateRule,
     internal: frozenset[str],
     tables: Tables,
     indexes: dict[tuple[str, tuple[int, ...]], dict[Row, list[Found]]],
@@ -126,7 +135,7 @@ def derived_by(
     return loops(index) if loops else by_reference(rule, internal, tables)
 
 
-def by_reference(rule: Rule, internal: frozenset[str], tables: Tables) -> Iterator[Found]:
+def by_reference(rule: CoreRule, internal: frozenset[str], tables: Tables) -> Iterator[Found]:
     """The derivations of a rule by semi-naive's evaluation of bodies, one birth at a time."""
     body = atoms_of(rule)
     own = [i for i, atom in enumerate(body) if atom.relation in internal]
@@ -154,22 +163,22 @@ def by_reference(rule: Rule, internal: frozenset[str], tables: Tables) -> Iterat
 
 
 @lru_cache(maxsize=20_000)
-def nested_loops(rule: Rule, internal: frozenset[str]) -> Callable[[Any], Iterator[Found]] | None:
+def nested_loops(rule: CoreRule, internal: frozenset[str]) -> Callable[[Any], Iterator[Found]] | None:
     """A function from lookups to the derivations of a rule; None if a literal is more than an atom or a comparison."""
-    if not all(isinstance(each, Atom) or (isinstance(each, Comparison) and simple(each)) for each in rule.body):
+    if not all(isinstance(each, CoreAtom) or (isinstance(each, CoreComparison) and simple(each)) for each in rule.body):
         return None
     names: dict[str, str] = {}
     fresh = numbers()
     lines, blocks = ["def loops(index):"], list[str]()
     births: list[str] = []
-    positive = [each for each in rule.body if isinstance(each, Atom) and not each.negated]
+    positive = [each for each in rule.body if isinstance(each, CoreAtom) and not each.negated]
     tests = [each for each in rule.body if each not in positive]
-    local = {name for each in tests if isinstance(each, Atom) for name in free(each)}
+    local = {name for each in tests if isinstance(each, CoreAtom) for name in free(each)}
     local -= {name for each in [*positive, rule.head] for name in free(each)}
-    local -= {name for each in tests if isinstance(each, Comparison) for name in free(each)}
+    local -= {name for each in tests if isinstance(each, CoreComparison) for name in free(each)}
 
-    def code(value: Value) -> str:
-        return repr(value.value) if isinstance(value, Constant) else names[value.name]
+    def code(value: CoreValue) -> str:
+        return repr(value.value) if isinstance(value, CoreConstant) else names[value.name]
 
     def write(line: str) -> None:
         lines.append(" " * (1 + len(blocks)) + line)
@@ -178,23 +187,23 @@ def nested_loops(rule: Rule, internal: frozenset[str]) -> Callable[[Any], Iterat
         write(line)
         blocks.append(line)
 
-    def known(value: Value) -> bool:
-        return isinstance(value, Constant) or value.name in names
+    def known(value: CoreValue) -> bool:
+        return isinstance(value, CoreConstant) or value.name in names
 
     def run_tests() -> None:
         for each in list(tests):
-            if isinstance(each, Comparison):
+            if isinstance(each, CoreComparison):
                 if known(each.left) and known(each.right):
                     deeper(f"if {code(each.left)} {OPERATORS[each.op]} {code(each.right)}:")
                 elif each.op == "=" and (known(each.left) or known(each.right)):
                     given, new = (each.left, each.right) if known(each.left) else (each.right, each.left)
-                    assert isinstance(new, Variable)
+                    assert isinstance(new, CoreVariable)
                     value = code(given)
                     names[new.name] = f"v{next(fresh)}"
                     write(f"{names[new.name]} = {value}")
                 else:
                     continue
-            elif isinstance(each, Atom) and free(each) - local <= set(names):
+            elif isinstance(each, CoreAtom) and free(each) - local <= set(names):
                 at = [i for i, arg in enumerate(each.args) if known(arg)]
                 key = "".join(f"{code(each.args[i])}," for i in at)
                 deeper(f"if ({key}) not in index({each.relation!r}, {tuple(at)!r}):")
@@ -217,7 +226,7 @@ def nested_loops(rule: Rule, internal: frozenset[str]) -> Callable[[Any], Iterat
         for i, arg in enumerate(atom.args):
             if i in at:
                 continue
-            assert isinstance(arg, Variable)
+            assert isinstance(arg, CoreVariable)
             if arg.name in names:
                 deeper(f"if r{number}[{i}] == {names[arg.name]}:")
             else:
@@ -234,16 +243,16 @@ def nested_loops(rule: Rule, internal: frozenset[str]) -> Callable[[Any], Iterat
     return loops
 
 
-def simple(comparison: Comparison) -> bool:
+def simple(comparison: CoreComparison) -> bool:
     return comparison.kind == "number" and comparison.op in OPERATORS
 
 
-def free(literal: Literal) -> set[str]:
+def free(literal: CoreLiteral) -> set[str]:
     match literal:
-        case Atom():
-            values: tuple[Value, ...] = literal.args
-        case Comparison():
+        case CoreAtom():
+            values: tuple[CoreValue, ...] = literal.args
+        case CoreComparison():
             values = (literal.left, literal.right)
         case _:
             values = ()
-    return {value.name for value in values if isinstance(value, Variable)}
+    return {value.name for value in values if isinstance(value, CoreVariable)}

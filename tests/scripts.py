@@ -22,7 +22,7 @@ from tests.generate import Row
 from tests.recount import mistakes, state_of
 from tests.suite import check_now_and_then, evaluate_naive, random_cases
 from tidelog.maintain.report import NodeReport, Report
-from tidelog.reference.seminaive import Table
+from tidelog.reference.seminaive import CountedTable
 
 Facts = Mapping[str, frozenset[Row]]
 
@@ -275,7 +275,7 @@ class Follower:
         for name, rows in script.facts.items():
             self.db.insert(name, sorted(rows, key=repr))
         self.facts = {name: set(rows) for name, rows in script.facts.items()}
-        self.tables: dict[str, Table] = {name: {} for name in self.db._engine.program.relations}
+        self.tables: dict[str, CountedTable] = {name: {} for name in self.db._engine.program.relations}
         self.set_options()
         self.check(self.db.commit())
 

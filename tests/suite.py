@@ -36,7 +36,7 @@ from tidelog.errors import ProgramError
 from tidelog.language import check, read
 from tidelog.language.syntax import CheckedProgram
 from tidelog.reference import naive, seminaive
-from tidelog.reference.seminaive import Table
+from tidelog.reference.seminaive import CountedTable
 from tidelog.rules import compile_program
 from tidelog.rules.core import CoreProgram
 
@@ -99,20 +99,22 @@ def views(db: tidelog.Database) -> Views:
     return {name: set(db[name]) for name in db.relations}
 
 
-def births_in_reference(text: str, facts: Facts) -> dict[str, Table]:
+def births_in_reference(text: str, facts: Facts) -> dict[str, CountedTable]:
     return births_by_node(compiled(text), seminaive.evaluate(compiled(text), facts).__getitem__)
 
 
-def births_in_embedded(text: str, facts: Facts) -> dict[str, Table]:
+def births_in_embedded(text: str, facts: Facts) -> dict[str, CountedTable]:
     return births_by_node(compiled(text), loaded(text, facts, closures=False).births)
 
 
-def births_by_node(core: CoreProgram, births: Callable[[str], Mapping[Row, tuple[int, int]]]) -> dict[str, Table]:
+def births_by_node(
+    core: CoreProgram, births: Callable[[str], Mapping[Row, tuple[int, int]]]
+) -> dict[str, CountedTable]:
     """Birth and count of the derived tuples, births counted from the first of each hyper-node.
 
     An engine may number the rounds of all nodes in one row.
     """
-    found: dict[str, Table] = {}
+    found: dict[str, CountedTable] = {}
     for node in core.nodes:
         tables = {name: births(name) for name in node.relations if not core.relations[name].auxiliary}
         first = min((birth for table in tables.values() for birth, _ in table.values()), default=0)

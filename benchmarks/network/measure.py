@@ -119,7 +119,7 @@ def exhaustive_cost(text: str, nodes: int) -> Exhaustive:
     edges = topology(rng, nodes)
     program = localize(check(read(text)))
     local = {rule.key: rule for rule in program.rules}
-    rules = [core.Rule(key, rule.origin, rule.head, rule.body) for key, rule in local.items()]
+    rules = [core.CoreRule(key, rule.origin, rule.head, rule.body) for key, rule in local.items()]
     abroad = [key for key, rule in local.items() if _goes_abroad(rule, program)]
     links = [Tuple(("link", pair)) for pair in both_ways(edges)]
     state = State(rules, [Update(True, link) for link in links])

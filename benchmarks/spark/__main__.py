@@ -23,7 +23,7 @@ from benchmarks.findings import Judged, promises
 from benchmarks.spark import cluster, growth, pipeline, scaling, seminaive, skew
 from benchmarks.spark.seminaive import Yardstick
 from tidelog.spark import session as spark_session
-from tidelog.spark.cluster.localize import Limits
+from tidelog.spark.cluster.localize import PlacementLimits
 
 PARTS = ("pipeline", "closures", "growth", "galen", "yardsticks", "scaling", "skew")
 _YARDSTICK_SECONDS = 60.0
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             facts = {name: _words(table) for name, table in galen.tables(folder).items()}
             found["galen"] = [
                 _bootstrap(spark, "GALEN", galen.PROGRAM, facts, "q", None, judged),
-                _bootstrap(spark, "GALEN, exchanged", galen.PROGRAM, facts, "q", Limits(gather=0), judged),
+                _bootstrap(spark, "GALEN, exchanged", galen.PROGRAM, facts, "q", PlacementLimits(gather=0), judged),
             ]
         if "yardsticks" in parts:
             ran = [*found.get("closures", []), *found.get("galen", [])]
@@ -96,7 +96,7 @@ def _bootstrap(
     text: str,
     facts: Mapping[str, NDArray[np.int64]],
     view: str,
-    limits: Limits | None,
+    limits: PlacementLimits | None,
     judged: list[Judged],
 ) -> dict[str, Any]:
     one = cluster.bootstrap(spark, name, text, facts, view, limits)
@@ -107,10 +107,10 @@ def _bootstrap(
     return asdict(one)
 
 
-def _closures(quick: bool) -> list[tuple[str, str, Mapping[str, NDArray[np.int64]], str, Limits | None]]:
+def _closures(quick: bool) -> list[tuple[str, str, Mapping[str, NDArray[np.int64]], str, PlacementLimits | None]]:
     """Name, program, facts, view and limits of each case."""
-    split, exchanged = Limits(closures=0), Limits(closures=0, gather=0)
-    chosen: list[tuple[str, str, Mapping[str, NDArray[np.int64]], str, Limits | None]] = []
+    split, exchanged = PlacementLimits(closures=0), PlacementLimits(closures=0, gather=0)
+    chosen: list[tuple[str, str, Mapping[str, NDArray[np.int64]], str, PlacementLimits | None]] = []
     folder = data.folder()
     for name in GRAPHS if folder is not None else ():
         facts = {"e": _graph(name)}

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from benchmarks.evaluate import CLOSURE
 from tidelog.connect import connect
 from tidelog.spark.cluster import ClusterEngine
-from tidelog.spark.cluster.localize import Limits
+from tidelog.spark.cluster.localize import PlacementLimits
 from tidelog.spark.embedded import Front
 from tidelog.spark.engines import RowChange
 
@@ -66,7 +66,7 @@ def bootstrap(
     text: str,
     facts: Mapping[str, Words],
     view: str,
-    limits: Limits | None = None,
+    limits: PlacementLimits | None = None,
     updates: int = 3,
 ) -> Bootstrap:
     """Both engines on one program; then `updates` epochs that each take ten facts away, any, and bring ten back. Where
@@ -116,7 +116,7 @@ def warm(session: SparkSession) -> float:
     """Start what a first epoch starts: Python workers, the host, the kernels; the seconds of that."""
     edges = np.column_stack([np.arange(20), np.arange(1, 21)])
     started = time.perf_counter()
-    for limits in (None, Limits(closures=0)):
+    for limits in (None, PlacementLimits(closures=0)):
         bootstrap(session, "warm", CLOSURE, {"e": edges}, "t", limits, updates=2)
     return time.perf_counter() - started
 

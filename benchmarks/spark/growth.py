@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.evaluate import NON_LINEAR
 from tidelog.spark.cluster import ClusterEngine
-from tidelog.spark.cluster.localize import Limits
+from tidelog.spark.cluster.localize import PlacementLimits
 from tidelog.spark.embedded import Front
 from tidelog.spark.engines import RowChange
 
@@ -41,7 +41,7 @@ def growth(session: SparkSession, facts: Mapping[str, Words], spans: int = 4) ->
     """`spans` spans of small changes of the non-linear closure, exchanged."""
     front = Front()
     front.add_program(NON_LINEAR)
-    engine = ClusterEngine(session, front.dictionary, limits=Limits(closures=0, gather=0))
+    engine = ClusterEngine(session, front.dictionary, limits=PlacementLimits(closures=0, gather=0))
     ten, none = facts["e"][:10], facts["e"][:0]
     found = []
     try:

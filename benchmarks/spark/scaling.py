@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.cluster.executors import LocalExecutors
 from tidelog.spark.cluster.folder import Folder
-from tidelog.spark.cluster.localize import Limits
+from tidelog.spark.cluster.localize import PlacementLimits
 from tidelog.spark.embedded import Front
 from tidelog.spark.engines import RowChange
 
 Words = NDArray[np.int64]
 PARTITIONS = (1, 2, 4, 8, 16, 64)
-APART = Limits(replicate=0, closures=0, gather=0)
+APART = PlacementLimits(replicate=0, closures=0, gather=0)
 """Nothing is everywhere or gathered unless rules need it: the most that can be said."""
 
 PROGRAMS: Mapping[str, str] = {

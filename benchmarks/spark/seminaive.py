@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, lit
 
 from benchmarks.harness import BenchmarkError
-from tidelog.rules.core import Atom, Constant, HyperNode, Rule, Variable
+from tidelog.rules.core import CoreAtom, CoreConstant, CoreRule, CoreVariable, HyperNode
 from tidelog.rules.edges import AnyRule
 from tidelog.spark.embedded import Front
 
@@ -125,16 +125,16 @@ def _iterations(node: HyperNode, tables: Tables) -> Iterator[None]:
         yield
 
 
-def _positive(rule: AnyRule) -> tuple[Atom, list[Atom]]:
+def _positive(rule: AnyRule) -> tuple[CoreAtom, list[CoreAtom]]:
     """The head and the body of a rule."""
-    if isinstance(rule, Rule):
-        body = [literal for literal in rule.body if isinstance(literal, Atom) and not literal.negated]
+    if isinstance(rule, CoreRule):
+        body = [literal for literal in rule.body if isinstance(literal, CoreAtom) and not literal.negated]
         if body and len(body) == len(rule.body):
             return rule.head, body
     raise BenchmarkError(f"the yardstick knows rules over atoms only: {rule}")
 
 
-def _derived(head: Atom, body: list[Atom], at: int, deltas: Tables, tables: Tables) -> DataFrame:
+def _derived(head: CoreAtom, body: list[CoreAtom], at: int, deltas: Tables, tables: Tables) -> DataFrame:
     """What a rule derives when atom `at` of its body reads a delta. From there the others are joined in their order,
     those that share a variable with what is joined first."""
     rows = _matching(body[at], deltas)
@@ -145,15 +145,15 @@ def _derived(head: Atom, body: list[Atom], at: int, deltas: Tables, tables: Tabl
         shared = [name for name in rows.columns if name in _variables(atom)]
         more = _matching(atom, tables)
         rows = rows.join(more, shared) if shared else rows.crossJoin(more)
-    values = [lit(arg.value) if isinstance(arg, Constant) else col(arg.name) for arg in head.args]
+    values = [lit(arg.value) if isinstance(arg, CoreConstant) else col(arg.name) for arg in head.args]
     return rows.select(*(value.alias(name) for value, name in zip(values, _columns(len(values)), strict=True)))
 
 
-def _matching(atom: Atom, tables: Tables) -> DataFrame:
+def _matching(atom: CoreAtom, tables: Tables) -> DataFrame:
     """The rows of a table that match an atom, with a column for each of its variables."""
     table, columns = tables[atom.relation], dict[str, str]()
     for column, arg in zip(table.columns, atom.args, strict=True):
-        if isinstance(arg, Constant):
+        if isinstance(arg, CoreConstant):
             table = table.where(col(column) == lit(arg.value))
         elif arg.name in columns:
             table = table.where(col(column) == col(columns[arg.name]))
@@ -162,8 +162,8 @@ def _matching(atom: Atom, tables: Tables) -> DataFrame:
     return table.select(*(col(column).alias(name) for name, column in columns.items()))
 
 
-def _variables(atom: Atom) -> set[str]:
-    return {arg.name for arg in atom.args if isinstance(arg, Variable)}
+def _variables(atom: CoreAtom) -> set[str]:
+    return {arg.name for arg in atom.args if isinstance(arg, CoreVariable)}
 
 
 def _columns(arity: int) -> list[str]:

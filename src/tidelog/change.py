@@ -16,7 +16,7 @@ from tidelog.language.syntax import CheckedProgram, Column, RelationType
 from tidelog.maintain.deltas import Delta, Outcome, Whole, rows_of
 from tidelog.maintain.limits import reading_within_memory
 from tidelog.maintain.report import Report
-from tidelog.relation import Relation, Rows
+from tidelog.relation import Relation, WordRows
 from tidelog.storage.dictionary import Dictionary
 from tidelog.turns import Turns
 
@@ -89,7 +89,7 @@ def _part(
         none = numpy.empty((0, len(columns)), numpy.int64)
         delta = outcome.deltas.get(name, Delta(none, none))
         came, went = rows_of(delta.inserted), rows_of(delta.deleted)
-        inserted, deleted = (Relation(name, Rows(columns, dictionary, words)) for words in (came, went))
+        inserted, deleted = (Relation(name, WordRows(columns, dictionary, words)) for words in (came, went))
         return RelationChange(inserted, deleted)
 
 

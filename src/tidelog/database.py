@@ -16,22 +16,23 @@ from typing import Any, Self
 import numpy
 from numpy.typing import NDArray
 
+from tidelog.arrays import Words
 from tidelog.change import Change, RelationChange, declared
 from tidelog.copies import Uncopied
 from tidelog.errors import Problem, UsageError, wrong_argument
 from tidelog.io import at_hand, encode
 from tidelog.language import Checker, read
 from tidelog.language.syntax import CheckedProgram, Column, Program, RelationType, Value
-from tidelog.maintain.choice import Choice
+from tidelog.maintain.choice import EpochOptions
 from tidelog.maintain.deltas import Delta
-from tidelog.maintain.engine import Engine, evaluated
+from tidelog.maintain.engine import EmbeddedEngine, evaluated
 from tidelog.maintain.interrupts import Deferring, Interrupts
 from tidelog.maintain.limits import Watch, changing_within_memory, guarded, reading_within_memory
 from tidelog.maintain.reclaim import Reclaimer
 from tidelog.maintain.report import names_of, prepares
 from tidelog.pattern import QUERY, matching, remaining
-from tidelog.pending import Pending, Words, net_changes
-from tidelog.relation import Relation, Rows
+from tidelog.pending import Pending, net_changes
+from tidelog.relation import Relation, WordRows
 from tidelog.rules import Compiler
 from tidelog.ruleset import RuleSet, without
 from tidelog.storage.dictionary import Dictionary
@@ -69,7 +70,7 @@ class _View:
             stored = self._stored()
             shown = None if stored is None else stored.snapshot()
             if shown is None:
-                return _kept(Rows(self.columns, self.dictionary, self.words()))
+                return _kept(WordRows(self.columns, self.dictionary, self.words()))
             return self._in_turn(_Shown(self.columns, self.dictionary, shown))
 
     def _in_turn(self, shown: _Shown) -> Iterator[NDArray[Any]]:
@@ -108,7 +109,7 @@ class _Shown:
             yield self._columns, batch
 
 
-def _kept(rows: Rows) -> Iterator[NDArray[Any]]:
+def _kept(rows: WordRows) -> Iterator[NDArray[Any]]:
     """All rows at once, kept until the last of them has been used."""
     yield rows.words()
 
@@ -127,7 +128,7 @@ class Database(Uncopied):
         self._checker = Checker()
         self._compiler = Compiler()
         self._checked = self._checker.check()
-        self._engine = Engine(self._dictionary, self._compiler.compile(self._checked))
+        self._engine = EmbeddedEngine(self._dictionary, self._compiler.compile(self._checked))
         self._pending = self._nothing()
         self._options: dict[str, Any] = {
             "timeout": None,
@@ -262,7 +263,7 @@ class Database(Uncopied):
         pending = self._pending
         sizes = pending.checked.size_limits
         watch = Watch(self._options["timeout"], self._options["max_rows"], sizes, interrupts=interrupts)
-        choice = Choice(**{name: self._options[name] for name in ("strategy", "switch", "closures", "maintain")})
+        choice = EpochOptions(**{name: self._options[name] for name in ("strategy", "switch", "closures", "maintain")})
         with changing_within_memory:
             waiting = ((name, words) for name, _, words in pending.facts)
             self._reclaimer.sweep(self._engine, (self._checked, pending.checked), waiting)
@@ -413,7 +414,9 @@ class Database(Uncopied):
                     }
                     found = evaluated(self._dictionary, asked.core, {**facts, **asked.facts}, watch)
                     words = found.views[QUERY].words()
-            return Relation(pattern.relation, Rows(columns, self._dictionary, pattern.select(words, self._dictionary)))
+            return Relation(
+                pattern.relation, WordRows(columns, self._dictionary, pattern.select(words, self._dictionary))
+            )
 
     def stored(self, name: str, *, asserted: bool = False) -> StoredRelation | None:
         """The rows of a relation as the engine keeps them, or of its asserted facts, to be read only; None for one that

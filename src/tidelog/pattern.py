@@ -9,6 +9,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
+from tidelog.arrays import Words
 from tidelog.errors import Problem, ProgramError, UsageError
 from tidelog.language import check, read
 from tidelog.language.declarations import resolve
@@ -30,14 +31,12 @@ from tidelog.language.syntax import (
     Variable,
 )
 from tidelog.rules import compile_program
-from tidelog.rules.core import Atom as CoreAtom
-from tidelog.rules.core import CoreProgram, HyperNode
-from tidelog.rules.core import Rule as CoreRule
+from tidelog.rules.core import CoreAtom, CoreProgram, CoreRule, HyperNode
 from tidelog.rules.edges import body_of
 from tidelog.rules.graph import hyper_nodes
 from tidelog.rules.path_forms import normal_form
 from tidelog.rules.searches import SEARCH, Search
-from tidelog.storage.dictionary import Dictionary, Words
+from tidelog.storage.dictionary import Dictionary
 
 QUERY = "#query"
 """The relation that a program for a path derives."""

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy
-from numpy.typing import NDArray
 
+from tidelog.arrays import Words
 from tidelog.language.syntax import CheckedProgram, Program
 from tidelog.rules.core import CoreProgram
-
-Words = NDArray[numpy.int64]
 
 
 @dataclass

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tidelog.arrays import Words
 from tidelog.errors import Problem, SetupError, UsageError, how_to_install, wrong_argument
 from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, Value
 from tidelog.maintain.limits import reading_within_memory
-from tidelog.storage.dictionary import Dictionary, Words
+from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.record_text import format_value
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class RowSource(Protocol):
         """Whether there is this row."""
 
 
-class Rows:
+class WordRows:
     """A `RowSource` over an array, for answers and changes that are no stored relation."""
 
     def __init__(self, columns: tuple[Column, ...], dictionary: Dictionary, words: NDArray[Any]) -> None:
@@ -134,7 +135,7 @@ class Relation:
     def fixed(self) -> Relation:
         """The tuples as they are now, whatever becomes of the database."""
         with self._source.dictionary.reading():
-            return Relation(self.name, Rows(self.columns, self._source.dictionary, self._source.words()))
+            return Relation(self.name, WordRows(self.columns, self._source.dictionary, self._source.words()))
 
     @reading_within_memory
     def __iter__(self) -> Iterator[tuple[Value, ...]]:
@@ -291,7 +292,7 @@ def _copied(
     dictionary, words = Dictionary(records), np.empty((count, len(columns)), np.int64)
     for i, column in enumerate(columns):
         words[:, i] = [dictionary.encode(value, column.kind) for value in values[i]]
-    return Relation(name, Rows(columns, dictionary, words))
+    return Relation(name, WordRows(columns, dictionary, words))
 
 
 def _rows(count: int) -> str:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceText:
     """A text and the name under which messages show it (a path, or "<text>")."""
 
     name: str
@@ -23,6 +23,6 @@ class Source:
 class Span:
     """The characters `start` to `end` (exclusive) of a source."""
 
-    source: Source = field(repr=False)
+    source: SourceText = field(repr=False)
     start: int
     end: int

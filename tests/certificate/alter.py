@@ -18,7 +18,7 @@ from tidelog.certificate import Certificate, certificate_of, check
 from tidelog.errors import CertificateRejected
 from tidelog.io import encode
 from tidelog.language.syntax import RelationType
-from tidelog.relation import Relation, Rows
+from tidelog.relation import Relation, WordRows
 from tidelog.rules.core import AggregateRule, CoreProgram
 
 
@@ -72,7 +72,9 @@ def altered(db: tidelog.Database) -> Altered:
     certificate = certificate_of(db._engine, db._checked)
 
     def rows(name: str, words: Any) -> list[Row]:
-        return list(Relation(name, Rows(certificate.program.relations[name].columns, certificate.dictionary, words)))
+        return list(
+            Relation(name, WordRows(certificate.program.relations[name].columns, certificate.dictionary, words))
+        )
 
     facts, views = {}, {}
     for name in certificate.program.relations:

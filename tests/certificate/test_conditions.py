@@ -16,7 +16,7 @@ from tests.certificate.alter import Altered, altered, verdict
 from tests.suite import loaded
 from tidelog.certificate import check
 from tidelog.errors import CertificateRejected, Problem
-from tidelog.rules.core import Atom, Rule, Variable
+from tidelog.rules.core import CoreAtom, CoreRule, CoreVariable
 
 CYCLE = """\
 .decl e(x: number, y: number)
@@ -139,7 +139,7 @@ def test_strata_follow_from_the_rules(cycle: Altered) -> None:
 
 
 def test_a_negation_of_its_own_stratum(cycle: Altered) -> None:
-    first, second = problems(with_rule_of(cycle, "t", Atom("n", (X, Y), negated=True)))
+    first, second = problems(with_rule_of(cycle, "t", CoreAtom("n", (X, Y), negated=True)))
     assert (first.code, second.code) == ("E0804", "E0804")
     assert first.message.startswith("condition 4 (strata): rule r1 reads stratum ")
     assert " in full (by negation or an aggregate)" in first.message
@@ -150,18 +150,18 @@ def test_a_negation_of_its_own_stratum(cycle: Altered) -> None:
 def test_an_aggregate_of_its_own_stratum() -> None:
     sound = altered(loaded(CYCLE + ".decl c(n: number) c(n) :- n = count : { t(_, _) }."))
     assert verdict(sound) == set()
-    assert verdict(with_rule_of(sound, "t", Atom("c", (X,)))) == {"E0804"}
+    assert verdict(with_rule_of(sound, "t", CoreAtom("c", (X,)))) == {"E0804"}
 
 
-X, Y = Variable("x", "number"), Variable("y", "number")
+X, Y = CoreVariable("x", "number"), CoreVariable("y", "number")
 
 
-def with_rule_of(sound: Altered, head: str, atom: Atom) -> Altered:
+def with_rule_of(sound: Altered, head: str, atom: CoreAtom) -> Altered:
     """The certificate for a program whose first rule of a relation has another atom in its body."""
     nodes = []
     for node in sound.program.nodes:
         for rule in node.rules:
-            if isinstance(rule, Rule) and rule.head.relation == head and atom not in rule.body:
+            if isinstance(rule, CoreRule) and rule.head.relation == head and atom not in rule.body:
                 rule = replace(rule, body=(*rule.body, atom))
                 head = ""
             nodes.append(replace(node, rules=(rule,)))

@@ -24,9 +24,9 @@ from tests.certificate.forgeries import EITHER, EVERYTHING, SORTS, Forgery, all_
 from tests.suite import compiled, golden_programs, loaded
 from tidelog.certificate import certificate_of, load, program_text, save
 from tidelog.errors import CODES, CertificateRejected, DataError
-from tidelog.maintain.choice import Choice
+from tidelog.maintain.choice import EpochOptions
 from tidelog.maintain.limits import Watch
-from tidelog.relation import Relation, Rows
+from tidelog.relation import Relation, WordRows
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,9 @@ def is_right(folder: Path) -> bool:
     db.add_program((folder / "program.dl").read_text())
 
     def rows(name: str, words: Any) -> list[Any]:
-        return list(Relation(name, Rows(certificate.program.relations[name].columns, certificate.dictionary, words)))
+        return list(
+            Relation(name, WordRows(certificate.program.relations[name].columns, certificate.dictionary, words))
+        )
 
     for name in certificate.declared:
         db.insert(name, rows(name, certificate.facts(name)))
@@ -163,7 +165,7 @@ def test_facts_of_intermediate_results(sort: str, tmp_path: Path) -> None:
     columns = {name: info.columns for name, info in engine.program.relations.items() if name.startswith(f"{sort}.")}
     name = next(name for name in columns if columns[name])
     row = numpy.array([[new_word(column.kind, db) for column in columns[name]]], numpy.int64)
-    engine.epoch(engine.program, {name: (row, row[:0])}, Watch(), Choice())
+    engine.epoch(engine.program, {name: (row, row[:0])}, Watch(), EpochOptions())
     if sort == "#aggregate":  # the engine knows what it derives from, and nothing else
         engine.views[name].insert(row)
     assert "E0803" in rejected(db.check)

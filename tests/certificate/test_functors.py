@@ -16,7 +16,7 @@ from tests.suite import FIRST_SEED
 from tidelog.certificate.functors import Functors, typed
 from tidelog.language.functors import SIGNATURES
 from tidelog.language.syntax import Kind
-from tidelog.rules.core import Constant
+from tidelog.rules.core import CoreConstant
 from tidelog.semantics.aggregates import aggregate
 from tidelog.semantics.functors import apply, holds
 from tidelog.semantics.values import NoValueError, cast
@@ -195,7 +195,7 @@ def test_aggregates(bench: Bench, op: str, kind: Kind) -> None:
 @pytest.mark.parametrize("kind", list(VALUES))
 def test_constants(bench: Bench, kind: Kind) -> None:
     for value in VALUES[kind]:
-        (found,) = bench.evaluate(bench.functors.constant(Constant(value, kind)), [(0,)], ["number"])
+        (found,) = bench.evaluate(bench.functors.constant(CoreConstant(value, kind)), [(0,)], ["number"])
         assert same(bench.value(found, kind), value)
 
 

@@ -19,7 +19,7 @@ from tests.generate import Row
 from tests.suite import loaded
 from tidelog.certificate import certificate_of, check
 from tidelog.errors import CertificateRejected, DataError
-from tidelog.maintain.engine import Engine
+from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.storage.stored import StoredRelation
 from tidelog.store import checkpoint
 
@@ -127,7 +127,7 @@ def test_in_a_checkpoint(forgery: Forgery) -> None:
         written(engine).restore(engine.program, db.dictionary)
 
 
-def written(engine: Engine) -> checkpoint.Checkpoint:
+def written(engine: EmbeddedEngine) -> checkpoint.Checkpoint:
     """A checkpoint of an engine, to be read."""
     file = io.BytesIO()
     checkpoint.write(engine, "", file)

@@ -14,7 +14,7 @@ from tests.certificate.alter import Altered, altered, judged, verdict
 from tests.generate import Row
 from tests.scripts import Follower, script_for
 from tests.suite import FIRST_SEED, Golden, golden_programs, loaded, random_cases
-from tidelog.rules.core import AggregateRule, HyperNode, Rule
+from tidelog.rules.core import AggregateRule, CoreRule, HyperNode
 
 
 @pytest.mark.parametrize("golden", golden_programs(), ids=lambda golden: golden.name)
@@ -87,7 +87,7 @@ def corruptions(sound: Altered, rng: random.Random) -> Iterator[tuple[str, Alter
         yield f"without the rule {rule}", with_rules(sound, [other for other in rules if other is not rule])
 
 
-def with_rules(sound: Altered, rules: list[Rule | AggregateRule]) -> Altered:
+def with_rules(sound: Altered, rules: list[CoreRule | AggregateRule]) -> Altered:
     """The certificate for other rules of the same relations; strata stay what they are."""
     nodes = tuple(HyperNode((), (rule,), False) for rule in rules)  # the checker reads the rules only
     return replace(sound, program=replace(sound.program, nodes=nodes))

@@ -17,7 +17,7 @@ from tidelog.demo.edge import documents, story
 from tidelog.demo.edge.documents import CONTROL, FARM
 from tidelog.demo.edge.networks import PROGRAM, Processes, Simulated
 from tidelog.demo.edge.story import RULES, Farm, figures, tell
-from tidelog.demo.edge.view import Known, Screen, known
+from tidelog.demo.edge.view import Screen, TurbineView, known
 
 TURBINES = [f"{FARM}t{number}" for number in range(1, 5)]
 
@@ -54,7 +54,7 @@ def test_the_document_of_the_control_room() -> None:
 # --- what the farm finds out -----------------------------------------------------------------------------------------
 
 
-def examined(*temperatures: int) -> dict[str, Known]:
+def examined(*temperatures: int) -> dict[str, TurbineView]:
     """What the first row knows with the six rules, when its turbines read these temperatures."""
     rows = documents.turbines(1, len(temperatures))
     farm = Farm(Simulated(), rows, Screen(live=False))
@@ -70,12 +70,12 @@ def examined(*temperatures: int) -> dict[str, Known]:
 
 def test_a_broken_sensor() -> None:
     state = examined(20, 41, 22, 21)
-    assert state[TURBINES[1]] == Known(41, 3, 3, 21.0, 41, "sensor")
-    assert state[TURBINES[0]] == Known(20, 3, 3, 22.0, None, None)  # of 41, 22, 21
+    assert state[TURBINES[1]] == TurbineView(41, 3, 3, 21.0, 41, "sensor")
+    assert state[TURBINES[0]] == TurbineView(20, 3, 3, 22.0, None, None)  # of 41, 22, 21
 
 
 def test_a_cold_sensor_is_broken_as_well() -> None:
-    assert examined(20, 20, 20, -9)[TURBINES[3]] == Known(-9, 3, 3, 20.0, -9, "sensor")
+    assert examined(20, 20, 20, -9)[TURBINES[3]] == TurbineView(-9, 3, 3, 20.0, -9, "sensor")
 
 
 def test_warm_weather() -> None:
@@ -84,7 +84,7 @@ def test_warm_weather() -> None:
 
 
 def test_two_neighbours_are_too_few_to_tell() -> None:
-    assert examined(20, 41, 20)[TURBINES[1]] == Known(41, 2, 2, 20.0, 41, None)
+    assert examined(20, 41, 20)[TURBINES[1]] == TurbineView(41, 2, 2, 20.0, 41, None)
 
 
 def test_one_database_with_the_same_rules_agrees(tmp_path: Path) -> None:

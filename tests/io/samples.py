@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
+from tidelog.arrays import Words
 from tidelog.errors import CODES, DataError
 from tidelog.io import encode
 from tidelog.language.syntax import Column, RecordType, RelationType, Value
-from tidelog.relation import Relation, Rows
-from tidelog.storage.dictionary import Dictionary, Words
+from tidelog.relation import Relation, WordRows
+from tidelog.storage.dictionary import Dictionary
 
 
 def column(name: str, kind: str) -> Column:
@@ -49,7 +50,7 @@ def fails(action: Callable[[], object]) -> str:
 
 
 def decoded(words: Words, kind: RelationType, known: Dictionary) -> list[tuple[Value, ...]]:
-    return list(Relation(kind.name, Rows(kind.columns, known, words)))
+    return list(Relation(kind.name, WordRows(kind.columns, known, words)))
 
 
 def through_words(data: Any, kind: RelationType) -> list[tuple[Value, ...]]:

@@ -15,7 +15,7 @@ import pytest
 from tests.io.samples import EDGE, HOLDER, NAMED, REAL, dictionary, fails
 from tidelog.io import encode, read_facts, write_view
 from tidelog.language.syntax import RelationType
-from tidelog.source import Source, Span
+from tidelog.source import SourceText, Span
 
 FILES: list[tuple[RelationType, dict[str, Any], bytes | None, str]] = [
     (
@@ -178,7 +178,7 @@ def test_options(options: dict[str, Any], message: str, tmp_path: Path) -> None:
 
 
 def test_a_bad_option_is_shown_in_the_program() -> None:
-    source = Source("p.dl", ".input e(IO=delta)")
+    source = SourceText("p.dl", ".input e(IO=delta)")
     assert fails(lambda: read_facts({"IO": "delta"}, Path(), EDGE, dictionary(), Span(source, 9, 17))) == (
         "p.dl:1:10: error[E0413]: unknown IO=delta\n"
         "    1 | .input e(IO=delta)\n"

@@ -29,7 +29,7 @@ from tests.io.samples import (
     through_words,
 )
 from tidelog.io import encode
-from tidelog.relation import Relation, Rows
+from tidelog.relation import Relation, WordRows
 
 Pair = namedtuple("Pair", "x y")
 TABLE = pa.table({"name": ["a", "b"], "n": [1, 2]})
@@ -144,7 +144,7 @@ def test_records_of_many_forms() -> None:
 def test_a_relation_of_the_same_database_is_taken_as_it_is() -> None:
     known = dictionary()
     words = encode([(1, 2), (3, 4)], EDGE, known)
-    held = Relation("e", Rows(EDGE.columns, known, words))
+    held = Relation("e", WordRows(EDGE.columns, known, words))
     assert encode(held, EDGE, known).tolist() == words.tolist()
     assert encode(held, relation("f", y="number", x="number"), known).tolist() == [[2, 1], [4, 3]]
 
@@ -153,7 +153,7 @@ def test_a_relation_of_another_database_is_translated() -> None:
     here, there = dictionary(), dictionary()
     here.encode("shift", "symbol")
     words = encode(A_ROW_OF_EACH, EVERY, here)
-    held = Relation("every", Rows(EVERY.columns, here, words))
+    held = Relation("every", WordRows(EVERY.columns, here, words))
     assert decoded(encode(held, EVERY, there), EVERY, there) == A_ROW_OF_EACH
 
 
@@ -177,7 +177,7 @@ def test_every_row_comes_back_from_every_library(rows: list[Any]) -> None:
     known = dictionary()
     words = encode(rows, EVERY, known)
     assert decoded(words, EVERY, known) == rows
-    held = Relation("every", Rows(EVERY.columns, known, words))
+    held = Relation("every", WordRows(EVERY.columns, known, words))
     for data in (held, held.to_arrow(), held.to_pandas(), held.to_polars()):
         other = dictionary()
         assert decoded(encode(data, EVERY, other), EVERY, other) == rows

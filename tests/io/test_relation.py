@@ -15,12 +15,12 @@ from tests.io.samples import A_ROW_OF_EACH, EDGE, EVERY, NAMED, dictionary, rela
 from tidelog.errors import SetupError, UsageError
 from tidelog.io import encode
 from tidelog.language.syntax import Column, RelationType
-from tidelog.relation import Relation, Rows
+from tidelog.relation import Relation, WordRows
 
 
 def held(rows: list[Any], kind: RelationType) -> Relation:
     known = dictionary()
-    return Relation(kind.name, Rows(kind.columns, known, encode(rows, kind, known)))
+    return Relation(kind.name, WordRows(kind.columns, known, encode(rows, kind, known)))
 
 
 def test_length_iteration_and_columns() -> None:
@@ -36,7 +36,7 @@ def test_length_iteration_and_columns() -> None:
 def test_words_of_32_bits_are_the_same_values() -> None:
     known = dictionary()
     words = encode([("a", -1)], NAMED, known).astype(np.int32)
-    narrow = Relation("s", Rows(NAMED.columns, known, words))
+    narrow = Relation("s", WordRows(NAMED.columns, known, words))
     assert list(narrow) == [("a", -1)]
     assert narrow.words().dtype == np.int64
     assert narrow.to_arrow().to_pylist() == [{"name": "a", "n": -1}]
@@ -96,7 +96,7 @@ def test_empty_tables_keep_their_types() -> None:
 def test_large_relations_are_decoded_in_chunks() -> None:
     known = dictionary()
     numbers = np.arange(1_200_000).reshape(-1, 1)
-    kept = Relation("n", Rows((Column("x", "number", "number"),), known, numbers))
+    kept = Relation("n", WordRows((Column("x", "number", "number"),), known, numbers))
     assert sum(x for (x,) in kept) == 1_200_000 * 1_199_999 // 2  # type: ignore[misc]
     assert kept.to_arrow().num_rows == 1_200_000
 

@@ -6,7 +6,18 @@ import pytest
 
 from tidelog.errors import ProgramError
 from tidelog.language import check, read
-from tidelog.language.syntax import Aggregate, Atom, Choice, Comparison, Inverse, Literal, Path, Repeat, Sequence, Step
+from tidelog.language.syntax import (
+    Aggregate,
+    Alternation,
+    Atom,
+    Comparison,
+    Inverse,
+    Literal,
+    Path,
+    Repeat,
+    Sequence,
+    Step,
+)
 from tidelog.rules import compile_program
 
 DECLARED = ".decl a, b, c, d, v(x: number, y: number)\n"
@@ -32,18 +43,18 @@ a, b, c, d = map(Step, "abcd")
     [
         ("a", a),
         ("(((a)))", a),
-        ("a/b|c/d", Choice((Sequence((a, b)), Sequence((c, d))))),
-        ("a/(b|c)/d", Sequence((a, Choice((b, c)), d))),
+        ("a/b|c/d", Alternation((Sequence((a, b)), Sequence((c, d))))),
+        ("a/(b|c)/d", Sequence((a, Alternation((b, c)), d))),
         ("^a/b", Sequence((Inverse(a), b))),
         ("^(a/b)", Inverse(Sequence((a, b)))),
         ("^a+", Inverse(Repeat(a, "+"))),
         ("(^a)+", Repeat(Inverse(a), "+")),
         ("a+*?", Repeat(Repeat(Repeat(a, "+"), "*"), "?")),
-        ("a/b+/^c|d", Choice((Sequence((a, Repeat(b, "+"), Inverse(c))), d))),
+        ("a/b+/^c|d", Alternation((Sequence((a, Repeat(b, "+"), Inverse(c))), d))),
         ("^^a", Inverse(Inverse(a))),
-        ("(a|b)|(c|d)", Choice((a, b, c, d))),
+        ("(a|b)|(c|d)", Alternation((a, b, c, d))),
         ("a/(b/c)/d", Sequence((a, b, c, d))),
-        ("((a|b)/c)*", Repeat(Sequence((Choice((a, b)), c)), "*")),
+        ("((a|b)/c)*", Repeat(Sequence((Alternation((a, b)), c)), "*")),
         (" a /* along */ / // on\n b ?", Sequence((a, Repeat(b, "?")))),
     ],
 )

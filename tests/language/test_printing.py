@@ -10,11 +10,11 @@ from tidelog.language import read
 from tidelog.language.printer import path_name
 from tidelog.language.syntax import (
     Aggregate,
+    Alternation,
     Anonymous,
     Atom,
     Attribute,
     Cast,
-    Choice,
     Comparison,
     Constant,
     Declaration,
@@ -76,12 +76,12 @@ def atoms(terms: st.SearchStrategy[Term]) -> st.SearchStrategy[Atom]:
 def compound_paths(paths: st.SearchStrategy[Path]) -> st.SearchStrategy[Path]:
     """Sequences of sequences and choices of choices are flat."""
     parts = st.lists(paths.filter(lambda path: not isinstance(path, Sequence)), min_size=2, max_size=3).map(tuple)
-    others = st.lists(paths.filter(lambda path: not isinstance(path, Choice)), min_size=2, max_size=3).map(tuple)
+    others = st.lists(paths.filter(lambda path: not isinstance(path, Alternation)), min_size=2, max_size=3).map(tuple)
     return st.one_of(
         st.builds(Inverse, paths),
         st.builds(Repeat, paths, st.sampled_from("+*?")),
         st.builds(Sequence, parts),
-        st.builds(Choice, others),
+        st.builds(Alternation, others),
     )
 
 

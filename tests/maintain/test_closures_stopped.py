@@ -15,7 +15,7 @@ from tests.maintain.stopping import at_looks, fails_without_trace, fingerprint, 
 from tidelog.errors import LimitError
 from tidelog.maintain import closures as closures_module
 from tidelog.maintain.closures import Closures
-from tidelog.maintain.epoch import Epoch
+from tidelog.maintain.epoch import Attempt
 from tidelog.maintain.interrupts import Deferring
 from tidelog.maintain.limits import Watch
 from tidelog.storage import closure as closure_module
@@ -68,7 +68,7 @@ def test_stopped_at_every_look(strategy: str, error: type[BaseException], monkey
         (Closures, "follow", 3),
         (Closures, "history", 4),
         (closures_module, "_edges", 4),
-        (Epoch, "note", 2),
+        (Attempt, "note", 2),
         (closure_module.Closure, "_balance", 3),
         (closure_module.Closure, "_make_room", 3),
     ],

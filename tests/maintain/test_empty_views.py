@@ -11,7 +11,7 @@ import pytest
 import tidelog
 from tests.recount import asserted_in, mistakes, state_of
 from tidelog.kernels import layout
-from tidelog.maintain.machine import Machine
+from tidelog.maintain.machine import Interpreter
 
 DECLARED = """
 .decl e(x: number, y: number) .decl bad(x: number) .decl ok(x: number)
@@ -32,14 +32,14 @@ EDGES = numpy.stack([numpy.arange(2_000), (7 * numpy.arange(2_000) + 1) % 2_000]
 def bindings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The bindings that each run of kernels over plans has made; none of them stops before its end here."""
     made: list[int] = []
-    original: Callable[..., int] = Machine.converse
+    original: Callable[..., int] = Interpreter.converse
 
-    def counted(self: Machine, *arguments: Any, **options: Any) -> int:
+    def counted(self: Interpreter, *arguments: Any, **options: Any) -> int:
         status = original(self, *arguments, **options)
         made.append(int(self.levels[layout.S_WORK]))
         return status
 
-    monkeypatch.setattr(Machine, "converse", counted)
+    monkeypatch.setattr(Interpreter, "converse", counted)
     return made
 
 

@@ -17,7 +17,7 @@ from tidelog.errors import DataError, LimitError, UsageError
 from tidelog.network import Limits, Node, SimulatedNetwork
 from tidelog.network.grounds import ROOT
 from tidelog.network.limits import LARGEST_COUNT, LONGEST_TEXT, VERSION_STEP
-from tidelog.network.messages import Change, Message, Offer, Tell
+from tidelog.network.messages import Message, Offer, RuleChange, Tell
 from tidelog.network.rulebook import Rulebook
 from tidelog.network.snapshot import dump, load
 from tidelog.network.wire import FORMAT
@@ -197,7 +197,7 @@ def test_a_tuple_of_an_unknown_relation_is_not_kept() -> None:
     send(wires, a, offer)
     assert "later" not in {fact[0] for fact in a.machine.offers}
     rule = ".decl later(@x: symbol, y: symbol)\nl: later(@y, x) :- link(@x, y)."
-    send(wires, a, Change("l", 1, "b", rule))
+    send(wires, a, RuleChange("l", 1, "b", rule))
     send(wires, a, offer)
     assert a.rejected["unknown relation"] == 1
     assert a.rejected["wrong type"] == 1
@@ -317,9 +317,9 @@ def test_a_rule_that_takes_too_much_is_set_aside(rule: str, tmp_path: Path) -> N
     wires, a = alone(limits=TIGHT, store=tmp_path)
     if "grow" in rule:
         seed = ".decl grow(@s: symbol, n: number)\ny: grow(@s, 0) :- link(@s, _)."
-        send(wires, a, Change("y", 1, "b", seed))
+        send(wires, a, RuleChange("y", 1, "b", seed))
     a.insert("link", [("a", f"q{number}") for number in range(5)])
-    send(wires, a, Change("x", 2, "b", rule))
+    send(wires, a, RuleChange("x", 2, "b", rule))
     assert list(a.machine.book.refused) == ["x"]
     assert a.rejected["rule takes too much"] == 1
     assert len(a["reachable"]) == 5
@@ -336,7 +336,7 @@ def test_a_text_that_doubles_within_a_rule_is_never_made() -> None:
     a.insert("link", [("a", "q")])
     doubled = ", ".join(f"y{level} = cat(y{level - 1}, y{level - 1})" for level in range(1, 25))
     rule = f"x: reachable(@s, to_string(strlen(y24))) :- link(@s, y0), {doubled}."
-    send(wires, a, Change("x", 1, "b", rule))
+    send(wires, a, RuleChange("x", 1, "b", rule))
     assert list(a.machine.book.refused) == ["x"]
     assert a["reachable"] == {("a", "q")}
 
@@ -344,7 +344,7 @@ def test_a_text_that_doubles_within_a_rule_is_never_made() -> None:
 def test_a_rule_that_derives_too_many_rows_is_set_aside() -> None:
     wires, a = alone(limits=Limits(rows=50))
     rule = "x: reachable(@s, cat(d, e)) :- link(@s, d), link(@s, e)."
-    send(wires, a, Change("x", 1, "b", rule))
+    send(wires, a, RuleChange("x", 1, "b", rule))
     a.insert("link", [("a", f"q{number}") for number in range(7)])
     assert len(a["reachable"]) == 7 + 49
     a.insert("link", [("a", "q7")])
@@ -355,13 +355,13 @@ def test_a_rule_that_derives_too_many_rows_is_set_aside() -> None:
 def test_a_rule_that_takes_too_much_only_at_a_later_tuple_is_set_aside_then() -> None:
     wires, a = alone(limits=TIGHT)
     rule = f'x: reachable(@s, "lost") :- link(@s, y), n = range(0, {HUGE} * (4 - strlen(y))), n < 0.'
-    send(wires, a, Change("x", 1, "b", rule))
+    send(wires, a, RuleChange("x", 1, "b", rule))
     a.insert("link", [("a", "good")])
     assert dict(a.machine.book.refused) == {}
     a.insert("link", [("a", "bad")])
     assert list(a.machine.book.refused) == ["x"]
     assert a["reachable"] == {("a", "good"), ("a", "bad")}
-    send(wires, a, Change("x", 2, "b", "x: reachable(@s, s) :- link(@s, _)."))
+    send(wires, a, RuleChange("x", 2, "b", "x: reachable(@s, s) :- link(@s, _)."))
     assert dict(a.machine.book.refused) == {}
     assert ("a", "a") in a["reachable"]
 
@@ -370,7 +370,7 @@ def test_a_rule_that_is_too_large_is_set_aside() -> None:
     wires, a = alone()
     for number, atoms in enumerate((100, 3000)):
         body = ", ".join(f"link(@s, v{atom})" for atom in range(atoms))
-        send(wires, a, Change(f"x{number}", number + 1, "b", f"x{number}: reachable(@s, s) :- {body}."))
+        send(wires, a, RuleChange(f"x{number}", number + 1, "b", f"x{number}: reachable(@s, s) :- {body}."))
     assert list(a.machine.book.refused) == ["x1"]
     assert "E0507" in a.machine.book.refused["x1"]
     assert is_well(a)
@@ -415,7 +415,7 @@ u: upto(@x, n) :- asked(@x, k), n = range(0, k).
 def test_who_may_change_which_rules(limits: Limits, taken: bool) -> None:
     wires, a = alone(limits=limits)
     a.add_rules("own: reachable(@s, s) :- link(@s, _).")
-    send(wires, a, Change("x", 5, "b", 'x: reachable(@s, "w") :- link(@s, _).'))
+    send(wires, a, RuleChange("x", 5, "b", 'x: reachable(@s, "w") :- link(@s, _).'))
     assert ("x" in a.machine.book.rules) is taken
     assert "own" in a.machine.book.rules
     assert sum(a.rejected.values()) == (not taken)
@@ -423,7 +423,7 @@ def test_who_may_change_which_rules(limits: Limits, taken: bool) -> None:
 
 def test_nobody_uses_up_the_versions() -> None:
     wires, a = alone()
-    send(wires, a, Change("x", LARGEST_COUNT, "b", None), Change("y", VERSION_STEP + 1, "b", None))
+    send(wires, a, RuleChange("x", LARGEST_COUNT, "b", None), RuleChange("y", VERSION_STEP + 1, "b", None))
     assert a.rejected["version too far"] == 2
     a.add_rules("own: reachable(@s, s) :- link(@s, _).")
     assert a.machine.book.changes["own"].version == 1
@@ -434,7 +434,7 @@ def test_former_locations_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None
     _, a = alone()
     for version in range(1, 40):
         rule = f".decl t{version}(@x: symbol)\nx: t{version}(@y) :- link(@x, y)."
-        a.machine.step([("b", Change("x", version, "b", rule))])
+        a.machine.step([("b", RuleChange("x", version, "b", rule))])
     assert len(a.machine.locations) < 30
 
 

@@ -11,8 +11,8 @@ from tests.network.cases import REACHABILITY
 from tests.network.test_node import packet
 from tidelog.network import Limits, Node, SimulatedNetwork
 from tidelog.network.grounds import ROOT
-from tidelog.network.messages import Ack, Ask, Change, Floor, Heard, Hello, Message, Noted, Offer, Tell
-from tidelog.network.program import Fact
+from tidelog.network.messages import Ack, Ask, Floor, Heard, Hello, Message, Noted, Offer, RuleChange, Tell
+from tidelog.network.program import LocatedTuple
 from tidelog.network.snapshot import dump, load
 
 HONEST = "acd"
@@ -54,7 +54,7 @@ class Hostile:
             case 3:
                 return Noted(rng.choice("rx"), self.number(), "b")
             case 4:
-                return Change("x", self.number(), rng.choice("ab"), rng.choice(RULES))
+                return RuleChange("x", self.number(), rng.choice("ab"), rng.choice(RULES))
             case _:
                 self.seq += 1
                 height = rng.choice((None, 0, 1, 3, self.number()))
@@ -64,23 +64,23 @@ class Hostile:
     def number(self) -> int:
         return self.rng.choice((0, 1, 2, 7, 2**31, 2**62, 2**63 - 1))
 
-    def fact(self, receiver: str) -> Fact:
+    def fact(self, receiver: str) -> LocatedTuple:
         relations = [*self.nodes[0].machine.book.program.places, "other", "unknown"]
         values: tuple[Any, ...] = (receiver, self.rng.choice(VALUES))
         return self.rng.choice(relations), self.rng.choice(
             (values, values, values, (receiver,), (receiver, 7), ("c", "evil"))
         )
 
-    def known(self) -> list[Fact]:
+    def known(self) -> list[LocatedTuple]:
         """Everything that honest nodes rest on, grounds included."""
         machine = self.rng.choice(self.nodes).machine
         return [member for offers in machine.offers.values() for given in offers.values() for member in given.support]
 
-    def set(self) -> frozenset[Fact]:
+    def set(self) -> frozenset[LocatedTuple]:
         known = self.known()
         return frozenset(self.rng.sample(known, min(3, len(known))))
 
-    def dead(self) -> frozenset[Fact]:
+    def dead(self) -> frozenset[LocatedTuple]:
         return frozenset(fact for fact in self.known() if fact[0] == ROOT and self.rng.random() < 0.5)
 
 

@@ -9,8 +9,8 @@ import pytest
 from tests.network.cases import REACHABILITY
 from tidelog.errors import DataError, LimitError, UsageError
 from tidelog.network import Node, SimulatedNetwork
-from tidelog.network.machine import Letter, Machine
-from tidelog.network.messages import Ack, Base, Change, Floor, Heard, Hello, Message, Offer
+from tidelog.network.machine import Letter, NodeState
+from tidelog.network.messages import Ack, Base, Floor, Heard, Hello, Message, Offer, RuleChange
 from tidelog.network.rulebook import Rulebook
 from tidelog.network.wire import Packet, decode, encode
 
@@ -107,7 +107,7 @@ def test_a_rule_from_elsewhere_cannot_read_files(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("secret")
     wires, a, _ = pair()
     rule = f'#include "{tmp_path / "secret"}"\nx: reachable(@s, s) :- link(@s, _).'
-    wires.post("b", "a", packet(Change("x", 1, "b", rule)))
+    wires.post("b", "a", packet(RuleChange("x", 1, "b", rule)))
     exchange(wires, a)
     assert list(a.machine.book.refused) == ["x"]
     assert "E0111" in a.machine.book.refused["x"]
@@ -117,7 +117,7 @@ def test_a_rule_from_elsewhere_cannot_read_files(tmp_path: Path) -> None:
 def test_a_wrong_rule_from_elsewhere_is_set_aside(text: str) -> None:
     wires, a, b = pair()
     a.insert("link", [("a", "b")])
-    wires.post("b", "a", packet(Change("x", 1, "b", text)))
+    wires.post("b", "a", packet(RuleChange("x", 1, "b", text)))
     exchange(wires, a, b)
     assert list(a.machine.book.refused) == ["x"]
     assert a["reachable"] == {("a", "b")}
@@ -293,14 +293,14 @@ def test_a_node_without_memory_closes_and_comes_back_as_it_was(tmp_path: Path, m
     node = Node("a", REACHABILITY, wires.transport("a"), peers="ab", store=tmp_path)
     node.insert("link", [("a", "b")])
     before = node["link"], node["reachable"]
-    step = Machine.step
+    step = NodeState.step
 
-    def half(machine: Machine, letters: list[Letter]) -> list[Letter]:
+    def half(machine: NodeState, letters: list[Letter]) -> list[Letter]:
         step(machine, letters)
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr(Machine, "step", half)
+        patch.setattr(NodeState, "step", half)
         with pytest.raises(LimitError, match="E0503"):
             node.insert("link", [("a", "c")])
     with Node("a", REACHABILITY, wires.transport("a"), peers="ab", store=tmp_path) as again:

@@ -12,11 +12,11 @@ import pytest
 from tests.network.cases import CASES, Case, World
 from tidelog.network import Simulation
 from tidelog.network.choices import Chosen
-from tidelog.network.derivations import Instance
-from tidelog.network.machine import BASE, Letter, Machine
+from tidelog.network.derivations import Derivation
+from tidelog.network.machine import BASE, Letter, NodeState
 from tidelog.network.messages import Offer, Support
 from tidelog.network.peer import Peer, Said
-from tidelog.network.program import Fact
+from tidelog.network.program import LocatedTuple
 
 PQ = Case(
     """
@@ -37,12 +37,12 @@ class DivergedError(Exception):
     """A node does not come to rest by itself."""
 
 
-class Weak(Machine):
+class Weak(NodeState):
     """Gives up when it has chosen too often."""
 
     turns = 0
 
-    def _reconsider(self, fact: Fact) -> None:
+    def _reconsider(self, fact: LocatedTuple) -> None:
         self.turns += 1
         if self.turns > 5000:
             raise DivergedError
@@ -52,14 +52,14 @@ class Weak(Machine):
 class HeightsOnly(Weak):
     """No sets: nothing tells a tuple that holds itself up from others."""
 
-    def _value(self, head: Fact, instance: Instance) -> tuple[int, Support]:
+    def _value(self, head: LocatedTuple, instance: Derivation) -> tuple[int, Support]:
         return super()._value(head, instance)[0], frozenset()
 
 
 class BaseFactsOnly(Weak):
     """Sets of base facts, without the tuples derived on the way."""
 
-    def _value(self, head: Fact, instance: Instance) -> tuple[int, Support]:
+    def _value(self, head: LocatedTuple, instance: Derivation) -> tuple[int, Support]:
         height, support = super()._value(head, instance)
         return height, frozenset(fact for fact in support if BASE in self.offers.get(fact, {}))
 
@@ -67,7 +67,7 @@ class BaseFactsOnly(Weak):
 class LargestFirst(Weak):
     """The largest height instead of the least."""
 
-    def _choice(self, fact: Fact) -> Chosen | None:
+    def _choice(self, fact: LocatedTuple) -> Chosen | None:
         given = self.offers.get(fact, {}).items()
         return max((Chosen(each.height, each.support, sender) for sender, each in given), default=None, key=_largest)
 
@@ -79,7 +79,7 @@ def _largest(chosen: Chosen) -> tuple[int, str]:
 class ByName(Weak):
     """The sender with the least name, whatever the height."""
 
-    def _choice(self, fact: Fact) -> Chosen | None:
+    def _choice(self, fact: LocatedTuple) -> Chosen | None:
         given = self.offers.get(fact, {}).items()
         return min((Chosen(each.height, each.support, sender) for sender, each in given), default=None, key=_name)
 
@@ -91,7 +91,7 @@ def _name(chosen: Chosen) -> str:
 class ByArrival(Weak):
     """The sender that was heard last, whatever the height."""
 
-    def _choice(self, fact: Fact) -> Chosen | None:
+    def _choice(self, fact: LocatedTuple) -> Chosen | None:
         given = list(self.offers.get(fact, {}).items())
         return Chosen(given[-1][1].height, given[-1][1].support, given[-1][0]) if given else None
 
@@ -103,7 +103,7 @@ class SetsNotAnnounced(Weak):
         return (best and best.height) != (old and old.height)
 
 
-class Eager(Machine):
+class Eager(NodeState):
     """Every new state is sent at once, without waiting for an acknowledgement of the last one."""
 
     def _announce(self, *, impatient: bool = False) -> list[Letter]:
@@ -143,7 +143,7 @@ class Hasty(Weak):
     conversation = NoFloor
 
 
-def settles(case: Case, seed: int, machine: type[Machine]) -> bool:
+def settles(case: Case, seed: int, machine: type[NodeState]) -> bool:
     """Whether a network comes to rest, within reason, in the centralised answer."""
     rng = random.Random(f"weaker {seed}")
     names = [f"n{number}" for number in range(rng.randrange(2, 6))]
@@ -166,7 +166,7 @@ def settles(case: Case, seed: int, machine: type[Machine]) -> bool:
     return simulation.quiet and all(simulation[name] == rows for name, rows in world.views().items())
 
 
-def fails(case: Case, seed: int, machine: type[Machine]) -> bool:
+def fails(case: Case, seed: int, machine: type[NodeState]) -> bool:
     """Whether a network does not come to rest, or in another answer."""
     try:
         return not settles(case, seed, machine)
@@ -188,16 +188,16 @@ def fails(case: Case, seed: int, machine: type[Machine]) -> bool:
         (Hasty, "reachability"),
     ],
 )
-def test_every_part_is_needed(machine: type[Machine], network: str) -> None:
+def test_every_part_is_needed(machine: type[NodeState], network: str) -> None:
     case = NETWORKS[network]
     seed = next(seed for seed in range(400) if fails(case, seed, machine))
-    assert settles(case, seed, Machine)
+    assert settles(case, seed, NodeState)
 
 
 @pytest.mark.parametrize(
-    ("machine", "expected"), [(SetsNotAnnounced, {"0", "2", "3"}), (Machine, {"0", "1", "2", "3"})]
+    ("machine", "expected"), [(SetsNotAnnounced, {"0", "2", "3"}), (NodeState, {"0", "1", "2", "3"})]
 )
-def test_a_change_of_the_set_alone_is_news(machine: type[Machine], expected: set[str]) -> None:
+def test_a_change_of_the_set_alone_is_news(machine: type[NodeState], expected: set[str]) -> None:
     """q(0) goes on resting on p(2) instead of p(1), at the same height. Unless that is told, p(1), which now rests on
     q(0) by way of p(3) and q(1), seems to rest on itself."""
     text = PQ.text + "p3: p(@x) :- q(@x).\n"
@@ -212,7 +212,7 @@ def test_a_change_of_the_set_alone_is_news(machine: type[Machine], expected: set
 
 def test_waiting_for_acknowledgements_saves_messages() -> None:
     """A node leaves a full mesh."""
-    offers = dict.fromkeys([Machine, Eager], 0)
+    offers = dict.fromkeys([NodeState, Eager], 0)
     names = [f"n{number}" for number in range(6)]
     for machine in offers:
         for seed in range(3):
@@ -224,4 +224,4 @@ def test_waiting_for_acknowledgements_saves_messages() -> None:
             simulation.run()
             offers[machine] += sum(node.messages["Offer"] for node in simulation.nodes.values()) - before
             assert simulation["reachable"] == {(a, b) for a in names[1:] for b in names[1:]}
-    assert offers[Machine] < 0.95 * offers[Eager]
+    assert offers[NodeState] < 0.95 * offers[Eager]

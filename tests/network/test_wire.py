@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 from tidelog.network import wire
 from tidelog.network.grounds import ROOT
 from tidelog.network.limits import LARGEST_COUNT
-from tidelog.network.messages import Ack, Ask, Change, Floor, Heard, Message, Noted, Offer, Tell
+from tidelog.network.messages import Ack, Ask, Floor, Heard, Message, Noted, Offer, RuleChange, Tell
 from tidelog.network.wire import Packet, RefusedError, decode, encode, packets
 
 SCALARS = some.one_of(some.integers(-(2**63), 2**64 - 1), some.text(), some.floats(allow_nan=False), some.none())
@@ -29,7 +29,7 @@ MESSAGES: some.SearchStrategy[Message] = some.one_of(
     some.builds(Ack, COUNTS),
     some.builds(Floor, COUNTS),
     some.builds(Heard, COUNTS),
-    some.builds(Change, some.text(max_size=255), COUNTS, NAMES, some.none() | some.text()),
+    some.builds(RuleChange, some.text(max_size=255), COUNTS, NAMES, some.none() | some.text()),
     some.builds(Noted, some.text(max_size=255), COUNTS, NAMES),
     some.builds(Ask, COUNTS),
     some.builds(Tell, COUNTS, some.booleans(), COUNTS, some.lists(NAMES).map(tuple)),

@@ -16,7 +16,7 @@ from papers.zodiacedge import ZodiacEdge
 from tests.papers.change_scripts import Groups, Script, after, generated_scripts, hand_scripts
 from tests.suite import FIRST_SEED, Facts, checked, compiled, difference
 from tidelog.reference import naive, seminaive
-from tidelog.rules.core import AggregateRule, CoreProgram, Rule
+from tidelog.rules.core import AggregateRule, CoreProgram, CoreRule
 from tidelog.rules.graph import hyper_nodes, rule_components
 
 Reference = Callable[[CoreProgram, Facts], Any]
@@ -85,7 +85,7 @@ def test_rule_set_3_after_the_deletion_of_one_edge(reference: Reference) -> None
 
 # --- rules that come and go ------------------------------------------------------------------------------------------
 
-AnyRule = Rule | AggregateRule
+AnyRule = CoreRule | AggregateRule
 
 
 def test_views_and_hyper_nodes_while_rules_come_and_go() -> None:

@@ -23,7 +23,7 @@ from papers.psn import (
 from tidelog.language import check, read
 from tidelog.reference.seminaive import evaluate
 from tidelog.rules import compile_program
-from tidelog.rules.core import CoreProgram, Rule
+from tidelog.rules.core import CoreProgram, CoreRule
 
 HOPS = """
 .decl link(@x: symbol, y: symbol)
@@ -50,8 +50,8 @@ def program(text: str) -> CoreProgram:
     return compile_program(check(read(text)))
 
 
-def rules(text: str) -> list[Rule]:
-    return [rule for node in program(text).nodes for rule in node.rules if isinstance(rule, Rule)]
+def rules(text: str) -> list[CoreRule]:
+    return [rule for node in program(text).nodes for rule in node.rules if isinstance(rule, CoreRule)]
 
 
 def inserts(*facts: Fact) -> list[Update]:

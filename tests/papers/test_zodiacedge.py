@@ -13,7 +13,7 @@ from tests.suite import Facts, checked, difference
 from tidelog.errors import ProgramError, UsageError
 from tidelog.reference import naive
 from tidelog.rules import compile_program
-from tidelog.rules.core import AggregateRule, CoreProgram, Rule
+from tidelog.rules.core import AggregateRule, CoreProgram, CoreRule
 from tidelog.rules.graph import hyper_nodes
 
 # The shape of Figures 2 and 3 of the paper: four hyper-nodes, hn1 -> hn2 -> hn4, hn3 -> hn4, and hn2 -> hn3 negative.
@@ -44,7 +44,7 @@ def sets(*names: str) -> set[frozenset[str]]:
     return {frozenset(name.split()) for name in names}
 
 
-def rules_of(core: CoreProgram, *names: str) -> list[Rule | AggregateRule]:
+def rules_of(core: CoreProgram, *names: str) -> list[CoreRule | AggregateRule]:
     """The core rules of some rules of a program."""
     return [rule for node in core.nodes for rule in node.rules if rule.origin in names]
 

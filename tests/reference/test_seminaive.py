@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tests.suite import Facts, checked
 from tidelog.reference import seminaive
-from tidelog.reference.seminaive import Table
+from tidelog.reference.seminaive import CountedTable
 from tidelog.rules import compile_program
 
 
-def tables(text: str, facts: Facts | None = None) -> dict[str, Table]:
+def tables(text: str, facts: Facts | None = None) -> dict[str, CountedTable]:
     return seminaive.evaluate(compile_program(checked(text)), facts or {})
 
 

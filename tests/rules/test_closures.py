@@ -6,13 +6,13 @@ import pytest
 
 from tidelog.language import check, read
 from tidelog.rules import compile_program
-from tidelog.rules.core import ClosureShape, CoreProgram, HyperNode, Source
+from tidelog.rules.core import ClosureShape, CoreProgram, EdgeSource, HyperNode
 
 DECLARATIONS = "".join(f".decl {name}(x: number, y: number)\n" for name in ("e", "f", "t", "u", "v"))
 DECLARATIONS += ".decl n(x: number)\n.decl wide(x: number, y: number, z: number)\n"
 BASE, LINEAR = "t(x, y) :- e(x, y). ", "t(x, z) :- t(x, y), e(y, z). "
 COMPOSED, SYMMETRIC = "t(x, z) :- t(x, y), t(y, z). ", "t(x, y) :- t(y, x). "
-E, F = Source("e", "forward"), Source("f", "forward")
+E, F = EdgeSource("e", "forward"), EdgeSource("f", "forward")
 
 
 def core(text: str) -> CoreProgram:
@@ -24,7 +24,9 @@ def node_of(text: str, name: str = "t") -> HyperNode:
     return node
 
 
-def shape(*sources: Source, symmetric: bool = False, irreflexive: bool = False, linear: bool = False) -> ClosureShape:
+def shape(
+    *sources: EdgeSource, symmetric: bool = False, irreflexive: bool = False, linear: bool = False
+) -> ClosureShape:
     return ClosureShape(sources, symmetric, irreflexive, linear)
 
 
@@ -47,13 +49,13 @@ def shape(*sources: Source, symmetric: bool = False, irreflexive: bool = False, 
             BASE + COMPOSED.replace(" t(y, z)", " t(y, z), x != z") + SYMMETRIC,
             shape(E, symmetric=True, irreflexive=True),
         ),
-        ("t(y, x) :- e(x, y). " + COMPOSED, shape(Source("e", "backward"))),
-        ("t(y, x) :- e(x, y). t(x, z) :- t(x, y), e(z, y).", shape(Source("e", "backward"), linear=True)),
-        (BASE + "t(x, x) :- n(x). " + COMPOSED, shape(E, Source("n", "loop"))),
-        (BASE + "t(x, x) :- n(x). " + LINEAR, shape(E, Source("n", "loop"), linear=True)),
+        ("t(y, x) :- e(x, y). " + COMPOSED, shape(EdgeSource("e", "backward"))),
+        ("t(y, x) :- e(x, y). t(x, z) :- t(x, y), e(z, y).", shape(EdgeSource("e", "backward"), linear=True)),
+        (BASE + "t(x, x) :- n(x). " + COMPOSED, shape(E, EdgeSource("n", "loop"))),
+        (BASE + "t(x, x) :- n(x). " + LINEAR, shape(E, EdgeSource("n", "loop"), linear=True)),
         (BASE + "t(x, y) :- f(x, y). " + COMPOSED, shape(E, F)),
         (BASE + "t(x, y) :- f(x, y). " + LINEAR + LINEAR.replace("e(", "f("), shape(E, F, linear=True)),
-        (BASE + "t(y, x) :- e(x, y). " + COMPOSED, shape(E, Source("e", "backward"))),
+        (BASE + "t(y, x) :- e(x, y). " + COMPOSED, shape(E, EdgeSource("e", "backward"))),
         (BASE + COMPOSED + "t(1, 2).", shape(E)),
         (BASE + COMPOSED + "t(x, z) :- t(x, z), t(z, z).", None),
     ],
@@ -81,7 +83,7 @@ def test_other_base_rules_get_a_relation_of_their_own(base: str) -> None:
     assert (before.relations, before.closure) == (("#base.t",), None)
     assert program.relations["#base.t"].auxiliary
     assert program.relations["#base.t"].columns == program.relations["t"].columns
-    assert node.closure == shape(E, Source("#base.t", "forward"))
+    assert node.closure == shape(E, EdgeSource("#base.t", "forward"))
     assert [str(rule) for rule in node.rules][-1] == "#base.t: t(#0, #1) :- #base.t(#0, #1)."
 
 
@@ -89,7 +91,7 @@ def test_other_base_rules_share_that_relation() -> None:
     rules = "t(x, y) :- e(x, y), x < y. t(x, y) :- f(x, y), n(x). "
     before, node = core(rules + COMPOSED).nodes
     assert [len(before.rules), len(node.rules)] == [2, 2]
-    assert node.closure == shape(Source("#base.t", "forward"))
+    assert node.closure == shape(EdgeSource("#base.t", "forward"))
 
 
 # --- what is none ----------------------------------------------------------------------------------------------------
@@ -177,8 +179,8 @@ def test_a_closure_over_a_closure_and_over_a_path() -> None:
     program = core(BASE + COMPOSED + "u(x, y) :- t(y, x). u(x, z) :- u(x, y), u(y, z). v(x, y) :- f+(x, y)."
                    " v(x, z) :- v(x, y), v(y, z).")  # fmt: skip
     closures = {node.relations[0]: node.closure for node in program.nodes}
-    assert closures["u"] == shape(Source("t", "backward"))
-    assert closures["v"] == shape(Source("#path.f+", "forward"))
+    assert closures["u"] == shape(EdgeSource("t", "backward"))
+    assert closures["v"] == shape(EdgeSource("#path.f+", "forward"))
     order = [node.relations[0] for node in program.nodes]
     assert order.index("t") < order.index("u")
     assert order.index("#path.f+") < order.index("v")

@@ -9,7 +9,7 @@ import pytest
 
 from tidelog.language import check, read
 from tidelog.rules import compile_program
-from tidelog.rules.core import Atom, Rule, Variable
+from tidelog.rules.core import CoreAtom, CoreRule, CoreVariable
 from tidelog.rules.plans import Plan, plan_deltas, plan_full, probes, variables
 
 
@@ -34,20 +34,20 @@ class Known:
         return relation in self.closures
 
 
-def rule(text: str, declarations: str) -> Rule:
+def rule(text: str, declarations: str) -> CoreRule:
     declared = "".join(
         f".decl {name}({', '.join(f'c{i}: number' for i in range(int(arity)))})\n"
         for name, arity in (part.split("/") for part in declarations.split())
     )
     core = compile_program(check(read(declared + text)), as_written=True)
-    (found,) = [r for node in core.nodes for r in node.rules if isinstance(r, Rule)]
+    (found,) = [r for node in core.nodes for r in node.rules if isinstance(r, CoreRule)]
     return found
 
 
 def names(plan: Plan) -> list[str]:
     body = plan.rule.body
     order = ([] if plan.source is None else [plan.source]) + list(plan.order)
-    return [a.relation for i in order if isinstance(a := body[i], Atom)]
+    return [a.relation for i in order if isinstance(a := body[i], CoreAtom)]
 
 
 def test_the_smallest_relation_is_scanned_first() -> None:
@@ -136,7 +136,7 @@ def test_long_bodies_are_planned_by_bounded_search(atoms: int) -> None:
     r = rule(f"h(x0, x{atoms}) :- {body}.", "h/2 e/2")
     plan = plan_full(r, Known())
     assert len(plan.order) == atoms - 1
-    assert {v.name for v in r.head.args if isinstance(v, Variable)} == {"x0", f"x{atoms}"}
+    assert {v.name for v in r.head.args if isinstance(v, CoreVariable)} == {"x0", f"x{atoms}"}
 
 
 # --- closures --------------------------------------------------------------------------------------------------------

@@ -8,7 +8,16 @@ import pytest
 
 from tidelog.language import check, read
 from tidelog.rules import compile_program
-from tidelog.rules.core import AggregateRule, Computation, Constant, CoreProgram, Pack, Rule, Unpack, Variable
+from tidelog.rules.core import (
+    AggregateRule,
+    Computation,
+    CoreConstant,
+    CoreProgram,
+    CoreRule,
+    CoreVariable,
+    Pack,
+    Unpack,
+)
 
 CASES = sorted((Path(__file__).parent / "rewrites").glob("*.dl"))
 
@@ -17,8 +26,8 @@ def core(text: str) -> CoreProgram:
     return compile_program(check(read(text)))
 
 
-def rules(text: str) -> list[Rule]:
-    return [rule for node in core(text).nodes for rule in node.rules if isinstance(rule, Rule)]
+def rules(text: str) -> list[CoreRule]:
+    return [rule for node in core(text).nodes for rule in node.rules if isinstance(rule, CoreRule)]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
@@ -89,8 +98,12 @@ def test_records_are_taken_apart_where_they_are_bound_and_built_elsewhere() -> N
         ".type P = [a: number, b: number]\n.decl p(x: P) .decl q(x: P) .decl n(x: number)\n"
         "n(x) :- p([x, 1]).\nq([x, 1]) :- n(x)."
     )
-    assert taken.body[1:] == (Unpack(Variable("#v1", "P"), "P", (Variable("x", "number"), Constant(1, "number"))),)
-    assert built.body[1:] == (Pack(Variable("#v1", "P"), "P", (Variable("x", "number"), Constant(1, "number"))),)
+    assert taken.body[1:] == (
+        Unpack(CoreVariable("#v1", "P"), "P", (CoreVariable("x", "number"), CoreConstant(1, "number"))),
+    )
+    assert built.body[1:] == (
+        Pack(CoreVariable("#v1", "P"), "P", (CoreVariable("x", "number"), CoreConstant(1, "number"))),
+    )
 
 
 def test_facts_are_kept_apart_from_rules() -> None:

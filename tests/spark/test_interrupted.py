@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 import tidelog
 from tests.pressing import pressed, presses
-from tidelog.relation import Relation, Rows
+from tidelog.relation import Relation, WordRows
 
 PROGRAM = """
 .decl e(x: number, y: symbol)
@@ -42,7 +42,7 @@ def views(db: Any) -> Views:
     found = {}
     for name in db.relations:
         columns = db.front[name].columns
-        found[name] = set(Relation(name, Rows(columns, db.front.dictionary, db.words(name))))
+        found[name] = set(Relation(name, WordRows(columns, db.front.dictionary, db.words(name))))
     return found
 
 

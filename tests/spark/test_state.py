@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 import tidelog
 from tidelog.errors import DataError, UsageError
 from tidelog.store import state as module
-from tidelog.store.state import State
+from tidelog.store.state import StateFolder
 
 PROGRAM = """
 .type Place = [town: symbol, number: unsigned]
@@ -78,12 +78,12 @@ def test_an_epoch_that_fails_leaves_no_trace(spark: SparkSession, tmp_path: Path
 
 
 def test_what_a_killed_process_leaves_is_removed(tmp_path: Path) -> None:
-    first = State(tmp_path, "spark")
+    first = StateFolder(tmp_path, "spark")
     first.publish(first.prepare({("e", True): pa.table({"x": [1]})}), ".decl e(x: number)\n", {"streams": {"q": 1}})
     first.prepare({("e", True): pa.table({"x": [2]})})  # and here it is killed
     (tmp_path / "manifest.json.new").write_text('{"version"')
     first.close()
-    second = State(tmp_path, "spark")
+    second = StateFolder(tmp_path, "spark")
     assert sorted(os.listdir(tmp_path / "segments")) == ["00000001"]
     assert (second.manifest.epoch, second.manifest.notes) == (1, {"streams": {"q": 1}})
     second.publish(second.prepare({}), ".decl e(x: number)\n", {"streams": {"r": 5}})
@@ -118,7 +118,7 @@ def test_two_databases_cannot_share_a_folder(spark: SparkSession, tmp_path: Path
 def test_a_folder_is_free_when_its_process_is_gone(tmp_path: Path) -> None:
     code = f"import os; from tidelog.store.state import State; s = State({str(tmp_path)!r}); os._exit(9)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
-    State(tmp_path).close()
+    StateFolder(tmp_path).close()
 
 
 def test_a_file_where_the_folder_should_be_is_told(spark: SparkSession, tmp_path: Path) -> None:

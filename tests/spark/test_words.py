@@ -18,7 +18,7 @@ from tests.maintain.churn import FACTS, PROGRAM, fact, reclaiming_always
 from tidelog.spark import SparkDatabase, encode, translation
 from tidelog.spark.checks import Leaf
 from tidelog.spark.encode import SymbolTable
-from tidelog.spark.sources import Facts
+from tidelog.spark.sources import FactFrame
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.usage import Usage
 
@@ -199,10 +199,10 @@ def test_symbols_follow_words_that_are_given_back(spark: SparkSession) -> None:
     table.close()
 
 
-def facts_of(spark: SparkSession, *symbols: str) -> Facts:
+def facts_of(spark: SparkSession, *symbols: str) -> FactFrame:
     frame = spark.createDataFrame([(symbol,) for symbol in symbols], "c0 string")
     leaf = Leaf("c0", "symbol", F.col("c0"), F.lit(None))
-    return Facts("e", frame, (leaf,), len(symbols), False)
+    return FactFrame("e", frame, (leaf,), len(symbols), False)
 
 
 @pytest.mark.parametrize("step", ["follow", "grow"])

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from tidelog.errors import TidelogError
 from tidelog.store.simulated import SimulatedDisk
-from tidelog.store.state import State
+from tidelog.store.state import StateFolder
 
 WRITES = ("make", "create", "write", "sync file", "sync folder", "sync name", "rename", "remove", "remove folder")
 """Operations that change something; what only reads leaves the disk as it was."""
@@ -26,7 +26,7 @@ def table(numbers: set[int]) -> pa.Table:
     return pa.table({"x": pa.array(sorted(numbers), pa.int64())})
 
 
-def facts_in(state: State) -> set[int]:
+def facts_in(state: StateFolder) -> set[int]:
     """The facts of a state: those of the checkpoint, and what has changed since."""
     found: set[int] = set()
     with state.saved() as file:
@@ -41,7 +41,7 @@ def facts_in(state: State) -> set[int]:
 
 def opened(disk: SimulatedDisk) -> tuple[int, set[int]]:
     """The epoch and the facts that a process finds."""
-    state = State("/store", files=disk.files())
+    state = StateFolder("/store", files=disk.files())
     try:
         return state.manifest.epoch, facts_in(state)
     finally:
@@ -61,7 +61,7 @@ class Follower:
     disk: SimulatedDisk = field(default_factory=SimulatedDisk)
     history: list[set[int]] = field(default_factory=lambda: [set()])
     acknowledged: int = 0
-    state: State | None = None
+    state: StateFolder | None = None
     failed: list[tuple[int, set[int]]] = field(default_factory=list)
 
     def step(self) -> None:
@@ -88,7 +88,7 @@ class Follower:
             case "kill":
                 self.kill()
 
-    def commit(self, state: State) -> None:
+    def commit(self, state: StateFolder) -> None:
         """Make an epoch that inserts and deletes."""
         before = self.history[-1]
         came = {self.rng.randrange(100) for _ in range(3)} - before
@@ -118,10 +118,10 @@ class Follower:
         self.failed += [(each, self.history[each]) for each in range(epoch + 1, len(self.history))]
         del self.history[epoch + 1 :]
 
-    def open(self) -> State:
+    def open(self) -> StateFolder:
         """The state, opened if need be."""
         if self.state is None:
-            self.state = State("/store", files=self.disk.files())
+            self.state = StateFolder("/store", files=self.disk.files())
         return self.state
 
     def close(self) -> None:

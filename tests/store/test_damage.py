@@ -16,7 +16,7 @@ from tidelog.store.database import StoredDatabase
 from tidelog.store.local import LocalFiles
 from tidelog.store.manifest import Manifest
 from tidelog.store.simulated import SimulatedDisk
-from tidelog.store.state import State
+from tidelog.store.state import StateFolder
 
 
 def files_of(disk: SimulatedDisk) -> dict[str, bytes]:
@@ -168,7 +168,7 @@ def written_by_spark(folder: Path) -> list[str]:
             (path / name).write_bytes(data)
 
     files = Watched(folder)
-    state = State(folder, "spark", files=files)
+    state = StateFolder(folder, "spark", files=files)
     state.publish(state.prepare({("e", True): write}), ".decl e(x: symbol)\n", {})
     state.close()
     return files.synced
@@ -178,7 +178,7 @@ def test_what_spark_has_written_is_synced(tmp_path: Path) -> None:
     synced = written_by_spark(tmp_path)
     parts = {f"{TABLE}/{name}" for name in PARTS}
     assert parts | {f"{TABLE}/k=1", TABLE, "segments/00000001", "segments", ""} == {*synced}
-    state = State(tmp_path, "spark")
+    state = StateFolder(tmp_path, "spark")
     assert list(state.tables()) == [("e", True, tmp_path / TABLE)]
     state.close()
 
@@ -188,7 +188,7 @@ def test_what_spark_has_written_is_synced(tmp_path: Path) -> None:
 def test_damage_of_what_spark_has_written(tmp_path: Path, name: str, change: Callable[[Path], object]) -> None:
     written_by_spark(tmp_path)
     change(tmp_path / TABLE / name)
-    state = State(tmp_path, "spark")
+    state = StateFolder(tmp_path, "spark")
     with pytest.raises(DataError) as caught:
         list(state.tables())
     assert (caught.value.code, caught.value.problems[0].place) == ("E0682", str(tmp_path / TABLE / name))
@@ -201,7 +201,7 @@ def test_a_part_that_spark_has_not_written_is_not_read(tmp_path: Path, name: str
     (tmp_path / TABLE / name).parent.mkdir(exist_ok=True)
     (tmp_path / TABLE / name).write_bytes(b"more")
     (tmp_path / TABLE / "_notes").write_bytes(b"Spark does not read this")
-    state = State(tmp_path, "spark")
+    state = StateFolder(tmp_path, "spark")
     with pytest.raises(DataError, match="this file was added") as caught:
         list(state.tables())
     assert caught.value.problems[0].place == str(tmp_path / TABLE / name)

@@ -18,7 +18,7 @@ from tidelog.errors import TidelogError, UsageError
 from tidelog.store import is_marked
 from tidelog.store.database import StoredDatabase
 from tidelog.store.manifest import Manifest
-from tidelog.store.state import State
+from tidelog.store.state import StateFolder
 
 Snapshot = dict[str, tuple[int, int, int, bytes]]
 
@@ -266,17 +266,17 @@ def test_folders_that_look_like_those_of_a_store_stay(tmp_path: Path) -> None:
     before = snapshot(tmp_path)
     for kind in ("embedded", "spark"):
         with pytest.raises(TidelogError):
-            State(tmp_path, kind)
+            StateFolder(tmp_path, kind)
         assert snapshot(tmp_path) == before
 
 
 @pytest.mark.parametrize("kind", ["embedded", "spark"])
 def test_the_store_of_a_database_of_the_other_kind(tmp_path: Path, kind: str) -> None:
-    state = State(tmp_path, kind)
+    state = StateFolder(tmp_path, kind)
     state.publish(state.prepare({}), "", {})
     state.close()
     before = snapshot(tmp_path)
     with pytest.raises(UsageError, match="the folder is a store of") as caught:
-        State(tmp_path, "spark" if kind == "embedded" else "embedded")
+        StateFolder(tmp_path, "spark" if kind == "embedded" else "embedded")
     assert caught.value.code == "E0681"
     assert snapshot(tmp_path) == before

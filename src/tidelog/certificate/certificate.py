@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
 
-import numpy
-from numpy.typing import NDArray
-
+from tidelog.arrays import AnyWords
 from tidelog.rules.components import components
-from tidelog.rules.core import AggregateRule, CoreProgram, Rule
+from tidelog.rules.core import AggregateRule, CoreProgram, CoreRule
 from tidelog.rules.edges import body_of, head_of
 from tidelog.storage.dictionary import Dictionary
-
-Words: TypeAlias = NDArray[numpy.signedinteger[Any]]
-"""Rows of words, int32 or int64, shape (n, arity)."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +25,9 @@ class Certificate:
 
     program: CoreProgram
     dictionary: Dictionary
-    facts: Callable[[str], Words]
+    facts: Callable[[str], AnyWords]
     """Called for declared relations only: no other relation has facts."""
-    view: Callable[[str], tuple[Words, Words]]
+    view: Callable[[str], tuple[AnyWords, AnyWords]]
     place: str
 
     @cached_property
@@ -42,7 +36,7 @@ class Certificate:
         return tuple(name for name, info in self.program.relations.items() if not info.auxiliary)
 
     @cached_property
-    def rules(self) -> tuple[Rule | AggregateRule, ...]:
+    def rules(self) -> tuple[CoreRule | AggregateRule, ...]:
         """The rules of the program."""
         return tuple(rule for node in self.program.nodes for rule in node.rules)
 

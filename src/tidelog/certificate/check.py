@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING, Any
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.certificate.certificate import Certificate, Words
+from tidelog.arrays import AnyWords
+from tidelog.certificate.certificate import Certificate
 from tidelog.certificate.functors import Functors, sql_type, typed
 from tidelog.certificate.sql import NO_BIRTH, instances
 from tidelog.certificate.stopping import look, stopping
@@ -37,7 +38,7 @@ from tidelog.errors import CertificateRejected, InternalError, Problem, TidelogE
 from tidelog.language.functors import NUMERIC
 from tidelog.language.syntax import Kind, Value
 from tidelog.maintain.limits import Watch
-from tidelog.rules.core import AggregateRule, Rule
+from tidelog.rules.core import AggregateRule, CoreRule
 from tidelog.rules.edges import body_of, head_of
 from tidelog.storage.arrow_arrays import numbers_to_arrow
 from tidelog.storage.record_text import format_value
@@ -183,11 +184,11 @@ class _Check:
     def kinds(self, name: str) -> list[Kind]:
         return [column.kind for column in self.certificate.program.relations[name].columns]
 
-    def columns(self, name: str, rows: Words) -> list[NDArray[Any]]:
+    def columns(self, name: str, rows: AnyWords) -> list[NDArray[Any]]:
         """The columns of rows as SQL has them."""
         return [typed(rows[:, i], kind) for i, kind in enumerate(self.kinds(name))]
 
-    def has_values(self, name: str, rows: Words) -> bool:
+    def has_values(self, name: str, rows: AnyWords) -> bool:
         """Whether all rows are tuples of a relation: their words stand for values of its columns."""
         kinds, dictionary = self.kinds(name), self.certificate.dictionary
         if rows.shape[1] != len(kinds):
@@ -233,7 +234,7 @@ class _Check:
                 hint = "the view lacks it, or belongs to other facts"
                 yield Problem("E0801", message, hint=hint, place=self.certificate.place)
 
-    def not_closed(self, rule: Rule | AggregateRule) -> Iterator[Problem]:
+    def not_closed(self, rule: CoreRule | AggregateRule) -> Iterator[Problem]:
         """Condition 2 for a rule; what it supports is marked."""
         table = {name: table.name for name, table in self.tables.items()}.__getitem__
         select = f"({instances(rule, table, self.certificate.strata, self.functors)})"

@@ -7,27 +7,30 @@ from itertools import chain
 
 import numpy
 
-from tidelog.certificate.certificate import Certificate, Words
+from tidelog.arrays import AnyWords
+from tidelog.certificate.certificate import Certificate
 from tidelog.language.syntax import CheckedProgram, Program
-from tidelog.maintain.engine import Engine
+from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.rules import compile_program
 
 
-def certificate_of(engine: Engine, checked: CheckedProgram, look: Callable[[], None] = lambda: None) -> Certificate:
+def certificate_of(
+    engine: EmbeddedEngine, checked: CheckedProgram, look: Callable[[], None] = lambda: None
+) -> Certificate:
     """The certificate of an engine's state, for the program that it is meant to evaluate. The program is compiled anew:
     nothing but rows and births is taken from the engine. `look` is called meanwhile and while the certificate is read;
     it may raise."""
     program = compile_program(checked, look=look)
 
-    def facts(name: str) -> Words:
+    def facts(name: str) -> AnyWords:
         return engine.asserted[name].words() if name in engine.asserted else _none(name)
 
-    def view(name: str) -> tuple[Words, Words]:
+    def view(name: str) -> tuple[AnyWords, AnyWords]:
         if name not in engine.views:
             return _none(name), numpy.empty(0, numpy.int64)
         return engine.views[name].words(), engine.births(name, look)
 
-    def _none(name: str) -> Words:
+    def _none(name: str) -> AnyWords:
         return numpy.empty((0, len(program.relations[name].columns)), numpy.int64)
 
     return Certificate(program, engine.dictionary, facts, view, "the database")

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from tidelog import version
+from tidelog.arrays import Words
 from tidelog.certificate.certificate import Certificate
-from tidelog.certificate.layout import MANIFEST, PARTS, PROGRAM, Layout, Part, column_types, kinds_of
+from tidelog.certificate.layout import MANIFEST, PARTS, PROGRAM, CertificatePart, Layout, column_types, kinds_of
 from tidelog.certificate.tables import decoded_size, in_proportion
 from tidelog.errors import Problem, UsageError
 from tidelog.language.syntax import Kind
 from tidelog.storage.arrow_arrays import numbers_to_arrow, text_to_arrow
-from tidelog.storage.dictionary import Words
 from tidelog.storage.record_text import format_value
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def save(certificate: Certificate, text: str, folder: Path) -> None:
         raise UsageError(Problem("E0816", message, hint="give another folder", place=str(folder))) from None
 
 
-def _write(certificate: Certificate, names: list[str], path: Path, part: Part) -> None:
+def _write(certificate: Certificate, names: list[str], path: Path, part: CertificatePart) -> None:
     """Write the facts or the views of relations whose columns have the same kinds; each begins a row group. A file that
     packs its tuples so well that readers would take it for a bomb is written again as it is."""
     from pyarrow import parquet
@@ -57,7 +57,9 @@ def _write(certificate: Certificate, names: list[str], path: Path, part: Part) -
         _write_tables(certificate, names, path, part, compression="none", use_dictionary=["relation"])
 
 
-def _write_tables(certificate: Certificate, names: list[str], path: Path, part: Part, **options: Any) -> None:
+def _write_tables(
+    certificate: Certificate, names: list[str], path: Path, part: CertificatePart, **options: Any
+) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 

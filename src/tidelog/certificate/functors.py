@@ -23,20 +23,20 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy
 from numpy.typing import NDArray
 
+from tidelog.arrays import Words
 from tidelog.language.aggregates import AGGREGATES, AggregateName
 from tidelog.language.functors import NUMERIC
 from tidelog.language.regex import PatternError, translated
 from tidelog.language.syntax import Kind
-from tidelog.rules.core import Constant
+from tidelog.rules.core import CoreConstant
 from tidelog.storage.arrow_arrays import mask_to_arrow, numbers_to_arrow, numbers_to_numpy
 from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.looking import Look
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-Words: TypeAlias = NDArray[numpy.int64]
-Look: TypeAlias = Callable[[], None]
 Scalar: TypeAlias = Any
 """A value whose kind is known elsewhere."""
 
@@ -79,7 +79,7 @@ class Functors:
         self._matching: duckdb.DuckDBPyConnection | None = None
         connection.execute(_WRAP)
 
-    def constant(self, constant: Constant) -> str:
+    def constant(self, constant: CoreConstant) -> str:
         """A constant."""
         word = self._dictionary.encode(constant.value, constant.kind)
         if constant.kind == "float":
@@ -131,7 +131,7 @@ class Functors:
             return numbers_to_arrow(self._dictionary.pack(kind, words, len(words[0])))
 
         if not fields:
-            return self.constant(Constant((), kind))  # type: ignore[arg-type]  # the one record without fields
+            return self.constant(CoreConstant((), kind))  # type: ignore[arg-type]  # the one record without fields
         return f"{self._registered(('pack', kind), made, fields, kind)}({', '.join(args)})"
 
     def field(self, kind: Kind, position: int, source: str) -> str:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "tidelog certificate", 2
 MANIFEST, PROGRAM = "manifest.json", "program.dl"
 
-Part: TypeAlias = Literal["facts", "views"]
-PARTS: tuple[Part, ...] = ("facts", "views")
+CertificatePart: TypeAlias = Literal["facts", "views"]
+PARTS: tuple[CertificatePart, ...] = ("facts", "views")
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Layout:
         relations = certificate.program.relations
         return cls(relations, certificate.strata, _file_names(relations))
 
-    def sharing(self, part: Part) -> dict[str, list[str]]:
+    def sharing(self, part: CertificatePart) -> dict[str, list[str]]:
         """The relations in each file of a part: facts are those of declared relations only."""
         shared: dict[str, list[str]] = {}
         for name, file in self.files.items():
@@ -84,7 +84,7 @@ def kinds_of(info: RelationInfo) -> tuple[Kind, ...]:
     return tuple(column.kind for column in info.columns)
 
 
-def column_types(dictionary: Dictionary, kinds: Iterable[Kind], part: Part) -> list[tuple[str, pa.DataType]]:
+def column_types(dictionary: Dictionary, kinds: Iterable[Kind], part: CertificatePart) -> list[tuple[str, pa.DataType]]:
     """The names and Arrow types of the columns of a file. Text may be dictionary-encoded."""
     import pyarrow as pa
 

@@ -19,10 +19,21 @@ from typing import IO, Any
 
 import numpy
 
-from tidelog.certificate.certificate import Certificate, Words
+from tidelog.arrays import AnyWords
+from tidelog.certificate.certificate import Certificate
 from tidelog.certificate.export import program_text
-from tidelog.certificate.layout import FORMAT, MANIFEST, PARTS, PROGRAM, VERSION, Layout, Part, column_types, kinds_of
-from tidelog.certificate.tables import AGAIN, Look, TableFile, damaged
+from tidelog.certificate.layout import (
+    FORMAT,
+    MANIFEST,
+    PARTS,
+    PROGRAM,
+    VERSION,
+    CertificatePart,
+    Layout,
+    column_types,
+    kinds_of,
+)
+from tidelog.certificate.tables import AGAIN, TableFile, damaged
 from tidelog.errors import CertificateRejected, DataError, Problem, ProgramError
 from tidelog.io.columns import encode_table
 from tidelog.language import check as check_program
@@ -32,6 +43,7 @@ from tidelog.rules import compile_program
 from tidelog.rules.core import CoreProgram
 from tidelog.storage.arrow_arrays import numbers_to_numpy
 from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.looking import Look
 
 _LARGEST = 16 * 2**20
 """Bytes of the largest manifest or program that is read."""
@@ -49,9 +61,9 @@ def load(folder: Path, look: Look = lambda: None) -> Certificate:
     look()
     program = _read_program(folder, look)
     dictionary = Dictionary(program.records)
-    tables: dict[tuple[Part, str], TableFile] = {}
+    tables: dict[tuple[CertificatePart, str], TableFile] = {}
 
-    def rows(name: str, part: Part) -> tuple[Words, Words]:
+    def rows(name: str, part: CertificatePart) -> tuple[AnyWords, AnyWords]:
         """The words and the births of a relation."""
         table = tables[part, f"{layout.files[name]}.parquet"]
         columns = tuple(replace(column, name=f"c{i}") for i, column in enumerate(program.relations[name].columns))
@@ -250,7 +262,7 @@ def _read_program(folder: Path, look: Look) -> CoreProgram:
 # --- tables ----------------------------------------------------------------------------------------------------------
 
 
-def _words(batch: Any, relation: RelationType, dictionary: Dictionary, place: str, look: Look) -> Words:
+def _words(batch: Any, relation: RelationType, dictionary: Dictionary, place: str, look: Look) -> AnyWords:
     """The words of a batch of rows."""
     import pyarrow as pa
 
@@ -270,7 +282,7 @@ def _words(batch: Any, relation: RelationType, dictionary: Dictionary, place: st
         raise damaged("E0815", "the file holds text that is not valid UTF-8", place) from None
 
 
-def _births(batch: Any, place: str) -> Words:
+def _births(batch: Any, place: str) -> AnyWords:
     births = batch.column(batch.num_columns - 1)
     if births.null_count:
         raise damaged("E0815", "the column birth has no nulls", place)

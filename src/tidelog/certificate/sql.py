@@ -14,34 +14,34 @@ from tidelog.errors import InternalError, Problem
 from tidelog.language.aggregates import AGGREGATES
 from tidelog.rules.core import (
     AggregateRule,
-    Atom,
-    Comparison,
     Computation,
-    Constant,
-    Literal,
+    CoreAtom,
+    CoreComparison,
+    CoreConstant,
+    CoreLiteral,
+    CoreRule,
+    CoreValue,
     Pack,
-    Rule,
     Unpack,
-    Value,
 )
 
 NO_BIRTH = -(2**63)
 """Smaller than every birth."""
 
-Table = Callable[[str], str]
+TableOf = Callable[[str], str]
 """The name in SQL of the view of a relation, which has the columns c0, c1, … and birth."""
 
 
-def instances(rule: Rule | AggregateRule, table: Table, strata: Mapping[str, int], functors: Functors) -> str:
+def instances(rule: CoreRule | AggregateRule, table: TableOf, strata: Mapping[str, int], functors: Functors) -> str:
     """The SELECT of a rule."""
     if isinstance(rule, AggregateRule):
         return _groups(rule, table, functors)
     body = _Body(rule, table, strata, functors)
-    computed: list[Literal] = [literal for literal in rule.body if not isinstance(literal, Atom)]
+    computed: list[CoreLiteral] = [literal for literal in rule.body if not isinstance(literal, CoreAtom)]
     while computed:
         computed = body.compute(computed)
     for literal in rule.body:
-        if isinstance(literal, Atom) and literal.negated:
+        if isinstance(literal, CoreAtom) and literal.negated:
             matching = ["TRUE", *body.matching(literal, "n", dict(body.known))]
             body.conditions.append(f"NOT EXISTS (SELECT 1 FROM {table(literal.relation)} n WHERE {_all(matching)})")
     heads = [f"{body.value(arg)} AS h{i}" for i, arg in enumerate(rule.head.args)]
@@ -56,14 +56,14 @@ def _all(conditions: list[str]) -> str:
 class _Body:
     """The body of a rule in the making: a FROM clause, conditions, and expressions of the variables bound so far."""
 
-    def __init__(self, rule: Rule, table: Table, strata: Mapping[str, int], functors: Functors) -> None:
+    def __init__(self, rule: CoreRule, table: TableOf, strata: Mapping[str, int], functors: Functors) -> None:
         self.rule = rule
         self.functors = functors
         self.known: dict[str, str] = {}
         self.conditions: list[str] = ["TRUE"]
         self.steps: list[str] = []
         sources, births = [], []
-        for number, atom in enumerate(literal for literal in rule.body if isinstance(literal, Atom)):
+        for number, atom in enumerate(literal for literal in rule.body if isinstance(literal, CoreAtom)):
             if not atom.negated:
                 sources.append(f"{table(atom.relation)} a{number}")
                 self.conditions += self.matching(atom, f"a{number}", self.known)
@@ -72,19 +72,19 @@ class _Body:
         self.source = f"FROM {', '.join(sources)}" if sources else ""
         self.youngest = f"greatest({', '.join(births)})" if births else f"({NO_BIRTH})::BIGINT"
 
-    def value(self, value: Value) -> str:
+    def value(self, value: CoreValue) -> str:
         """The expression of a constant or of a bound variable."""
-        return self.functors.constant(value) if isinstance(value, Constant) else self.known[value.name]
+        return self.functors.constant(value) if isinstance(value, CoreConstant) else self.known[value.name]
 
-    def bound(self, *values: Value) -> bool:
-        return all(isinstance(value, Constant) or value.name in self.known for value in values)
+    def bound(self, *values: CoreValue) -> bool:
+        return all(isinstance(value, CoreConstant) or value.name in self.known for value in values)
 
-    def matching(self, atom: Atom, alias: str, known: dict[str, str]) -> list[str]:
+    def matching(self, atom: CoreAtom, alias: str, known: dict[str, str]) -> list[str]:
         """The conditions on a row of the atom's relation; variables that are new are added to `known`."""
         conditions = []
         for i, arg in enumerate(atom.args):
             column = f"{alias}.c{i}"
-            if isinstance(arg, Constant):
+            if isinstance(arg, CoreConstant):
                 conditions.append(f"{column} = {self.functors.constant(arg)}")
             elif known.setdefault(arg.name, column) != column:
                 conditions.append(f"{column} = {known[arg.name]}")
@@ -95,20 +95,20 @@ class _Body:
         selected = ", ".join([*columns, f"{self.youngest} AS youngest"])
         return f"SELECT {selected} {self.source} WHERE {_all(self.conditions)}"
 
-    def compute(self, literals: list[Literal]) -> list[Literal]:
+    def compute(self, literals: list[CoreLiteral]) -> list[CoreLiteral]:
         """Evaluate the literals whose arguments are bound, or a range if there is no other; returns those left."""
         columns: dict[str, str] = {}
-        waiting: list[Literal] = []
+        waiting: list[CoreLiteral] = []
 
-        def equate(target: Value, expression: str) -> None:
+        def equate(target: CoreValue, expression: str) -> None:
             if self.bound(target):
                 self.conditions.append(f"{expression} = {self.value(target)}")
-            elif not isinstance(target, Constant) and columns.setdefault(target.name, expression) != expression:
+            elif not isinstance(target, CoreConstant) and columns.setdefault(target.name, expression) != expression:
                 self.conditions.append(f"{expression} = {columns[target.name]}")
 
         for literal in literals:
             match literal:
-                case Comparison(op=op, kind=kind, left=left, right=right) if self.bound(left, right):
+                case CoreComparison(op=op, kind=kind, left=left, right=right) if self.bound(left, right):
                     self.conditions.append(self.functors.compare(op, kind, self.value(left), self.value(right)))
                 case Computation(target=target, args=args) if self.bound(*args) and literal.functor != "range":
                     equate(target, self.call(literal))
@@ -140,14 +140,14 @@ class _Body:
         self.source, self.youngest = f"FROM {name}", "youngest"
         self.conditions = ["TRUE", *(f"{self.known[variable]} IS NOT NULL" for variable in columns)]
 
-    def unnest(self, literals: list[Literal]) -> Literal:
+    def unnest(self, literals: list[CoreLiteral]) -> CoreLiteral:
         """Evaluate the first range whose arguments are bound, and return it."""
         for literal in literals:
             if isinstance(literal, Computation) and self.bound(*literal.args):
                 found, target = self.enumerated(literal), literal.target
                 if self.bound(target):
                     self.conditions.append(f"{found} = {self.value(target)}")
-                elif not isinstance(target, Constant):
+                elif not isinstance(target, CoreConstant):
                     self.known[target.name] = found
                 return literal
         raise InternalError(Problem("E0901", f"no literal can be evaluated of {self.rule}", self.rule.span))
@@ -165,7 +165,7 @@ class _Body:
         return value.format("steps.range")
 
 
-def _groups(rule: AggregateRule, table: Table, functors: Functors) -> str:
+def _groups(rule: AggregateRule, table: TableOf, functors: Functors) -> str:
     """The SELECT of an aggregate: the groups asked for, each with the value of what is in it. A tuple that a view lists
     twice counts once."""
     groups = [f"c{i}" for i in range(rule.groups)]

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any
 
 from tidelog.errors import DataError, LimitError, Problem
+from tidelog.storage.looking import Look
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import parquet
 
-Look: TypeAlias = Callable[[], None]
-"""Raises where a limit is reached."""
 
 AGAIN = "save the certificate again with `db.save_certificate`"
 _RATIO, _FREE = 100, 64 * 2**20

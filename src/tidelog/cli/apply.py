@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from tidelog.cli.shared import add_limits
 
 if TYPE_CHECKING:
+    from tidelog.arrays import Words
     from tidelog.change import Change
-    from tidelog.storage.dictionary import Words
     from tidelog.store import StoredDatabase
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]

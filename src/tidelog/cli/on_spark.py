@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tidelog.relation import Relation, Rows
+from tidelog.relation import Relation, WordRows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,4 +72,4 @@ class OnSpark:
     def __getitem__(self, name: str) -> Relation:
         """A view."""
         columns = self.program.relations[name].columns
-        return Relation(name, Rows(columns, self.dictionary, self._db.words(name)))
+        return Relation(name, WordRows(columns, self.dictionary, self._db.words(name)))

@@ -215,7 +215,7 @@ def _answer_as_json(db: Database | OnSpark, folder: Path | None) -> dict[str, An
 def sorted_rows(view: Relation) -> list[tuple[Value, ...]]:
     """The tuples of a view in the order in which files have them."""
     from tidelog.io.sorting import sorted_words
-    from tidelog.relation import Relation, Rows
+    from tidelog.relation import Relation, WordRows
 
-    rows = Rows(view.columns, view.dictionary, sorted_words(view.words(), view.columns, view.dictionary))
+    rows = WordRows(view.columns, view.dictionary, sorted_words(view.words(), view.columns, view.dictionary))
     return list(Relation(view.name, rows))

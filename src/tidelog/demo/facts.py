@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-Fact: TypeAlias = tuple[str, ...]
+FactRow: TypeAlias = tuple[str, ...]
 
 # The columns of each relation, as program.dl declares them.
 COLUMNS: dict[str, tuple[str, ...]] = {
@@ -70,7 +70,7 @@ def extract(session: SparkSession, files: Mapping[str, Path]) -> DataFrame:
 
     def facts_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            rows: list[tuple[str, str | None, Fact]] = []
+            rows: list[tuple[str, str | None, FactRow]] = []
             for name, path in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                 rows += facts_of_file(name, Path(path), modules, packages)
             yield as_batch(rows)
@@ -85,7 +85,7 @@ def frame_of(facts: DataFrame, relation: str) -> DataFrame:
     return rows.select("problem", *[rows[f"v{i}"].alias(name) for i, name in enumerate(COLUMNS[relation])])
 
 
-def as_batch(rows: Iterable[tuple[str, str | None, Fact]]) -> pa.RecordBatch:
+def as_batch(rows: Iterable[tuple[str, str | None, FactRow]]) -> pa.RecordBatch:
     """Facts of different arity as one Arrow batch of `_SCHEMA`; values that a fact does not have are null."""
     import pyarrow as pa
 
@@ -97,7 +97,7 @@ def as_batch(rows: Iterable[tuple[str, str | None, Fact]]) -> pa.RecordBatch:
 
 def facts_of_file(
     name: str, file: Path, modules: frozenset[str], packages: frozenset[str]
-) -> list[tuple[str, str | None, Fact]]:
+) -> list[tuple[str, str | None, FactRow]]:
     """The facts of one file as (relation, problem, values); a single row with a problem if it cannot be parsed."""
     try:
         with tokenize.open(file) as stream:
@@ -122,7 +122,7 @@ class _Reader:
     def __init__(self, name: str, modules: frozenset[str], is_package: bool) -> None:
         self.name = name
         self.modules = modules
-        self.facts: set[tuple[str, Fact]] = set()
+        self.facts: set[tuple[str, FactRow]] = set()
         self._package = name if is_package else name.rpartition(".")[0]
         self._module_names: dict[str, str] = {}  # what this module calls another one -> that module
 

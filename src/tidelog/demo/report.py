@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from tidelog.spark import Counts
 
-Row: TypeAlias = dict[str, Any]
+ReportRow: TypeAlias = dict[str, Any]
 _EXAMPLES = 5
 
 
@@ -40,9 +40,9 @@ class _Question:
 
     text: str
     view: str
-    show: Callable[[Row], str]
-    rank: Callable[[Row], Any] = lambda row: 0
-    keep: Callable[[Row], bool] = lambda row: True
+    show: Callable[[ReportRow], str]
+    rank: Callable[[ReportRow], Any] = lambda row: 0
+    keep: Callable[[ReportRow], bool] = lambda row: True
 
 
 _QUESTIONS = (

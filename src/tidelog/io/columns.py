@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tidelog.arrays import Words
 from tidelog.errors import DataError, Problem
 from tidelog.io.record_reader import record_from_text
-from tidelog.io.rows import Place
+from tidelog.io.rows import Locator
 from tidelog.io.values import MISSING_HINT, NAN_HINT, RANGES, Complaint, article, expected, range_hint
 from tidelog.language.syntax import PRIMITIVES, Column, RelationType
 from tidelog.storage.arrow_arrays import mask_to_arrow, numbers_to_numpy, valid_mask
-from tidelog.storage.dictionary import Dictionary, Words, number_words
+from tidelog.storage.dictionary import Dictionary, number_words
 from tidelog.storage.looking import Look, unlimited
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def encode_table(
-    table: pa.Table, relation: RelationType, dictionary: Dictionary, place: Place, look: Look = unlimited
+    table: pa.Table, relation: RelationType, dictionary: Dictionary, place: Locator, look: Look = unlimited
 ) -> Words:
     """The words of an Arrow table; int64 of shape (rows, arity). `look` is called between columns, and while records
     are read from text; it may raise."""
@@ -56,7 +57,7 @@ def match_columns(found: Sequence[object], declared: Sequence[str], place: str) 
 
 
 def column_words(
-    column: pa.ChunkedArray, declared: Column, dictionary: Dictionary, place: Place, look: Look = unlimited
+    column: pa.ChunkedArray, declared: Column, dictionary: Dictionary, place: Locator, look: Look = unlimited
 ) -> Words:
     """The words of one column. DataError at the first value that does not fit; what `look` raises ends the work."""
     import pyarrow as pa
@@ -138,7 +139,7 @@ def _numbers(column: pa.ChunkedArray) -> NDArray[Any]:
     return np.concatenate([numbers_to_numpy(chunk) for chunk in column.chunks])
 
 
-def _integer_words(column: pa.ChunkedArray, declared: Column, place: Place) -> Words:
+def _integer_words(column: pa.ChunkedArray, declared: Column, place: Locator) -> Words:
     values = _numbers(column)
     if declared.kind == "float":
         floats = values.astype(np.float64)
@@ -168,7 +169,7 @@ def _back(floats: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
     return np.where(floats < limit, floats, 0).astype(values.dtype)
 
 
-def _float_words(column: pa.ChunkedArray, declared: Column, place: Place) -> Words:
+def _float_words(column: pa.ChunkedArray, declared: Column, place: Locator) -> Words:
     import pyarrow as pa
 
     values = _numbers(column.cast(pa.float64()))
@@ -178,7 +179,9 @@ def _float_words(column: pa.ChunkedArray, declared: Column, place: Place) -> Wor
     return number_words(values)
 
 
-def _record_words(column: pa.ChunkedArray, declared: Column, dictionary: Dictionary, place: Place, look: Look) -> Words:
+def _record_words(
+    column: pa.ChunkedArray, declared: Column, dictionary: Dictionary, place: Locator, look: Look
+) -> Words:
     import pyarrow as pa
 
     if pa.types.is_null(column.type):
@@ -210,7 +213,7 @@ def _record_words(column: pa.ChunkedArray, declared: Column, dictionary: Diction
 
 
 def _record_text_words(
-    column: pa.ChunkedArray, declared: Column, dictionary: Dictionary, place: Place, look: Look
+    column: pa.ChunkedArray, declared: Column, dictionary: Dictionary, place: Locator, look: Look
 ) -> Words:
     """The words of records written as text; each different text is read once."""
     import pyarrow as pa

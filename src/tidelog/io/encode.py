@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tidelog.arrays import Words
 from tidelog.errors import DataError, Problem
 from tidelog.io.columns import column_words, encode_table, match_columns
-from tidelog.io.rows import Place, encode_rows, encode_values, place_in
+from tidelog.io.rows import Locator, encode_rows, encode_values, place_in
 from tidelog.io.values import expected, shown
 from tidelog.language.syntax import PRIMITIVES, RelationType
 from tidelog.relation import Relation
 from tidelog.storage.arrow_arrays import numbers_to_arrow, text_to_arrow
-from tidelog.storage.dictionary import Dictionary, Words
+from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
     import pandas
@@ -63,7 +64,7 @@ def _is_pandas(data: object) -> bool:
     return type(data).__module__.startswith("pandas.") and type(data).__name__ == "DataFrame"
 
 
-def _encode_relation(data: Relation, relation: RelationType, dictionary: Dictionary, place: Place) -> Words:
+def _encode_relation(data: Relation, relation: RelationType, dictionary: Dictionary, place: Locator) -> Words:
     order = match_columns([c.name for c in data.columns], [c.name for c in relation.columns], place(None, None))
     kinds = [data.columns[source].kind for source in order]
     words = data.words_in(dictionary) if kinds == [column.kind for column in relation.columns] else None
@@ -72,7 +73,7 @@ def _encode_relation(data: Relation, relation: RelationType, dictionary: Diction
     return encode_table(data.to_arrow(), relation, dictionary, place)
 
 
-def _unreadable(data: object, place: Place) -> DataError:
+def _unreadable(data: object, place: Locator) -> DataError:
     hint = "pass tuples, dicts, a table (pandas, Polars, Arrow, DuckDB), or a 2-D array of integers"
     if isinstance(data, (str, os.PathLike)):
         hint = "files are read with .input in the program, or as a table: pyarrow.csv.read_csv(path)"
@@ -84,7 +85,7 @@ def _unreadable(data: object, place: Place) -> DataError:
     return DataError(Problem("E0407", message, hint=hint, place=place(None, None)))
 
 
-def _table(data: Any, place: Place) -> pa.Table:
+def _table(data: Any, place: Locator) -> pa.Table:
     import pyarrow as pa
 
     try:
@@ -101,7 +102,7 @@ def _table(data: Any, place: Place) -> pa.Table:
         raise DataError(Problem("E0407", message, hint="is it a single column?", place=place(None, None))) from None
 
 
-def _encode_pandas(frame: pandas.DataFrame, relation: RelationType, dictionary: Dictionary, place: Place) -> Words:
+def _encode_pandas(frame: pandas.DataFrame, relation: RelationType, dictionary: Dictionary, place: Locator) -> Words:
     import pyarrow as pa
 
     order = match_columns(list(frame.columns), [column.name for column in relation.columns], place(None, None))
@@ -130,7 +131,7 @@ def _encode_pandas(frame: pandas.DataFrame, relation: RelationType, dictionary: 
     return words
 
 
-def _encode_array(array: np.ndarray[Any, Any], relation: RelationType, dictionary: Dictionary, place: Place) -> Words:
+def _encode_array(array: np.ndarray[Any, Any], relation: RelationType, dictionary: Dictionary, place: Locator) -> Words:
     import pyarrow as pa
 
     arity = len(relation.columns)

@@ -23,6 +23,7 @@ from typing import BinaryIO
 
 import numpy as np
 
+from tidelog.arrays import Words
 from tidelog.errors import DataError, Problem
 from tidelog.io.json_files import json_of, read_json
 from tidelog.io.options import FileOptions
@@ -34,7 +35,7 @@ from tidelog.io.text_reader import TextFormat, read_text
 from tidelog.io.text_writer import text_of
 from tidelog.language.syntax import RelationType
 from tidelog.source import Span
-from tidelog.storage.dictionary import Dictionary, Words
+from tidelog.storage.dictionary import Dictionary
 
 _SUFFIXES = {
     ".facts": "file",

@@ -8,13 +8,14 @@ import math
 from pathlib import Path
 from typing import Any
 
+from tidelog.arrays import Words
 from tidelog.io.options import FileOptions
 from tidelog.io.packed import file_bytes
 from tidelog.io.rows import encode_rows, place_in
 from tidelog.io.values import Complaint
 from tidelog.language.syntax import RelationType
-from tidelog.relation import Relation, Rows
-from tidelog.storage.dictionary import Dictionary, Words
+from tidelog.relation import Relation, WordRows
+from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.record_text import format_number, format_value
 
 
@@ -42,7 +43,7 @@ def json_of(words: Words, relation: RelationType, dictionary: Dictionary, object
     """The file, with a row per line."""
     names = [json.dumps(column.name, ensure_ascii=False) for column in relation.columns]
     lines = []
-    for row in Relation(relation.name, Rows(relation.columns, dictionary, words)):
+    for row in Relation(relation.name, WordRows(relation.columns, dictionary, words)):
         values = [format_value(value, "null", _quoted, _number) for value in row]
         if objects:
             pairs = (f"{name}: {value}" for name, value in zip(names, values, strict=True))

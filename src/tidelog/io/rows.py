@@ -9,16 +9,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tidelog.arrays import Words
 from tidelog.errors import DataError, Problem
 from tidelog.io.values import complaint, shown
 from tidelog.language.syntax import Column, Kind, RelationType
-from tidelog.storage.dictionary import Dictionary, Words, number_words
+from tidelog.storage.dictionary import Dictionary, number_words
 
-Place: TypeAlias = Callable[[int | None, str | None], str]
+Locator: TypeAlias = Callable[[int | None, str | None], str]
 """Names a place in the data for messages: by row (from 0) and column, or by one of them only."""
 
 
-def place_in(name: str) -> Place:
+def place_in(name: str) -> Locator:
     """Places like "e, row 3, column y"; rows are shown from 1."""
 
     def place(row: int | None, column: str | None) -> str:
@@ -28,7 +29,7 @@ def place_in(name: str) -> Place:
     return place
 
 
-def encode_rows(rows: Iterable[Any], relation: RelationType, dictionary: Dictionary, place: Place) -> Words:
+def encode_rows(rows: Iterable[Any], relation: RelationType, dictionary: Dictionary, place: Locator) -> Words:
     """The words of rows that are tuples, lists or dicts by column name; int64 of shape (rows, arity)."""
     rows = rows if isinstance(rows, (list, tuple)) else list(rows)
     if not set(map(type, rows)) <= {tuple, list}:
@@ -43,7 +44,7 @@ def encode_rows(rows: Iterable[Any], relation: RelationType, dictionary: Diction
     return words
 
 
-def encode_values(values: Sequence[Any], column: Column, dictionary: Dictionary, place: Place) -> Words:
+def encode_values(values: Sequence[Any], column: Column, dictionary: Dictionary, place: Locator) -> Words:
     """The words of the values of one column."""
     words = _quick(values, column.kind, dictionary)
     if words is not None:
@@ -93,7 +94,7 @@ def _quick_records(values: Sequence[Any], types: set[type], kind: Kind, dictiona
     return words
 
 
-def _as_tuple(row: Any, number: int, relation: RelationType, place: Place) -> tuple[Any, ...]:
+def _as_tuple(row: Any, number: int, relation: RelationType, place: Locator) -> tuple[Any, ...]:
     if isinstance(row, (tuple, list)):
         return tuple(row)
     names = [column.name for column in relation.columns]
@@ -107,7 +108,7 @@ def _as_tuple(row: Any, number: int, relation: RelationType, place: Place) -> tu
     return tuple(row[name] for name in names)
 
 
-def _wrong_length(row: Sequence[Any], number: int, relation: RelationType, place: Place) -> DataError:
+def _wrong_length(row: Sequence[Any], number: int, relation: RelationType, place: Locator) -> DataError:
     names = ", ".join(f"{column.name}: {column.type}" for column in relation.columns)
     message = f"expected {len(relation.columns)} values, found {len(row)}: {shown(row)}"
     return DataError(

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tidelog.arrays import Words
 from tidelog.language.syntax import Column, Kind
 from tidelog.storage.arrow_arrays import numbers_to_numpy
-from tidelog.storage.dictionary import Dictionary, Words
+from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.record_text import format_value
 
 

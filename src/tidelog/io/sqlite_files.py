@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from tidelog.arrays import Words
 from tidelog.io.columns import match_columns
 from tidelog.io.options import FileOptions
 from tidelog.io.record_reader import record_from_text
-from tidelog.io.rows import Place, encode_values, place_in
+from tidelog.io.rows import Locator, encode_values, place_in
 from tidelog.io.values import Complaint
 from tidelog.language.syntax import PRIMITIVES, Column, RelationType, Value
-from tidelog.relation import Relation, Rows
-from tidelog.storage.dictionary import Dictionary, Words
+from tidelog.relation import Relation, WordRows
+from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.record_text import format_value
 
 _SQL_TYPES = {"number": "INTEGER", "unsigned": "", "float": "REAL"}
@@ -49,7 +50,7 @@ def read_sqlite(path: Path, options: FileOptions, relation: RelationType, dictio
     return words
 
 
-def _values(stored: list[Any], column: Column, dictionary: Dictionary, place: Place) -> list[Any]:
+def _values(stored: list[Any], column: Column, dictionary: Dictionary, place: Locator) -> list[Any]:
     """Stored values as the program's values, as far as text stands for something else."""
     if column.kind == "unsigned":
         return [int(v) if isinstance(v, str) and _DIGITS.fullmatch(v) else v for v in stored]
@@ -72,7 +73,7 @@ def write_sqlite(
     name = _name(relation.name)
     declared = ", ".join(f"{_name(c.name)} {_SQL_TYPES.get(c.kind, 'TEXT')}".strip() for c in columns)
     stored = [_stored(column) for column in relation.columns]
-    rows = Relation(relation.name, Rows(relation.columns, dictionary, words))
+    rows = Relation(relation.name, WordRows(relation.columns, dictionary, words))
     try:
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute("BEGIN IMMEDIATE")

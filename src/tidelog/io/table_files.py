@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tidelog.arrays import Words
 from tidelog.errors import DataError
 from tidelog.io.columns import encode_table
 from tidelog.io.options import FileOptions
 from tidelog.io.rows import place_in
 from tidelog.io.values import Complaint
 from tidelog.language.syntax import Column, RelationType
-from tidelog.relation import Relation, Rows
-from tidelog.storage.dictionary import Dictionary, Words
+from tidelog.relation import Relation, WordRows
+from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,7 +83,7 @@ def write_arrow(path: Path, options: FileOptions, relation: RelationType, words:
 def _table(relation: RelationType, words: Words, dictionary: Dictionary) -> pa.Table:
     if not relation.columns:  # a table without columns loses its rows in Parquet
         relation, words = _UNIT, np.ones((len(words), 1), dtype=np.int64)
-    return Relation(relation.name, Rows(relation.columns, dictionary, words)).to_arrow()
+    return Relation(relation.name, WordRows(relation.columns, dictionary, words)).to_arrow()
 
 
 def _words(table: pa.Table, path: Path, relation: RelationType, dictionary: Dictionary) -> Words:

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from tidelog.arrays import Words
 from tidelog.errors import DataError, Problem
 from tidelog.io.columns import column_words, match_columns
 from tidelog.io.record_reader import record_from_text
 from tidelog.io.rows import place_in
 from tidelog.io.values import Complaint, shown, text_complaint, value_of_text
 from tidelog.language.syntax import PRIMITIVES, Column, RelationType, Value
-from tidelog.storage.dictionary import Dictionary, Words
+from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
     import pyarrow as pa

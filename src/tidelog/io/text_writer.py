@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tidelog.arrays import Words
 from tidelog.io.text_reader import TextFormat
 from tidelog.language.syntax import PRIMITIVES, Column, Kind
 from tidelog.storage.arrow_arrays import numbers_to_arrow, text_scalar, text_to_arrow
-from tidelog.storage.dictionary import Dictionary, Words
+from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.record_text import format_value
 
 if TYPE_CHECKING:

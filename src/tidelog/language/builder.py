@@ -19,11 +19,11 @@ from tidelog.language.nesting import too_deep_node
 from tidelog.language.printer import path_name
 from tidelog.language.syntax import (
     Aggregate,
+    Alternation,
     Anonymous,
     Atom,
     Attribute,
     Cast,
-    Choice,
     Comparison,
     Constant,
     Declaration,
@@ -268,8 +268,10 @@ class Builder(Transformer[Token, tuple[Statement, ...]]):
         return parts[0] if len(parts) == 1 else Sequence(tuple(parts), span=self._join(children[0], children[-1]))
 
     def choice(self, children: list[Any]) -> Path:
-        parts = [part for child in children[::2] for part in (child.parts if isinstance(child, Choice) else (child,))]
-        return parts[0] if len(parts) == 1 else Choice(tuple(parts), span=self._join(children[0], children[-1]))
+        parts = [
+            part for child in children[::2] for part in (child.parts if isinstance(child, Alternation) else (child,))
+        ]
+        return parts[0] if len(parts) == 1 else Alternation(tuple(parts), span=self._join(children[0], children[-1]))
 
     @_inline
     def truth(self, token: Token) -> Literal:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from tidelog.errors import Problem
 from tidelog.language.declarations import BROKEN, Scheme, article
-from tidelog.language.syntax import Choice, Inverse, Kind, Path, Repeat, Sequence, Step
+from tidelog.language.syntax import Alternation, Inverse, Kind, Path, Repeat, Sequence, Step
 from tidelog.source import Span
 
 
@@ -54,7 +54,7 @@ def _parts(path: Path | None) -> Iterator[Path]:
         match part:
             case Inverse(path=inner) | Repeat(path=inner):
                 waiting.append(inner)
-            case Sequence(parts=parts) | Choice(parts=parts):
+            case Sequence(parts=parts) | Alternation(parts=parts):
                 waiting += reversed(parts)
 
 
@@ -98,7 +98,7 @@ class _Types:
                 return found and (replace(path, path=found[0]), found[2], found[1])
             case Repeat():
                 return self._repeat(path)
-            case Sequence(parts=parts) | Choice(parts=parts):
+            case Sequence(parts=parts) | Alternation(parts=parts):
                 found_parts = [self.path(part) for part in parts]
                 typed_parts = [part for part in found_parts if part is not None]
                 if len(typed_parts) < len(parts):

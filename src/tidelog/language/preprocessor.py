@@ -20,7 +20,7 @@ from pcpp.preprocessor import Action, OutputDirective, Preprocessor
 
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.builder import Locate
-from tidelog.source import Source, Span
+from tidelog.source import SourceText, Span
 
 _DEPTH = 50
 _FILES = 1_000
@@ -29,7 +29,7 @@ _IGNORED = ("warning", "pragma", "line", "ident")
 
 
 def preprocess(
-    source: Source, folder: Path, read_file: Any, folders: Iterable[Path] = (), macros: Iterable[str] = ()
+    source: SourceText, folder: Path, read_file: Any, folders: Iterable[Path] = (), macros: Iterable[str] = ()
 ) -> tuple[str, Locate, list[Problem]]:
     """The text after preprocessing, the way back to the original places, and what is wrong.
 
@@ -63,7 +63,7 @@ class _Piece:
 @dataclass(frozen=True)
 class _Origins:
     pieces: list[_Piece]
-    source: Source
+    source: SourceText
 
     def locate(self, start: int, end: int) -> Span:
         first = bisect_right(self.pieces, start, key=lambda piece: piece.start) - 1
@@ -85,7 +85,7 @@ class _TooLong(Exception):
 class _Preprocessor(Preprocessor):  # type: ignore[misc]
     """pcpp with its hooks: files are read as programs are, problems are kept."""
 
-    def __init__(self, source: Source, folder: Path, read_file: Any) -> None:
+    def __init__(self, source: SourceText, folder: Path, read_file: Any) -> None:
         super().__init__()
         self.key = str((folder / "<text>").absolute())
         self.sources = {self.key: source}
@@ -96,7 +96,7 @@ class _Preprocessor(Preprocessor):  # type: ignore[misc]
         self.files = 0
         self.define("RAM_DOMAIN_SIZE 64")
 
-    def run(self, source: Source) -> Iterator[tuple[str, Span]]:
+    def run(self, source: SourceText) -> Iterator[tuple[str, Span]]:
         """Each token of the output with the place that it stems from."""
         ends: dict[str, int] = {}  # how far each source has been read
         try:
@@ -167,7 +167,7 @@ class _Preprocessor(Preprocessor):  # type: ignore[misc]
             self.problems += error.problems
             text = ""
         if includepath not in self.sources:
-            self.sources[includepath] = Source(name, text)
+            self.sources[includepath] = SourceText(name, text)
         return io.StringIO(text)
 
     def on_include_not_found(self, is_malformed: bool, is_system_include: bool, curdir: str, includepath: str) -> Any:
@@ -204,7 +204,7 @@ class _Preprocessor(Preprocessor):  # type: ignore[misc]
         return _line(self.sources.get(token.source) or self.sources[self.key], token.lineno)
 
 
-def _line(source: Source, number: int) -> Span:
+def _line(source: SourceText, number: int) -> Span:
     """The text of a line, without the blanks around it."""
     start = source.line_starts[min(max(number, 1), len(source.line_starts)) - 1]
     text = source.text[start:].split("\n", 1)[0]

@@ -13,11 +13,11 @@ from tidelog.language.aggregates import SPELLINGS
 from tidelog.language.precedence import LEVELS, POWER, PRIMARY, SIGN
 from tidelog.language.syntax import (
     Aggregate,
+    Alternation,
     Anonymous,
     Atom,
     Attribute,
     Cast,
-    Choice,
     Comparison,
     Constant,
     Declaration,
@@ -27,7 +27,6 @@ from tidelog.language.syntax import (
     Inverse,
     Literal,
     Negation,
-    Node,
     Path,
     Program,
     Record,
@@ -35,6 +34,7 @@ from tidelog.language.syntax import (
     Rule,
     Sequence,
     Step,
+    SyntaxNode,
     Term,
     Truth,
     TypeDeclaration,
@@ -45,7 +45,7 @@ _PREFIX = {"neg": "-", "bnot": "bnot ", "lnot": "lnot "}
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0"}
 
 
-def source_text(node: Node) -> str:
+def source_text(node: SyntaxNode) -> str:
     """The source text of any node."""
     match node:
         case Program():
@@ -63,13 +63,13 @@ def source_text(node: Node) -> str:
             return f".{node.name} {node.relation}" + (f"({options})" if options else "")
         case Atom() | Negation() | Comparison() | Truth() | Disjunction():
             return _literal(node)
-        case Step() | Inverse() | Repeat() | Sequence() | Choice():
+        case Step() | Inverse() | Repeat() | Sequence() | Alternation():
             return _path(node)[0]
         case _:
             return _term(node)[0]  # type: ignore[arg-type]
 
 
-def _list(nodes: Iterable[Node]) -> str:
+def _list(nodes: Iterable[SyntaxNode]) -> str:
     return ", ".join(map(source_text, nodes))
 
 
@@ -136,7 +136,7 @@ def _path(path: Path) -> tuple[str, int]:
             return f"^{_path_part(path.path, _INVERSE)}", _INVERSE
         case Sequence():
             return "/".join([_path_part(part, _INVERSE) for part in path.parts]), _SEQUENCE
-        case Choice():
+        case Alternation():
             return "|".join([_path_part(part, _SEQUENCE) for part in path.parts]), _CHOICE
 
 

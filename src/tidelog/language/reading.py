@@ -12,7 +12,7 @@ from tidelog.errors import Problem, ProgramError
 from tidelog.language.builder import Locate
 from tidelog.language.statements import statements
 from tidelog.language.syntax import Declaration, Directive, Pragma, Program, Rule, TypeDeclaration
-from tidelog.source import Source, Span
+from tidelog.source import SourceText, Span
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ def read(
     is_path = isinstance(text_or_path, os.PathLike) or (text_or_path.endswith(".dl") and "\n" not in text_or_path)
     if is_path:
         path = Path(text_or_path)
-        source = Source(name or str(path), file_text(path, name or str(path)))
+        source = SourceText(name or str(path), file_text(path, name or str(path)))
         folder = path.parent
     else:
-        source = Source(name or "<text>", str(text_or_path))
+        source = SourceText(name or "<text>", str(text_or_path))
         folder = Path()
         problem = _nul(source)
         if problem is not None:
@@ -111,13 +111,13 @@ def file_text(path: Path, name: str) -> str:
             Problem("E0109", message, place=f"{name}:{line}:{column}", hint="save the file as UTF-8")
         ) from None
     text = text.replace("\r\n", "\n")
-    problem = _nul(Source(name, text))
+    problem = _nul(SourceText(name, text))
     if problem is not None:
         raise ProgramError(problem)
     return text
 
 
-def _nul(source: Source) -> Problem | None:
+def _nul(source: SourceText) -> Problem | None:
     place = source.text.find("\0")
     if place < 0:
         return None

@@ -18,7 +18,7 @@ from tidelog.language.syntax import (
     Rule,
     Truth,
 )
-from tidelog.language.trees import Node, parts, walk
+from tidelog.language.trees import Tree, parts, walk
 
 PARTS, AGGREGATES = 300, 100
 """The most parts of a rule (literals, functors, records and casts; of a disjunction those of its largest alternative),
@@ -42,7 +42,7 @@ def size_problems(rule: Rule) -> list[Problem]:
     ]
 
 
-def _size(nodes: Iterable[Node], found: list[Aggregate]) -> int:
+def _size(nodes: Iterable[Tree], found: list[Aggregate]) -> int:
     """Return the number of parts of a conjunction or of terms; the aggregates outside of others go to `found`."""
     size = 0
     for node in nodes:
@@ -56,7 +56,7 @@ def _size(nodes: Iterable[Node], found: list[Aggregate]) -> int:
     return size
 
 
-def _weight(node: Node, is_root: bool) -> int:
+def _weight(node: Tree, is_root: bool) -> int:
     match node:
         case Functor(args=args):
             return max(1, len(args) - 1)

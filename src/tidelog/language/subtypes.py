@@ -46,7 +46,7 @@ def subtype_problems(rule: Rule, scheme: Scheme) -> list[Problem]:
     return flow.problems()
 
 
-Path: TypeAlias = tuple[tuple[int, int], ...]
+Branch: TypeAlias = tuple[tuple[int, int], ...]
 """The alternatives that a literal stands in: the disjunction and the number of the alternative, from outside in."""
 
 
@@ -59,13 +59,13 @@ class _Place:
     type: str
     text: str
     declared: Span | None
-    path: Path
+    path: Branch
 
 
 @dataclass
 class _Flow:
     scheme: Scheme
-    path: Path = ()
+    path: Branch = ()
     parents: dict[tuple[Scope, str], tuple[Scope, str]] = field(default_factory=dict)
     sources: dict[tuple[Scope, str], list[_Place]] = field(default_factory=dict)
     sinks: dict[tuple[Scope, str], list[_Place]] = field(default_factory=dict)
@@ -214,7 +214,7 @@ class _Flow:
         return Problem("E0212", message, sink.span, _notes(source, sink), hint)
 
 
-def _holds(place: _Place, leaf: Path) -> bool:
+def _holds(place: _Place, leaf: Branch) -> bool:
     return place.path == leaf[: len(place.path)]
 
 

@@ -29,7 +29,7 @@ def _span() -> Span | None:
     return field(default=None, compare=False, repr=False, kw_only=True)
 
 
-class Node:
+class SyntaxNode:
     """What every node of the tree can do: `str(node)` is its source text."""
 
     __slots__ = ()
@@ -44,20 +44,20 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Variable(Node):
+class Variable(SyntaxNode):
     name: str
     span: Span | None = _span()
 
 
 @dataclass(frozen=True)
-class Anonymous(Node):
+class Anonymous(SyntaxNode):
     """`_`: any value; each occurrence is a variable of its own."""
 
     span: Span | None = _span()
 
 
 @dataclass(frozen=True)
-class Constant(Node):
+class Constant(SyntaxNode):
     """A literal. `kind` is None until checked where the text leaves it open (`1` may be number, unsigned or float)."""
 
     value: int | float | str
@@ -66,7 +66,7 @@ class Constant(Node):
 
 
 @dataclass(frozen=True)
-class Functor(Node):
+class Functor(SyntaxNode):
     """An operator or function applied to terms; `name` is its spelling in the text, unary minus is "neg".
 
     `kind` is the kind of the operands (that decides which addition `+` is), `result` the kind of the value.
@@ -80,7 +80,7 @@ class Functor(Node):
 
 
 @dataclass(frozen=True)
-class Record(Node):
+class Record(SyntaxNode):
     """`[a, b]`; `nil` is the record without fields."""
 
     fields: tuple[Term, ...] | None
@@ -89,7 +89,7 @@ class Record(Node):
 
 
 @dataclass(frozen=True)
-class Cast(Node):
+class Cast(SyntaxNode):
     """`as(term, type)`: the same word under another type."""
 
     term: Term
@@ -99,7 +99,7 @@ class Cast(Node):
 
 
 @dataclass(frozen=True)
-class Aggregate(Node):
+class Aggregate(SyntaxNode):
     """`op target : { body }`; count has no target.
 
     It ranges over the distinct substitutions of the body, each `_` of a positive atom included. Variables of the body
@@ -122,7 +122,7 @@ Term: TypeAlias = Variable | Anonymous | Constant | Functor | Record | Cast | Ag
 
 
 @dataclass(frozen=True)
-class Step(Node):
+class Step(SyntaxNode):
     """A binary relation, read from its first column to its second."""
 
     relation: str
@@ -130,7 +130,7 @@ class Step(Node):
 
 
 @dataclass(frozen=True)
-class Inverse(Node):
+class Inverse(SyntaxNode):
     """`^path`: backwards."""
 
     path: Path
@@ -138,7 +138,7 @@ class Inverse(Node):
 
 
 @dataclass(frozen=True)
-class Repeat(Node):
+class Repeat(SyntaxNode):
     """`path+`, `path*`, `path?`: once or more often, any number of times, at most once.
 
     `domain` is, once checked, the type whose nodes `*` and `?` lead from each to itself.
@@ -151,7 +151,7 @@ class Repeat(Node):
 
 
 @dataclass(frozen=True)
-class Sequence(Node):
+class Sequence(SyntaxNode):
     """`a/b/c`: two parts or more, none of them a sequence itself."""
 
     parts: tuple[Path, ...]
@@ -159,21 +159,21 @@ class Sequence(Node):
 
 
 @dataclass(frozen=True)
-class Choice(Node):
+class Alternation(SyntaxNode):
     """`a|b|c`: two parts or more, none of them a choice itself."""
 
     parts: tuple[Path, ...]
     span: Span | None = _span()
 
 
-Path: TypeAlias = Step | Inverse | Repeat | Sequence | Choice
+Path: TypeAlias = Step | Inverse | Repeat | Sequence | Alternation
 
 
 # --- literals --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Atom(Node):
+class Atom(SyntaxNode):
     """A tuple of a relation, or of the pairs that a `path` connects; `relation` is then the text of the path."""
 
     relation: str
@@ -184,13 +184,13 @@ class Atom(Node):
 
 
 @dataclass(frozen=True)
-class Negation(Node):
+class Negation(SyntaxNode):
     atom: Atom
     span: Span | None = _span()
 
 
 @dataclass(frozen=True)
-class Comparison(Node):
+class Comparison(SyntaxNode):
     """`left op right` with `op` one of = != < <= > >=, or match, contains and their negations !match, !contains."""
 
     op: str
@@ -201,7 +201,7 @@ class Comparison(Node):
 
 
 @dataclass(frozen=True)
-class Truth(Node):
+class Truth(SyntaxNode):
     """`true` or `false`."""
 
     value: bool
@@ -209,7 +209,7 @@ class Truth(Node):
 
 
 @dataclass(frozen=True)
-class Disjunction(Node):
+class Disjunction(SyntaxNode):
     """`(a, b ; c)`: each alternative is a conjunction."""
 
     alternatives: tuple[tuple[Literal, ...], ...]
@@ -223,7 +223,7 @@ Literal: TypeAlias = Atom | Negation | Comparison | Truth | Disjunction
 
 
 @dataclass(frozen=True)
-class Rule(Node):
+class Rule(SyntaxNode):
     """`name: heads :- body.`; an empty body states the heads outright. `kinds` maps its variables once checked."""
 
     name: str | None
@@ -234,7 +234,7 @@ class Rule(Node):
 
 
 @dataclass(frozen=True)
-class Attribute(Node):
+class Attribute(SyntaxNode):
     name: str
     type: str
     located: bool = False  # marked with @: the values say at which node a tuple lives
@@ -242,7 +242,7 @@ class Attribute(Node):
 
 
 @dataclass(frozen=True)
-class Declaration(Node):
+class Declaration(SyntaxNode):
     """`.decl name(attributes) qualifiers`."""
 
     name: str
@@ -252,7 +252,7 @@ class Declaration(Node):
 
 
 @dataclass(frozen=True)
-class TypeDeclaration(Node):
+class TypeDeclaration(SyntaxNode):
     """`.type name <: a` ("sub"), `= a | b` ("union"; of one, an equivalence: "alias"), `= [x: a]` ("record")."""
 
     name: str
@@ -263,7 +263,7 @@ class TypeDeclaration(Node):
 
 
 @dataclass(frozen=True)
-class Directive(Node):
+class Directive(SyntaxNode):
     """`.input r(key=value, …)`, and output, printsize, limitsize; one per relation named."""
 
     name: str
@@ -273,14 +273,14 @@ class Directive(Node):
 
 
 @dataclass(frozen=True)
-class Pragma(Node):
+class Pragma(SyntaxNode):
     """`.pragma "name" "value"`: no part of a program; `read` puts those that it knows into the declarations."""
 
     words: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Program(Node):
+class Program(SyntaxNode):
     """A parsed text, its statements by sort, each in the order written."""
 
     types: tuple[TypeDeclaration, ...] = ()

@@ -33,10 +33,10 @@ from tidelog.language.syntax import (
     Variable,
 )
 
-Node: TypeAlias = Term | Literal
+Tree: TypeAlias = Term | Literal
 
 
-def parts(node: Node) -> tuple[Node, ...]:
+def parts(node: Tree) -> tuple[Tree, ...]:
     """Return the parts of a node, one step down, from left to right; an aggregate's target stands before its body."""
     match node:
         case Functor(args=args) | Atom(args=args):
@@ -57,7 +57,7 @@ def parts(node: Node) -> tuple[Node, ...]:
             return ()
 
 
-def walk(nodes: Iterable[Node], *, aggregates: bool = True) -> Iterator[Node]:
+def walk(nodes: Iterable[Tree], *, aggregates: bool = True) -> Iterator[Tree]:
     """Yield every node of the trees, each before its parts, from left to right; the parts of aggregates if wanted."""
     stack = list(nodes)[::-1]
     while stack:
@@ -72,22 +72,22 @@ def whole(rule: Rule) -> tuple[Literal, ...]:
     return (*rule.heads, *rule.body)
 
 
-def variables(nodes: Iterable[Node], *, aggregates: bool = True) -> tuple[str, ...]:
+def variables(nodes: Iterable[Tree], *, aggregates: bool = True) -> tuple[str, ...]:
     """Return the names of the variables of the trees, each once, in the order of their first occurrence."""
     return tuple(dict.fromkeys(variable.name for variable in occurrences(nodes, aggregates=aggregates)))
 
 
-def occurrences(nodes: Iterable[Node], *, aggregates: bool = True) -> Iterator[Variable]:
+def occurrences(nodes: Iterable[Tree], *, aggregates: bool = True) -> Iterator[Variable]:
     """Yield the occurrences of variables in the trees."""
     return (node for node in walk(nodes, aggregates=aggregates) if isinstance(node, Variable))
 
 
-def atoms(nodes: Iterable[Node]) -> Iterator[Atom]:
+def atoms(nodes: Iterable[Tree]) -> Iterator[Atom]:
     """Yield all atoms, negated ones and those inside of aggregates included, in the order written."""
     return (node for node in walk(nodes) if isinstance(node, Atom))
 
 
-def outermost(nodes: Iterable[Node]) -> Iterator[Aggregate]:
+def outermost(nodes: Iterable[Tree]) -> Iterator[Aggregate]:
     """Yield the aggregates that stand in no other aggregate."""
     return (node for node in walk(nodes, aggregates=False) if isinstance(node, Aggregate))
 
@@ -97,11 +97,11 @@ def is_simple(term: Term) -> bool:
     return isinstance(term, Variable | Constant) or (isinstance(term, Record) and term.fields is None)
 
 
-Change: TypeAlias = Callable[[Term], Term | None]
+Replacement: TypeAlias = Callable[[Term], Term | None]
 """Gives the term that stands in place of another one, or None where its parts are rebuilt instead."""
 
 
-def rebuild_term(term: Term, change: Change) -> Term:
+def rebuild_term(term: Term, change: Replacement) -> Term:
     """Return the term with `change` applied from the top."""
     changed = change(term)
     if changed is not None:
@@ -119,7 +119,7 @@ def rebuild_term(term: Term, change: Change) -> Term:
     return term
 
 
-def rebuild(literal: Literal, change: Change) -> Literal:
+def rebuild(literal: Literal, change: Replacement) -> Literal:
     """Return the literal with each of its terms rebuilt."""
     match literal:
         case Atom():
@@ -134,6 +134,6 @@ def rebuild(literal: Literal, change: Change) -> Literal:
     return literal
 
 
-def rebuild_atom(atom: Atom, change: Change) -> Atom:
+def rebuild_atom(atom: Atom, change: Replacement) -> Atom:
     """Return the atom with each of its arguments rebuilt."""
     return replace(atom, args=tuple([rebuild_term(arg, change) for arg in atom.args]))

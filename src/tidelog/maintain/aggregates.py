@@ -17,6 +17,7 @@ from typing import Any, assert_never
 import numpy
 from numpy.typing import NDArray
 
+from tidelog.arrays import Flags, Words
 from tidelog.language.aggregates import AGGREGATES, AggregateName
 from tidelog.language.syntax import Kind
 from tidelog.maintain import large_groups
@@ -26,9 +27,6 @@ from tidelog.maintain.sorting import order_of
 from tidelog.rules.core import AggregateRule
 from tidelog.storage.looking import Look
 from tidelog.storage.stored import StoredRelation
-
-Words = NDArray[numpy.int64]
-Flags = NDArray[numpy.bool_]
 
 _EXACT = float(2**53)
 _AT_ONCE = 1 << 20

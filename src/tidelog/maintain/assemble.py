@@ -11,7 +11,17 @@ from dataclasses import dataclass, field
 
 from tidelog.kernels import layout
 from tidelog.maintain.functors import CallOut, call_out, native
-from tidelog.rules.core import Atom, Comparison, Computation, Constant, Literal, Pack, Unpack, Value, Variable
+from tidelog.rules.core import (
+    Computation,
+    CoreAtom,
+    CoreComparison,
+    CoreConstant,
+    CoreLiteral,
+    CoreValue,
+    CoreVariable,
+    Pack,
+    Unpack,
+)
 from tidelog.rules.plans import Plan, variables
 from tidelog.storage.closure import ClosedRelation
 from tidelog.storage.dictionary import Dictionary
@@ -152,13 +162,13 @@ class _Assembly:
         self.later: frozenset[str] = frozenset()
 
     def run(self) -> Code:
-        head = frozenset(v.name for v in self.rule.head.args if isinstance(v, Variable))
+        head = frozenset(v.name for v in self.rule.head.args if isinstance(v, CoreVariable))
         pending = list(self.plan.order)
         version = layout.DELTA if self.plan.delta else layout.FULL
         if self.sight is not None:
             version = self.sight.version
         atom = self.rule.body[self.plan.source] if self.plan.source is not None else None
-        source = atom.relation if isinstance(atom, Atom) else UNIT
+        source = atom.relation if isinstance(atom, CoreAtom) else UNIT
         if atom is not None and self.closed(source) and version not in (layout.OUT, layout.IN):
             # It has no rows but those that have changed; its pairs come from a probe that knows nothing.
             pending.insert(0, self.plan.source or 0)
@@ -166,7 +176,7 @@ class _Assembly:
         if source == UNIT:
             version = layout.FULL
             self.levels.append(_Level(layout.SCAN, self.a.relations[UNIT].number))
-        elif isinstance(atom, Atom):
+        elif isinstance(atom, CoreAtom):
             self.later = head.union(*(variables(self.rule.body[i]) for i in pending))
             self.scan(atom, version)
         if self.plan.route is not None:
@@ -191,14 +201,14 @@ class _Assembly:
         self.next += 1
         return self.next - 1
 
-    def value(self, value: Value) -> int:
+    def value(self, value: CoreValue) -> int:
         """The register of a bound variable or a constant."""
-        if isinstance(value, Variable):
+        if isinstance(value, CoreVariable):
             return self.where[value.name]
         return self.a.registers.constant(self.a.dictionary.encode(value.value, value.kind))
 
-    def bound(self, value: Value) -> bool:
-        return isinstance(value, Constant) or value.name in self.where
+    def bound(self, value: CoreValue) -> bool:
+        return isinstance(value, CoreConstant) or value.name in self.where
 
     def alive(self, others: Iterable[int] = ()) -> tuple[tuple[int, int], ...]:
         """The registers that later levels read, and `others` that are no constants, each staying where it is."""
@@ -206,7 +216,7 @@ class _Assembly:
         birth = [] if self.birth is None else [self.birth]
         return tuple((r, r) for r in dict.fromkeys([*named, *birth, *others]) if r >= 0)
 
-    def state(self, i: int, atom: Atom) -> tuple[int | None, bool]:
+    def state(self, i: int, atom: CoreAtom) -> tuple[int | None, bool]:
         """The state in which an update sees the relation of body atom `i` (None: as a bootstrap does), and whether the
         births of its tuples count."""
         state = self.sight.states[i] if self.sight is not None else None
@@ -231,13 +241,13 @@ class _Assembly:
 
     # --- levels --------------------------------------------------------------------------------------------------
 
-    def literal(self, i: int, literal: Literal) -> None:
+    def literal(self, i: int, literal: CoreLiteral) -> None:
         match literal:
-            case Atom(negated=True):
+            case CoreAtom(negated=True):
                 self.negation(i, literal)
-            case Atom():
+            case CoreAtom():
                 self.atom(i, literal)
-            case Comparison():
+            case CoreComparison():
                 self.comparison(literal)
             case Computation(functor="range"):
                 self.range(literal)
@@ -250,7 +260,9 @@ class _Assembly:
                 unpack = self.a.dictionary.unpack
                 self.call(lambda columns, _: unpack(kind, columns[0]), (source,), targets)
 
-    def columns(self, pairs: Sequence[tuple[int, Value]]) -> tuple[tuple[tuple[int, int], ...], list[tuple[int, int]]]:
+    def columns(
+        self, pairs: Sequence[tuple[int, CoreValue]]
+    ) -> tuple[tuple[tuple[int, int], ...], list[tuple[int, int]]]:
         """Registers for the columns of an atom: those to fill, and pairs of registers that then have to be equal."""
         fill: list[tuple[int, int]] = []
         equal: list[tuple[int, int]] = []
@@ -258,7 +270,7 @@ class _Assembly:
             if self.bound(value):
                 fill.append((column, self.fresh()))
                 equal.append((fill[-1][1], self.value(value)))
-            elif isinstance(value, Variable):
+            elif isinstance(value, CoreVariable):
                 repeated = sum(other == value for _, other in pairs) > 1
                 if value.name in self.later or repeated:
                     self.where[value.name] = self.fresh()
@@ -271,7 +283,7 @@ class _Assembly:
             waiting = [r for pair in equal[n + 1 :] for r in pair]
             self.levels.append(_Level(layout.COMPARE, layout.COMPARISONS["="], keys=(a, b), live=self.alive(waiting)))
 
-    def scan(self, atom: Atom, version: int) -> None:
+    def scan(self, atom: CoreAtom, version: int) -> None:
         fill, equal = self.columns(list(enumerate(atom.args)))
         number = self.a.relations[atom.relation].number
         if self.sight is None or self.plan.source is None or self.sight.states[self.plan.source] is None:
@@ -289,14 +301,14 @@ class _Assembly:
             )
         self.equate(equal)
 
-    def sieve(self, atom: Atom) -> tuple[int, ...]:
+    def sieve(self, atom: CoreAtom) -> tuple[int, ...]:
         """A column of a scanned atom that the changed one has as well, and the address of the sieve for it."""
         if self.sight is None or self.sight.sifted is None:
             return ()
         changed = self.rule.body[self.sight.sifted]
-        assert isinstance(changed, Atom)
+        assert isinstance(changed, CoreAtom)
         for column, value in enumerate(atom.args):
-            if isinstance(value, Variable) and value in changed.args:
+            if isinstance(value, CoreVariable) and value in changed.args:
                 key = changed.relation, changed.args.index(value)
                 if key not in self.a.sieves:
                     self.a.sieves[key] = Block(layout.SIEVE // 4)
@@ -307,12 +319,12 @@ class _Assembly:
         """Whether a relation is a closure whose pairs are not written."""
         return isinstance(self.a.relations[relation], ClosedRelation)
 
-    def version(self, i: int, atom: Atom) -> int:
+    def version(self, i: int, atom: CoreAtom) -> int:
         delta = self.plan.source if self.plan.delta else None
         before = delta is not None and i < delta and atom.relation in self.a.internal
         return layout.OLD if before else layout.FULL
 
-    def atom(self, i: int, atom: Atom) -> None:
+    def atom(self, i: int, atom: CoreAtom) -> None:
         stored, version = self.a.relations[atom.relation], self.version(i, atom)
         state, own = self.state(i, atom)
         version, check, probe = (
@@ -336,7 +348,7 @@ class _Assembly:
         registers = tuple(self.value(atom.args[c]) for c in keys)
         # A variable compared behind the probe has to survive it, even when nothing later reads it.
         rest = [(c, arg) for c, arg in enumerate(atom.args) if c not in keys]
-        compared = {arg.name for _, arg in rest if isinstance(arg, Variable) and self.bound(arg)}
+        compared = {arg.name for _, arg in rest if isinstance(arg, CoreVariable) and self.bound(arg)}
         later, self.later = self.later, self.later | compared
         live = self.move(not own)
         fill, equal = self.columns(rest)
@@ -351,7 +363,7 @@ class _Assembly:
         )
         self.equate(equal)
 
-    def negation(self, i: int, atom: Atom) -> None:
+    def negation(self, i: int, atom: CoreAtom) -> None:
         state, _ = self.state(i, atom)
         registers = tuple(self.value(arg) for arg in atom.args)
         number, live = self.a.relations[atom.relation].number, self.alive()
@@ -360,7 +372,7 @@ class _Assembly:
             kind, version = layout.ABSENT_CLOSED, state or layout.NOW
         self.levels.append(_Level(kind, number, version, registers, (), live))
 
-    def comparison(self, literal: Comparison) -> None:
+    def comparison(self, literal: CoreComparison) -> None:
         operator, kind = native(literal.op, literal.kind)
         if operator is None:
             self.call(call_out(literal.op, literal.kind, self.a.dictionary), (literal.left, literal.right), ())
@@ -368,12 +380,12 @@ class _Assembly:
         keys = (self.value(literal.left), self.value(literal.right))
         self.levels.append(_Level(layout.COMPARE, operator, keys=keys, live=self.alive(), extra=kind))
 
-    def target(self, target: Value) -> tuple[int, list[tuple[int, int]]]:
+    def target(self, target: CoreValue) -> tuple[int, list[tuple[int, int]]]:
         """The register for a computed value, and what it has to equal if the target is bound already."""
         register = self.fresh()
         if self.bound(target):
             return register, [(register, self.value(target))]
-        assert isinstance(target, Variable)
+        assert isinstance(target, CoreVariable)
         self.where[target.name] = register
         return register, []
 
@@ -393,7 +405,7 @@ class _Assembly:
         keys = tuple(self.value(arg) for arg in literal.args)
         _, kind = native("+", literal.kind)
         later, bound = self.later, self.bound(literal.target)
-        if bound and isinstance(literal.target, Variable):
+        if bound and isinstance(literal.target, CoreVariable):
             self.later = later | {literal.target.name}
         live = self.move()
         register, equal = self.target(literal.target)
@@ -401,7 +413,7 @@ class _Assembly:
         self.levels.append(_Level(layout.RANGE, kind, 0, keys, ((0, register),), live))
         self.equate(equal)
 
-    def call(self, function: CallOut, args: Sequence[Value], targets: Sequence[Value]) -> None:
+    def call(self, function: CallOut, args: Sequence[CoreValue], targets: Sequence[CoreValue]) -> None:
         arguments = tuple(self.value(arg) for arg in args)
         results = [self.target(target) for target in targets]
         equal = [pair for _, pairs in results for pair in pairs]
@@ -414,7 +426,7 @@ class _Assembly:
         indexes, keys = [], []
         for i in (mine, other):
             atom = self.rule.body[i]
-            assert isinstance(atom, Atom)
+            assert isinstance(atom, CoreAtom)
             columns = tuple(c for c, arg in enumerate(atom.args) if self.bound(arg))
             index = self.a.relations[atom.relation].index(columns[: layout.MAX_KEYS])
             indexes.append(index.number)

@@ -16,9 +16,9 @@ import numpy
 from tidelog.kernels import layout
 from tidelog.maintain import aggregates
 from tidelog.maintain.assemble import Sight
-from tidelog.maintain.machine import Inputs, Job, Machine, WidenError, narrow
+from tidelog.maintain.machine import Inputs, Interpreter, Job, WidenError, narrow
 from tidelog.maintain.statistics import LiveStatistics
-from tidelog.rules.core import AggregateRule, Atom, HyperNode, Rule
+from tidelog.rules.core import AggregateRule, CoreAtom, CoreRule, HyperNode
 from tidelog.rules.plans import Plan, plan_deltas, plan_full
 from tidelog.storage.memory import Block
 
@@ -40,8 +40,8 @@ def bootstrap(node: HyperNode, inputs: Inputs) -> int:
             inputs.relations[name].keep_supports()
     inputs = _without_dead_rows(node, inputs)
     internal = frozenset(node.relations)
-    first: list[Rule] = []
-    recursive: list[Rule] = []
+    first: list[CoreRule] = []
+    recursive: list[CoreRule] = []
     for rule in node.rules:
         if isinstance(rule, AggregateRule):
             _aggregate(rule, inputs)
@@ -59,12 +59,12 @@ def bootstrap(node: HyperNode, inputs: Inputs) -> int:
     return max(1, run.round)
 
 
-def internal_atoms(rule: Rule, internal: frozenset[str]) -> list[int]:
+def internal_atoms(rule: CoreRule, internal: frozenset[str]) -> list[int]:
     """The positions of the body atoms whose relations the hyper-node itself derives."""
     return [
         i
         for i, literal in enumerate(rule.body)
-        if isinstance(literal, Atom) and not literal.negated and literal.relation in internal
+        if isinstance(literal, CoreAtom) and not literal.negated and literal.relation in internal
     ]
 
 
@@ -117,12 +117,12 @@ class _Run:
             self.round = int(self.state[layout.N_ROUND])
         self.note_births()
 
-    def machine(self, plan: Callable[[LiveStatistics], Sequence[Plan]]) -> Machine:
+    def machine(self, plan: Callable[[LiveStatistics], Sequence[Plan]]) -> Interpreter:
         """Plan for the sizes of now and assemble."""
         inputs = self.inputs
         plans = plan(LiveStatistics(inputs.relations, self.internal))
         jobs = [Job(p, self.sight(p)) for p in plans]
-        machine = Machine(inputs.catalog, inputs.dictionary, inputs.relations, self.names, jobs)
+        machine = Interpreter(inputs.catalog, inputs.dictionary, inputs.relations, self.names, jobs)
         machine.levels[layout.S_BUDGET] = _WORK_BEFORE_LOOK
         for name, stored in inputs.relations.items():
             if name not in self.internal:
@@ -135,7 +135,7 @@ class _Run:
     def sight(self, plan: Plan) -> Sight | None:
         """Inputs that this epoch has changed in place still hold rows that died: those are read as they are now."""
         changing = [
-            layout.NOW if isinstance(x, Atom) and self.inputs.relations[x.relation].dying else None
+            layout.NOW if isinstance(x, CoreAtom) and self.inputs.relations[x.relation].dying else None
             for x in plan.rule.body
         ]
         if not any(changing):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Choice:
+class EpochOptions:
     """How hyper-nodes follow changes: `strategy` is auto, update or bootstrap; in auto, updates that take too long are
     given up (`Epoch.budget`), which costs at most `switch` of a bootstrap of everything. `closures` says whether
     hyper-nodes that are closures are evaluated as such. Without `maintain`, nothing is counted and nodes are always

@@ -15,12 +15,13 @@ from weakref import proxy
 
 import numpy
 
+from tidelog.arrays import AnyWords
 from tidelog.maintain import undoing
-from tidelog.maintain.deltas import Delta, Words, rows_of
+from tidelog.maintain.deltas import Delta, rows_of
 from tidelog.maintain.overlay import Overlay
 from tidelog.maintain.report import NodeReport, shown
 from tidelog.rules.closures import copied
-from tidelog.rules.core import ClosureShape, HyperNode, Rule, Source
+from tidelog.rules.core import ClosureShape, CoreRule, EdgeSource, HyperNode
 from tidelog.rules.edges import body_of
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.closure import ClosedRelation, Closure
@@ -28,18 +29,18 @@ from tidelog.storage.looking import Look
 from tidelog.storage.stored import StoredRelation
 
 if TYPE_CHECKING:
-    from tidelog.maintain.epoch import Epoch
+    from tidelog.maintain.epoch import Attempt
 
 
 @dataclass(frozen=True)
 class History:
     """The rows of a relation, as they are now, and what this epoch has added and removed."""
 
-    now: Callable[[], Words]
-    inserted: Words
-    deleted: Words
+    now: Callable[[], AnyWords]
+    inserted: AnyWords
+    deleted: AnyWords
 
-    def before(self) -> Words:
+    def before(self) -> AnyWords:
         """The rows as the epoch found them."""
         now, fresh = self.now(), StoredRelation(Catalog(64), self.inserted.shape[1])
         fresh.insert(self.inserted)
@@ -49,9 +50,9 @@ class History:
 class Closures:
     """The closures of the hyper-nodes in one epoch. `kept` maps their relations to shape and graph."""
 
-    def __init__(self, epoch: Epoch) -> None:
+    def __init__(self, epoch: Attempt) -> None:
         # Without a cycle: an epoch that outlives itself keeps changes alive, which then have to be copied.
-        self.epoch: Epoch = proxy(epoch)
+        self.epoch: Attempt = proxy(epoch)
         self.kept = Overlay(epoch.engine.closures)
         self.mirrors = Overlay(epoch.engine.mirrors)
         self.changed: list[str] = []
@@ -210,7 +211,7 @@ class Closures:
         changed = [name for name in relations if name in deltas and isinstance(self.epoch.views[name], ClosedRelation)]
         return sum(len(deltas[name]) for name in changed)
 
-    def show(self, relations: Mapping[str, StoredRelation], rules: Sequence[Rule]) -> None:
+    def show(self, relations: Mapping[str, StoredRelation], rules: Sequence[CoreRule]) -> None:
         """Let an update see what this epoch has changed in the closures among `relations` that these rules read."""
         for name in dict.fromkeys(name for rule in rules for name, _ in body_of(rule)):
             view = relations[name]
@@ -225,7 +226,7 @@ class Closures:
 
     def is_reduced(self, node: HyperNode) -> bool:
         """Whether a closure has lost its recursive rules and is left with rules that copy its edges, which it has."""
-        copies = all(isinstance(rule, Rule) and copied(rule) for rule in node.rules)
+        copies = all(isinstance(rule, CoreRule) and copied(rule) for rule in node.rules)
         return node.relations[0] in self.kept and not node.recursive and copies
 
     def part_with(self, node: HyperNode, *, changed: bool) -> bool:
@@ -263,11 +264,11 @@ class Closures:
 
     # --- edges -------------------------------------------------------------------------------------------------------
 
-    def edges(self, name: str, shape: ClosureShape) -> list[Words]:
+    def edges(self, name: str, shape: ClosureShape) -> list[AnyWords]:
         """All edges of a closure, as they are now."""
         return [_edges(source, self.history(source.relation, name).now()) for source in _sources(name, shape)]
 
-    def edge_changes(self, name: str, before: ClosureShape, shape: ClosureShape) -> tuple[Words, Words]:
+    def edge_changes(self, name: str, before: ClosureShape, shape: ClosureShape) -> tuple[AnyWords, AnyWords]:
         """The edges that a closure has lost and gained, its rules having changed from one shape to another."""
         old, new = _sources(name, before), _sources(name, shape)
         gone, came = [], []
@@ -298,7 +299,7 @@ class Closures:
         return History(stored.words, rows_of(delta.inserted), rows_of(delta.deleted))
 
 
-def _only(one: StoredRelation, other: StoredRelation, look: Look) -> Words:
+def _only(one: StoredRelation, other: StoredRelation, look: Look) -> AnyWords:
     """The rows that `one` has and not `other`, one of which is a closure. What `look` raises ends the work."""
     rows = [numpy.empty((0, 2), numpy.int64)]
     for batch in one.batches():
@@ -313,11 +314,11 @@ def _alike(one: ClosureShape, other: ClosureShape | None) -> bool:
     return other is not None and (one.symmetric, one.irreflexive) == (other.symmetric, other.irreflexive)
 
 
-def _sources(name: str, shape: ClosureShape) -> tuple[Source, ...]:
-    return (*shape.sources, Source(name, "forward"))
+def _sources(name: str, shape: ClosureShape) -> tuple[EdgeSource, ...]:
+    return (*shape.sources, EdgeSource(name, "forward"))
 
 
-def _edges(source: Source, rows: Words) -> Words:
+def _edges(source: EdgeSource, rows: AnyWords) -> AnyWords:
     """The edges that rows of a source stand for, shape (n, 2)."""
     if source.form == "loop":
         return numpy.repeat(rows, 2, axis=1)
@@ -331,7 +332,7 @@ def rebuilt(shape: ClosureShape, views: Mapping[str, StoredRelation], facts: Sto
     return graph
 
 
-def births(graph: Closure, rows: Words, edges: Sequence[Words], look: Look) -> Words:
+def births(graph: Closure, rows: AnyWords, edges: Sequence[AnyWords], look: Look) -> AnyWords:
     """Numbers for the pairs of a closure, int64, such that each follows from pairs with smaller ones: twice the length
     of a shortest way, and one less for an edge, so that it comes before the same edge turned round. What `look` raises
     ends the work."""
@@ -344,6 +345,6 @@ def births(graph: Closure, rows: Words, edges: Sequence[Words], look: Look) -> W
     return numbers
 
 
-def all_edges(shape: ClosureShape, views: Mapping[str, StoredRelation], facts: StoredRelation) -> list[Words]:
+def all_edges(shape: ClosureShape, views: Mapping[str, StoredRelation], facts: StoredRelation) -> list[AnyWords]:
     """The edges of a closure over relations as they are, outside of an epoch."""
     return [*(_edges(source, views[source.relation].words()) for source in shape.sources), facts.words()]

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy
-from numpy.typing import NDArray
 
+from tidelog.arrays import AnyWords
 from tidelog.maintain.report import Report
 from tidelog.storage.closure import ClosedRelation
 from tidelog.storage.stored import StoredRelation
-
-Words = NDArray[numpy.signedinteger[Any]]
-"""Rows of words, int32 or int64, shape (n, arity)."""
 
 
 class Whole:
@@ -24,7 +21,7 @@ class Whole:
     def __init__(self, stored: StoredRelation) -> None:
         self._stored: StoredRelation | None = stored
         self._count = len(stored)
-        self._words: Words | None = None
+        self._words: AnyWords | None = None
 
     def __len__(self) -> int:
         return self._count
@@ -36,14 +33,14 @@ class Whole:
         else:
             self.words()
 
-    def held(self) -> Words:
+    def held(self) -> AnyWords:
         """Rows with all words that are in these; of a closure that nobody has read its nodes, each with itself."""
         if isinstance(self._stored, ClosedRelation):
             nodes = self._stored.closure.words_of_nodes()
             return numpy.stack([nodes, nodes], axis=1)
         return self._stored.words() if self._stored is not None else self.words()
 
-    def words(self) -> Words:
+    def words(self) -> AnyWords:
         """The rows."""
         if self._stored is not None:
             self._words, self._stored = self._stored.words(), None
@@ -55,8 +52,8 @@ class Whole:
 class Delta:
     """The net change of a relation: rows that came and rows that went."""
 
-    inserted: Words | Whole
-    deleted: Words | Whole
+    inserted: AnyWords | Whole
+    deleted: AnyWords | Whole
 
     def __len__(self) -> int:
         return len(self.inserted) + len(self.deleted)
@@ -79,6 +76,6 @@ def sealed_at_once(views: Mapping[str, StoredRelation], deltas: dict[str, Delta]
     """Do nothing: the `Seal` of an epoch that is in memory only."""
 
 
-def rows_of(words: Words | Whole) -> Words:
+def rows_of(words: AnyWords | Whole) -> AnyWords:
     """The rows, whichever way they are held."""
     return words.words() if isinstance(words, Whole) else words

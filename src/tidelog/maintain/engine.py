@@ -16,10 +16,11 @@ from weakref import WeakSet
 import numpy
 from numpy.typing import NDArray
 
+from tidelog.arrays import AnyWords
 from tidelog.maintain import closures, undoing
-from tidelog.maintain.choice import Choice
-from tidelog.maintain.deltas import Outcome, Seal, Whole, Words, sealed_at_once
-from tidelog.maintain.epoch import Epoch
+from tidelog.maintain.choice import EpochOptions
+from tidelog.maintain.deltas import Outcome, Seal, Whole, sealed_at_once
+from tidelog.maintain.epoch import Attempt
 from tidelog.maintain.large_groups import LargeGroups
 from tidelog.maintain.limits import Watch, changing_within_memory
 from tidelog.maintain.machine import WidenError
@@ -35,7 +36,7 @@ from tidelog.storage.stored import StoredRelation
 
 
 @dataclass
-class Engine:
+class EmbeddedEngine:
     """The state of an embedded database. `views` maps every relation to its rows; `asserted` holds the facts apart for
     relations that are also derived (for all others they are the view itself). `nodes` are the hyper-nodes as they are
     maintained, which may be coarser than those of `program`; `costs` are the seconds of their last bootstraps, of this
@@ -124,9 +125,9 @@ class Engine:
     def epoch(
         self,
         program: CoreProgram,
-        changes: Mapping[str, tuple[Words, Words]],
+        changes: Mapping[str, tuple[AnyWords, AnyWords]],
         watch: Watch,
-        choice: Choice,
+        choice: EpochOptions,
         seal: Seal = sealed_at_once,
     ) -> Outcome:
         """Go to `program` and apply `changes`, relation -> (rows to assert, rows to retract), both net of each other.
@@ -141,9 +142,9 @@ class Engine:
     def _epoch(
         self,
         program: CoreProgram,
-        changes: Mapping[str, tuple[Words, Words]],
+        changes: Mapping[str, tuple[AnyWords, AnyWords]],
         watch: Watch,
-        choice: Choice,
+        choice: EpochOptions,
         seal: Seal,
     ) -> Outcome:
         started = time.perf_counter()
@@ -163,7 +164,7 @@ class Engine:
                 self.widen(watch.look)
         while True:
             undoing.make_ready(self.catalog.bits)
-            attempt = Epoch(self, program, watch, choice)
+            attempt = Attempt(self, program, watch, choice)
             try:
                 return attempt.run(changes, seal)
             except WidenError:
@@ -177,11 +178,13 @@ class Engine:
                 raise
 
 
-def evaluated(dictionary: Dictionary, program: CoreProgram, facts: Mapping[str, Words], watch: Watch) -> Engine:
+def evaluated(
+    dictionary: Dictionary, program: CoreProgram, facts: Mapping[str, AnyWords], watch: Watch
+) -> EmbeddedEngine:
     """An engine of its own that has evaluated a program over these facts. Raises as `Engine.epoch`."""
-    engine = Engine(dictionary, CoreProgram({}, {}, ()))
+    engine = EmbeddedEngine(dictionary, CoreProgram({}, {}, ()))
     changes = {name: (words, words[:0]) for name, words in facts.items()}
-    engine.epoch(program, changes, watch, Choice("bootstrap"))
+    engine.epoch(program, changes, watch, EpochOptions("bootstrap"))
     return engine
 
 
@@ -189,6 +192,6 @@ def _has_floats(program: CoreProgram) -> bool:
     return any(column.kind == "float" for info in program.relations.values() for column in info.columns)
 
 
-def _is_wide(rows: Words) -> bool:
+def _is_wide(rows: AnyWords) -> bool:
     """Whether some words do not fit into 32 bits."""
     return bool(rows.size and (rows.min() < -(2**31) or rows.max() >= 2**31))

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from tidelog.arrays import AnyWords
 from tidelog.maintain import closures
 from tidelog.maintain.aggregates import update_aggregate
 from tidelog.maintain.assemble import UNIT
 from tidelog.maintain.bootstrap import bootstrap
-from tidelog.maintain.choice import Choice
-from tidelog.maintain.deltas import Delta, Outcome, Seal, Words
+from tidelog.maintain.choice import EpochOptions
+from tidelog.maintain.deltas import Delta, Outcome, Seal
 from tidelog.maintain.large_groups import LargeGroups
 from tidelog.maintain.limits import Watch
 from tidelog.maintain.machine import Inputs
@@ -30,7 +31,7 @@ from tidelog.maintain.overlay import Overlay
 from tidelog.maintain.report import NodeReport, Report, names_of, prepares, shown, skipped, with_demand
 from tidelog.maintain.structure import Structure
 from tidelog.maintain.update import CutOffError, NodeChange, forget_indexes, prepare, update
-from tidelog.rules.core import AggregateRule, CoreProgram, HyperNode, Rule
+from tidelog.rules.core import AggregateRule, CoreProgram, CoreRule, HyperNode
 from tidelog.rules.edges import body_of, head_of
 from tidelog.rules.graph import coarsened
 from tidelog.rules.projections import PROJECTION
@@ -39,7 +40,7 @@ from tidelog.storage.memory import Block
 from tidelog.storage.stored import StoredRelation
 
 if TYPE_CHECKING:
-    from tidelog.maintain.engine import Engine
+    from tidelog.maintain.engine import EmbeddedEngine
 
 _RECLAIM = 4_096
 """Dead rows of a relation below this number are not worth reclaiming."""
@@ -53,10 +54,10 @@ _DIFFERING = 2e-7
 """Seconds per tuple that telling what has changed adds to the next bootstrap, as long as there has been none."""
 
 
-class Epoch:
+class Attempt:
     """One attempt at an epoch: everything that it replaces or changes is kept until it succeeds."""
 
-    def __init__(self, engine: Engine, program: CoreProgram, watch: Watch, choice: Choice) -> None:
+    def __init__(self, engine: EmbeddedEngine, program: CoreProgram, watch: Watch, choice: EpochOptions) -> None:
         self.engine = engine
         self.program = program
         self.watch = watch
@@ -82,7 +83,7 @@ class Epoch:
         self.derived = self.structure.derived
         self.before = engine.structure.derived
         self.deltas: dict[str, Delta] = {}
-        self.facts: dict[str, tuple[Words, Words]] = {}
+        self.facts: dict[str, tuple[AnyWords, AnyWords]] = {}
         """For derived relations whose asserted facts have changed: the rows that came and that went."""
         self.opened: dict[int, StoredRelation] = {}
         self.shifted: list[tuple[StoredRelation, int]] = []
@@ -101,7 +102,7 @@ class Epoch:
         self.reserve: Block | None = Block(_RESERVE)
         """Given back before what must not fail."""
 
-    def run(self, changes: Mapping[str, tuple[Words, Words]], seal: Seal) -> Outcome:
+    def run(self, changes: Mapping[str, tuple[AnyWords, AnyWords]], seal: Seal) -> Outcome:
         if UNIT not in self.views:
             self.views[UNIT] = StoredRelation(self.engine.catalog, 0)
             self.views[UNIT].insert(numpy.empty((1, 0), numpy.int64))
@@ -230,7 +231,7 @@ class Epoch:
             if self.engine.nodes and new.counted and not isinstance(new, ClosedRelation):
                 self.open(new).call_all_new()
 
-    def assert_facts(self, name: str, insert: Words, delete: Words) -> None:
+    def assert_facts(self, name: str, insert: AnyWords, delete: AnyWords) -> None:
         """Apply the net change of the asserted facts of a relation."""
         stored = self.asserted[name]
         present = stored.find(delete)
@@ -304,7 +305,7 @@ class Epoch:
 
     def rule_changes(
         self, node: HyperNode, old: list[HyperNode]
-    ) -> tuple[list[Rule | AggregateRule], list[Rule | AggregateRule]]:
+    ) -> tuple[list[CoreRule | AggregateRule], list[CoreRule | AggregateRule]]:
         """The rules that a node has gained and lost against the nodes of the last epoch that it is made of."""
         if len(old) == 1 and old[0].rules is node.rules:
             return [], []
@@ -361,8 +362,8 @@ class Epoch:
         self,
         node: HyperNode,
         old: list[HyperNode],
-        added: list[Rule | AggregateRule],
-        dropped: list[Rule | AggregateRule],
+        added: list[CoreRule | AggregateRule],
+        dropped: list[CoreRule | AggregateRule],
         inputs: Inputs,
     ) -> tuple[int | None, str]:
         """Update a node in place: the number of rounds, or None and the reason why that was given up, with no trace."""
@@ -565,5 +566,5 @@ def _is_sparse(stored: StoredRelation) -> bool:
     return stored.dead > max(_RECLAIM, len(stored))
 
 
-def _plain(rules: Iterable[Rule | AggregateRule]) -> list[Rule]:
-    return [rule for rule in rules if isinstance(rule, Rule)]
+def _plain(rules: Iterable[CoreRule | AggregateRule]) -> list[CoreRule]:
+    return [rule for rule in rules if isinstance(rule, CoreRule)]

@@ -15,16 +15,15 @@ from typing import Any, TypeAlias
 import numpy
 from numpy.typing import NDArray
 
+from tidelog.arrays import Words
 from tidelog.errors import LimitError, Problem
 from tidelog.kernels import layout
 from tidelog.language.regex import matcher
 from tidelog.language.syntax import Kind
 from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.looking import Look
 
-Words: TypeAlias = NDArray[numpy.int64]
 Mask: TypeAlias = NDArray[numpy.bool_]
-Look: TypeAlias = Callable[[], None]
-"""Raises where a limit of the epoch is reached."""
 CallOut: TypeAlias = Callable[[list[Words], Look], tuple[Mask | None, Sequence[Words]]]
 
 LONGEST = 1 << 26

@@ -24,7 +24,7 @@ _TURN = 0.05
 """Seconds that one wait for a lock lasts before Ctrl-C is looked at."""
 
 
-class Lock(Protocol):
+class Waitable(Protocol):
     """What `Interrupts.take` waits for."""
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool: ...
@@ -77,13 +77,13 @@ class Interrupts:
         finally:
             self._put_off = before
 
-    def take(self, lock: Lock) -> None:
+    def take(self, lock: Waitable) -> None:
         """Wait for a lock and have it; KeyboardInterrupt ends the waiting."""
         while not lock.acquire(timeout=_TURN):
             self.look()
 
     @contextmanager
-    def holding(self, lock: Lock) -> Iterator[None]:
+    def holding(self, lock: Waitable) -> Iterator[None]:
         """Inside, have a lock; KeyboardInterrupt ends waiting for it."""
         self.take(lock)
         try:

@@ -146,10 +146,10 @@ class Window:
         return middle + 0.0 if middle == middle else None
 
 
-State: TypeAlias = Total | Window
+GroupState: TypeAlias = Total | Window
 
 
-def state_of(op: AggregateName, values: Values) -> State:
+def state_of(op: AggregateName, values: Values) -> GroupState:
     """What is kept of a group with these values."""
     return Total(op).changed(values, values[:0]) if op in ("sum", "mean") else Window.of(op, values)
 
@@ -175,16 +175,16 @@ class LargeGroups:
     """The states of the large groups of one aggregate. What has changed since `keep` can be taken back. `read` counts
     the members that were read, for states or because there is none."""
 
-    states: dict[Group, State] = field(default_factory=dict)
+    states: dict[Group, GroupState] = field(default_factory=dict)
     read: int = 0
-    _before: dict[Group, State | None] = field(default_factory=dict)
+    _before: dict[Group, GroupState | None] = field(default_factory=dict)
 
-    def put(self, group: Group, state: State | None) -> None:
+    def put(self, group: Group, state: GroupState | None) -> None:
         """Keep a state, unless the group is small."""
         self._before.setdefault(group, self.states.get(group))
         self._set(group, state if state is not None and state.size >= LARGE else None)
 
-    def _set(self, group: Group, state: State | None) -> None:
+    def _set(self, group: Group, state: GroupState | None) -> None:
         if state is None:
             self.states.pop(group, None)
         else:

@@ -51,7 +51,7 @@ class Job:
     group: str = ""
 
 
-class Machine:
+class Interpreter:
     """The code of `jobs` over `relations`; heads are relations of `internal`, whose indexes the kernels extend.
 
     Raises WidenError when a constant does not fit.

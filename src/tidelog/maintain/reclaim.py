@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from tidelog.language.syntax import CheckedProgram, Column
-from tidelog.rules.core import Atom, Comparison, Constant, HyperNode, Rule, Unpack
+from tidelog.rules.core import CoreAtom, CoreComparison, CoreConstant, CoreRule, HyperNode, Unpack
 from tidelog.storage.closure import ClosedRelation
 from tidelog.storage.usage import Usage
 
 if TYPE_CHECKING:
-    from tidelog.maintain.engine import Engine
+    from tidelog.maintain.engine import EmbeddedEngine
 
 LEAST = 4_096
 """Words that may be out of use, below which it is not worth looking."""
@@ -44,7 +44,7 @@ class Reclaimer:
 
     def sweep(
         self,
-        engine: Engine,
+        engine: EmbeddedEngine,
         programs: Sequence[CheckedProgram],
         pending: Iterable[tuple[str, NDArray[Any]]],
     ) -> bool:
@@ -71,7 +71,7 @@ class Reclaimer:
 
 
 def _give_back(
-    engine: Engine,
+    engine: EmbeddedEngine,
     rows: list[tuple[tuple[Column, ...], Any]],
     held: list[tuple[tuple[Column, ...], NDArray[Any]]],
     programs: Sequence[CheckedProgram],
@@ -97,9 +97,9 @@ def _give_back(
     dictionary.give_back(flags)
 
 
-def _rows(engine: Engine) -> Iterator[tuple[tuple[Column, ...], Any]]:
+def _rows(engine: EmbeddedEngine) -> Iterator[tuple[tuple[Column, ...], Any]]:
     """The relations in which all words are that are used, with their columns, if these can have words."""
-    rules = (rule for node in engine.nodes for rule in node.rules if isinstance(rule, Rule))
+    rules = (rule for node in engine.nodes for rule in node.rules if isinstance(rule, CoreRule))
     making = {rule.head.relation for rule in rules if _makes_words(rule)}
     for name, info in engine.program.relations.items():
         if any(column.kind in ("symbol", *engine.program.records) for column in info.columns):
@@ -110,19 +110,19 @@ def _rows(engine: Engine) -> Iterator[tuple[tuple[Column, ...], Any]]:
                 yield info.columns, view
 
 
-def _makes_words(rule: Rule) -> bool:
+def _makes_words(rule: CoreRule) -> bool:
     """Whether a rule may derive words that are in no row of its body, but for its constants."""
-    return not all(isinstance(literal, Atom | Comparison | Unpack) for literal in rule.body)
+    return not all(isinstance(literal, CoreAtom | CoreComparison | Unpack) for literal in rule.body)
 
 
 def _mark_constants(usage: Usage, nodes: Iterable[HyperNode]) -> None:
     """Mark the words of the constants of rules, which plans refer to."""
     for node in nodes:
         for rule in node.rules:
-            if isinstance(rule, Rule):
+            if isinstance(rule, CoreRule):
                 for literal in (rule.head, *rule.body):
                     for value in _values(literal):
-                        if isinstance(value, Constant):
+                        if isinstance(value, CoreConstant):
                             usage.add_value(value.value, value.kind)
 
 

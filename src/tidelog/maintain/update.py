@@ -19,20 +19,18 @@ from dataclasses import dataclass, field
 from math import inf
 
 import numpy
-from numpy.typing import NDArray
 
+from tidelog.arrays import Words
 from tidelog.kernels import layout
 from tidelog.kernels.layout import AFTER, AT_START, BEFORE, EVER, GONE, KEPT, NEW, NOW, UP_TO, WITH
 from tidelog.maintain.assemble import Sight
 from tidelog.maintain.bootstrap import internal_atoms
-from tidelog.maintain.machine import Inputs, Job, Machine
+from tidelog.maintain.machine import Inputs, Interpreter, Job
 from tidelog.maintain.statistics import LiveStatistics
-from tidelog.rules.core import AggregateRule, Atom, HyperNode, Rule
+from tidelog.rules.core import AggregateRule, CoreAtom, CoreRule, HyperNode
 from tidelog.rules.edges import body_of
 from tidelog.rules.plans import needs_large_index, plan_change, plan_full, plan_scan
 from tidelog.storage.stored import StoredRelation
-
-Words = NDArray[numpy.int64]
 
 _WORK_BEFORE_LOOK = 100_000
 _OUTGROWN = 8
@@ -63,8 +61,8 @@ class Maintained:
     here, before the index is made; after that they are `indexed`. Insertions into those `negated` delete.
     """
 
-    machine: Machine
-    rules: tuple[Rule | AggregateRule, ...]
+    machine: Interpreter
+    rules: tuple[CoreRule | AggregateRule, ...]
     stored: dict[str, StoredRelation]
     sizes: dict[str, int]
     negated: frozenset[str]
@@ -91,12 +89,12 @@ class NodeChange:
 
     came: Mapping[str, Words] = field(default_factory=dict)
     went: Mapping[str, Words] = field(default_factory=dict)
-    added: Sequence[Rule] = ()
-    dropped: Sequence[Rule] = ()
+    added: Sequence[CoreRule] = ()
+    dropped: Sequence[CoreRule] = ()
 
 
 def prepare(
-    node: HyperNode, kept: Sequence[Rule], change: NodeChange, inputs: Inputs, before: Maintained | None = None
+    node: HyperNode, kept: Sequence[CoreRule], change: NodeChange, inputs: Inputs, before: Maintained | None = None
 ) -> Maintained:
     """Plan and assemble what a hyper-node needs to follow the change of this epoch; `before` is what it has.
 
@@ -108,7 +106,7 @@ def prepare(
     jobs: list[Job] = []
     if before is None or not before.fits(node, inputs.relations):
         indexed = {name for name, left in before.scanned.items() if left == 0} if before is not None else set()
-        machine = Machine(inputs.catalog, inputs.dictionary, inputs.relations, node.relations, ())
+        machine = Interpreter(inputs.catalog, inputs.dictionary, inputs.relations, node.relations, ())
         stored = dict(inputs.relations)
         sizes = {name: len(each) for name, each in stored.items()}
         negated = frozenset(name for rule in kept for name, negative in body_of(rule) if negative)
@@ -122,7 +120,7 @@ def prepare(
     wanted = _lists(before, internal, change, inputs) - before.planned
     for rule in kept if wanted else ():
         for i, literal in enumerate(rule.body):
-            if isinstance(literal, Atom):
+            if isinstance(literal, CoreAtom):
                 name = literal.relation
                 lists = [version for version in (layout.OUT, layout.IN) if (name, version) in wanted]
                 jobs += _jobs(rule, i, lists, internal, statistics, before)
@@ -151,11 +149,11 @@ def _lists(
 
 
 def _jobs(
-    rule: Rule, i: int, lists: Sequence[int], internal: frozenset[str], statistics: LiveStatistics, kept: Maintained
+    rule: CoreRule, i: int, lists: Sequence[int], internal: frozenset[str], statistics: LiveStatistics, kept: Maintained
 ) -> list[Job]:
     """The plans that start from what stands in `lists` of body atom `i`; it is noted where they scan."""
     atom = rule.body[i]
-    if not lists or not isinstance(atom, Atom):
+    if not lists or not isinstance(atom, CoreAtom):
         return []
     name = atom.relation
     plans = plan_change(rule, i, statistics)
@@ -272,17 +270,17 @@ class _Update:
                 self.machine.mark(name, version)
                 self.run(self.machine, f"{group} {name}", inserting, True, current)
 
-    def once(self, rules: Sequence[Rule], own: int, other: int, inserting: bool, current: int) -> None:
+    def once(self, rules: Sequence[CoreRule], own: int, other: int, inserting: bool, current: int) -> None:
         """Evaluate rules that came or went, once, in the round under way; `own` and `other` are the states they see."""
         inputs, internal = self.inputs, frozenset(self.derived)
         statistics = LiveStatistics(inputs.relations, frozenset())
         jobs = [Job(plan_full(rule, statistics), _full(rule, own, other, internal)) for rule in rules]
-        machine = Machine(inputs.catalog, inputs.dictionary, inputs.relations, self.node.relations, jobs)
+        machine = Interpreter(inputs.catalog, inputs.dictionary, inputs.relations, self.node.relations, jobs)
         for stored in self.external:
             stored.settle()
         self.run(machine, "", inserting, True, current)
 
-    def run(self, machine: Machine, group: str, inserting: bool, once: bool, current: int) -> int:
+    def run(self, machine: Interpreter, group: str, inserting: bool, once: bool, current: int) -> int:
         """Run a group of plans, once or round by round from round `current`; returns the last round."""
         from tidelog.kernels.changes import run_changes
 
@@ -307,7 +305,7 @@ class _Update:
 # --- what plans see ------------------------------------------------------------------------------------------------
 
 
-def _lost(rule: Rule, i: int, internal: frozenset[str]) -> Sight:
+def _lost(rule: CoreRule, i: int, internal: frozenset[str]) -> Sight:
     """What a plan for deletions sees when body atom `i` has changed.
 
     Deaths of other hyper-nodes come before all others, so that each lost derivation is charged in the round of its
@@ -315,7 +313,7 @@ def _lost(rule: Rule, i: int, internal: frozenset[str]) -> Sight:
     or dying in it. A negated atom dies by insertions.
     """
     atom = rule.body[i]
-    assert isinstance(atom, Atom)
+    assert isinstance(atom, CoreAtom)
     if atom.relation in internal:
         states = _states(rule, lambda j: AFTER if j < i else WITH, lambda j: KEPT, lambda j: EVER, internal)
     else:
@@ -330,10 +328,10 @@ def _lost(rule: Rule, i: int, internal: frozenset[str]) -> Sight:
     return Sight(layout.IN if atom.negated else layout.OUT, tuple(states))
 
 
-def _won(rule: Rule, i: int, internal: frozenset[str]) -> Sight:
+def _won(rule: CoreRule, i: int, internal: frozenset[str]) -> Sight:
     """What a plan for insertions sees when body atom `i` has changed; the mirror image of `_lost`."""
     atom = rule.body[i]
-    assert isinstance(atom, Atom)
+    assert isinstance(atom, CoreAtom)
     if atom.relation in internal:
         states = _states(rule, lambda j: BEFORE if j < i else UP_TO, lambda j: NOW, lambda j: NOW, internal)
     else:
@@ -349,13 +347,13 @@ def _scanning(sight: Sight, i: int, state: int) -> Sight:
     return Sight(layout.NOW, (*sight.states[:i], state, *sight.states[i + 1 :]), sifted=i)
 
 
-def _full(rule: Rule, own: int, other: int, internal: frozenset[str]) -> Sight:
+def _full(rule: CoreRule, own: int, other: int, internal: frozenset[str]) -> Sight:
     """What a plan sees that evaluates a whole rule."""
     return Sight(layout.NOW, tuple(_states(rule, lambda j: own, lambda j: other, lambda j: other, internal)))
 
 
 def _states(
-    rule: Rule,
+    rule: CoreRule,
     own: Callable[[int], int],
     other: Callable[[int], int],
     negated: Callable[[int], int],
@@ -364,7 +362,7 @@ def _states(
     """A state for each literal: of the hyper-node's own atoms, of other atoms, of negated ones; None for the rest."""
     states: list[int | None] = []
     for j, literal in enumerate(rule.body):
-        if not isinstance(literal, Atom):
+        if not isinstance(literal, CoreAtom):
             states.append(None)
         elif literal.negated:
             states.append(negated(j))

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, NamedTuple
 
-from tidelog.network.derivations import Derivations, Instance
+from tidelog.network.derivations import Derivation, Derivations
 from tidelog.network.grounds import Grounds
 from tidelog.network.joins import Tuples
 from tidelog.network.limits import LARGEST_COUNT, Limits, OverrunError
-from tidelog.network.messages import Change, Support
+from tidelog.network.messages import RuleChange, Support
 from tidelog.network.peer import Said
-from tidelog.network.program import Fact
+from tidelog.network.program import LocatedTuple
 from tidelog.network.rulebook import Rulebook
 
 BASE = "\0"
@@ -68,27 +68,27 @@ class Choices:
         self.tuples = Tuples()
         self.grounds = Grounds(name, kept=options.roots, secret=secret, count=count)
         self.rejected: Counter[str] = Counter()
-        self.offers: dict[Fact, dict[str, Given]] = {}
-        self.excluded: dict[Fact, None] = {}
-        self.chosen: dict[Fact, Chosen] = {}
-        self.last: dict[Fact, Instance] = {}
+        self.offers: dict[LocatedTuple, dict[str, Given]] = {}
+        self.excluded: dict[LocatedTuple, None] = {}
+        self.chosen: dict[LocatedTuple, Chosen] = {}
+        self.last: dict[LocatedTuple, Derivation] = {}
         self.locations: dict[str, int | None] = {}
         self._learn_locations()
-        self._dirty: dict[Fact, None] = {}
-        self._foreign: dict[Fact, None] = {}
+        self._dirty: dict[LocatedTuple, None] = {}
+        self._foreign: dict[LocatedTuple, None] = {}
         self._derivations = self._joined()
 
     def view(self, relation: str) -> list[tuple[Any, ...]]:
         """The tuples of a relation that live here."""
         return self.tuples.rows(relation)
 
-    def owner(self, fact: Fact) -> str:
+    def owner(self, fact: LocatedTuple) -> str:
         """Where a tuple lives; here, if every node has the relation for itself. What is said about relations of rules
         that are gone has to be taken back, so that their locations are remembered."""
         location = self.locations.get(fact[0])
         return self.name if location is None or location >= len(fact[1]) else str(fact[1][location])
 
-    def restore(self, sources: Mapping[Fact, str], last: Mapping[Fact, tuple[Any, ...]]) -> None:
+    def restore(self, sources: Mapping[LocatedTuple, str], last: Mapping[LocatedTuple, tuple[Any, ...]]) -> None:
         """After offers, rules, grounds and the like were filled in: build what follows from them again. `sources` says
         which offer of each tuple was chosen, `last` which derivation was."""
         self._learn_locations()
@@ -96,7 +96,7 @@ class Choices:
             given = self.offers[fact][source]
             self.chosen[fact] = Chosen(given.height, given.support, source)
             self.tuples.add(fact)
-        self.last = {head: Instance(*parts) for head, parts in last.items()}
+        self.last = {head: Derivation(*parts) for head, parts in last.items()}
         self._derivations = self._joined()
         self._settle()
 
@@ -110,7 +110,7 @@ class Choices:
 
     # --- changes -----------------------------------------------------------------------------------------------------
 
-    def _give(self, fact: Fact, sender: str, given: Given | None) -> None:
+    def _give(self, fact: LocatedTuple, sender: str, given: Given | None) -> None:
         """The newest offer of a sender, None if it withdrew the last one. `_settle` then does what follows."""
         offers = self.offers.setdefault(fact, {})
         if given is not None:
@@ -122,7 +122,7 @@ class Choices:
             self.excluded.pop(fact, None)
         self._dirty[fact] = None
 
-    def _switch(self, change: Change) -> None:
+    def _switch(self, change: RuleChange) -> None:
         """Let a change of a rule count. `_settle` then does what follows."""
         before = self.book.program.keys
         self.book.take(change)
@@ -150,7 +150,7 @@ class Choices:
             self.locations = {name: each for name, each in self.locations.items() if name in used}
         self.locations.update({name: place.location for name, place in places.items()})
 
-    def _spoken_of(self) -> Iterable[Fact]:
+    def _spoken_of(self) -> Iterable[LocatedTuple]:
         """The tuples that are kept, or of which another node may still have to hear."""
         return chain(self.offers, self._derivations.heads(), self._foreign)
 
@@ -188,7 +188,7 @@ class Choices:
                 self._dirty[fact] = None
         return bool(self._dirty)
 
-    def _reconsider(self, fact: Fact) -> None:
+    def _reconsider(self, fact: LocatedTuple) -> None:
         """Choose again among the offers of a tuple, and let what follows from it know."""
         del self._dirty[fact]
         best, old = self._choice(fact), self.chosen.get(fact)
@@ -210,7 +210,7 @@ class Choices:
                 if self._together(fact, head):
                     self._derivations.touched[head] = None
 
-    def _appear(self, fact: Fact) -> None:
+    def _appear(self, fact: LocatedTuple) -> None:
         """Derive what follows from a tuple, or exclude it where that takes too much."""
         try:
             self._derivations.appear(fact, trusted=BASE in self.offers[fact])
@@ -219,7 +219,7 @@ class Choices:
             self.excluded[fact] = None
             self._dirty[fact] = None
 
-    def _choice(self, fact: Fact) -> Chosen | None:
+    def _choice(self, fact: LocatedTuple) -> Chosen | None:
         """The least height, ties by the name of the sender and never by what came first."""
         if fact in self.excluded:
             return None
@@ -234,7 +234,7 @@ class Choices:
                 best = rank, Chosen(given.height, given.support, sender)
         return best[1] if best else None
 
-    def _best(self, head: Fact) -> Said | None:
+    def _best(self, head: LocatedTuple) -> Said | None:
         """The best derivation of a tuple here: the least height, ties by the rule and its body. Those that rest on the
         tuple itself do not take part."""
         ranked = []
@@ -255,7 +255,7 @@ class Choices:
             self.last[head] = best[2]
         return Said(best[1], best[3])
 
-    def _value(self, head: Fact, instance: Instance) -> tuple[int, Support]:
+    def _value(self, head: LocatedTuple, instance: Derivation) -> tuple[int, Support]:
         """The height of a derivation, and what it rests on: the tuples of the head's own component, and the grounds on
         which those below take part. The latter settle by themselves and count as height 0; a head that does not depend
         on itself needs no set."""
@@ -263,7 +263,7 @@ class Choices:
         own = component.get(head[0])
         if own is None:
             return 1, frozenset()
-        height, support, below = 0, set[Fact](), list(instance.absent)
+        height, support, below = 0, set[LocatedTuple](), list(instance.absent)
         for fact in instance.body:
             if component.get(fact[0]) == own:
                 chosen = self.chosen[fact]
@@ -275,7 +275,7 @@ class Choices:
         support.update(self.grounds.of(instance.rule, below))
         return height + 1, frozenset(support)
 
-    def _together(self, fact: Fact, head: Fact) -> bool:
+    def _together(self, fact: LocatedTuple, head: LocatedTuple) -> bool:
         """Whether two tuples may depend on each other."""
         component = self.book.program.component
         own = component.get(head[0])

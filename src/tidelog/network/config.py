@@ -27,7 +27,7 @@ from typing import Any
 from tidelog.errors import Problem, UsageError
 from tidelog.network.limits import Limits
 
-Facts = Mapping[str, list[list[Any]]]
+FactLists = Mapping[str, list[list[Any]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class NodeConfig:
     sticky: bool = False
     roots: bool = True
     limits: Limits | None = None
-    facts: Facts = field(default_factory=dict)
+    facts: FactLists = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class NetworkConfig:
     sticky: bool = False
     roots: bool = True
     limits: Limits | None = None
-    facts: Facts = field(default_factory=dict)
+    facts: FactLists = field(default_factory=dict)
 
 
 def node_config(path: Path) -> NodeConfig:
@@ -186,7 +186,7 @@ class _Table:
             raise self.wrong(f"`{key}` is {names[kind]}, found {'nothing' if value is None else repr(value)}")
         return value
 
-    def facts(self) -> Facts:
+    def facts(self) -> FactLists:
         """The table of facts: rows by relation."""
         facts = self.take("facts", dict, {})
         for relation, rows in facts.items():

@@ -15,17 +15,17 @@ from typing import NamedTuple
 
 from tidelog.network.joins import Substitution, Tuples, ground, matches, value_of
 from tidelog.network.limits import Limits, Meter, OverrunError, is_sendable
-from tidelog.network.program import Fact, LocalAggregate, LocalRule, LocatedProgram, Row
+from tidelog.network.program import LocalAggregate, LocalRule, LocatedProgram, LocatedTuple, NodeRow
 from tidelog.semantics.aggregates import aggregate
 from tidelog.semantics.values import NoValueError
 
 
-class Instance(NamedTuple):
+class Derivation(NamedTuple):
     """A way to derive a head: the rule's key, the tuples that it needs, and those that have to be absent."""
 
     rule: str
-    body: tuple[Fact, ...]
-    absent: tuple[Fact, ...]
+    body: tuple[LocatedTuple, ...]
+    absent: tuple[LocatedTuple, ...]
 
 
 class Derivations:
@@ -42,11 +42,11 @@ class Derivations:
         self._meters: dict[str, Meter] | None = None
         self._rows: Counter[str] = Counter()
         self.overrun: dict[str, None] = {}
-        self._of: dict[Fact, dict[Instance, None]] = {}
-        self._uses: dict[Fact, dict[tuple[Fact, Instance], None]] = {}
-        self._groups: dict[tuple[LocalAggregate, Row], tuple[Fact, Instance] | None] = {}
-        self._stale: dict[tuple[LocalAggregate, Row], None] = {}
-        self.touched: dict[Fact, None] = {}
+        self._of: dict[LocatedTuple, dict[Derivation, None]] = {}
+        self._uses: dict[LocatedTuple, dict[tuple[LocatedTuple, Derivation], None]] = {}
+        self._groups: dict[tuple[LocalAggregate, NodeRow], tuple[LocatedTuple, Derivation] | None] = {}
+        self._stale: dict[tuple[LocalAggregate, NodeRow], None] = {}
+        self.touched: dict[LocatedTuple, None] = {}
         self._join(program.rules, program.aggregates)
         self.begin()
 
@@ -54,21 +54,21 @@ class Derivations:
         """Begin a step of the node: rules that have travelled may take as many steps again."""
         self._meters = {}
 
-    def of(self, head: Fact) -> Iterable[Instance]:
+    def of(self, head: LocatedTuple) -> Iterable[Derivation]:
         """The instances that derive a tuple."""
         return self._of.get(head, ())
 
-    def heads(self) -> Iterable[Fact]:
+    def heads(self) -> Iterable[LocatedTuple]:
         """The tuples that have instances."""
         return self._of
 
-    def users(self, fact: Fact) -> list[Fact]:
+    def users(self, fact: LocatedTuple) -> list[LocatedTuple]:
         """The heads of the instances in which a tuple takes part."""
         return [head for head, _ in self._uses.get(fact, ())]
 
     # --- changes -----------------------------------------------------------------------------------------------------
 
-    def appear(self, fact: Fact, *, trusted: bool) -> None:
+    def appear(self, fact: LocatedTuple, *, trusted: bool) -> None:
         """A tuple is there now; `tuples` has it already. Raises OverrunError where a rule of the node's own program
         derives something too large from it or, if it is not `trusted`, takes too many steps; then it has to disappear.
         """
@@ -77,7 +77,7 @@ class Derivations:
             self._match(rule, Meter(None if trusted else self.limits.steps), position, fact[1])
         self._collect(fact)
 
-    def disappear(self, fact: Fact) -> None:
+    def disappear(self, fact: LocatedTuple) -> None:
         """A tuple is gone; `tuples` has it no more."""
         for head, instance in list(self._uses.get(fact, ())):
             self.touched[head] = None
@@ -127,7 +127,7 @@ class Derivations:
             for row in self._tuples.rows(each.outer):
                 self._stale[each, row] = None
 
-    def _match(self, rule: LocalRule, meter: Meter, position: int | None = None, row: Row = ()) -> None:
+    def _match(self, rule: LocalRule, meter: Meter, position: int | None = None, row: NodeRow = ()) -> None:
         """Link what a rule derives. The `meter` is for rules of the node's own program; others have one each."""
         limited = self._meters is not None and rule.key not in self._own
         if limited and rule.key in self.overrun:
@@ -139,7 +139,7 @@ class Derivations:
             for bound, body in matches(rule, self._tuples, meter, position, row):
                 if self._is_here(rule, bound):
                     absent = tuple([ground(atom, bound) for atom in rule.negative])
-                    self._link(ground(rule.head, bound), Instance(rule.key, body, absent))
+                    self._link(ground(rule.head, bound), Derivation(rule.key, body, absent))
                     if limited and self._rows[rule.key] > self.limits.rows:
                         raise OverrunError
         except OverrunError:
@@ -152,7 +152,7 @@ class Derivations:
         that every node has for itself may be all that a rule reads."""
         return rule.at is None or str(value_of(rule.at, bound)) == self._name
 
-    def _link(self, head: Fact, instance: Instance) -> None:
+    def _link(self, head: LocatedTuple, instance: Derivation) -> None:
         if not is_sendable(head[1]):
             raise OverrunError
         instances = self._of.setdefault(head, {})
@@ -163,7 +163,7 @@ class Derivations:
         for fact in instance.body + instance.absent:
             self._uses.setdefault(fact, {})[head, instance] = None
 
-    def _drop(self, head: Fact, instance: Instance) -> None:
+    def _drop(self, head: LocatedTuple, instance: Derivation) -> None:
         instances = self._of.get(head, {})
         if instance not in instances:
             return
@@ -181,11 +181,11 @@ class Derivations:
 
     # --- aggregates --------------------------------------------------------------------------------------------------
 
-    def _collect(self, fact: Fact) -> None:
+    def _collect(self, fact: LocatedTuple) -> None:
         for rule in self._program.collectors.get(fact[0], ()):
             self._stale[rule, fact[1][: rule.groups]] = None
 
-    def _aggregated(self, rule: LocalAggregate, group: Row) -> tuple[Fact, Instance] | None:
+    def _aggregated(self, rule: LocalAggregate, group: NodeRow) -> tuple[LocatedTuple, Derivation] | None:
         """The tuple of a group, if the group is asked for and has a value."""
         outer = (rule.outer, group)
         if outer not in self._tuples:
@@ -195,4 +195,4 @@ class Derivations:
             value = aggregate(rule.op, rule.kind, [None if rule.op == "count" else row[rule.groups] for row in rows])
         except NoValueError:
             return None
-        return (rule.head, (*group, value)), Instance(rule.key, (outer,), ())
+        return (rule.head, (*group, value)), Derivation(rule.key, (outer,), ())

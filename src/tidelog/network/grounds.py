@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
 from tidelog.network.messages import Support
-from tidelog.network.program import Fact
+from tidelog.network.program import LocatedTuple
 
 ROOT = "#root"
 """In place of a relation's name: the node and the number of a root follow, and a digest; in the proof that it is over,
@@ -46,12 +46,12 @@ class Grounds:
         self._kept = kept
         self.secret = secret
         self.count = count
-        self.standing: dict[Fact, Fact] = {}
-        self.dead: dict[Fact, Fact] = {}
-        self.retired: set[Fact] = set()
-        self._news: set[Fact] = set()
+        self.standing: dict[LocatedTuple, LocatedTuple] = {}
+        self.dead: dict[LocatedTuple, LocatedTuple] = {}
+        self.retired: set[LocatedTuple] = set()
+        self._news: set[LocatedTuple] = set()
 
-    def root(self, number: int) -> Fact:
+    def root(self, number: int) -> LocatedTuple:
         """The root of this node with a number."""
         return root_of(self._proof(number))
 
@@ -59,21 +59,21 @@ class Grounds:
         """What a fact rests on that is asserted now."""
         return frozenset([self._new()] if self._kept else ())
 
-    def of(self, rule: str, below: list[Fact]) -> list[Fact]:
+    def of(self, rule: str, below: list[LocatedTuple]) -> list[LocatedTuple]:
         """What a derivation rests on: its rule, and the tuples `below` being as they are."""
         return [(RULE, (rule,)), *map(self._root, below)] if self._kept else []
 
-    def over(self, fact: Fact) -> None:
+    def over(self, fact: LocatedTuple) -> None:
         """A tuple has come or gone."""
         root = self.standing.pop(fact, None)
         if root is not None:
             self.end([root])
 
-    def end(self, support: Iterable[Fact]) -> None:
+    def end(self, support: Iterable[LocatedTuple]) -> None:
         """The roots among these are over; all are this node's own."""
         self.bury([self._proof(fact[1][1]) for fact in support if fact[0] == ROOT])
 
-    def bury(self, proofs: Iterable[Fact]) -> None:
+    def bury(self, proofs: Iterable[LocatedTuple]) -> None:
         """The roots that these prove to be over are."""
         new = {root_of(proof): proof for proof in proofs} if self._kept else {}
         new = {root: proof for root, proof in new.items() if root not in self.dead}
@@ -98,26 +98,26 @@ class Grounds:
         """The proofs for the dead roots among these, for others to know."""
         return frozenset(self.dead[root] for root in support & self.dead.keys())
 
-    def news(self) -> set[Fact]:
+    def news(self) -> set[LocatedTuple]:
         """The grounds that have ended, or count again, since this was last asked."""
         found, self._news = self._news, set()
         return found
 
-    def _root(self, fact: Fact) -> Fact:
+    def _root(self, fact: LocatedTuple) -> LocatedTuple:
         if fact not in self.standing:
             self.standing[fact] = self._new()
         return self.standing[fact]
 
-    def _new(self) -> Fact:
+    def _new(self) -> LocatedTuple:
         self.count += 1
         return self.root(self.count)
 
-    def _proof(self, number: int) -> Fact:
+    def _proof(self, number: int) -> LocatedTuple:
         """Return the proof that the root of this node with a number is over."""
         return ROOT, (self._name, number, _digest(str(number), self.secret))
 
 
-def root_of(proof: Fact) -> Fact:
+def root_of(proof: LocatedTuple) -> LocatedTuple:
     """The root that this proves to be over."""
     node, number, text = proof[1]
     return ROOT, (node, number, _digest(f"{number} {text} {node}"))

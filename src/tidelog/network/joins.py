@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from tidelog.network.limits import LONGEST_TEXT, Meter, OverrunError
-from tidelog.network.program import Fact, LocalRule, Row
+from tidelog.network.program import LocalRule, LocatedTuple, NodeRow
 from tidelog.rules import core
 from tidelog.rules.literals import variables_of
 from tidelog.semantics.literals import step
@@ -25,23 +25,23 @@ Substitution = dict[str, Any]
 # --- literals --------------------------------------------------------------------------------------------------------
 
 
-def variables(literals: Iterable[core.Literal]) -> list[core.Variable]:
+def variables(literals: Iterable[core.CoreLiteral]) -> list[core.CoreVariable]:
     """The variables of literals, each once, in order."""
     return list(dict.fromkeys(variable for literal in literals for variable in variables_of(literal)))
 
 
-def is_ready(literal: core.Literal, known: Iterable[str]) -> bool:
+def is_ready(literal: core.CoreLiteral, known: Iterable[str]) -> bool:
     """Whether a literal that is no negated atom can be evaluated; an atom as soon as it shares a variable."""
 
-    def given(*wanted: core.Value) -> bool:
-        return all(isinstance(value, core.Constant) or value.name in known for value in wanted)
+    def given(*wanted: core.CoreValue) -> bool:
+        return all(isinstance(value, core.CoreConstant) or value.name in known for value in wanted)
 
     match literal:
-        case core.Atom():
+        case core.CoreAtom():
             return any(given(value) for value in literal.args)
-        case core.Comparison(op="="):
+        case core.CoreComparison(op="="):
             return given(literal.left) or given(literal.right)
-        case core.Comparison():
+        case core.CoreComparison():
             return given(literal.left, literal.right)
         case core.Computation() | core.Pack():
             return given(*literal.args)
@@ -59,13 +59,13 @@ class Tuples:
     """
 
     def __init__(self) -> None:
-        self._rows: dict[str, dict[Row, None]] = {}
-        self._indexes: dict[str, dict[tuple[int, ...], dict[Row, dict[Row, None]]]] = {}
+        self._rows: dict[str, dict[NodeRow, None]] = {}
+        self._indexes: dict[str, dict[tuple[int, ...], dict[NodeRow, dict[NodeRow, None]]]] = {}
 
-    def __contains__(self, fact: Fact) -> bool:
+    def __contains__(self, fact: LocatedTuple) -> bool:
         return fact[1] in self._rows.get(fact[0], ())
 
-    def rows(self, relation: str) -> list[Row]:
+    def rows(self, relation: str) -> list[NodeRow]:
         """All tuples of a relation."""
         return list(self._rows.get(relation, ()))
 
@@ -73,7 +73,7 @@ class Tuples:
         """The names of the relations that have tuples."""
         return [name for name, rows in self._rows.items() if rows]
 
-    def find(self, relation: str, columns: tuple[int, ...], key: Row) -> list[Row]:
+    def find(self, relation: str, columns: tuple[int, ...], key: NodeRow) -> list[NodeRow]:
         """The tuples with the values `key` in `columns`."""
         if not columns:
             return self.rows(relation)
@@ -85,13 +85,13 @@ class Tuples:
                 index.setdefault(tuple([row[column] for column in columns]), {})[row] = None
         return list(index.get(key, ()))
 
-    def add(self, fact: Fact) -> None:
+    def add(self, fact: LocatedTuple) -> None:
         relation, row = fact
         self._rows.setdefault(relation, {})[row] = None
         for columns, index in self._indexes.get(relation, {}).items():
             index.setdefault(tuple([row[column] for column in columns]), {})[row] = None
 
-    def remove(self, fact: Fact) -> None:
+    def remove(self, fact: LocatedTuple) -> None:
         relation, row = fact
         del self._rows[relation][row]
         for columns, index in self._indexes.get(relation, {}).items():
@@ -112,19 +112,19 @@ class _Lookup:
     position: int
     relation: str
     columns: tuple[int, ...]
-    key: tuple[core.Value, ...]
+    key: tuple[core.CoreValue, ...]
     bind: tuple[tuple[int, str], ...]
     same: tuple[tuple[int, str], ...]
 
 
 @cache
-def _plan(rule: LocalRule, first: int | None) -> tuple[_Lookup | core.Literal, ...]:
+def _plan(rule: LocalRule, first: int | None) -> tuple[_Lookup | core.CoreLiteral, ...]:
     """The order in which to evaluate a body: what can be computed as soon as it can be, then the atom of which most is
     known; the atom at `first` before all."""
     known: set[str] = set()
     atoms = dict(enumerate(rule.positive))
     computed = list(rule.conditions)
-    order: list[_Lookup | core.Literal] = []
+    order: list[_Lookup | core.CoreLiteral] = []
     while atoms or computed:
         ready = next((literal for literal in computed if is_ready(literal, known)), None)
         if ready is not None:
@@ -140,16 +140,16 @@ def _plan(rule: LocalRule, first: int | None) -> tuple[_Lookup | core.Literal, .
     return tuple(order)
 
 
-def _known(atom: core.Atom, known: set[str]) -> int:
-    return sum(isinstance(arg, core.Constant) or arg.name in known for arg in atom.args)
+def _known(atom: core.CoreAtom, known: set[str]) -> int:
+    return sum(isinstance(arg, core.CoreConstant) or arg.name in known for arg in atom.args)
 
 
-def _lookup(position: int, atom: core.Atom, known: set[str]) -> _Lookup:
+def _lookup(position: int, atom: core.CoreAtom, known: set[str]) -> _Lookup:
     """How to match an atom; `known` grows by what that binds."""
     columns, key, bind, same = [], [], [], []
     before = set(known)
     for column, arg in enumerate(atom.args):
-        if isinstance(arg, core.Constant) or arg.name in before:
+        if isinstance(arg, core.CoreConstant) or arg.name in before:
             columns.append(column)
             key.append(arg)
         elif arg.name in known:
@@ -160,24 +160,24 @@ def _lookup(position: int, atom: core.Atom, known: set[str]) -> _Lookup:
     return _Lookup(position, atom.relation, tuple(columns), tuple(key), tuple(bind), tuple(same))
 
 
-def value_of(value: core.Value, bound: Mapping[str, Any]) -> Any:
+def value_of(value: core.CoreValue, bound: Mapping[str, Any]) -> Any:
     """What a variable or constant stands for."""
-    return normal(value.value, value.kind) if isinstance(value, core.Constant) else bound[value.name]
+    return normal(value.value, value.kind) if isinstance(value, core.CoreConstant) else bound[value.name]
 
 
-def ground(atom: core.Atom, bound: Mapping[str, Any]) -> Fact:
+def ground(atom: core.CoreAtom, bound: Mapping[str, Any]) -> LocatedTuple:
     """The tuple that an atom is about."""
     return atom.relation, tuple([value_of(arg, bound) for arg in atom.args])
 
 
 def matches(
-    rule: LocalRule, tuples: Tuples, meter: Meter, first: int | None = None, row: Row = ()
-) -> Iterator[tuple[Substitution, tuple[Fact, ...]]]:
+    rule: LocalRule, tuples: Tuples, meter: Meter, first: int | None = None, row: NodeRow = ()
+) -> Iterator[tuple[Substitution, tuple[LocatedTuple, ...]]]:
     """The ways in which a body holds, but for negation: the substitution, and the tuple of each positive atom in order.
     With `first`, those in which the atom at that position is matched by `row`. Each tuple and value that is tried is a
     step for the `meter`, which may raise OverrunError."""
     plan = _plan(rule, first)
-    chosen: list[Fact] = [("", ())] * len(rule.positive)
+    chosen: list[LocatedTuple] = [("", ())] * len(rule.positive)
 
     def extend(number: int, bound: Substitution) -> Iterator[Substitution]:
         if number == len(plan):

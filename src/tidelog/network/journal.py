@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tidelog.errors import DataError, Problem, UsageError
-from tidelog.network.machine import Letter, Machine
+from tidelog.network.machine import Letter, NodeState
 from tidelog.network.snapshot import dump, load
 from tidelog.network.wire import message_from_json, message_to_json
 from tidelog.store.local import LocalFiles
@@ -40,13 +40,13 @@ class Journal:
         self._length = 0
         self._limit = LONGEST
 
-    def open(self, name: str, text: str) -> Machine | None:
+    def open(self, name: str, text: str) -> NodeState | None:
         """The node as it was when it last acted; None in a new store. Raises UsageError (E0623) where the store is in
         use, cannot be used, or is of another node or program, DataError (E0416) where it cannot be read."""
         with self._using():
             return self._open(name, text)
 
-    def _open(self, name: str, text: str) -> Machine | None:
+    def _open(self, name: str, text: str) -> NodeState | None:
         files = LocalFiles(self._folder.absolute())
         files.establish()
         with self._no_link(self._folder / "lock"):
@@ -81,13 +81,13 @@ class Journal:
         with self._using():
             self._owner.check()
 
-    def begin(self, machine: Machine) -> None:
+    def begin(self, machine: NodeState) -> None:
         """Write the state anew and go on with an empty journal. Raises as `append`."""
         self.check()
         with self._using():
             self._begin(machine)
 
-    def _begin(self, machine: Machine) -> None:
+    def _begin(self, machine: NodeState) -> None:
         state = dump(machine)
         new = self._folder / "state.new"
         with self._opened(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as file:
@@ -104,7 +104,7 @@ class Journal:
         self._sync_folder()
         before.unlink(missing_ok=True)
 
-    def append(self, machine: Machine, kind: str, letters: Sequence[Letter] = ()) -> None:
+    def append(self, machine: NodeState, kind: str, letters: Sequence[Letter] = ()) -> None:
         """Keep what a node has just done: a "step", a "resend" or an "ask". Raises as `check`; what is behind an entry
         that could not be written is never read."""
         self.check()
@@ -203,7 +203,7 @@ def _read(entry: bytes) -> tuple[str, list[Letter], int]:
     return kind, letters, len(parts) - len(letters)
 
 
-def _do(machine: Machine, kind: str, letters: list[Letter]) -> Any:
+def _do(machine: NodeState, kind: str, letters: list[Letter]) -> Any:
     match kind:
         case "resend":
             return machine.resend()

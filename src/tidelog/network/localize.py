@@ -24,7 +24,7 @@ from tidelog.errors import Problem, ProgramError
 from tidelog.language.syntax import CheckedProgram, Column
 from tidelog.network.joins import is_ready, variables
 from tidelog.network.locations import declared_locations, places
-from tidelog.network.program import LocalAggregate, LocalRule, LocatedProgram, Place
+from tidelog.network.program import LocalAggregate, LocalRule, LocatedProgram, RelationLocation
 from tidelog.rules import compile_program, core
 from tidelog.rules.components import components
 from tidelog.rules.edges import body_of, head_of
@@ -80,20 +80,20 @@ class _NotLocalError(Exception):
 class _Step:
     """What a node of the tree does: it joins `body`, with what its children sent, and sends `head`."""
 
-    head: core.Atom
-    body: tuple[core.Literal, ...]
-    at: core.Value
+    head: core.CoreAtom
+    body: tuple[core.CoreLiteral, ...]
+    at: core.CoreValue
 
 
 @dataclass
 class _Shipping:
     """`places` grows by the relations that carry tuples from node to node."""
 
-    places: dict[str, Place]
+    places: dict[str, RelationLocation]
     group_of: Mapping[str, int]
     derived: frozenset[str]
 
-    def localized(self, rule: core.Rule | core.AggregateRule) -> list[LocalRule | LocalAggregate]:
+    def localized(self, rule: core.CoreRule | core.AggregateRule) -> list[LocalRule | LocalAggregate]:
         """The rules that take the place of one."""
         if isinstance(rule, core.AggregateRule):
             names = (rule.head, rule.op, rule.kind, rule.groups, rule.inner, rule.outer)
@@ -109,11 +109,13 @@ class _Shipping:
             raise _NotLocalError(_apart(rule, keys))
         return [LocalRule("", step.head, step.body, step.at, rule.origin) for step in plan[1]]
 
-    def _key(self, atom: core.Atom) -> core.Value | None:
+    def _key(self, atom: core.CoreAtom) -> core.CoreValue | None:
         location = self.places[atom.relation].location
         return None if location is None else atom.args[location]
 
-    def _plans(self, rule: core.Rule, keys: Sequence[core.Value]) -> Iterator[tuple[tuple[int, ...], list[_Step]]]:
+    def _plans(
+        self, rule: core.CoreRule, keys: Sequence[core.CoreValue]
+    ) -> Iterator[tuple[tuple[int, ...], list[_Step]]]:
         """Every tree of locations along which the rule can be evaluated, with what it costs."""
         indexes = range(len(keys) if len(keys) <= MOST_LOCATIONS else 0)
         for root in indexes:
@@ -125,18 +127,18 @@ class _Shipping:
                     yield (*self._cost(rule, steps), int(keys[root] != self._key(rule.head)), root, *parents), steps
 
     def _steps(
-        self, rule: core.Rule, keys: Sequence[core.Value], order: Sequence[int], parents: Sequence[int]
+        self, rule: core.CoreRule, keys: Sequence[core.CoreValue], order: Sequence[int], parents: Sequence[int]
     ) -> list[_Step] | None:
         """What each node of a tree does; None where something is not known in time."""
         here = {index: [atom for atom in _atoms(rule) if self._key(atom) == keys[index]] for index in order}
-        everywhere: list[core.Literal] = [atom for atom in _atoms(rule) if self._key(atom) is None]
-        computed: list[core.Literal] = [literal for literal in rule.body if not isinstance(literal, core.Atom)]
-        sent: dict[int, list[core.Literal]] = {index: [] for index in order}
+        everywhere: list[core.CoreLiteral] = [atom for atom in _atoms(rule) if self._key(atom) is None]
+        computed: list[core.CoreLiteral] = [literal for literal in rule.body if not isinstance(literal, core.CoreAtom)]
+        sent: dict[int, list[core.CoreLiteral]] = {index: [] for index in order}
         steps = []
         for index in order:
             body = [*sent.pop(index), *(atom for atom in here[index] if not atom.negated)]
             known = {variable.name for variable in variables(body)}
-            absent: list[core.Literal] = [atom for atom in here.pop(index) if atom.negated]
+            absent: list[core.CoreLiteral] = [atom for atom in here.pop(index) if atom.negated]
             body += _taken(everywhere, known, at_once=not here)
             body += _taken(computed, known)
             body += absent
@@ -146,7 +148,7 @@ class _Shipping:
                 steps.append(_Step(rule.head, tuple(body), keys[index]))
                 return None if computed else steps
             target = keys[parents[index]]
-            if isinstance(target, core.Variable) and target.name not in known:
+            if isinstance(target, core.CoreVariable) and target.name not in known:
                 return None
             later = [*everywhere, *computed, *(atom for atoms in here.values() for atom in atoms)]
             later += [atom for atoms in sent.values() for atom in atoms]
@@ -157,15 +159,15 @@ class _Shipping:
             sent[parents[index]].append(head)
         return None
 
-    def _carrier(self, stem: str, target: core.Value, carried: Sequence[core.Variable]) -> core.Atom:
+    def _carrier(self, stem: str, target: core.CoreValue, carried: Sequence[core.CoreVariable]) -> core.CoreAtom:
         """The head of a rule that sends `carried` to `target`, of a relation of its own."""
         name = f"{stem}.{len(self.places)}"
         args = (target, *carried)
         columns = tuple(Column(f"c{i}", arg.kind, arg.kind) for i, arg in enumerate(args))
-        self.places[name] = Place(name, columns, 0, auxiliary=True)
-        return core.Atom(name, args)
+        self.places[name] = RelationLocation(name, columns, 0, auxiliary=True)
+        return core.CoreAtom(name, args)
 
-    def _cost(self, rule: core.Rule, steps: Sequence[_Step]) -> tuple[int, int, int]:
+    def _cost(self, rule: core.CoreRule, steps: Sequence[_Step]) -> tuple[int, int, int]:
         """How many atoms are sent on: those that depend on the head, those that are derived, all."""
         content: dict[str, list[str]] = {}
         sent: list[str] = []
@@ -173,7 +175,7 @@ class _Shipping:
             names = [
                 name
                 for atom in step.body
-                if isinstance(atom, core.Atom)
+                if isinstance(atom, core.CoreAtom)
                 for name in content.get(atom.relation, [atom.relation])
             ]
             content[step.head.relation] = names
@@ -183,8 +185,8 @@ class _Shipping:
         return recursive, sum(name in self.derived for name in sent), len(sent)
 
 
-def _atoms(rule: core.Rule) -> list[core.Atom]:
-    return [literal for literal in rule.body if isinstance(literal, core.Atom)]
+def _atoms(rule: core.CoreRule) -> list[core.CoreAtom]:
+    return [literal for literal in rule.body if isinstance(literal, core.CoreAtom)]
 
 
 def _children_first(root: int, parents: Sequence[int]) -> list[int]:
@@ -195,9 +197,9 @@ def _children_first(root: int, parents: Sequence[int]) -> list[int]:
     return order[::-1]
 
 
-def _taken(waiting: list[core.Literal], known: set[str], *, at_once: bool = False) -> list[core.Literal]:
+def _taken(waiting: list[core.CoreLiteral], known: set[str], *, at_once: bool = False) -> list[core.CoreLiteral]:
     """Takes from `waiting` what can be evaluated with what is `known`, which grows by what that binds."""
-    taken: list[core.Literal] = []
+    taken: list[core.CoreLiteral] = []
     while True:
         ready = next((literal for literal in waiting if at_once or is_ready(literal, known)), None)
         if ready is None:
@@ -210,7 +212,7 @@ def _taken(waiting: list[core.Literal], known: set[str], *, at_once: bool = Fals
 # --- what is wrong ---------------------------------------------------------------------------------------------------
 
 
-def _apart(rule: core.Rule, keys: Sequence[core.Value]) -> Problem:
+def _apart(rule: core.CoreRule, keys: Sequence[core.CoreValue]) -> Problem:
     """No node of one location of a rule knows where another one is."""
     shown = " and ".join(f"`{value_text(key)}`" for key in keys[:2])
     if len(keys) > MOST_LOCATIONS:
@@ -221,7 +223,7 @@ def _apart(rule: core.Rule, keys: Sequence[core.Value]) -> Problem:
     return Problem("E0313", message, rule.span, hint=hint)
 
 
-def _no_home(rule: core.Rule, auxiliary: bool) -> Problem:
+def _no_home(rule: core.CoreRule, auxiliary: bool) -> Problem:
     """Tuples come from nodes and have no node to go to."""
     if auxiliary:
         message = f"rule `{rule.origin}` looks at tuples of several nodes at once, and nothing says at which one"
@@ -235,8 +237,8 @@ def _no_home(rule: core.Rule, auxiliary: bool) -> Problem:
 
 
 def _named_by_content(
-    rules: Sequence[LocalRule | LocalAggregate], relations: Mapping[str, Place]
-) -> tuple[list[LocalRule | LocalAggregate], dict[str, Place]]:
+    rules: Sequence[LocalRule | LocalAggregate], relations: Mapping[str, RelationLocation]
+) -> tuple[list[LocalRule | LocalAggregate], dict[str, RelationLocation]]:
     """The rules with keys, and with auxiliary relations named by the rules that derive them, directly or not."""
     deriving: dict[str, list[LocalRule | LocalAggregate]] = {}
     for rule in rules:
@@ -277,7 +279,7 @@ def _head(rule: LocalRule | LocalAggregate) -> str:
 def _read(rule: LocalRule | LocalAggregate) -> Iterable[str]:
     if isinstance(rule, LocalAggregate):
         return (rule.inner, rule.outer)
-    return [literal.relation for literal in rule.body if isinstance(literal, core.Atom)]
+    return [literal.relation for literal in rule.body if isinstance(literal, core.CoreAtom)]
 
 
 def _renamed(rule: LocalRule | LocalAggregate, names: Mapping[str, str]) -> LocalRule | LocalAggregate:
@@ -285,7 +287,7 @@ def _renamed(rule: LocalRule | LocalAggregate, names: Mapping[str, str]) -> Loca
     if isinstance(rule, LocalAggregate):
         return replace(rule, head=names[rule.head], inner=names[rule.inner], outer=names[rule.outer])
     body = tuple(
-        replace(literal, relation=names[literal.relation]) if isinstance(literal, core.Atom) else literal
+        replace(literal, relation=names[literal.relation]) if isinstance(literal, core.CoreAtom) else literal
         for literal in rule.body
     )
     return replace(rule, head=replace(rule.head, relation=names[rule.head.relation]), body=body)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.syntax import CheckedProgram
 from tidelog.language.trees import atoms
-from tidelog.network.program import LOCATABLE, Place
+from tidelog.network.program import LOCATABLE, RelationLocation
 from tidelog.rules import core
 from tidelog.source import Span
 
@@ -58,10 +58,11 @@ def declared_locations(checked: CheckedProgram) -> dict[str, int | None]:
     return found
 
 
-def places(program: core.CoreProgram, declared: Mapping[str, int | None]) -> dict[str, Place]:
+def places(program: core.CoreProgram, declared: Mapping[str, int | None]) -> dict[str, RelationLocation]:
     """The place of every relation of a compiled program, auxiliary ones included."""
     found = {
-        name: Place(name, info.columns, declared.get(name), info.auxiliary) for name, info in program.relations.items()
+        name: RelationLocation(name, info.columns, declared.get(name), info.auxiliary)
+        for name, info in program.relations.items()
     }
     settled = {name for name, info in program.relations.items() if not info.auxiliary}
     rules = [rule for node in program.nodes for rule in node.rules]
@@ -69,24 +70,27 @@ def places(program: core.CoreProgram, declared: Mapping[str, int | None]) -> dic
         if isinstance(rule, core.AggregateRule):
             location = _location({rule.outer, rule.inner}, rules, found, rule.groups)
             for name in (rule.outer, rule.inner, rule.head):
-                found[name] = Place(name, found[name].columns, location, auxiliary=True)
+                found[name] = RelationLocation(name, found[name].columns, location, auxiliary=True)
                 settled.add(name)
     for node in program.nodes:  # each node comes behind those that it reads
         for name in node.relations:
             if name not in settled:
                 location = _location({name}, rules, found, len(found[name].columns))
-                found[name] = Place(name, found[name].columns, location, auxiliary=True)
+                found[name] = RelationLocation(name, found[name].columns, location, auxiliary=True)
     return found
 
 
 def _location(
-    names: Set[str], rules: Sequence[core.Rule | core.AggregateRule], found: Mapping[str, Place], width: int
+    names: Set[str],
+    rules: Sequence[core.CoreRule | core.AggregateRule],
+    found: Mapping[str, RelationLocation],
+    width: int,
 ) -> int | None:
     """The column, among the first `width`, that most often holds the location of an atom in the rules that derive
     auxiliary relations; else in those that read them. None where all that derives them is everywhere."""
     votes: Counter[int] = Counter()
     located = False
-    plain = [rule for rule in rules if isinstance(rule, core.Rule)]
+    plain = [rule for rule in rules if isinstance(rule, core.CoreRule)]
     for rule in plain:
         if rule.head.relation in names:
             here = _locations_of(rule, found)
@@ -97,7 +101,7 @@ def _location(
     for rule in plain if not votes else ():
         here = {*_locations_of(rule, found), *_location_of(rule.head, found)}
         for literal in rule.body:
-            if isinstance(literal, core.Atom) and literal.relation in names:
+            if isinstance(literal, core.CoreAtom) and literal.relation in names:
                 votes.update(i for i, arg in enumerate(literal.args[:width]) if arg in here)
     if not votes:
         columns = found[min(names)].columns[:width]
@@ -105,11 +109,13 @@ def _location(
     return min(votes, key=lambda column: (-votes[column], column), default=None)
 
 
-def _locations_of(rule: core.Rule, found: Mapping[str, Place]) -> set[core.Value]:
+def _locations_of(rule: core.CoreRule, found: Mapping[str, RelationLocation]) -> set[core.CoreValue]:
     """The variables and constants that say where the atoms of a body live."""
-    return {value for literal in rule.body if isinstance(literal, core.Atom) for value in _location_of(literal, found)}
+    return {
+        value for literal in rule.body if isinstance(literal, core.CoreAtom) for value in _location_of(literal, found)
+    }
 
 
-def _location_of(atom: core.Atom, found: Mapping[str, Place]) -> Iterable[core.Value]:
+def _location_of(atom: core.CoreAtom, found: Mapping[str, RelationLocation]) -> Iterable[core.CoreValue]:
     location = found[atom.relation].location
     return () if location is None else (atom.args[location],)

@@ -14,9 +14,9 @@ from typing import TypeAlias
 from tidelog.errors import LimitError, Problem
 from tidelog.network.choices import BASE, Choices, Given, Options
 from tidelog.network.limits import VERSION_STEP, checked_name, is_name, is_sendable, weigh
-from tidelog.network.messages import Ack, Ask, Base, Change, Floor, Heard, Hello, Message, Met, Noted, Offer, Tell
+from tidelog.network.messages import Ack, Ask, Base, Floor, Heard, Hello, Message, Met, Noted, Offer, RuleChange, Tell
 from tidelog.network.peer import Peer, Said
-from tidelog.network.program import Fact
+from tidelog.network.program import LocatedTuple
 from tidelog.network.survey import Survey
 from tidelog.network.values import fits
 
@@ -27,7 +27,7 @@ LIFETIME = 2**40
 """So many numbers are there for each incarnation, to count what must never be confused with what was before."""
 
 
-class Machine(Choices):
+class NodeState(Choices):
     """A node called `name`, at the beginning: with the facts of the program that live there. A `blank` one has none
     and is to be restored. A node that begins again without its state has a greater `incarnation` than ever before.
     `secret` is for `Grounds`, at most 64 bytes that others cannot guess; None makes one. Raises ProgramError where the
@@ -136,7 +136,7 @@ class Machine(Choices):
             case Heard(low):
                 peer = self._peer(sender)
                 peer.withdrawn = peer.withdrawn and peer.count >= low
-            case Change():
+            case RuleChange():
                 return self._change(sender, message)
             case Noted():
                 self._peer(sender).noted(message)
@@ -194,7 +194,7 @@ class Machine(Choices):
             return "nobody derives it elsewhere" if offer.fact[0] in program.places else "unknown relation"
         return fits(offer.fact, program) or (None if self.owner(offer.fact) == self.name else "not ours")
 
-    def _base(self, fact: Fact, present: bool) -> None:
+    def _base(self, fact: LocatedTuple, present: bool) -> None:
         """A fact is asserted or retracted here; asserting a present one changes nothing."""
         if (BASE in self.offers.get(fact, {})) == present:
             return
@@ -205,7 +205,7 @@ class Machine(Choices):
             self.grounds.end(self.offers[fact][BASE].support)
             self._give(fact, BASE, None)
 
-    def _change(self, sender: str, change: Change) -> list[Letter]:
+    def _change(self, sender: str, change: RuleChange) -> list[Letter]:
         """Take over a newer rule and pass it on; nodes may switch at different times. Who tells us of a change
         knows it; where we have told the same, that is the answer."""
         replies: list[Letter] = []
@@ -228,7 +228,7 @@ class Machine(Choices):
                 replies.append((name, change))
         return replies
 
-    def _objection(self, sender: str, change: Change) -> str | None:
+    def _objection(self, sender: str, change: RuleChange) -> str | None:
         """Why this node does not take a change of a rule from this sender, None if it does."""
         limits = self.options.limits
         if (limits.senders is not None and sender not in limits.senders) or (
@@ -285,7 +285,7 @@ class Machine(Choices):
                 letters.append((name, peer.say(head, best, self.grounds.dead_in(old.support) if old else frozenset())))
         return letters
 
-    def _spoken_of(self) -> Iterable[Fact]:
+    def _spoken_of(self) -> Iterable[LocatedTuple]:
         said = (chain(peer.said, peer.out, peer.held) for peer in self.peers.values())
         return chain(super()._spoken_of(), chain.from_iterable(said))
 
@@ -294,7 +294,7 @@ class Machine(Choices):
         return best != old
 
 
-def _weight(fact: Fact, given: Given | None) -> int:
+def _weight(fact: LocatedTuple, given: Given | None) -> int:
     """About how many bytes it takes to remember what a peer has said of a tuple."""
     members = given.support if given is not None else ()
     return weigh(fact[1]) + sum(weigh(row) + 32 for _, row in members)

@@ -15,9 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tidelog.network.program import Fact
+from tidelog.network.program import LocatedTuple
 
-Support: TypeAlias = frozenset[Fact]
+Support: TypeAlias = frozenset[LocatedTuple]
 """The tuples and grounds (`Grounds`) on which a derivation rests."""
 
 
@@ -31,7 +31,7 @@ class Offer:
 
     seq: int
     low: int
-    fact: Fact
+    fact: LocatedTuple
     height: int | None
     support: Support = frozenset()
     dead: Support = frozenset()
@@ -53,7 +53,7 @@ class Heard:
 
 
 @dataclass(frozen=True)
-class Change:
+class RuleChange:
     """The rule `name` reads `text` from now on, or is gone (None). The greatest (version, author) counts."""
 
     name: str
@@ -99,8 +99,8 @@ class Tell:
 
 @dataclass(frozen=True)
 class Base:
-    fact: Fact
+    fact: LocatedTuple
     present: bool
 
 
-Message: TypeAlias = Offer | Ack | Floor | Heard | Change | Noted | Hello | Met | Ask | Tell | Base
+Message: TypeAlias = Offer | Ack | Floor | Heard | RuleChange | Noted | Hello | Met | Ask | Tell | Base

@@ -19,7 +19,7 @@ from tidelog.maintain.limits import WithinMemory
 from tidelog.network.choices import Options
 from tidelog.network.journal import Journal
 from tidelog.network.limits import MOST_INCARNATIONS, Limits, checked_name, checked_names, checked_seconds
-from tidelog.network.machine import Letter, Machine
+from tidelog.network.machine import Letter, NodeState
 from tidelog.network.messages import Base, Message, Met
 from tidelog.network.peer import Peer
 from tidelog.network.rulebook import program_text
@@ -52,7 +52,7 @@ class Node(Uncopied):
     def __init__(
         self,
         name: str,
-        program: str | os.PathLike[str] | Machine,
+        program: str | os.PathLike[str] | NodeState,
         transport: Transport,
         *,
         peers: Iterable[str] = (),
@@ -76,12 +76,12 @@ class Node(Uncopied):
             raise wrong_argument("`store`", "the path of a folder", store)
         peers = checked_names(peers)
         self._journal = Journal(store) if store is not None else None
-        made = program if isinstance(program, Machine) else None
-        text = program.book.text if isinstance(program, Machine) else program_text(program)
+        made = program if isinstance(program, NodeState) else None
+        text = program.book.text if isinstance(program, NodeState) else program_text(program)
         try:
             stored = self._journal.open(name, text) if self._journal is not None else None
             options = Options(sticky, roots, limits or Limits())
-            self.machine = stored or made or Machine(name, text, options, incarnation=incarnation)
+            self.machine = stored or made or NodeState(name, text, options, incarnation=incarnation)
         except TidelogError:
             if self._journal is not None:
                 self._journal.close()

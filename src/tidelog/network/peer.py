@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tidelog.network.limits import weigh
-from tidelog.network.messages import Change, Noted, Offer, Support
-from tidelog.network.program import Fact
+from tidelog.network.messages import Noted, Offer, RuleChange, Support
+from tidelog.network.program import LocatedTuple
 
 
 @dataclass(frozen=True)
@@ -34,15 +34,15 @@ class Peer:
     incarnation: int = 0
     greeting: bool = False
     count: int = 0
-    said: dict[Fact, Said] = field(default_factory=dict)
-    out: dict[Fact, Offer] = field(default_factory=dict)
-    numbers: dict[int, Fact] = field(default_factory=dict)
-    held: dict[Fact, None] = field(default_factory=dict)
+    said: dict[LocatedTuple, Said] = field(default_factory=dict)
+    out: dict[LocatedTuple, Offer] = field(default_factory=dict)
+    numbers: dict[int, LocatedTuple] = field(default_factory=dict)
+    held: dict[LocatedTuple, None] = field(default_factory=dict)
     withdrawn: bool = False
     floor: int = 0
-    graves: dict[Fact, int] = field(default_factory=dict)
+    graves: dict[LocatedTuple, int] = field(default_factory=dict)
     weight: int = 0
-    changes: dict[str, Change] = field(default_factory=dict)
+    changes: dict[str, RuleChange] = field(default_factory=dict)
 
     @property
     def quiet(self) -> bool:
@@ -56,7 +56,7 @@ class Peer:
         """The smallest number that is not acknowledged; the next one if there is none."""
         return next(iter(self.numbers), self.count + 1)
 
-    def say(self, fact: Fact, said: Said | None, dead: Support = frozenset()) -> Offer:
+    def say(self, fact: LocatedTuple, said: Said | None, dead: Support = frozenset()) -> Offer:
         """The offer that tells the other node the state of a tuple."""
         self.count += 1
         self.numbers[self.count] = fact
@@ -70,7 +70,7 @@ class Peer:
         self.out[fact] = offer
         return offer
 
-    def acknowledged(self, seq: int) -> Fact | None:
+    def acknowledged(self, seq: int) -> LocatedTuple | None:
         """The tuple of an offer that has arrived, if there is something newer to say about it."""
         fact = self.numbers.pop(seq, None)
         if fact is None:
@@ -78,7 +78,7 @@ class Peer:
         del self.out[fact]
         return fact if self.held.pop(fact, 0) is None else None
 
-    def supersede(self, fact: Fact) -> None:
+    def supersede(self, fact: LocatedTuple) -> None:
         """Stop waiting for the acknowledgement of an offer, because a newer one follows."""
         offer = self.out.pop(fact, None)
         if offer is not None:
@@ -109,7 +109,7 @@ class Peer:
         """Whether an offer is newer than the one numbered `known` (0: none) and than what was withdrawn."""
         return offer.seq >= self.floor and offer.seq > max(known, self.graves.get(offer.fact, 0))
 
-    def graves_weight(self, fact: Fact) -> int:
+    def graves_weight(self, fact: LocatedTuple) -> int:
         """About how many bytes the tombstone of a tuple takes; 0 where there is none."""
         return weigh(fact[1]) if fact in self.graves else 0
 

@@ -17,8 +17,8 @@ from tidelog.rules import core
 from tidelog.rules.components import components
 from tidelog.rules.printer import value_text
 
-Row: TypeAlias = tuple[Any, ...]
-Fact: TypeAlias = tuple[str, Row]
+NodeRow: TypeAlias = tuple[Any, ...]
+LocatedTuple: TypeAlias = tuple[str, NodeRow]
 """A tuple of a relation, with the relation's name."""
 
 LOCATABLE = ("symbol", "number", "unsigned")
@@ -26,7 +26,7 @@ LOCATABLE = ("symbol", "number", "unsigned")
 
 
 @dataclass(frozen=True)
-class Place:
+class RelationLocation:
     """Where a relation lives: `location` is the position of the column that names the node, None if every node has the
     relation for itself."""
 
@@ -42,25 +42,25 @@ class LocalRule:
     node is asked; the head may live elsewhere. `key` is the same for equal rules and for no others."""
 
     key: str
-    head: core.Atom
-    body: tuple[core.Literal, ...]
-    at: core.Value | None
+    head: core.CoreAtom
+    body: tuple[core.CoreLiteral, ...]
+    at: core.CoreValue | None
     origin: str = field(compare=False, repr=False)
 
     @cached_property
-    def positive(self) -> tuple[core.Atom, ...]:
+    def positive(self) -> tuple[core.CoreAtom, ...]:
         """The atoms that have to be present."""
-        return tuple(each for each in self.body if isinstance(each, core.Atom) and not each.negated)
+        return tuple(each for each in self.body if isinstance(each, core.CoreAtom) and not each.negated)
 
     @cached_property
-    def negative(self) -> tuple[core.Atom, ...]:
+    def negative(self) -> tuple[core.CoreAtom, ...]:
         """The atoms that have to be absent."""
-        return tuple(each for each in self.body if isinstance(each, core.Atom) and each.negated)
+        return tuple(each for each in self.body if isinstance(each, core.CoreAtom) and each.negated)
 
     @cached_property
-    def conditions(self) -> tuple[core.Literal, ...]:
+    def conditions(self) -> tuple[core.CoreLiteral, ...]:
         """Comparisons and everything computed."""
-        return tuple(each for each in self.body if not isinstance(each, core.Atom))
+        return tuple(each for each in self.body if not isinstance(each, core.CoreAtom))
 
 
 @dataclass(frozen=True)
@@ -81,13 +81,13 @@ class LocalAggregate:
 class LocatedProgram:
     """`places` by relation; `facts` that the text states."""
 
-    places: Mapping[str, Place]
+    places: Mapping[str, RelationLocation]
     records: Mapping[str, RecordType]
     rules: tuple[LocalRule, ...]
     aggregates: tuple[LocalAggregate, ...]
-    facts: tuple[Fact, ...] = ()
+    facts: tuple[LocatedTuple, ...] = ()
 
-    def owner(self, fact: Fact) -> str | None:
+    def owner(self, fact: LocatedTuple) -> str | None:
         """The node where a tuple lives; None if that is not said, because every node has the relation for itself."""
         place = self.places.get(fact[0])
         return None if place is None or place.location is None else str(fact[1][place.location])
@@ -147,10 +147,10 @@ class LocatedProgram:
         return "\n".join(lines)
 
     def _body(self, rule: LocalRule) -> str:
-        parts = [self._atom(each) if isinstance(each, core.Atom) else str(each) for each in rule.body]
+        parts = [self._atom(each) if isinstance(each, core.CoreAtom) else str(each) for each in rule.body]
         return f" :- {', '.join(parts)}" if parts else ""
 
-    def _atom(self, atom: core.Atom) -> str:
+    def _atom(self, atom: core.CoreAtom) -> str:
         location = self.places[atom.relation].location
         shown = [f"{'@' if index == location else ''}{value_text(arg)}" for index, arg in enumerate(atom.args)]
         return f"{'!' if atom.negated else ''}{atom.relation}({', '.join(shown)})"

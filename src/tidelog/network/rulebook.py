@@ -24,7 +24,7 @@ from tidelog.language.syntax import Constant, Declaration, Program, Rule, Variab
 from tidelog.language.trees import walk
 from tidelog.network.limits import LONGEST_NAME, LONGEST_RULE, MOST_LITERALS
 from tidelog.network.localize import localize
-from tidelog.network.messages import Change
+from tidelog.network.messages import RuleChange
 from tidelog.network.program import LocatedProgram
 
 
@@ -44,8 +44,8 @@ class Rulebook:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.changes: dict[str, Change] = {}
-        self.held: dict[str, Change] = {}
+        self.changes: dict[str, RuleChange] = {}
+        self.held: dict[str, RuleChange] = {}
         self.fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
         self._assembled = _assemble(text, ())
         self.own_keys = self._assembled.program.keys
@@ -66,12 +66,12 @@ class Rulebook:
         """The names of the rules in force."""
         return self._assembled.rules
 
-    def is_news(self, change: Change) -> bool:
+    def is_news(self, change: RuleChange) -> bool:
         """Whether a change is newer than what is known of its rule."""
         known = self.changes.get(change.name)
         return known is None or (change.version, change.author) > (known.version, known.author)
 
-    def take(self, change: Change) -> None:
+    def take(self, change: RuleChange) -> None:
         """Let a change count."""
         self.changes[change.name] = change
         self.held.pop(change.name, None)
@@ -97,7 +97,7 @@ class Rulebook:
 
     # --- new changes -------------------------------------------------------------------------------------------------
 
-    def additions(self, text: str, author: str) -> tuple[Change, ...]:
+    def additions(self, text: str, author: str) -> tuple[RuleChange, ...]:
         """The changes that add the rules of a text, which may bring declarations. Raises ProgramError where the program
         with them would be wrong, UsageError (E0620) where the text states facts, LimitError (E0507) where a rule is too
         large."""
@@ -120,30 +120,30 @@ class Rulebook:
             if len(source) > LONGEST_RULE or len(name) > LONGEST_NAME or _literals(rule) > MOST_LITERALS:
                 message = f"rule `{name:.60}` is too large to travel"
                 raise LimitError(Problem("E0507", message, rule.span, hint="split it into several rules"))
-            changes.append(Change(name, self._next(), author, source))
+            changes.append(RuleChange(name, self._next(), author, source))
         self._check(changes)
         return tuple(changes)
 
-    def removal(self, name: str, author: str) -> Change:
+    def removal(self, name: str, author: str) -> RuleChange:
         """The change that removes a rule. UsageError (E0608) if there is none of this name."""
         if not isinstance(name, str) or name not in self.rules:
             hint = f"there are {', '.join(self.rules)}" if self.rules else "there are no rules"
             raise UsageError(Problem("E0608", f"there is no rule {name!s:.60}", hint=hint))
-        return Change(name, self._next(), author, None)
+        return RuleChange(name, self._next(), author, None)
 
-    def undoing(self, changes: Iterable[Change]) -> list[Change]:
+    def undoing(self, changes: Iterable[RuleChange]) -> list[RuleChange]:
         """The changes that remove what these have added."""
         return [replace(change, version=self._next(), text=None) for change in changes]
 
     def _next(self) -> int:
         return 1 + self.version
 
-    def _check(self, changes: list[Change]) -> None:
+    def _check(self, changes: list[RuleChange]) -> None:
         together = {**self.changes, **{change.name: change for change in changes}}
         _compiled(self.text, _ordered(together))
 
 
-def _ordered(changes: Mapping[str, Change]) -> tuple[Change, ...]:
+def _ordered(changes: Mapping[str, RuleChange]) -> tuple[RuleChange, ...]:
     return tuple(sorted(changes.values(), key=lambda change: (change.version, change.author, change.name)))
 
 
@@ -164,14 +164,14 @@ def program_text(program: str | os.PathLike[str]) -> str:
 
 
 @lru_cache(maxsize=512)
-def _assemble(text: str, changes: tuple[Change, ...]) -> Assembled:
+def _assemble(text: str, changes: tuple[RuleChange, ...]) -> Assembled:
     """The program with all changes that go together."""
     try:
         return _compiled(text, changes)
     except ProgramError:
         if not changes:
             raise
-    kept: list[Change] = []
+    kept: list[RuleChange] = []
     refused = {}
     for change in changes:
         try:
@@ -183,7 +183,7 @@ def _assemble(text: str, changes: tuple[Change, ...]) -> Assembled:
 
 
 @lru_cache(maxsize=512)
-def _compiled(text: str, changes: tuple[Change, ...]) -> Assembled:
+def _compiled(text: str, changes: tuple[RuleChange, ...]) -> Assembled:
     base = _base(text)
     rules: dict[str | None, Rule] = {rule.name: rule for rule in base.rules if rule.name is not None}
     facts = [rule for rule in base.rules if rule.name is None]

@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from tidelog.network.choices import Options
-from tidelog.network.machine import Machine
-from tidelog.network.messages import Base, Change
+from tidelog.network.machine import NodeState
+from tidelog.network.messages import Base, RuleChange
 from tidelog.network.node import Node
 from tidelog.network.rulebook import Rulebook, program_text
 from tidelog.network.snapshot import dump, load
@@ -50,7 +50,7 @@ class Simulation:
         schedule: str = "random",
         sticky: bool = False,
         roots: bool = True,
-        machine: type[Machine] = Machine,
+        machine: type[NodeState] = NodeState,
     ) -> None:
         self.book = Rulebook(program_text(program))
         self.network = SimulatedNetwork(seed, loss=loss, duplicates=duplicates, schedule=schedule)
@@ -172,7 +172,7 @@ class Simulation:
                 new.tell(self.book.changes.values())
         return self.nodes[name]
 
-    def _made(self, name: str, incarnation: int = 0) -> Machine:
+    def _made(self, name: str, incarnation: int = 0) -> NodeState:
         """A node at the beginning. Its secret depends on the seed, as everything does."""
         secret = hashlib.sha256(f"{self._seed} {incarnation} {name}".encode()).digest()
         return self._machine(name, self.book.text, self._options, incarnation=incarnation, secret=secret)
@@ -185,7 +185,7 @@ class Simulation:
         for fact in facts_of(relation, rows, program):
             self.node(str(program.owner(fact))).tell([Base(fact, present)])
 
-    def _change(self, *changes: Change) -> None:
+    def _change(self, *changes: RuleChange) -> None:
         for change in changes:
             self.book.take(change)
         if self.nodes:

@@ -11,16 +11,16 @@ from typing import Any
 from tidelog.network.choices import Given, Options
 from tidelog.network.grounds import root_of
 from tidelog.network.limits import Limits
-from tidelog.network.machine import Machine
-from tidelog.network.messages import Change, Offer
+from tidelog.network.machine import NodeState
+from tidelog.network.messages import Offer, RuleChange
 from tidelog.network.peer import Peer, Said
-from tidelog.network.program import Fact
+from tidelog.network.program import LocatedTuple
 from tidelog.network.wire import fact_from_json, support_to_json
 
 FORMAT = 3
 
 
-def dump(machine: Machine) -> bytes:
+def dump(machine: NodeState) -> bytes:
     """The state of a node between two steps."""
     state = {
         "format": FORMAT,
@@ -54,7 +54,7 @@ def dump(machine: Machine) -> bytes:
     return json.dumps(state, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
-def load(data: bytes, kind: type[Machine] = Machine) -> Machine:
+def load(data: bytes, kind: type[NodeState] = NodeState) -> NodeState:
     """The node whose state that is. Raises ValueError, TypeError or KeyError where it is none."""
     state = json.loads(data.decode("utf-8", "surrogatepass"))
     if state["format"] != FORMAT:
@@ -69,7 +69,7 @@ def load(data: bytes, kind: type[Machine] = Machine) -> Machine:
         secret=bytes.fromhex(state["secret"]),
     )
     for change in state["changes"]:
-        machine.book.changes[change[0]] = Change(*change)
+        machine.book.changes[change[0]] = RuleChange(*change)
     machine.book.held = {name: machine.book.changes[name] for name in state["held"]}
     machine.book.renew()
     machine.excluded = {fact_from_json(fact): None for fact in state["excluded"]}
@@ -97,7 +97,7 @@ def load(data: bytes, kind: type[Machine] = Machine) -> Machine:
     return machine
 
 
-def _change(change: Change) -> list[Any]:
+def _change(change: RuleChange) -> list[Any]:
     return [change.name, change.version, change.author, change.text]
 
 
@@ -120,7 +120,7 @@ def _peer(peer: Peer) -> dict[str, Any]:
 
 
 def _read_peer(parts: dict[str, Any]) -> Peer:
-    out: dict[Fact, Offer] = {}
+    out: dict[LocatedTuple, Offer] = {}
     for seq, low, fact, height, support, dead in sorted(parts["out"], key=lambda each: int(each[0])):
         fact = fact_from_json(fact)
         members = frozenset(map(fact_from_json, support)), frozenset(map(fact_from_json, dead))
@@ -136,5 +136,5 @@ def _read_peer(parts: dict[str, Any]) -> Peer:
         withdrawn=parts["withdrawn"],
         floor=parts["floor"],
         graves={fact_from_json(fact): seq for fact, seq in parts["graves"]},
-        changes={change[0]: Change(*change) for change in parts["changes"]},
+        changes={change[0]: RuleChange(*change) for change in parts["changes"]},
     )

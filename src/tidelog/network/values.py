@@ -9,11 +9,11 @@ from typing import Any
 from tidelog.errors import DataError, Problem, UsageError
 from tidelog.language.syntax import Kind, RecordType
 from tidelog.network.limits import DEEPEST, LONGEST_NAME, LONGEST_TEXT, is_name, is_sendable
-from tidelog.network.program import Fact, LocatedProgram
+from tidelog.network.program import LocatedProgram, LocatedTuple
 from tidelog.semantics.values import LARGEST, LARGEST_UNSIGNED, SMALLEST
 
 
-def fits(fact: Fact, program: LocatedProgram) -> str | None:
+def fits(fact: LocatedTuple, program: LocatedProgram) -> str | None:
     """What is wrong with a tuple from elsewhere, None if nothing. A relation that is not known here may come with a
     rule that is still on its way."""
     place = program.places.get(fact[0])
@@ -45,7 +45,7 @@ def has_kind(value: Any, kind: Kind, records: Mapping[str, RecordType]) -> bool:
             )
 
 
-def facts_of(relation: str, rows: Iterable[Any], program: LocatedProgram) -> list[Fact]:
+def facts_of(relation: str, rows: Iterable[Any], program: LocatedProgram) -> list[LocatedTuple]:
     """Facts from a user. Raises UsageError where there is no such relation (E0601) or it is every node's own (E0621),
     DataError (E0401) where a row does not fit, or (E0402) is
     larger than what nodes tell each other."""

@@ -24,8 +24,8 @@ from tidelog.network.limits import (
     MOST_INCARNATIONS,
     is_name,
 )
-from tidelog.network.messages import Ack, Ask, Base, Change, Floor, Heard, Hello, Message, Met, Noted, Offer, Tell
-from tidelog.network.program import Fact
+from tidelog.network.messages import Ack, Ask, Base, Floor, Heard, Hello, Message, Met, Noted, Offer, RuleChange, Tell
+from tidelog.network.program import LocatedTuple
 from tidelog.semantics.values import LARGEST_UNSIGNED, SMALLEST
 
 _JSON = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
@@ -113,7 +113,7 @@ def message_to_json(message: Message) -> list[Any]:
             return ["floor", low]
         case Heard(low):
             return ["heard", low]
-        case Change(name, version, author, text):
+        case RuleChange(name, version, author, text):
             return ["change", name, version, author, text]
         case Noted(name, version, author):
             return ["noted", name, version, author]
@@ -158,9 +158,9 @@ def _with_dead(dead: Any, *rest: Any) -> Offer:
     return Offer(offer.seq, offer.low, offer.fact, offer.height, offer.support, roots)
 
 
-def _change(name: Any, version: Any, author: Any, text: Any) -> Change:
+def _change(name: Any, version: Any, author: Any, text: Any) -> RuleChange:
     source = None if text is None else _text(text, LONGEST_RULE)
-    return Change(_text(name, LONGEST_NAME), _count(version), _name(author), source)
+    return RuleChange(_text(name, LONGEST_NAME), _count(version), _name(author), source)
 
 
 def _noted(name: Any, version: Any, author: Any) -> Noted:
@@ -189,18 +189,18 @@ _READERS: dict[str, Callable[..., Message]] = {
 # --- parts -----------------------------------------------------------------------------------------------------------
 
 
-def support_to_json(support: Iterable[Fact]) -> list[Any]:
+def support_to_json(support: Iterable[LocatedTuple]) -> list[Any]:
     """Facts in an order that depends on nothing but themselves."""
     return sorted(([relation, row] for relation, row in support), key=repr)
 
 
-def fact_from_json(parts: Any) -> Fact:
+def fact_from_json(parts: Any) -> LocatedTuple:
     """Return the fact. Raises TypeError or ValueError where that is none."""
     relation, row = parts
     return _text(relation), _row(row)
 
 
-def _member(parts: Any) -> Fact:
+def _member(parts: Any) -> LocatedTuple:
     """A member of a set: a tuple, or a ground."""
     fact = fact_from_json(parts)
     if fact[0] == ROOT:

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy
 
+from tidelog.arrays import Words
 from tidelog.change import Change
 from tidelog.copies import Uncopied
 from tidelog.language.syntax import Column
 from tidelog.maintain.report import Report
-from tidelog.rdf.data import COLUMNS, Triples, Words
+from tidelog.rdf.data import COLUMNS, Triples
 from tidelog.rdf.names import INCONSISTENCY
-from tidelog.relation import Relation, Rows
+from tidelog.relation import Relation, WordRows
 
 
 class StoreChange(Uncopied):
@@ -87,7 +88,7 @@ class StoreChange(Uncopied):
 
     def _relation(self, name: str, which: int) -> Relation:
         with self._triples.turns.using:  # Predicates and classes may get words.
-            return Relation(name, Rows(COLUMNS, self._triples.dictionary, self._net[which]))
+            return Relation(name, WordRows(COLUMNS, self._triples.dictionary, self._net[which]))
 
     def __repr__(self) -> str:
         seconds = sum(report.seconds for report in self.reports)

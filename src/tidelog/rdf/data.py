@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 import numpy
 from numpy.typing import NDArray
 
+from tidelog.arrays import Words
 from tidelog.database import Database
 from tidelog.language.syntax import Column
 from tidelog.rdf.names import INTERNAL, REST, TRIPLE, Names
 from tidelog.rdf.tables import Triple
 from tidelog.rdf.terms import TYPE, is_iri
-from tidelog.relation import Relation, Rows
+from tidelog.relation import Relation, WordRows
 
 if TYPE_CHECKING:
-    from tidelog.rdf.lines import Columns
+    from tidelog.rdf.lines import TripleColumns
     from tidelog.storage.stored import StoredRelation
 
-Words = NDArray[numpy.int64]
 
 COLUMNS = tuple(Column(name, "symbol", "symbol") for name in ("subject", "predicate", "object"))
 _QUOTE = '"'
@@ -43,7 +43,7 @@ class Triples:
 
     # --- in ------------------------------------------------------------------------------------------------------
 
-    def encoded(self, columns: Columns) -> Words:
+    def encoded(self, columns: TripleColumns) -> Words:
         """The words of triples that have been read."""
         words = numpy.empty((len(columns), 3), numpy.int64)
         for i, column in enumerate((columns.subjects, columns.predicates, columns.objects)):
@@ -74,7 +74,7 @@ class Triples:
                 self._database.insert_words(name, rows)
             else:
                 columns = self._database.program.relations[name].columns
-                self._database.delete(name, Relation(name, Rows(columns, self.dictionary, rows)))
+                self._database.delete(name, Relation(name, WordRows(columns, self.dictionary, rows)))
 
     def learn(self) -> bool:
         """Give relations to classes and properties that only rules have spoken of; whether there are any."""

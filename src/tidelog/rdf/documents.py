@@ -17,7 +17,7 @@ import numpy
 from tidelog.errors import DataError, Problem
 from tidelog.rdf.datatypes import ill_typed
 from tidelog.rdf.formats import INFERRED, load
-from tidelog.rdf.lines import Columns, cut, lines_of, plain_lines
+from tidelog.rdf.lines import TripleColumns, cut, lines_of, plain_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,7 +53,7 @@ class Document:
     labels: Labels | None
     keep: bool = False
 
-    def columns(self) -> Columns:
+    def columns(self) -> TripleColumns:
         """Its triples. Raises DataError (E0460 to E0465)."""
         lines = plain_lines(self.text) if self.format == "N_TRIPLES" else None
         subjects, predicates, objects = cut(lines_of(self.rewritten()) if lines is None else lines)
@@ -64,7 +64,7 @@ class Document:
             hint = "correct the literal, or give it another datatype"
             raise DataError(Problem("E0462", message, place=self.place_of(wrong[0]), hint=hint))
         names: dict[str, str] = {}
-        return Columns(*(self.named(part, names) for part in (subjects, predicates, objects)))
+        return TripleColumns(*(self.named(part, names) for part in (subjects, predicates, objects)))
 
     def named(self, column: pa.Array, names: dict[str, str]) -> pa.Array:
         """The column with the symbols of terms in its dictionary."""

@@ -10,15 +10,17 @@ from __future__ import annotations
 import numpy
 
 from tidelog.database import Database
-from tidelog.rdf.matching import Facts, Pair
+from tidelog.rdf.matching import Pair, SchemaFacts
 from tidelog.rdf.names import Names
 from tidelog.rdf.schema import added
-from tidelog.rdf.specialise import Instance, instances
+from tidelog.rdf.specialise import RuleInstance, instances
 from tidelog.rdf.tables import TableRule
 from tidelog.rdf.terms import SAME_AS, TYPE
 
 
-def guards(table: tuple[TableRule, ...], database: Database, names: Names, known: Facts) -> tuple[Instance, ...]:
+def guards(
+    table: tuple[TableRule, ...], database: Database, names: Names, known: SchemaFacts
+) -> tuple[RuleInstance, ...]:
     """The instances that rest on facts of the views of a database beside the `known` ones."""
     same = _same(database, names)
     if not same and not _more(database, names, known):
@@ -30,7 +32,7 @@ def guards(table: tuple[TableRule, ...], database: Database, names: Names, known
     return tuple(dict.fromkeys(each for each in instances(table, facts, guarded=True) if not new.isdisjoint(each.body)))
 
 
-def _more(database: Database, names: Names, known: Facts) -> bool:
+def _more(database: Database, names: Names, known: SchemaFacts) -> bool:
     """Whether a view has more of a schema than is known."""
     properties = ((names.properties.get(iri), len(pairs)) for iri, pairs in known.pairs.items() if iri != TYPE)
     classes = ((names.classes.get(iri), known.members.get(iri, 0)) for iri in known.classes)
@@ -42,7 +44,7 @@ def _size(database: Database, name: str | None) -> int:
     return len(stored) if stored is not None else 0
 
 
-def _facts(database: Database, names: Names, known: Facts) -> Facts:
+def _facts(database: Database, names: Names, known: SchemaFacts) -> SchemaFacts:
     """What the views have of a schema."""
     pairs: dict[str, list[Pair]] = {}
     for iri in known.pairs:
@@ -55,7 +57,7 @@ def _facts(database: Database, names: Names, known: Facts) -> Facts:
         if _size(database, names.classes.get(iri))
         for row in database[names.classes[iri]]
     ]
-    return Facts(pairs, known.classes)
+    return SchemaFacts(pairs, known.classes)
 
 
 def _same(database: Database, names: Names) -> list[Pair]:

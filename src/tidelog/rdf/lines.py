@@ -25,7 +25,7 @@ _NEWLINE = 10
 
 
 @dataclass(frozen=True)
-class Columns:
+class TripleColumns:
     """Triples as three Arrow columns of the type dictionary, of terms as symbols."""
 
     subjects: pa.Array

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidelog.rdf.matching import Facts
+from tidelog.rdf.matching import SchemaFacts
 from tidelog.rdf.tables import TableRule, Triple
 from tidelog.rdf.terms import OWL, RDF, SAME_AS, TYPE
 
@@ -13,7 +13,7 @@ _FIRST, _REST, _NIL = f"{RDF}first", f"{RDF}rest", f"{RDF}nil"
 INTERSECTION, CHAIN, KEY = f"{OWL}intersectionOf", f"{OWL}propertyChainAxiom", f"{OWL}hasKey"
 
 
-def list_rules(facts: Facts) -> Iterator[tuple[TableRule, tuple[Triple, ...]]]:
+def list_rules(facts: SchemaFacts) -> Iterator[tuple[TableRule, tuple[Triple, ...]]]:
     """The rules of all lists among the facts that intersect classes, chain properties or make a key, each with the
     facts that it rests on."""
     for predicate in (INTERSECTION, CHAIN, KEY):
@@ -36,7 +36,7 @@ def _rule(predicate: str, subject: str, members: tuple[str, ...]) -> TableRule:
     return TableRule("prp-key", (*both, *values), Triple("?x", SAME_AS, "?y"), (("?x", "?y"),))
 
 
-def _lists(facts: Facts, head: str) -> Iterator[tuple[tuple[str, ...], tuple[Triple, ...]]]:
+def _lists(facts: SchemaFacts, head: str) -> Iterator[tuple[tuple[str, ...], tuple[Triple, ...]]]:
     """The lists that begin with a cell, and the triples that make each up: one, unless the data are odd; a list that
     leads back into itself is none."""
     waiting: list[tuple[str, tuple[str, ...], tuple[Triple, ...]]] = [(head, (), ())]

@@ -16,7 +16,7 @@ Pair = tuple[str, str]
 _COUNT = re.compile(rf'"\+?0*([01])"\^\^<{re.escape(XSD)}\w+>')
 
 
-class Facts:
+class SchemaFacts:
     """Pairs of properties; of rdf:type those of `classes`. Indexed when first needed."""
 
     def __init__(self, pairs: Mapping[str, Iterable[Pair]], classes: frozenset[str]) -> None:
@@ -29,9 +29,9 @@ class Facts:
         """How many members of each class there are."""
         return Counter(kind for _, kind in self.pairs.get(TYPE, ()))
 
-    def changed(self, pairs: Mapping[str, Iterable[Pair]]) -> Facts:
+    def changed(self, pairs: Mapping[str, Iterable[Pair]]) -> SchemaFacts:
         """The facts with other pairs for some of the properties."""
-        return Facts({**self.pairs, **pairs}, self.classes)
+        return SchemaFacts({**self.pairs, **pairs}, self.classes)
 
     def matching(self, pattern: Triple) -> Iterable[Pair]:
         """The pairs among which are all that match a pattern whose predicate is no variable."""
@@ -52,7 +52,9 @@ def substituted(triple: Triple, binding: Binding) -> Triple:
     return Triple(*(binding.get(term, term) for term in triple.terms))
 
 
-def matches(patterns: Sequence[Triple], facts: Facts, binding: Binding) -> Iterator[tuple[Binding, tuple[Triple, ...]]]:
+def matches(
+    patterns: Sequence[Triple], facts: SchemaFacts, binding: Binding
+) -> Iterator[tuple[Binding, tuple[Triple, ...]]]:
     """The bindings that make facts of all patterns, each with these facts."""
     if not patterns:
         yield binding, ()

@@ -34,7 +34,7 @@ from tidelog.language.syntax import (
 from tidelog.rdf.datatypes import NUMBERS
 from tidelog.rdf.names import REST, TRIPLE, Names
 from tidelog.rdf.terms import TYPE, XSD, literal
-from tidelog.source import Source, Span
+from tidelog.source import SourceText, Span
 
 _SPELLINGS = {
     "integer": re.compile(r"[+-]?\d+"),
@@ -134,7 +134,7 @@ def rebuilt(node: Any, change: Any) -> Any:
     """A node with its parts changed."""
     if isinstance(node, tuple):
         return tuple(map(change, node))
-    if not is_dataclass(node) or isinstance(node, (type, Source)):
+    if not is_dataclass(node) or isinstance(node, (type, SourceText)):
         return node
     values = {field.name: getattr(node, field.name) for field in fields(node)}
     return replace(node, **{name: change(value) for name, value in values.items()})
@@ -155,6 +155,6 @@ def _mentions(node: Any, relation: str) -> bool:
         return any(_mentions(part, relation) for part in node)
     if isinstance(node, (Atom, Step)) and node.relation == relation:
         return True
-    if not is_dataclass(node) or isinstance(node, (type, Source, Span)):
+    if not is_dataclass(node) or isinstance(node, (type, SourceText, Span)):
         return False
     return any(_mentions(getattr(node, field.name), relation) for field in fields(node))

@@ -25,7 +25,7 @@ from tidelog.rdf.datatypes import ill_typed
 from tidelog.rdf.names import COLON, TRIPLE, Names, unknown_prefix
 from tidelog.rdf.naming import Naming, rebuilt
 from tidelog.rdf.terms import literal
-from tidelog.source import Source, Span
+from tidelog.source import SourceText, Span
 
 _CHARACTER = r'[^\s<>"{}|^`\\]'
 
@@ -63,7 +63,7 @@ def read(
     text = file_text(Path(program), name) if is_path else str(program)
     known = {**prefixes, **{match[1] or "": match[2] for match in _PREFIX.finditer(text)}}
     blank = _PREFIX.sub(lambda match: " " * len(match[0]), text)
-    source = Source(name, text)
+    source = SourceText(name, text)
     for match in _PREFIX.finditer(text):
         if not _ABSOLUTE.fullmatch(match[2]):
             message = f"the prefix {match[1] or ''}: stands for no absolute IRI: {match[2]}"
@@ -84,7 +84,7 @@ def read(
 
 def query(text: str, prefixes: Mapping[str, str], names: Names, declared: Collection[str]) -> Atom | str:
     """An atom with prefixes in the names of the database; any other text as it is, for the database to refuse."""
-    source = Source("<query>", text)
+    source = SourceText("<query>", text)
     words = _Words(prefixes, source)
     try:
         (rule,) = read_program(f"query() :- {_TERM.sub(words.spelled, text.strip().rstrip('.'))}.\n").rules
@@ -99,7 +99,7 @@ def query(text: str, prefixes: Mapping[str, str], names: Names, declared: Collec
 class _Words:
     """Replaces terms of RDF by words of the language; `symbols` has the term of each word."""
 
-    def __init__(self, prefixes: Mapping[str, str], source: Source) -> None:
+    def __init__(self, prefixes: Mapping[str, str], source: SourceText) -> None:
         self.symbols: dict[str, str] = {}
         self._prefixes = prefixes
         self._source = source
@@ -163,7 +163,7 @@ def _number(value: int) -> str:
     return (_number(value // len(_DIGITS)) if value >= len(_DIGITS) else "") + _DIGITS[value % len(_DIGITS)]
 
 
-def _refuse_unknown_prefix(source: Source, text: str, known: Mapping[str, str], around: str = "") -> None:
+def _refuse_unknown_prefix(source: SourceText, text: str, known: Mapping[str, str], around: str = "") -> None:
     """UsageError (E0661) where a text that cannot be read has a prefix that nobody has declared: of a datatype, of an
     atom in a body or behind a label or another head, or of a term. `around` is what stands before the text."""
     for match in _TERM.finditer(text):
@@ -178,7 +178,9 @@ def _refuse_unknown_prefix(source: Source, text: str, known: Mapping[str, str], 
             raise unknown_prefix(prefix or "", known, Span(source, match.start(), match.end()))
 
 
-def _refuse_prefix_as_label(rule: Rule, source: Source, declared: Collection[str], known: Mapping[str, str]) -> None:
+def _refuse_prefix_as_label(
+    rule: Rule, source: SourceText, declared: Collection[str], known: Mapping[str, str]
+) -> None:
     """UsageError (E0661) where the label of a rule is the prefix of its head: `foaf:knows(x, y) :- …`."""
     span = rule.heads[0].span
     if rule.name is None or span is None or rule.heads[0].relation in declared or COLON in rule.heads[0].relation:
@@ -187,7 +189,7 @@ def _refuse_prefix_as_label(rule: Rule, source: Source, declared: Collection[str
         raise unknown_prefix(rule.name, known, Span(source, span.start - len(rule.name) - 1, span.end))
 
 
-def _placed(node: Any, source: Source) -> Any:
+def _placed(node: Any, source: SourceText) -> Any:
     """A tree or problem with its places in another source of the same length."""
     if isinstance(node, Span):
         return replace(node, source=source, end=min(node.end, len(source.text)))

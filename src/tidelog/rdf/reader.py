@@ -19,13 +19,13 @@ from typing import Any
 from tidelog.errors import DataError, Problem
 from tidelog.rdf.documents import ONE_BY_ONE, Document, Labels, place
 from tidelog.rdf.formats import FORMATS, ending_of, format_of, is_packed
-from tidelog.rdf.lines import Columns
+from tidelog.rdf.lines import TripleColumns
 from tidelog.rdf.terms import ntriples, term
 
 _NO_TERM = re.compile(r'[\x00-\x20<>"{}|^`\\\ud800-\udfff]')
 
 
-def read(data: Any, format: str | None, base: str | None, labels: Labels | None) -> Columns:
+def read(data: Any, format: str | None, base: str | None, labels: Labels | None) -> TripleColumns:
     """The triples of a text, a path (anything path-like, or one line that ends like a file of RDF, also packed by
     gzip), a graph or dataset of rdflib, or of an iterable of triples. `labels` names the blank nodes of a text;
     without, it must not have any.

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 
 from tidelog.language.syntax import Atom, CheckedProgram, Constant, Rule, Variable
-from tidelog.rdf.matching import Facts
+from tidelog.rdf.matching import SchemaFacts
 from tidelog.rdf.names import INTERNAL, REST, TRIPLE, Names
 from tidelog.rdf.naming import derives, reads
-from tidelog.rdf.specialise import NOTHING, Instance, expanded, instances, named, reflexive, relevant
+from tidelog.rdf.specialise import NOTHING, RuleInstance, expanded, instances, named, reflexive, relevant
 from tidelog.rdf.tables import TableRule, Triple
 from tidelog.rdf.terms import SAME_AS, TYPE, is_iri
 
@@ -24,13 +24,13 @@ class Instances:
         self._table = tuple(table)
         self._names = names
         self._made_for: object = None
-        self._base: tuple[Facts | None, list[Instance]] = (None, [])
+        self._base: tuple[SchemaFacts | None, list[RuleInstance]] = (None, [])
         self._program: CheckedProgram | None = None
         self._views = _Views()
         self._count = 0
 
     def changes(
-        self, facts: Facts, guards: Iterable[Instance], alive: Set[str], program: CheckedProgram
+        self, facts: SchemaFacts, guards: Iterable[RuleInstance], alive: Set[str], program: CheckedProgram
     ) -> tuple[list[str], list[Rule]]:
         """The names of the rules to remove, and the rules to add: for the `facts` of a schema as instances need them,
         with `guards`, where SAME_AS and NOTHING are `alive` if they have or get facts. `program` is what the user has
@@ -55,7 +55,7 @@ class Instances:
         )
         if views.derives_types or any(each.head.predicate == TYPE and each.head.object[0] == "?" for each in found):
             for name in sorted(known[1]):
-                wanted[Instance("type", Triple("?x", TYPE, name), (Triple("?x", REST, name),), ())] = None
+                wanted[RuleInstance("type", Triple("?x", TYPE, name), (Triple("?x", REST, name),), ())] = None
         wanted.update(dict.fromkeys(self._of_views(views, *known)))
         names = [str(rule.name) for key, rule in self.current.items() if key not in wanted]
         more = {key: self._rule(key) for key in wanted if key not in self.current}
@@ -75,7 +75,7 @@ class Instances:
 
     def _rule(self, key: object) -> Rule:
         self._count += 1
-        if isinstance(key, Instance):
+        if isinstance(key, RuleInstance):
             return key.rule(f"{key.table.replace('-', '_')}_{self._count}", self._names)
         assert isinstance(key, tuple)
         inward, predicate, value = key
@@ -123,7 +123,7 @@ class _Views:
         )
 
 
-def _derived(instance: Instance) -> str | None:
+def _derived(instance: RuleInstance) -> str | None:
     """SAME_AS or NOTHING, if an instance derives pairs or members of it."""
     if instance.head.predicate == SAME_AS:
         return SAME_AS

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from tidelog.database import Database
 from tidelog.language.syntax import Program
-from tidelog.rdf.matching import Facts, Pair, matches, substituted
+from tidelog.rdf.matching import Pair, SchemaFacts, matches, substituted
 from tidelog.rdf.names import Names
 from tidelog.rdf.specialise import fixed_rules, is_generic, is_schema
 from tidelog.rdf.tables import FALSE, MEMBER, TableRule, Triple
@@ -62,16 +62,16 @@ class Schema:
         self._database.commit()
         self.triples = triples
 
-    def facts(self) -> Facts:
+    def facts(self) -> SchemaFacts:
         """All that follows."""
         pairs: dict[str, list[Pair]] = {
             iri: [(str(one), str(other)) for one, other in self._database[name]]
             for iri, name in self._names.properties.items()
         }
         pairs[TYPE] = [(str(row[0]), iri) for iri in self.classes for row in self._database[self._names.class_(iri)]]
-        return Facts(pairs, self.classes)
+        return SchemaFacts(pairs, self.classes)
 
-    def reduced(self, facts: Facts) -> Facts:
+    def reduced(self, facts: SchemaFacts) -> SchemaFacts:
         """What instances need to know, of all that follows."""
         asserted: dict[str, list[Pair]] = {name: [] for name in (*_ASSERTED, _SUB_CLASS, _SUB_PROPERTY)}
         for triple in self.triples:
@@ -82,7 +82,7 @@ class Schema:
             {name: self._steps(name, facts, told, asserted[name]) for name in (_SUB_CLASS, _SUB_PROPERTY)}
         )
 
-    def _steps(self, predicate: str, facts: Facts, told: Facts, asserted: list[Pair]) -> list[Pair]:
+    def _steps(self, predicate: str, facts: SchemaFacts, told: SchemaFacts, asserted: list[Pair]) -> list[Pair]:
         """Pairs whose closure is the hierarchy of classes or properties: those asserted, and those that rules other
         than that of the closure derive; each class below nothing else is below owl:Thing."""
         found = dict.fromkeys(asserted)
@@ -104,7 +104,7 @@ def _about_schema(rule: TableRule) -> bool:
     return rule.head.predicate != FALSE and all(is_schema(each) or each.predicate == MEMBER for each in triples)
 
 
-def added(facts: Facts, known: Facts) -> Iterator[Triple]:
+def added(facts: SchemaFacts, known: SchemaFacts) -> Iterator[Triple]:
     """The facts that are not known."""
     for predicate, pairs in facts.pairs.items():
         there = set(known.pairs.get(predicate, ()))

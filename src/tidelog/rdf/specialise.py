@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from tidelog.language.syntax import Atom, Comparison, Constant, Rule, Term, Variable
 from tidelog.rdf.lists import list_rules
-from tidelog.rdf.matching import Binding, Facts, matches, substituted
+from tidelog.rdf.matching import Binding, SchemaFacts, matches, substituted
 from tidelog.rdf.names import INCONSISTENCY, INTERNAL, ITSELF, REST, Names
 from tidelog.rdf.tables import FALSE, MEMBER, TableRule, Triple
 from tidelog.rdf.terms import OWL, SAME_AS, TYPE
@@ -30,7 +30,7 @@ _REPLACING = frozenset(["eq-rep-s", "eq-rep-o", "eq-diff1", "eq-diff2", "eq-diff
 
 
 @dataclass(frozen=True)
-class Instance:
+class RuleInstance:
     """A rule about relations of properties and classes. `table` names the rule of the table."""
 
     table: str
@@ -87,11 +87,11 @@ def fixed_rules(table: Iterable[TableRule], names: Names) -> tuple[Rule, ...]:
     for each in table:
         name = each.name.replace("-", "_")
         name = f"{name}_same" if name in rules else name
-        rules[name] = Instance(each.name, each.head, each.body, each.unequal).rule(name, names)
+        rules[name] = RuleInstance(each.name, each.head, each.body, each.unequal).rule(name, names)
     return tuple(rules.values())
 
 
-def instances(table: Iterable[TableRule], facts: Facts, *, guarded: bool = False) -> Iterator[Instance]:
+def instances(table: Iterable[TableRule], facts: SchemaFacts, *, guarded: bool = False) -> Iterator[RuleInstance]:
     """The instances of the rules that are not generic, for the facts of a schema; `guarded` ones keep the facts that
     they rest on in their bodies."""
     for rule in table:
@@ -104,7 +104,7 @@ def instances(table: Iterable[TableRule], facts: Facts, *, guarded: bool = False
         yield from _bound(rule, {}, used * guarded)
 
 
-def _bound(rule: TableRule, binding: Binding, guards: tuple[Triple, ...]) -> Iterator[Instance]:
+def _bound(rule: TableRule, binding: Binding, guards: tuple[Triple, ...]) -> Iterator[RuleInstance]:
     """The instance of a rule for a binding, with guards before its body; none where terms that must differ are
     equal."""
     head = substituted(rule.head, binding)
@@ -115,10 +115,10 @@ def _bound(rule: TableRule, binding: Binding, guards: tuple[Triple, ...]) -> Ite
         return
     unequal = tuple(pair for pair in pairs if pair[0].startswith("?") or pair[1].startswith("?"))
     body = tuple(dict.fromkeys(substituted(triple, binding) for triple in rule.body))
-    yield Instance(rule.name, head, (*guards, *body), unequal)
+    yield RuleInstance(rule.name, head, (*guards, *body), unequal)
 
 
-def relevant(found: Iterable[Instance], alive: Set[str]) -> Iterator[Instance]:
+def relevant(found: Iterable[RuleInstance], alive: Set[str]) -> Iterator[RuleInstance]:
     """Instances that can derive something new. Those of equality count only where something may be the same as
     something else, and those about members of owl:Nothing where there may be some: where SAME_AS and NOTHING are
     `alive`."""
@@ -130,7 +130,7 @@ def relevant(found: Iterable[Instance], alive: Set[str]) -> Iterator[Instance]:
             yield each
 
 
-def reflexive(found: Iterable[Instance]) -> Iterator[Instance]:
+def reflexive(found: Iterable[RuleInstance]) -> Iterator[RuleInstance]:
     """What follows from something being the same as itself, where instances read owl:sameAs like any other property:
     instances that say of what this follows, as ITSELF, and those that read owl:sameAs once more, with ITSELF."""
     known = list(found)
@@ -141,7 +141,7 @@ def reflexive(found: Iterable[Instance]) -> Iterator[Instance]:
         for each in known
         if each.head.predicate == SAME_AS and (one := _unified(each.head, each, each.unequal[:-1])) is not None
     ]
-    said.append(Instance("eq-trans", Triple("?x", ITSELF, "?x"), (Triple("?x", SAME_AS, "?y"),), ()))
+    said.append(RuleInstance("eq-trans", Triple("?x", ITSELF, "?x"), (Triple("?x", SAME_AS, "?y"),), ()))
     waiting = [each for each in (*known, *said[:-1]) if _reads_same(each)]
     yield from said
     while waiting:
@@ -153,7 +153,7 @@ def reflexive(found: Iterable[Instance]) -> Iterator[Instance]:
                 yield waiting[-1]
 
 
-def _reads_same(each: Instance) -> bool:
+def _reads_same(each: RuleInstance) -> bool:
     return each.table not in _REPLACING and any(map(_says_same, each.body))
 
 
@@ -162,7 +162,7 @@ def _says_same(triple: Triple) -> bool:
     return triple.predicate == SAME_AS and (triple.subject.startswith("?") or triple.object.startswith("?"))
 
 
-def _unified(triple: Triple, each: Instance, unequal: Iterable[tuple[str, str]]) -> Instance | None:
+def _unified(triple: Triple, each: RuleInstance, unequal: Iterable[tuple[str, str]]) -> RuleInstance | None:
     """An instance for the case that the subject and the object of one of its triples are the same, None where they
     cannot be; of what must differ only `unequal` counts."""
     kept, other = triple.subject, triple.object
@@ -175,10 +175,10 @@ def _unified(triple: Triple, each: Instance, unequal: Iterable[tuple[str, str]])
     if any(a == b for a, b in pairs):
         return None
     body = tuple(substituted(part, binding) for part in each.body)
-    return Instance(each.table, substituted(each.head, binding), body, pairs)
+    return RuleInstance(each.table, substituted(each.head, binding), body, pairs)
 
 
-def expanded(found: Iterable[Instance], properties: Set[str], classes: Set[str]) -> Iterator[Instance]:
+def expanded(found: Iterable[RuleInstance], properties: Set[str], classes: Set[str]) -> Iterator[RuleInstance]:
     """Instances with all properties, or all classes, in place of a variable for these."""
     for each in found:
         place = next((triple for triple in each.body if _open(triple)), None)
@@ -196,7 +196,7 @@ def expanded(found: Iterable[Instance], properties: Set[str], classes: Set[str])
             yield from expanded(more, properties, classes)
 
 
-def named(found: Iterable[Instance]) -> tuple[dict[str, None], dict[str, None]]:
+def named(found: Iterable[RuleInstance]) -> tuple[dict[str, None], dict[str, None]]:
     """The properties and classes that instances name."""
     properties: dict[str, None] = {}
     classes: dict[str, None] = {}

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from tidelog.arrays import Words
 from tidelog.change import Change
 from tidelog.copies import Uncopied
 from tidelog.database import Database
@@ -28,22 +29,22 @@ from tidelog.maintain.interrupts import Deferring, Interrupts
 from tidelog.maintain.limits import changing_within_memory, reading_within_memory
 from tidelog.rdf import output, prefixes, reader
 from tidelog.rdf.change import StoreChange
-from tidelog.rdf.data import COLUMNS, Triples, Words
+from tidelog.rdf.data import COLUMNS, Triples
 from tidelog.rdf.documents import Labels
 from tidelog.rdf.guards import guards
 from tidelog.rdf.names import COLON, GIVEN, INCONSISTENCY, REST, TRIPLE, Names, declaration
 from tidelog.rdf.naming import derives, reads
 from tidelog.rdf.rules import Instances
 from tidelog.rdf.schema import Schema
-from tidelog.rdf.specialise import NOTHING, Instance, fixed_rules, is_generic
+from tidelog.rdf.specialise import NOTHING, RuleInstance, fixed_rules, is_generic
 from tidelog.rdf.tables import TableRule, Triple
 from tidelog.rdf.terms import PREFIXES, SAME_AS, TYPE, term
-from tidelog.relation import Relation, Rows
+from tidelog.relation import Relation, WordRows
 
 if TYPE_CHECKING:
     import rdflib
 
-Facts = list[tuple[str, bool, Words]]
+FactCalls = list[tuple[str, bool, Words]]
 """Relations, whether to assert or to retract, and rows."""
 
 
@@ -64,7 +65,7 @@ class Store(Uncopied):
         self._database = Database()
         self._triples = Triples(self._database, self._names)
         self._instances = Instances(table, self._names)
-        self._guards: tuple[Instance, ...] = ()
+        self._guards: tuple[RuleInstance, ...] = ()
         self._asks_nodes = self._has_given = False
         """Whether some rule has a path whose nodes count, and whether GIVEN has its facts for that."""
         self._alive: frozenset[str] = frozenset()
@@ -222,14 +223,14 @@ class Store(Uncopied):
         self._known = self._schema.facts()
         self._needed = self._schema.reduced(self._known)
 
-    def _inverse(self, facts: Facts) -> Iterator[tuple[str, bool, Words]]:
+    def _inverse(self, facts: FactCalls) -> Iterator[tuple[str, bool, Words]]:
         """What takes changes of facts back."""
         for name, asserts, rows in facts:
             stored = self._database.stored(name, asserted=True)
             there = stored.find(rows) >= 0 if stored is not None else numpy.zeros(len(rows), bool)
             yield name, not asserts, rows[there != asserts]
 
-    def _epoch(self, facts: Facts) -> tuple[list[str], list[Rule]]:
+    def _epoch(self, facts: FactCalls) -> tuple[list[str], list[Rule]]:
         """Put changed facts, and the rules to remove and to add, into the database; returns these rules."""
         database = self._database
         changed = {name for name, _, _ in facts}
@@ -245,7 +246,7 @@ class Store(Uncopied):
         """What rules are about only where it has members, with its relation."""
         return (SAME_AS, self._names.property(SAME_AS)), (NOTHING, self._names.class_(NOTHING))
 
-    def _learn(self, found: tuple[Instance, ...]) -> bool:
+    def _learn(self, found: tuple[RuleInstance, ...]) -> bool:
         """Whether the data ask for other rules than the ones there are."""
         changed = set(found) != set(self._guards)
         self._guards = found
@@ -323,7 +324,7 @@ class Store(Uncopied):
             if isinstance(given[i], Variable) and given[i] == given[j]:
                 words = words[words[:, i] == words[:, j]]
         columns = [0, 1, 2] if is_triple else [0, 2]
-        rows = Rows(tuple(COLUMNS[i] for i in columns), self._database.interned, words[:, columns])
+        rows = WordRows(tuple(COLUMNS[i] for i in columns), self._database.interned, words[:, columns])
         return Relation(atom.relation, rows)
 
     def __getitem__(self, name: str) -> Relation:
@@ -368,7 +369,7 @@ class Store(Uncopied):
         self._database.check()
 
     def _relation(self, name: str, words: Words) -> Relation:
-        return Relation(name, Rows(COLUMNS, self._database.interned, words))
+        return Relation(name, WordRows(COLUMNS, self._database.interned, words))
 
     def __repr__(self) -> str:
         wrong = self._triples.count(INCONSISTENCY)
@@ -396,7 +397,7 @@ class _Earlier:
         self.current = store._instances.current
         self.guards = store._guards
         self.program = store._database.committed
-        self.undo: Facts = []
+        self.undo: FactCalls = []
         self.changes: list[Change] = []
 
     def restore(self) -> None:

@@ -13,7 +13,7 @@ from tidelog.language.paths import steps
 from tidelog.language.syntax import Aggregate, Atom, CheckedProgram, Literal, Negation, Rule, Term
 from tidelog.language.trees import parts, variables, whole
 from tidelog.reference.paths import WithPaths
-from tidelog.reference.substitutions import Scope, combinations, name_wildcards, solve
+from tidelog.reference.substitutions import RuleScope, combinations, name_wildcards, solve
 from tidelog.semantics.values import Row, normal_row
 
 
@@ -46,7 +46,7 @@ class Consequences:
         self.relation = head.relation
         self.args = head.args
         self.body = rule.body
-        self.scope = Scope(frozenset(variables(whole(rule), aggregates=False)), tables)
+        self.scope = RuleScope(frozenset(variables(whole(rule), aggregates=False)), tables)
 
     def rows(self) -> set[Row]:
         return {row for found in solve(self.body, {}, self.scope) for row in combinations(self.args, found, self.scope)}

@@ -12,17 +12,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
-from tidelog.language.syntax import CheckedProgram, Choice, Inverse, Path, Repeat, Sequence, Step, Value
+from tidelog.language.syntax import Alternation, CheckedProgram, Inverse, Path, Repeat, Sequence, Step, Value
 from tidelog.language.trees import atoms
 from tidelog.semantics.values import Row
 
-Tables: TypeAlias = Mapping[str, set[Row]]
+PathTables: TypeAlias = Mapping[str, set[Row]]
 
 
 class WithPaths(Mapping[str, set[Row]]):
     """The tables of a program that only ever grow, and the pairs that its paths connect as they are now."""
 
-    def __init__(self, tables: Tables, checked: CheckedProgram) -> None:
+    def __init__(self, tables: PathTables, checked: CheckedProgram) -> None:
         self.tables = tables
         self.derived = {head.relation for rule in checked.rules if rule.body for head in rule.heads}
         self.domains = checked.domains
@@ -56,7 +56,7 @@ class WithPaths(Mapping[str, set[Row]]):
                 for part in parts[1:]:
                     found = composed(found, self.pairs(part))
                 return found
-            case Choice(parts=parts):
+            case Alternation(parts=parts):
                 return set().union(*map(self.pairs, parts))
             case Repeat(path=inner, op=op):
                 found = self.pairs(inner)

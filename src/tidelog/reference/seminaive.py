@@ -21,38 +21,38 @@ from typing import TypeAlias
 from tidelog.errors import InternalError, Problem
 from tidelog.rules.core import (
     AggregateRule,
-    Atom,
-    Comparison,
     Computation,
+    CoreAtom,
+    CoreComparison,
+    CoreLiteral,
     CoreProgram,
+    CoreRule,
+    CoreValue,
+    CoreVariable,
     HyperNode,
-    Literal,
     Pack,
-    Rule,
     Unpack,
-    Value,
-    Variable,
 )
 from tidelog.semantics.aggregates import aggregate
 from tidelog.semantics.literals import Substitution, is_bound, step, value_of
 from tidelog.semantics.values import NoValueError, Row, normal_row
 
-Table: TypeAlias = dict[Row, tuple[int, int]]
+CountedTable: TypeAlias = dict[Row, tuple[int, int]]
 """The tuples of a relation, each with birth and count."""
 
 
-def evaluate(core: CoreProgram, facts: Mapping[str, Iterable[Row]]) -> dict[str, Table]:
+def evaluate(core: CoreProgram, facts: Mapping[str, Iterable[Row]]) -> dict[str, CountedTable]:
     """Every relation of the least model of the program and `facts`, auxiliary ones included."""
     asserted: dict[str, set[Row]] = {name: set() for name in core.relations}
     for relation, rows in [*facts.items(), *((fact.relation, [fact.values]) for fact in core.facts)]:
         asserted[relation] |= {normal_row(row, core.relations[relation], core.records) for row in rows}
-    tables: dict[str, Table] = {name: dict.fromkeys(rows, (1, 1)) for name, rows in asserted.items()}
+    tables: dict[str, CountedTable] = {name: dict.fromkeys(rows, (1, 1)) for name, rows in asserted.items()}
     for node in core.nodes:
         bootstrap(node, asserted, tables)
     return tables
 
 
-def bootstrap(node: HyperNode, asserted: Mapping[str, set[Row]], tables: dict[str, Table]) -> None:
+def bootstrap(node: HyperNode, asserted: Mapping[str, set[Row]], tables: dict[str, CountedTable]) -> None:
     """Fill the tables of the relations of `node`, those of all nodes before it being complete."""
     for relation in node.relations:
         tables[relation] = {}
@@ -65,13 +65,13 @@ def bootstrap(node: HyperNode, asserted: Mapping[str, set[Row]], tables: dict[st
     latest = 0
     while born:
         older = {relation: dict(tables[relation]) for relation in node.relations}
-        newest: dict[str, Table] = {relation: {} for relation in node.relations}
+        newest: dict[str, CountedTable] = {relation: {} for relation in node.relations}
         latest += 1
         for (relation, row), count in born.items():
             newest[relation][row] = tables[relation][row] = (latest, count)
         born = Counter()
         for rule in node.rules:
-            if isinstance(rule, Rule):
+            if isinstance(rule, CoreRule):
                 for sources in delta_positions(rule, node, older, newest, tables):
                     born.update(derivations(rule, sources))
         for relation, row in list(born):
@@ -80,12 +80,12 @@ def bootstrap(node: HyperNode, asserted: Mapping[str, set[Row]], tables: dict[st
 
 
 def delta_positions(
-    rule: Rule,
+    rule: CoreRule,
     node: HyperNode,
-    older: Mapping[str, Table],
-    newest: Mapping[str, Table],
-    tables: Mapping[str, Table],
-) -> Iterator[list[Table]]:
+    older: Mapping[str, CountedTable],
+    newest: Mapping[str, CountedTable],
+    tables: Mapping[str, CountedTable],
+) -> Iterator[list[CountedTable]]:
     """For each internal atom, what every atom ranges over so that this one is the first that is of the latest round."""
     body = atoms(rule)
     for delta in internal_atoms(rule, node):
@@ -99,16 +99,16 @@ def delta_positions(
         ]
 
 
-def atoms(rule: Rule) -> list[Atom]:
-    return [literal for literal in rule.body if isinstance(literal, Atom)]
+def atoms(rule: CoreRule) -> list[CoreAtom]:
+    return [literal for literal in rule.body if isinstance(literal, CoreAtom)]
 
 
-def internal_atoms(rule: Rule, node: HyperNode) -> list[int]:
+def internal_atoms(rule: CoreRule, node: HyperNode) -> list[int]:
     """The positions, among its atoms, of those whose relations are derived in the rule's own node."""
     return [position for position, atom in enumerate(atoms(rule)) if atom.relation in node.relations]
 
 
-def derivations(rule: Rule, sources: Iterable[Iterable[Row]]) -> Iterator[tuple[str, Row]]:
+def derivations(rule: CoreRule, sources: Iterable[Iterable[Row]]) -> Iterator[tuple[str, Row]]:
     """The head's relation and tuple once for each substitution, with the source of each atom of the body in order."""
     source = dict(zip(map(id, atoms(rule)), sources, strict=True))
     goals: Goals = tuple((literal, source.get(id(literal), ())) for literal in rule.body)
@@ -118,7 +118,7 @@ def derivations(rule: Rule, sources: Iterable[Iterable[Row]]) -> Iterator[tuple[
 
 # --- bodies ----------------------------------------------------------------------------------------------------------
 
-Goals: TypeAlias = tuple[tuple[Literal, Iterable[Row]], ...]
+Goals: TypeAlias = tuple[tuple[CoreLiteral, Iterable[Row]], ...]
 """Literals, each with the tuples that it ranges over if it is an atom."""
 
 
@@ -140,18 +140,18 @@ def solve(goals: Goals, bound: Substitution) -> Iterator[Substitution]:
 NEVER = 1_000_000
 
 
-def rank(literal: Literal, goals: Goals, bound: Substitution) -> int:
+def rank(literal: CoreLiteral, goals: Goals, bound: Substitution) -> int:
     """How soon to take a literal: 0 if it can be computed now, then atoms by how many arguments are free."""
     match literal:
-        case Atom(negated=True):
+        case CoreAtom(negated=True):
             elsewhere = {name for other, _ in goals if other is not literal for name in binds(other)}
-            free = {arg.name for arg in literal.args if isinstance(arg, Variable) and arg.name not in bound}
+            free = {arg.name for arg in literal.args if isinstance(arg, CoreVariable) and arg.name not in bound}
             ready = not free & elsewhere
-        case Atom():
+        case CoreAtom():
             return 1 + sum(not is_bound(arg, bound) for arg in literal.args)
-        case Comparison(op="="):
+        case CoreComparison(op="="):
             ready = is_bound(literal.left, bound) or is_bound(literal.right, bound)
-        case Comparison():
+        case CoreComparison():
             ready = is_bound(literal.left, bound) and is_bound(literal.right, bound)
         case Computation() | Pack():
             ready = all(is_bound(arg, bound) for arg in literal.args)
@@ -160,26 +160,26 @@ def rank(literal: Literal, goals: Goals, bound: Substitution) -> int:
     return 0 if ready else NEVER
 
 
-def binds(literal: Literal) -> Iterator[str]:
+def binds(literal: CoreLiteral) -> Iterator[str]:
     """The variables that `literal` can bind; a free variable of a negated atom that no literal binds is existential."""
     match literal:
-        case Atom(negated=True):
-            values: tuple[Value, ...] = ()
-        case Atom():
+        case CoreAtom(negated=True):
+            values: tuple[CoreValue, ...] = ()
+        case CoreAtom():
             values = literal.args
-        case Comparison():
+        case CoreComparison():
             values = (literal.left, literal.right)
         case Computation() | Pack():
             values = (literal.target,)
         case Unpack():
             values = literal.targets
-    return (value.name for value in values if isinstance(value, Variable))
+    return (value.name for value in values if isinstance(value, CoreVariable))
 
 
 # --- aggregates ------------------------------------------------------------------------------------------------------
 
 
-def aggregate_rows(rule: AggregateRule, tables: Mapping[str, Table]) -> Iterator[Row]:
+def aggregate_rows(rule: AggregateRule, tables: Mapping[str, CountedTable]) -> Iterator[Row]:
     """The tuples (groups, value) of an aggregate, for the groups that are asked for."""
     for group in tables[rule.outer]:
         inside = [row for row in tables[rule.inner] if row[: rule.groups] == group[: rule.groups]]

@@ -61,13 +61,13 @@ ANYTHING: Any = object()
 
 
 @dataclass
-class Scope:
+class RuleScope:
     """The variables of a rule outside of its aggregates, or of an aggregate and all around it; and the relations."""
 
     variables: frozenset[str]
     tables: Mapping[str, Iterable[Row]]
     _needs: dict[int, frozenset[str]] = field(default_factory=dict)
-    _inner: dict[int, Scope] = field(default_factory=dict)
+    _inner: dict[int, RuleScope] = field(default_factory=dict)
 
     def needs(self, term: Term) -> frozenset[str]:
         """The variables that have to be bound before `term` can be computed, with "_" if it never can."""
@@ -93,12 +93,12 @@ class Scope:
             case Cast():
                 return self.needs(term.term)
 
-    def inside(self, term: Aggregate) -> Scope:
+    def inside(self, term: Aggregate) -> RuleScope:
         """The scope of the body of an aggregate that stands in this scope."""
         found = self._inner.get(id(term))
         if found is None:
             local = frozenset(variables(parts(term), aggregates=False))
-            found = self._inner[id(term)] = Scope(self.variables | local, self.tables)
+            found = self._inner[id(term)] = RuleScope(self.variables | local, self.tables)
         return found
 
 
@@ -149,7 +149,7 @@ def name_wildcards(rule: Rule) -> Rule:
 # --- terms -----------------------------------------------------------------------------------------------------------
 
 
-def values(term: Term, bound: Substitution, scope: Scope) -> Iterator[Any]:
+def values(term: Term, bound: Substitution, scope: RuleScope) -> Iterator[Any]:
     """The values of a term whose `needs` are bound."""
     match term:
         case Variable():
@@ -170,12 +170,12 @@ def values(term: Term, bound: Substitution, scope: Scope) -> Iterator[Any]:
             yield from aggregate_values(term, bound, scope)
 
 
-def combinations(terms: Iterable[Term], bound: Substitution, scope: Scope) -> Iterator[Row]:
+def combinations(terms: Iterable[Term], bound: Substitution, scope: RuleScope) -> Iterator[Row]:
     """The tuples of values of `terms`."""
     return product(*(values(term, bound, scope) for term in terms))
 
 
-def aggregate_values(term: Aggregate, bound: Substitution, scope: Scope) -> Iterator[Value]:
+def aggregate_values(term: Aggregate, bound: Substitution, scope: RuleScope) -> Iterator[Value]:
     """The value of an aggregate, if it has one: over the distinct substitutions of what its body binds."""
     inner = scope.inside(term)
     given = {name: bound[name] for name in scope.needs(term)}
@@ -219,7 +219,7 @@ def fits(pattern: Any, value: Any) -> bool:
 # --- bodies ----------------------------------------------------------------------------------------------------------
 
 
-def solve(goals: tuple[Goal, ...], bound: Substitution, scope: Scope) -> Iterator[Substitution]:
+def solve(goals: tuple[Goal, ...], bound: Substitution, scope: RuleScope) -> Iterator[Substitution]:
     """The substitutions that extend `bound` and satisfy all `goals`; one may come several times (by disjunctions)."""
     if not goals:
         yield bound
@@ -230,7 +230,7 @@ def solve(goals: tuple[Goal, ...], bound: Substitution, scope: Scope) -> Iterato
         yield from solve((*behind, *rest), extended, scope)
 
 
-def choose(goals: tuple[Goal, ...], bound: Substitution, scope: Scope) -> int:
+def choose(goals: tuple[Goal, ...], bound: Substitution, scope: RuleScope) -> int:
     """The position of a goal that can be evaluated now: filters and what is computed, then atoms, then disjunctions."""
 
     def computable(term: Term) -> bool:
@@ -266,7 +266,7 @@ def choose(goals: tuple[Goal, ...], bound: Substitution, scope: Scope) -> int:
     raise InternalError(Problem("E0901", f"no literal can be evaluated of {', '.join(map(str, goals))}"))
 
 
-def step(goal: Goal, bound: Substitution, scope: Scope) -> Iterator[tuple[tuple[Goal, ...], Substitution]]:
+def step(goal: Goal, bound: Substitution, scope: RuleScope) -> Iterator[tuple[tuple[Goal, ...], Substitution]]:
     """The ways to satisfy `goal`: what is left behind of it, and the substitution."""
     match goal:
         case Truth():
@@ -300,7 +300,7 @@ def matches(terms: tuple[Term, ...], row: Row, bound: Substitution) -> Iterator[
         yield tuple(behind), extended
 
 
-def equate(goal: Comparison, bound: Substitution, scope: Scope) -> Iterator[tuple[tuple[Goal, ...], Substitution]]:
+def equate(goal: Comparison, bound: Substitution, scope: RuleScope) -> Iterator[tuple[tuple[Goal, ...], Substitution]]:
     """The ways to make both sides equal: one of them is computed or, if neither can be, both are records."""
     for computed, matched in ((goal.left, goal.right), (goal.right, goal.left)):
         if scope.needs(computed) <= bound.keys():

@@ -3,14 +3,14 @@
 `compile` names the rewrites in their order, `core` is the language that comes out, `graph` finds the hyper-nodes.
 
 paths, disjunctions, aggregates, anonymous, heads, negations, nesting
-             the rewrites, one after the other;  bench  what those of one rule share;  trees  walks over its syntax tree
+             the rewrites, one after the other;  bench  what those of one rule share
 translation  a flat rule to the core language;  equalities  solved on the way;  kinds  how its values are represented
 path_forms   equal paths are one relation;  searches  paths from one node;  growth  paths over values without end
 cycles       negation through recursion
 components   of any graph;  edges  of the rule graph;  closures  hyper-nodes that are transitive closures
 grounding    what a body binds;  plans  the order of its literals, for each position of the delta
 printer      core rules as text
-outline      the graph as a user sees it;  describe  as text;  picture  as a picture, with layout and canvas
+outline      the graph as a user sees it;  describe  as text;  picture  as a picture
 """
 
 from tidelog.rules.compile import Compiler, compile_program

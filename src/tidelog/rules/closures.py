@@ -18,16 +18,16 @@ from types import MappingProxyType
 
 from tidelog.rules.core import (
     AggregateRule,
-    Atom,
     ClosureShape,
-    Comparison,
-    Form,
+    CoreAtom,
+    CoreComparison,
+    CoreLiteral,
+    CoreRule,
+    CoreVariable,
+    EdgeForm,
+    EdgeSource,
     HyperNode,
-    Literal,
     RelationInfo,
-    Rule,
-    Source,
-    Variable,
 )
 
 
@@ -82,15 +82,15 @@ def _looked(node: HyperNode) -> Looked:
     name, first = node.relations[0], others[0]
     auxiliary = f"#base.{name}"
     moved = tuple(replace(rule, head=replace(rule.head, relation=auxiliary)) for rule in others)
-    copy = Rule(auxiliary, first.origin, _pair(name, first), (_pair(auxiliary, first),), first.span)
+    copy = CoreRule(auxiliary, first.origin, _pair(name, first), (_pair(auxiliary, first),), first.span)
     rules = (*(rule for rule in node.rules if rule not in others), copy)
     return Looked(node, HyperNode((auxiliary,), moved, False), replace(node, rules=rules, closure=closure))
 
 
-def _closure(node: HyperNode) -> tuple[ClosureShape | None, list[Rule]]:
+def _closure(node: HyperNode) -> tuple[ClosureShape | None, list[CoreRule]]:
     """The closure that a recursive hyper-node is, if it is one, and those of its base rules that are no plain
     copies."""
-    rules = [rule for rule in node.rules if isinstance(rule, Rule)]
+    rules = [rule for rule in node.rules if isinstance(rule, CoreRule)]
     name = node.relations[0]
     if len(node.relations) > 1 or len(rules) < len(node.rules):
         return None, []
@@ -116,20 +116,22 @@ def _closure(node: HyperNode) -> tuple[ClosureShape | None, list[Rule]]:
         complete &= stepped["right"] | stepped["left"] <= edges
     if not complete:
         return None, []
-    sources = list(dict.fromkeys(copies.values())) + ([Source(f"#base.{name}", "forward")] if others else [])
+    sources = list(dict.fromkeys(copies.values())) + ([EdgeSource(f"#base.{name}", "forward")] if others else [])
     return ClosureShape(tuple(sources), symmetric, unequal == {True}, "both" not in kinds), others
 
 
-def _step(rule: Rule, name: str) -> tuple[str, Source | None, bool] | None:
+def _step(rule: CoreRule, name: str) -> tuple[str, EdgeSource | None, bool] | None:
     """How a recursive rule steps: both, right, left or symmetric; by which edges; whether its ends have to differ."""
     ends = _ends(rule.head)
-    atoms = [literal for literal in rule.body if isinstance(literal, Atom)]
-    tests = [literal for literal in rule.body if not isinstance(literal, Atom)]
+    atoms = [literal for literal in rule.body if isinstance(literal, CoreAtom)]
+    tests = [literal for literal in rule.body if not isinstance(literal, CoreAtom)]
     pairs = [_ends(atom) for atom in atoms]
     if ends is None or None in pairs or any(atom.negated for atom in atoms):
         return None
     x, z = ends
-    unequal = [isinstance(test, Comparison) and test.op == "!=" and {test.left, test.right} == {x, z} for test in tests]
+    unequal = [
+        isinstance(test, CoreComparison) and test.op == "!=" and {test.left, test.right} == {x, z} for test in tests
+    ]
     if not all(unequal):
         return None
     if len(atoms) == 1 and pairs == [(z, x)] and not tests:
@@ -140,7 +142,7 @@ def _step(rule: Rule, name: str) -> tuple[str, Source | None, bool] | None:
     for first, second in ((0, 1), (1, 0)):
         for y in set(pairs[first] or ()) - {x, z}:
             if set(pairs[first] or ()) == {x, y} and set(pairs[second] or ()) == {y, z} and x != z:
-                forms: list[Form] = [
+                forms: list[EdgeForm] = [
                     "forward" if pairs[first] == (x, y) else "backward",
                     "forward" if pairs[second] == (y, z) else "backward",
                 ]
@@ -148,22 +150,22 @@ def _step(rule: Rule, name: str) -> tuple[str, Source | None, bool] | None:
                 if any(mine and form == "backward" for mine, form in zip(own, forms, strict=True)):
                     return None
                 kind = "both" if all(own) else "right" if own[0] else "left"
-                edge = None if all(own) else Source(atoms[second if own[0] else first].relation, forms[own[0]])
+                edge = None if all(own) else EdgeSource(atoms[second if own[0] else first].relation, forms[own[0]])
                 return kind, edge, bool(tests)
     return None
 
 
-def copied(rule: Rule) -> Source | None:
+def copied(rule: CoreRule) -> EdgeSource | None:
     """The relation, and which way round, that a rule copies into its head."""
-    if len(rule.body) != 1 or not isinstance(atom := rule.body[0], Atom) or atom.negated:
+    if len(rule.body) != 1 or not isinstance(atom := rule.body[0], CoreAtom) or atom.negated:
         return None
     head, body = rule.head.args, atom.args
-    if not all(isinstance(arg, Variable) for arg in (*head, *body)):
+    if not all(isinstance(arg, CoreVariable) for arg in (*head, *body)):
         return None
     if len(body) == 1 and head == (body[0], body[0]):
-        return Source(atom.relation, "loop")
+        return EdgeSource(atom.relation, "loop")
     if len(body) == 2 and body[0] != body[1] and head in (body, body[::-1]):
-        return Source(atom.relation, "forward" if head == body else "backward")
+        return EdgeSource(atom.relation, "forward" if head == body else "backward")
     return None
 
 
@@ -177,18 +179,18 @@ def _mirrored(node: HyperNode, closures: set[str]) -> str | None:
     return source.relation if source.relation.startswith("#") else None
 
 
-def _ends(atom: Atom) -> tuple[Variable, Variable] | None:
+def _ends(atom: CoreAtom) -> tuple[CoreVariable, CoreVariable] | None:
     """The two distinct variables of an atom, if that is what it has."""
     if len(atom.args) != 2 or atom.args[0] == atom.args[1]:
         return None
     first, second = atom.args
-    return (first, second) if isinstance(first, Variable) and isinstance(second, Variable) else None
+    return (first, second) if isinstance(first, CoreVariable) and isinstance(second, CoreVariable) else None
 
 
-def _reads(literal: Literal, name: str) -> bool:
-    return isinstance(literal, Atom) and literal.relation == name
+def _reads(literal: CoreLiteral, name: str) -> bool:
+    return isinstance(literal, CoreAtom) and literal.relation == name
 
 
-def _pair(name: str, rule: Rule) -> Atom:
+def _pair(name: str, rule: CoreRule) -> CoreAtom:
     """The atom of a binary relation with two variables of the kinds that a rule derives."""
-    return Atom(name, tuple(Variable(f"#{i}", arg.kind) for i, arg in enumerate(rule.head.args)))
+    return CoreAtom(name, tuple(CoreVariable(f"#{i}", arg.kind) for i, arg in enumerate(rule.head.args)))

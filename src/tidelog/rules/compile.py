@@ -63,7 +63,7 @@ class _Compiled:
 
     rule: Rule
     context: _Context
-    rules: tuple[core.Rule | core.AggregateRule, ...]
+    rules: tuple[core.CoreRule | core.AggregateRule, ...]
     auxiliary: Mapping[str, core.RelationInfo]
     shared: Mapping[str, core.RelationInfo]
     reads: tuple[str, ...]
@@ -74,7 +74,7 @@ _Seen: TypeAlias = tuple[frozenset[str], frozenset[str]]
 
 _NOTHING: _Seen = frozenset(), frozenset()
 
-_Projected: TypeAlias = Mapping[int, tuple[core.Rule, _Seen, tuple[core.Rule, ...]]]
+_Projected: TypeAlias = Mapping[int, tuple[core.CoreRule, _Seen, tuple[core.CoreRule, ...]]]
 """By the identity of a core rule: this rule, what its projection has seen of others, and what has become of it."""
 
 _Context: TypeAlias = tuple[frozenset[str] | None, frozenset[str] | None, Mapping[str, Columns] | None]
@@ -126,7 +126,7 @@ class Compiler:
         known = last.rules
         compiled: dict[int, _Compiled] = {}
         relations = {name: core.RelationInfo(name, relation.columns) for name, relation in checked.relations.items()}
-        rules: list[core.Rule | core.AggregateRule] = []
+        rules: list[core.CoreRule | core.AggregateRule] = []
         reads = [known[id(rule)].reads if id(rule) in known else _reads(rule) for rule in checked.rules]
         recursions = _Recursions(checked.rules, reads)
         shared: dict[str, core.RelationInfo] = {}
@@ -193,7 +193,7 @@ def _with_projections(
     own = {name: frozenset(node.relations) for node in nodes if node.recursive for name in node.relations}
     projected: list[AnyRule] = []
     added: dict[str, core.RelationInfo] = {}
-    seen: dict[int, tuple[core.Rule, _Seen, tuple[core.Rule, ...]]] = {}
+    seen: dict[int, tuple[core.CoreRule, _Seen, tuple[core.CoreRule, ...]]] = {}
     for rule in rules:
         if isinstance(rule, core.AggregateRule):
             projected.append(rule)
@@ -267,7 +267,7 @@ def _kept(old: core.HyperNode | None, new: core.HyperNode) -> core.HyperNode:
     return old if old == new else new
 
 
-def _rewritten(rule: Rule, bench: Bench) -> Iterator[core.Rule]:
+def _rewritten(rule: Rule, bench: Bench) -> Iterator[core.CoreRule]:
     """The core rules of a user's rule and of everything that it needs."""
     bench.pending.append(rule)
     while bench.pending:
@@ -280,7 +280,7 @@ def _rewritten(rule: Rule, bench: Bench) -> Iterator[core.Rule]:
                 yield solved
 
 
-def _named_apart(rules: Iterable[core.Rule]) -> list[core.Rule]:
+def _named_apart(rules: Iterable[core.CoreRule]) -> list[core.CoreRule]:
     """The rules with numbers behind the names that several of them have."""
     rules = list(rules)
     total = Counter(rule.name for rule in rules)

@@ -20,7 +20,7 @@ from tidelog.source import Span
 
 
 @dataclass(frozen=True)
-class Variable:
+class CoreVariable:
     name: str
     kind: Kind
 
@@ -29,7 +29,7 @@ class Variable:
 
 
 @dataclass(frozen=True)
-class Constant:
+class CoreConstant:
     """A value of a primitive kind, or `nil` (None) of a record kind."""
 
     value: int | float | str | None
@@ -39,18 +39,18 @@ class Constant:
         return printer.value_text(self)
 
 
-Value: TypeAlias = Variable | Constant
+CoreValue: TypeAlias = CoreVariable | CoreConstant
 
 
 @dataclass(frozen=True)
-class Atom:
+class CoreAtom:
     """A relation that has, or when `negated` has not, a tuple that matches `args`.
 
     The variables of a negated atom are bound by other literals.
     """
 
     relation: str
-    args: tuple[Value, ...]
+    args: tuple[CoreValue, ...]
     negated: bool = False
 
     def __str__(self) -> str:
@@ -58,13 +58,13 @@ class Atom:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class CoreComparison:
     """`left op right`, `op` one of = != < <= > >= match contains !match !contains; both sides have `kind`."""
 
     op: str
     kind: Kind
-    left: Value
-    right: Value
+    left: CoreValue
+    right: CoreValue
 
     def __str__(self) -> str:
         return printer.comparison_text(self)
@@ -78,10 +78,10 @@ class Computation:
     value (division by zero, a text that is no number) makes the literal false.
     """
 
-    target: Value
+    target: CoreValue
     functor: str
     kind: Kind
-    args: tuple[Value, ...]
+    args: tuple[CoreValue, ...]
 
     def __str__(self) -> str:
         return printer.computation_text(self)
@@ -91,9 +91,9 @@ class Computation:
 class Pack:
     """`target = [args]` for the record type `kind`, once `args` are bound."""
 
-    target: Value
+    target: CoreValue
     kind: Kind
-    args: tuple[Value, ...]
+    args: tuple[CoreValue, ...]
 
     def __str__(self) -> str:
         return printer.pack_text(self.target, self.args)
@@ -103,32 +103,32 @@ class Pack:
 class Unpack:
     """`source = [targets]`, once `source` is bound; false for nil. Bound targets are compared, others are bound."""
 
-    source: Value
+    source: CoreValue
     kind: Kind
-    targets: tuple[Value, ...]
+    targets: tuple[CoreValue, ...]
 
     def __str__(self) -> str:
         return printer.pack_text(self.source, self.targets)
 
 
-Literal: TypeAlias = Atom | Comparison | Computation | Pack | Unpack
+CoreLiteral: TypeAlias = CoreAtom | CoreComparison | Computation | Pack | Unpack
 
 
 @dataclass(frozen=True)
-class Rule:
+class CoreRule:
     """`head :- body`. `origin` is the name of the user's rule that it stems from, the first one of those that share it;
     `name` is unique among core rules."""
 
     name: str
     origin: str = field(compare=False)
-    head: Atom
-    body: tuple[Literal, ...]
+    head: CoreAtom
+    body: tuple[CoreLiteral, ...]
     span: Span | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def reads(self) -> tuple[tuple[str, bool], ...]:
         """The relations of the body's atoms in their order, each with whether the atom is negated."""
-        return tuple([(literal.relation, literal.negated) for literal in self.body if isinstance(literal, Atom)])
+        return tuple([(literal.relation, literal.negated) for literal in self.body if isinstance(literal, CoreAtom)])
 
     def __str__(self) -> str:
         return printer.rule_text(self)
@@ -171,16 +171,16 @@ class RelationInfo:
     auxiliary: bool = False
 
 
-Form: TypeAlias = typing.Literal["forward", "backward", "loop"]
+EdgeForm: TypeAlias = typing.Literal["forward", "backward", "loop"]
 
 
 @dataclass(frozen=True)
-class Source:
+class EdgeSource:
     """Edges of a closure: the pairs of a binary relation, as they are or turned round, or a loop for each tuple of a
     unary one."""
 
     relation: str
-    form: Form
+    form: EdgeForm
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class ClosureShape:
     end only.
     """
 
-    sources: tuple[Source, ...]
+    sources: tuple[EdgeSource, ...]
     symmetric: bool
     irreflexive: bool
     linear: bool
@@ -207,7 +207,7 @@ class HyperNode:
     """
 
     relations: tuple[str, ...]
-    rules: tuple[Rule | AggregateRule, ...]
+    rules: tuple[CoreRule | AggregateRule, ...]
     recursive: bool
     closure: ClosureShape | None = None
     mirrors: str | None = None

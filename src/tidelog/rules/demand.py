@@ -21,7 +21,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tidelog.rules.core import Atom, Comparison, HyperNode, Literal, RelationInfo, Rule, Unpack, Variable
+from tidelog.rules.core import (
+    CoreAtom,
+    CoreComparison,
+    CoreLiteral,
+    CoreRule,
+    CoreVariable,
+    HyperNode,
+    RelationInfo,
+    Unpack,
+)
 from tidelog.rules.edges import AnyRule, body_of, head_of
 from tidelog.rules.literals import values, variables_of
 
@@ -38,8 +47,8 @@ def on_demand(
     bound, asks = _demanded(rules, wanted, relations)
     made: list[AnyRule] = []
     for rule in rules:
-        if isinstance(rule, Rule) and rule.head.relation in bound:
-            made.append(Rule(rule.name, rule.origin, rule.head, (_demand(rule.head, bound), *rule.body), rule.span))
+        if isinstance(rule, CoreRule) and rule.head.relation in bound:
+            made.append(CoreRule(rule.name, rule.origin, rule.head, (_demand(rule.head, bound), *rule.body), rule.span))
         else:
             made.append(rule)
     numbers: Counter[str] = Counter()
@@ -48,7 +57,7 @@ def on_demand(
         if head not in ask.known:
             stem = f"{head.relation}.{ask.rule.name}"
             numbers[stem] += 1
-            made.append(Rule(f"{stem}#{numbers[stem]}", ask.rule.origin, head, ask.known, ask.rule.span))
+            made.append(CoreRule(f"{stem}#{numbers[stem]}", ask.rule.origin, head, ask.known, ask.rule.span))
     added = {
         f"{DEMAND}{name}": RelationInfo(
             f"{DEMAND}{name}", tuple(relations[name].columns[i] for i in sorted(columns)), auxiliary=True
@@ -84,7 +93,7 @@ def worth_demand(
             inside = ask.rule.head.relation in bound
             if inside:
                 wide |= {name} if name in closed and head not in ask.known else set()
-            elif any(isinstance(arg, Variable) for arg in head.args):
+            elif any(isinstance(arg, CoreVariable) for arg in head.args):
                 few = _few(head, ask.known, sizes)
                 wide |= {name} if few is None or name in closed else set()
                 begin[name] += few or 0
@@ -94,11 +103,11 @@ def worth_demand(
         wanted -= wide
 
 
-def _few(demand: Atom, known: Sequence[Literal], sizes: Mapping[str, int]) -> int | None:
+def _few(demand: CoreAtom, known: Sequence[CoreLiteral], sizes: Mapping[str, int]) -> int | None:
     """At most so many values are demanded by a rule that knows something: the tuples of the smallest relation of known
     size that has them all; None if there is none."""
     needed = set(variables_of(demand))
-    atoms = [each for each in known if isinstance(each, Atom) and not each.negated and each.relation in sizes]
+    atoms = [each for each in known if isinstance(each, CoreAtom) and not each.negated and each.relation in sizes]
     return min((sizes[each.relation] for each in atoms if needed.issubset(variables_of(each))), default=None)
 
 
@@ -117,12 +126,12 @@ def _demanded(
     """The relations of `wanted` that can be derived on demand with the columns that all of their readers bind, and what
     is asked of them."""
     whole = {name for rule in rules for name, negative in body_of(rule) if negative}
-    derived = {head_of(rule) for rule in rules if isinstance(rule, Rule)}
-    plain = derived - {head_of(rule) for rule in rules if not isinstance(rule, Rule)} - whole
+    derived = {head_of(rule) for rule in rules if isinstance(rule, CoreRule)}
+    plain = derived - {head_of(rule) for rule in rules if not isinstance(rule, CoreRule)} - whole
     bound = {name: frozenset(range(len(relations[name].columns))) for name in wanted & plain}
     while True:
         bound = _settled(rules, bound)
-        asks = [ask for rule in rules if isinstance(rule, Rule) for ask in _asks(rule, bound)]
+        asks = [ask for rule in rules if isinstance(rule, CoreRule) for ask in _asks(rule, bound)]
         asked = _asked(asks, bound)
         if asked == bound.keys():
             return bound, asks
@@ -135,9 +144,9 @@ def _demanded(
 class _Ask:
     """A rule that reads `atom` when it knows what holds by `known`, which binds some of the atom's columns."""
 
-    rule: Rule
-    atom: Atom
-    known: tuple[Literal, ...]
+    rule: CoreRule
+    atom: CoreAtom
+    known: tuple[CoreLiteral, ...]
     columns: frozenset[int]
 
 
@@ -147,7 +156,7 @@ def _settled(rules: Sequence[AnyRule], bound: _Bound) -> dict[str, frozenset[int
     while True:
         now = dict(found)
         for rule in rules:
-            for ask in _asks(rule, found) if isinstance(rule, Rule) else ():
+            for ask in _asks(rule, found) if isinstance(rule, CoreRule) else ():
                 now[ask.atom.relation] &= ask.columns
         now = {name: columns for name, columns in now.items() if columns}
         if now == found:
@@ -165,25 +174,25 @@ def _asked(asks: Sequence[_Ask], bound: _Bound) -> set[str]:
     return asked
 
 
-def _demand(atom: Atom, bound: _Bound) -> Atom:
+def _demand(atom: CoreAtom, bound: _Bound) -> CoreAtom:
     """The demand for an atom."""
     columns = sorted(bound[atom.relation])
-    return Atom(f"{DEMAND}{atom.relation}", tuple(atom.args[column] for column in columns))
+    return CoreAtom(f"{DEMAND}{atom.relation}", tuple(atom.args[column] for column in columns))
 
 
-def _asks(rule: Rule, bound: _Bound) -> Iterator[_Ask]:
+def _asks(rule: CoreRule, bound: _Bound) -> Iterator[_Ask]:
     """What a rule asks of relations on demand, in the order in which it would go about it: first what is connected to
     what it knows, then what it can ask for, then anything else."""
-    known: list[Literal] = [_demand(rule.head, bound)] if rule.head.relation in bound else []
+    known: list[CoreLiteral] = [_demand(rule.head, bound)] if rule.head.relation in bound else []
     names = {variable for literal in known for variable in variables_of(literal)}
-    waiting = [literal for literal in rule.body if not (isinstance(literal, Atom) and literal.negated)]
+    waiting = [literal for literal in rule.body if not (isinstance(literal, CoreAtom) and literal.negated)]
     while waiting:
         literal = min(waiting, key=lambda each: _rank(each, names, bound))
         if _rank(literal, names, bound) == _NEVER:
             return
-        if isinstance(literal, Atom) and literal.relation in bound:
+        if isinstance(literal, CoreAtom) and literal.relation in bound:
             columns = frozenset(
-                i for i, arg in enumerate(literal.args) if not isinstance(arg, Variable) or arg in names
+                i for i, arg in enumerate(literal.args) if not isinstance(arg, CoreVariable) or arg in names
             )
             yield _Ask(rule, literal, tuple(known), columns)
         waiting.remove(literal)
@@ -194,14 +203,14 @@ def _asks(rule: Rule, bound: _Bound) -> Iterator[_Ask]:
 _NEVER = 5
 
 
-def _rank(literal: Literal, names: set[Variable], bound: _Bound) -> int:
+def _rank(literal: CoreLiteral, names: set[CoreVariable], bound: _Bound) -> int:
     """When a literal is evaluated once `names` are known: the smallest comes first, _NEVER are computed values."""
     match literal:
-        case Atom(relation=relation):
-            near = any(not isinstance(value, Variable) or value in names for value in values(literal))
+        case CoreAtom(relation=relation):
+            near = any(not isinstance(value, CoreVariable) or value in names for value in values(literal))
             return (2 if near else 4) if relation in bound else (1 if near else 3)
-        case Comparison():
+        case CoreComparison():
             return 0 if names.issuperset(variables_of(literal)) else _NEVER
         case Unpack(source=source):
-            return 0 if not isinstance(source, Variable) or source in names else _NEVER
+            return 0 if not isinstance(source, CoreVariable) or source in names else _NEVER
     return _NEVER

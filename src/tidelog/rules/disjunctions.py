@@ -12,7 +12,7 @@ from math import prod
 
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.syntax import Atom, Disjunction, Literal, Rule, Truth, Variable
-from tidelog.language.trees import Node, variables
+from tidelog.language.trees import Tree, variables
 from tidelog.rules.bench import Bench
 from tidelog.rules.grounding import evaluable, grounded
 
@@ -82,7 +82,7 @@ def _relation_for(literal: Disjunction, rest: list[Literal], rule: Rule, bench: 
     return atom
 
 
-def _shared(one: list[Node], other: list[Node]) -> tuple[str, ...]:
+def _shared(one: list[Tree], other: list[Tree]) -> tuple[str, ...]:
     """The variables of `one` that occur in `other`; one that is local to an aggregate on both sides is not shared."""
     outside, inside = set(variables(other, aggregates=False)), set(variables(other))
     open_here = set(variables(one, aggregates=False))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from tidelog.rules.core import AggregateRule, Rule
+from tidelog.rules.core import AggregateRule, CoreRule
 
-AnyRule: TypeAlias = Rule | AggregateRule
+AnyRule: TypeAlias = CoreRule | AggregateRule
 
 
 def head_of(rule: AnyRule) -> str:

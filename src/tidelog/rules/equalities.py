@@ -2,49 +2,59 @@
 
 from __future__ import annotations
 
-from tidelog.rules.core import Atom, Comparison, Constant, Literal, Pack, Rule, Unpack, Value, Variable
+from tidelog.rules.core import (
+    CoreAtom,
+    CoreComparison,
+    CoreConstant,
+    CoreLiteral,
+    CoreRule,
+    CoreValue,
+    CoreVariable,
+    Pack,
+    Unpack,
+)
 from tidelog.rules.literals import substituted
 
 
-def equalities(rule: Rule) -> Rule | None:
+def equalities(rule: CoreRule) -> CoreRule | None:
     """The rule without equations and without doubled literals; None if it can never derive anything."""
-    solution: dict[Variable, Value] = {}
+    solution: dict[CoreVariable, CoreValue] = {}
     for literal in rule.body:
-        if isinstance(literal, Comparison) and literal.op == "=":
+        if isinstance(literal, CoreComparison) and literal.op == "=":
             left, right = _solved(literal.left, solution), _solved(literal.right, solution)
-            if isinstance(left, Variable) and (_is_auxiliary(left) or not isinstance(right, Variable)):
+            if isinstance(left, CoreVariable) and (_is_auxiliary(left) or not isinstance(right, CoreVariable)):
                 left, right = right, left
-            if isinstance(right, Variable) and left != right:
+            if isinstance(right, CoreVariable) and left != right:
                 solution[right] = left
-            elif isinstance(right, Constant) and left != right:
+            elif isinstance(right, CoreConstant) and left != right:
                 return None
 
-    def solved(value: Value) -> Value:
+    def solved(value: CoreValue) -> CoreValue:
         return _solved(value, solution)
 
-    rest = [literal for literal in rule.body if not (isinstance(literal, Comparison) and literal.op == "=")]
+    rest = [literal for literal in rule.body if not (isinstance(literal, CoreComparison) and literal.op == "=")]
     body = tuple(dict.fromkeys(substituted(literal, solved) for literal in rest))
     if any(_is_impossible(literal) for literal in body):
         return None
-    head = Atom(rule.head.relation, tuple(map(solved, rule.head.args)))
-    return Rule(rule.name, rule.origin, head, body, rule.span)
+    head = CoreAtom(rule.head.relation, tuple(map(solved, rule.head.args)))
+    return CoreRule(rule.name, rule.origin, head, body, rule.span)
 
 
-def _is_auxiliary(variable: Variable) -> bool:
+def _is_auxiliary(variable: CoreVariable) -> bool:
     return variable.name.startswith("#")
 
 
-def _solved(value: Value, solution: dict[Variable, Value]) -> Value:
-    while isinstance(value, Variable) and value in solution:
+def _solved(value: CoreValue, solution: dict[CoreVariable, CoreValue]) -> CoreValue:
+    while isinstance(value, CoreVariable) and value in solution:
         value = solution[value]
     return value
 
 
-def _is_impossible(literal: Literal) -> bool:
+def _is_impossible(literal: CoreLiteral) -> bool:
     """Whether a literal is plainly false: a record that is nil has no fields, and nothing differs from itself."""
     match literal:
-        case Pack(target=Constant()) | Unpack(source=Constant()):
+        case Pack(target=CoreConstant()) | Unpack(source=CoreConstant()):
             return True
-        case Comparison(op="!=" | "<" | ">", kind=kind, left=left, right=right) if kind != "float":
+        case CoreComparison(op="!=" | "<" | ">", kind=kind, left=left, right=right) if kind != "float":
             return left == right
     return False

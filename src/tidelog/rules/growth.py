@@ -14,10 +14,10 @@ from typing import TypeAlias
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.paths import repeats, steps
 from tidelog.language.syntax import (
+    Alternation,
     Atom,
     Cast,
     CheckedProgram,
-    Choice,
     Comparison,
     Constant,
     Functor,
@@ -35,7 +35,7 @@ from tidelog.language.trees import atoms, variables, walk
 from tidelog.rules.components import components
 from tidelog.rules.grounding import pattern_variables
 
-Column: TypeAlias = tuple[str, int]
+DomainColumn: TypeAlias = tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class _Flow:
     `sources`."""
 
     rule: Rule
-    target: Column
-    sources: frozenset[Column]
+    target: DomainColumn
+    sources: frozenset[DomainColumn]
     grows: bool
 
 
@@ -66,7 +66,7 @@ def check_growth(checked: CheckedProgram) -> None:
         raise ProgramError(*found.values())
 
 
-def _problem(star: Repeat, growing: Mapping[Column, _Flow], checked: CheckedProgram) -> Problem | None:
+def _problem(star: Repeat, growing: Mapping[DomainColumn, _Flow], checked: CheckedProgram) -> Problem | None:
     for step in steps(star):
         for position in (0, 1):
             flow = growing.get((step.relation, position))
@@ -83,15 +83,15 @@ def _problem(star: Repeat, growing: Mapping[Column, _Flow], checked: CheckedProg
     return None
 
 
-def _growing(rules: Iterable[Rule]) -> dict[Column, _Flow]:
+def _growing(rules: Iterable[Rule]) -> dict[DomainColumn, _Flow]:
     """For each column with values without end the flow that makes them."""
     flows = [flow for rule in rules for flow in _flows(rule)]
     while True:
-        reads: dict[Column, dict[Column, None]] = {}
+        reads: dict[DomainColumn, dict[DomainColumn, None]] = {}
         for flow in flows:
             reads.setdefault(flow.target, {}).update(dict.fromkeys(flow.sources))
         group = {column: index for index, part in enumerate(components(reads)) for column in part}
-        found: dict[Column, _Flow] = {}
+        found: dict[DomainColumn, _Flow] = {}
         for flow in flows:
             if flow.grows and group[flow.target] in {group[source] for source in flow.sources}:
                 found.setdefault(flow.target, flow)
@@ -110,7 +110,7 @@ def _growing(rules: Iterable[Rule]) -> dict[Column, _Flow]:
 
 def _flows(rule: Rule) -> Iterator[_Flow]:
     """A flow for each variable from which a rule takes or makes a value of a head."""
-    taken: dict[str, set[Column]] = {}
+    taken: dict[str, set[DomainColumn]] = {}
     equations: dict[str, list[Term]] = {}
     compared: set[str] = set()
     for node in walk(rule.body, aggregates=False):
@@ -136,7 +136,11 @@ def _flows(rule: Rule) -> Iterator[_Flow]:
 
 
 def _resolve(
-    term: Term, made: bool, taken: Mapping[str, set[Column]], equations: Mapping[str, list[Term]], used: dict[str, bool]
+    term: Term,
+    made: bool,
+    taken: Mapping[str, set[DomainColumn]],
+    equations: Mapping[str, list[Term]],
+    used: dict[str, bool],
 ) -> None:
     """Note in `used` the variables from which `term` has its value, along equations, and whether it is made of them."""
     match term:
@@ -158,14 +162,14 @@ def _resolve(
             pass
 
 
-def _columns(atom: Atom) -> tuple[Iterable[Column], ...]:
+def _columns(atom: Atom) -> tuple[Iterable[DomainColumn], ...]:
     """For each argument of an atom the columns that its values are in."""
     if atom.path is None:
         return tuple([(atom.relation, position)] for position in range(len(atom.args)))
     return _ends(atom.path)
 
 
-def _ends(path: Path) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
+def _ends(path: Path) -> tuple[tuple[DomainColumn, ...], tuple[DomainColumn, ...]]:
     match path:
         case Step(relation=name):
             return ((name, 0),), ((name, 1),)
@@ -176,6 +180,6 @@ def _ends(path: Path) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
             return _ends(inner)
         case Sequence(parts=parts):
             return _ends(parts[0])[0], _ends(parts[-1])[1]
-        case Choice(parts=parts):
+        case Alternation(parts=parts):
             ends = [_ends(part) for part in parts]
             return tuple(c for begin, _ in ends for c in begin), tuple(c for _, end in ends for c in end)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from tidelog.rules.core import Atom, Comparison, Computation, Literal, Pack, Unpack, Value, Variable
+from tidelog.rules.core import Computation, CoreAtom, CoreComparison, CoreLiteral, CoreValue, CoreVariable, Pack, Unpack
 
 
-def values(literal: Literal) -> tuple[Value, ...]:
+def values(literal: CoreLiteral) -> tuple[CoreValue, ...]:
     """The variables and constants of a literal, from left to right."""
     match literal:
-        case Atom(args=args):
+        case CoreAtom(args=args):
             return args
-        case Comparison(left=left, right=right):
+        case CoreComparison(left=left, right=right):
             return (left, right)
         case Computation(target=target, args=args) | Pack(target=target, args=args):
             return (target, *args)
@@ -20,22 +20,22 @@ def values(literal: Literal) -> tuple[Value, ...]:
             return (source, *targets)
 
 
-def variables_of(literal: Literal) -> Iterator[Variable]:
+def variables_of(literal: CoreLiteral) -> Iterator[CoreVariable]:
     """The variables of a literal, from left to right, one for each place."""
-    return (value for value in values(literal) if isinstance(value, Variable))
+    return (value for value in values(literal) if isinstance(value, CoreVariable))
 
 
-def substituted(literal: Literal, change: Callable[[Value], Value]) -> Literal:
+def substituted(literal: CoreLiteral, change: Callable[[CoreValue], CoreValue]) -> CoreLiteral:
     """The literal with each value changed."""
 
-    def each(given: Iterable[Value]) -> tuple[Value, ...]:
+    def each(given: Iterable[CoreValue]) -> tuple[CoreValue, ...]:
         return tuple(map(change, given))
 
     match literal:
-        case Atom(relation=relation, args=args, negated=negated):
-            return Atom(relation, each(args), negated)
-        case Comparison(op=op, kind=kind, left=left, right=right):
-            return Comparison(op, kind, change(left), change(right))
+        case CoreAtom(relation=relation, args=args, negated=negated):
+            return CoreAtom(relation, each(args), negated)
+        case CoreComparison(op=op, kind=kind, left=left, right=right):
+            return CoreComparison(op, kind, change(left), change(right))
         case Computation(target=target, functor=functor, kind=kind, args=args):
             return Computation(change(target), functor, kind, each(args))
         case Pack(target=target, kind=kind, args=args):

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tidelog.language.syntax import Choice, Inverse, Path, Repeat, RepeatOp, Sequence, Step
+from tidelog.language.syntax import Alternation, Inverse, Path, Repeat, RepeatOp, Sequence, Step
 
 PATH, NODES = "#path.", "#nodes."
 """How the names begin of the relations of paths, and of those of the nodes of a type."""
@@ -29,19 +29,19 @@ class Edge:
     @property
     def text(self) -> str:
         made = self.relation
-        operand = made if isinstance(made, str) else made.text if isinstance(made, Closure) else f"({made.text})"
+        operand = made if isinstance(made, str) else made.text if isinstance(made, Repetition) else f"({made.text})"
         return f"^{operand}" if self.backward else operand
 
 
-Form: TypeAlias = tuple[Edge, ...]
+PathForm: TypeAlias = tuple[Edge, ...]
 
 
 @dataclass(frozen=True)
-class Closure:
+class Repetition:
     """The form `op` + * or ?; `domain` is the type of the nodes that the latter two lead to themselves."""
 
     text: str
-    form: Form
+    form: PathForm
     op: RepeatOp
     domain: str | None
 
@@ -51,7 +51,7 @@ class Union:
     """One of the forms."""
 
     text: str
-    forms: tuple[Form, ...]
+    forms: tuple[PathForm, ...]
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,13 @@ class Join:
     """The pairs that a form of several edges connects."""
 
     text: str
-    form: Form
+    form: PathForm
 
 
-Made: TypeAlias = Closure | Union | Join
+Made: TypeAlias = Repetition | Union | Join
 
 
-def normal_form(path: Path) -> Form:
+def normal_form(path: Path) -> PathForm:
     """The form of a checked path."""
     match path:
         case Step(relation=name):
@@ -74,13 +74,13 @@ def normal_form(path: Path) -> Form:
             return inverse(normal_form(inner))
         case Sequence(parts=parts):
             return tuple([edge for part in parts for edge in normal_form(part)])
-        case Choice(parts=parts):
+        case Alternation(parts=parts):
             return _union([normal_form(part) for part in parts])
         case Repeat():
             return _closure(normal_form(path.path), path)
 
 
-def join(form: Form) -> Edge:
+def join(form: PathForm) -> Edge:
     """One edge for the whole form; a form and its inverse are one relation."""
     if len(form) == 1:
         return form[0]
@@ -89,7 +89,7 @@ def join(form: Form) -> Edge:
     return Edge(Join(_text(form), form), turned)
 
 
-def shared(form: Form) -> Form:
+def shared(form: PathForm) -> PathForm:
     """The form with one edge for each of the parts, of at least two edges, that it consists of if all of them are one
     and the same relation: `a/b/a/b` is `(a/b)/(a/b)`, and `a/b/^b/^a` is `(a/b)/^(a/b)`."""
     for size in range(2, len(form) // 2 + 1):
@@ -100,16 +100,16 @@ def shared(form: Form) -> Form:
     return form
 
 
-def _text(form: Form) -> str:
+def _text(form: PathForm) -> str:
     """The form as a path of the language. Made relations know theirs, so this does not go down into them."""
     return "/".join([edge.text for edge in form])
 
 
-def inverse(form: Form) -> Form:
+def inverse(form: PathForm) -> PathForm:
     return tuple([Edge(edge.relation, not edge.backward) for edge in reversed(form)])
 
 
-def _union(forms: Iterable[Form]) -> Form:
+def _union(forms: Iterable[PathForm]) -> PathForm:
     flat = {_text(part): part for form in forms for part in _alternatives(form)}
     if len(flat) == 1:
         return next(iter(flat.values()))
@@ -119,18 +119,18 @@ def _union(forms: Iterable[Form]) -> Form:
     return (Edge(Union("|".join(sorted(kept)), tuple([kept[text] for text in sorted(kept)])), turned),)
 
 
-def _alternatives(form: Form) -> tuple[Form, ...]:
+def _alternatives(form: PathForm) -> tuple[PathForm, ...]:
     match form:
         case (Edge(relation=Union(forms=forms), backward=backward),):
             return tuple(map(inverse, forms)) if backward else forms
     return (form,)
 
 
-def _closure(form: Form, path: Repeat) -> Form:
+def _closure(form: PathForm, path: Repeat) -> PathForm:
     turned = False
     op, domain = path.op, path.domain
     match form:
-        case (Edge(relation=Closure() as inner, backward=turned),):
+        case (Edge(relation=Repetition() as inner, backward=turned),):
             form, op, domain = inner.form, op if op == inner.op else "*", domain or inner.domain
     if op != "?":
         form = _union(_generators(_alternatives(form)))
@@ -138,12 +138,12 @@ def _closure(form: Form, path: Repeat) -> Form:
         form, turned = inverse(form), not turned
     text = _text(form)
     single = len(form) == 1 and not form[0].backward
-    return (Edge(Closure(f"{text if single else f'({text})'}{op}", form, op, domain), turned),)
+    return (Edge(Repetition(f"{text if single else f'({text})'}{op}", form, op, domain), turned),)
 
 
-def _generators(forms: Iterable[Form]) -> list[Form]:
+def _generators(forms: Iterable[PathForm]) -> list[PathForm]:
     """The forms without those that are sequences of others, which a closure need not name."""
-    found: list[Form] = []
+    found: list[PathForm] = []
     for form in sorted(forms, key=len):
         ends = {0}  # of what sequences of those found are, from the start of the form
         for end in range(1, len(form) + 1):
@@ -154,7 +154,7 @@ def _generators(forms: Iterable[Form]) -> list[Form]:
     return found
 
 
-def _rather_backward(form: Form) -> bool:
+def _rather_backward(form: PathForm) -> bool:
     """Whether the inverse of a form has fewer edges against their relations, or as many and the smaller text."""
     before, after = sum(edge.backward for edge in form), sum(not edge.backward for edge in form)
     return before > after or (before == after and _text(inverse(form)) < _text(form))

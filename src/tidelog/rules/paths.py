@@ -37,7 +37,7 @@ from tidelog.language.syntax import (
 )
 from tidelog.language.trees import rebuild, rebuild_atom, rebuild_term, walk, whole
 from tidelog.rules.bench import Bench
-from tidelog.rules.path_forms import NODES, PATH, Closure, Form, Made, Union, join, normal_form, shared
+from tidelog.rules.path_forms import NODES, PATH, Made, PathForm, Repetition, Union, join, normal_form, shared
 from tidelog.source import Span
 
 _X, _Y, _Z = Variable("x"), Variable("y"), Variable("z")
@@ -104,7 +104,7 @@ class _Rewriting:
             self.bench.recursive |= {each.relation for each in found}
         return found
 
-    def along(self, form: Form, begin: Term, end: Term, fresh: Callable[[Kind], Variable]) -> list[Atom]:
+    def along(self, form: PathForm, begin: Term, end: Term, fresh: Callable[[Kind], Variable]) -> list[Atom]:
         """The atoms that lead from `begin` to `end`, with `fresh` variables of these kinds between them."""
         atoms = []
         for i, edge in enumerate(form):
@@ -129,14 +129,14 @@ class _Rewriting:
     def define(self, name: str, made: Made) -> None:
         """Declare the relation of a form and leave its rules, the same whichever rule of the user needs them first."""
         forms = made.forms if isinstance(made, Union) else (made.form,)
-        if isinstance(made, Closure) and made.op != "?":
+        if isinstance(made, Repetition) and made.op != "?":
             forms = ((join(made.form),),)
         bodies = [self.along(shared(_cut(form)), _X, _Y, _between()) for form in forms]
         kinds = self.kinds(bodies[0])
         self.bench.share(name, [("x", kinds["x"]), ("y", kinds["y"])])
         for body in bodies:
             self.leave(name, self.atom(name, _X, _Y), body)
-        if isinstance(made, Closure):
+        if isinstance(made, Repetition):
             if made.op != "?":
                 onward = self.atom(bodies[0][0].relation, _Y, _Z)
                 self.leave(name, self.atom(name, _X, _Z), [self.atom(name, _X, _Y), onward])
@@ -187,7 +187,7 @@ def _several(body: Iterable[Literal]) -> bool:
     return sum(len(normal_form(atom.path)) > 1 for atom in atoms if atom.path is not None) > 1
 
 
-def _cut(form: Form) -> Form:
+def _cut(form: PathForm) -> PathForm:
     """The form with at most MOST_STEPS edges."""
     while len(form) > MOST_STEPS:
         pieces = [form[i : i + MOST_STEPS] for i in range(0, len(form), MOST_STEPS)]

@@ -15,7 +15,17 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Protocol
 
-from tidelog.rules.core import Atom, Comparison, Computation, Literal, Pack, Rule, Unpack, Value, Variable
+from tidelog.rules.core import (
+    Computation,
+    CoreAtom,
+    CoreComparison,
+    CoreLiteral,
+    CoreRule,
+    CoreValue,
+    CoreVariable,
+    Pack,
+    Unpack,
+)
 from tidelog.rules.literals import variables_of
 
 _SEARCH_STEPS = 3_000
@@ -60,30 +70,30 @@ class Plan:
     hyper-node before it in the body are then read without the delta, those behind it with it.
     """
 
-    rule: Rule
+    rule: CoreRule
     source: int | None
     order: tuple[int, ...]
     delta: bool = False
     route: Route | None = None
 
 
-def variables(literal: Literal) -> frozenset[str]:
+def variables(literal: CoreLiteral) -> frozenset[str]:
     """The names of the variables of a literal."""
     return frozenset(variable.name for variable in variables_of(literal))
 
 
-def _names(values: Iterable[Value]) -> frozenset[str]:
-    return frozenset(value.name for value in values if isinstance(value, Variable))
+def _names(values: Iterable[CoreValue]) -> frozenset[str]:
+    return frozenset(value.name for value in values if isinstance(value, CoreVariable))
 
 
 class _Planner:
     """The search for one rule and one set of statistics."""
 
-    def __init__(self, rule: Rule, statistics: Statistics, building: float = 0.0) -> None:
+    def __init__(self, rule: CoreRule, statistics: Statistics, building: float = 0.0) -> None:
         self.building = building
         self.rule = rule
         self.statistics = statistics
-        self.atoms = frozenset(i for i, x in enumerate(rule.body) if isinstance(x, Atom) and not x.negated)
+        self.atoms = frozenset(i for i, x in enumerate(rule.body) if isinstance(x, CoreAtom) and not x.negated)
         self.ranges = frozenset(
             i for i, x in enumerate(rule.body) if isinstance(x, Computation) and x.functor == "range"
         )
@@ -91,19 +101,19 @@ class _Planner:
         for name in [n for literal in rule.body for n in variables(literal)] + [*_names(rule.head.args)]:
             occurrences[name] = occurrences.get(name, 0) + 1
         self.needs = [self._needs(literal, occurrences) for literal in rule.body]
-        self.binds = [variables(x) if not (isinstance(x, Atom) and x.negated) else frozenset() for x in rule.body]
+        self.binds = [variables(x) if not (isinstance(x, CoreAtom) and x.negated) else frozenset() for x in rule.body]
         self.steps = 0
         self._fanouts: dict[tuple[int, frozenset[str]], float] = {}
 
     @staticmethod
-    def _needs(literal: Literal, occurrences: dict[str, int]) -> frozenset[str]:
+    def _needs(literal: CoreLiteral, occurrences: dict[str, int]) -> frozenset[str]:
         """The variables that have to be bound before a literal other than a positive atom can be evaluated."""
         match literal:
-            case Atom(negated=True, args=args):
+            case CoreAtom(negated=True, args=args):
                 return frozenset(name for name in _names(args) if occurrences[name] > 1)
-            case Atom():
+            case CoreAtom():
                 return frozenset()
-            case Comparison():
+            case CoreComparison():
                 return variables(literal)
             case Computation(args=args) | Pack(args=args):
                 return _names(args)
@@ -129,7 +139,7 @@ class _Planner:
 
     def _fanout(self, i: int, bound: frozenset[str]) -> float:
         literal = self.rule.body[i]
-        if not isinstance(literal, Atom):
+        if not isinstance(literal, CoreAtom):
             return 10.0
         columns = _keys(literal, bound)
         size = self.statistics.size(literal.relation)
@@ -142,7 +152,7 @@ class _Planner:
     def index_cost(self, i: int, bound: frozenset[str]) -> float:
         """What making an index for atom `i` costs, in bindings; nothing where there is one."""
         literal = self.rule.body[i]
-        if not self.building or not isinstance(literal, Atom):
+        if not self.building or not isinstance(literal, CoreAtom):
             return 0.0
         keys = _keys(literal, bound)
         if len(keys) == len(literal.args) or self.statistics.built(literal.relation, keys):
@@ -152,7 +162,7 @@ class _Planner:
     def relation(self, i: int) -> str:
         """The relation of atom `i`."""
         atom = self.rule.body[i]
-        assert isinstance(atom, Atom)
+        assert isinstance(atom, CoreAtom)
         return atom.relation
 
     def candidates(self, done: frozenset[int], bound: frozenset[str]) -> list[int]:
@@ -184,7 +194,7 @@ _Partial = tuple[tuple[int, ...], frozenset[int], frozenset[str]]
 _Found = tuple[float, tuple[int, ...]]
 
 
-def plan_full(rule: Rule, statistics: Statistics) -> Plan:
+def plan_full(rule: CoreRule, statistics: Statistics) -> Plan:
     """The plan that evaluates a rule over everything."""
     planner = _Planner(rule, statistics)
     best: _Found | None = None
@@ -205,7 +215,11 @@ def _starts(planner: _Planner) -> list[tuple[float, int | None]]:
     scanned, or nothing that is smaller.
     """
     statistics, body = planner.statistics, planner.rule.body
-    free = [i for i in planner.atoms if isinstance(x := body[i], Atom) and all(isinstance(v, Variable) for v in x.args)]
+    free = [
+        i
+        for i in planner.atoms
+        if isinstance(x := body[i], CoreAtom) and all(isinstance(v, CoreVariable) for v in x.args)
+    ]
     written = [i for i in free if not statistics.compressed(planner.relation(i))]
     starts: list[tuple[float, int | None]] = [(statistics.size(planner.relation(i)), i) for i in written]
     if _useful_from_nothing(planner):
@@ -219,12 +233,14 @@ def _useful_from_nothing(planner: _Planner) -> bool:
     """Whether the empty binding leads to a literal that is no scan of a whole relation."""
     _, done, bound = planner.settle((), frozenset(), frozenset())
     rest = [planner.rule.body[i] for i in planner.atoms if i not in done]
-    constants = any(not isinstance(arg, Variable) for atom in rest if isinstance(atom, Atom) for arg in atom.args)
-    return not rest or bool(bound) or constants or any(isinstance(atom, Atom) and not atom.args for atom in rest)
+    constants = any(
+        not isinstance(arg, CoreVariable) for atom in rest if isinstance(atom, CoreAtom) for arg in atom.args
+    )
+    return not rest or bool(bound) or constants or any(isinstance(atom, CoreAtom) and not atom.args for atom in rest)
 
 
 def plan_deltas(
-    deltas: Sequence[tuple[Rule, int]], internal: frozenset[str], statistics: Statistics
+    deltas: Sequence[tuple[CoreRule, int]], internal: frozenset[str], statistics: Statistics
 ) -> tuple[Plan, ...]:
     """The plans that evaluate each rule for the delta of the body atom given with it: one, or two that share the
     bindings.
@@ -244,7 +260,7 @@ def plan_deltas(
     return tuple(plans)
 
 
-def plan_change(rule: Rule, changed: int, statistics: Statistics) -> tuple[Plan, ...]:
+def plan_change(rule: CoreRule, changed: int, statistics: Statistics) -> tuple[Plan, ...]:
     """The plans that start from changed tuples of body atom `changed`, which may be negated: one, or two that share the
     bindings. Changes are small, so that a long segment met by accident decides; but no large index is made for a second
     plan, and for a first one only where there is no way without it.
@@ -256,7 +272,7 @@ def plan_change(rule: Rule, changed: int, statistics: Statistics) -> tuple[Plan,
     return _routed(planner, plan, rival)
 
 
-def plan_scan(rule: Rule, changed: int, statistics: Statistics) -> Plan | None:
+def plan_scan(rule: CoreRule, changed: int, statistics: Statistics) -> Plan | None:
     """The plan that scans another atom and meets the changed tuples of atom `changed` next, without any large index
     that is yet to be made; None if there is none."""
     planner = _Planner(rule, statistics, _BUILDING)
@@ -290,21 +306,23 @@ def probes(plan: Plan) -> set[tuple[str, tuple[int, ...]]]:
     bound: frozenset[str] = frozenset() if plan.source is None else variables(plan.rule.body[plan.source])
     for i in plan.order:
         literal = plan.rule.body[i]
-        if isinstance(literal, Atom):
+        if isinstance(literal, CoreAtom):
             keys = _keys(literal, bound)
             if len(keys) < len(literal.args):
                 wanted.add((literal.relation, keys))
-        if not (isinstance(literal, Atom) and literal.negated):
+        if not (isinstance(literal, CoreAtom) and literal.negated):
             bound |= variables(literal)
     return wanted
 
 
-def _keys(atom: Atom, bound: frozenset[str]) -> tuple[int, ...]:
+def _keys(atom: CoreAtom, bound: frozenset[str]) -> tuple[int, ...]:
     """The columns of an atom that are known once `bound` are."""
-    return tuple(c for c, arg in enumerate(atom.args) if not isinstance(arg, Variable) or arg.name in bound)
+    return tuple(c for c, arg in enumerate(atom.args) if not isinstance(arg, CoreVariable) or arg.name in bound)
 
 
-def _delta(rule: Rule, delta: int, statistics: Statistics, building: float = 0.0) -> tuple[_Planner, Plan, _Partial]:
+def _delta(
+    rule: CoreRule, delta: int, statistics: Statistics, building: float = 0.0
+) -> tuple[_Planner, Plan, _Partial]:
     planner = _Planner(rule, statistics, building)
     start = planner.settle((), frozenset([delta]), variables(rule.body[delta]))
     best = planner.search(start, 1.0, 0.0, None)
@@ -316,7 +334,7 @@ def _rival(planner: _Planner, plan: Plan, start: _Partial, within: float, least:
     """The best plan that begins with another atom, if it costs at most `within` times as much, both atoms are looked up
     by a part of their columns, and the first has at least `least` candidates on average."""
     order, done, bound = start
-    computed = any(planner.binds[i] for i in order if not isinstance(planner.rule.body[i], Comparison))
+    computed = any(planner.binds[i] for i in order if not isinstance(planner.rule.body[i], CoreComparison))
     if computed or len(planner.atoms - done) < 2:
         return None
     first = plan.order[len(order)]
@@ -336,6 +354,6 @@ def _rival(planner: _Planner, plan: Plan, start: _Partial, within: float, least:
 def _looked_up(planner: _Planner, i: int, bound: frozenset[str]) -> bool:
     """Whether an atom is looked up by some of its columns and not by all."""
     atom = planner.rule.body[i]
-    if not isinstance(atom, Atom) or planner.statistics.compressed(atom.relation):
+    if not isinstance(atom, CoreAtom) or planner.statistics.compressed(atom.relation):
         return False
     return 0 < len(_keys(atom, bound)) < len(atom.args)

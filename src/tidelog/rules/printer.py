@@ -12,7 +12,7 @@ _INFIX = frozenset(
 )
 
 
-def value_text(value: core.Value) -> str:
+def value_text(value: core.CoreValue) -> str:
     """A variable's name or a constant as it is written in a program."""
     name = getattr(value, "name", None)
     if name is not None:
@@ -26,12 +26,12 @@ def value_text(value: core.Value) -> str:
     return str(constant)
 
 
-def atom_text(atom: core.Atom) -> str:
+def atom_text(atom: core.CoreAtom) -> str:
     """`relation(args)`, with `!` in front if negated."""
     return f"{'!' if atom.negated else ''}{atom.relation}({_list(atom.args)})"
 
 
-def comparison_text(comparison: core.Comparison) -> str:
+def comparison_text(comparison: core.CoreComparison) -> str:
     """`left op right`; `match` and `contains` in front."""
     left, right = value_text(comparison.left), value_text(comparison.right)
     word = comparison.op.lstrip("!")
@@ -55,12 +55,12 @@ def computation_text(computation: core.Computation) -> str:
             return f"{target} = {name}({_list(args)})"
 
 
-def pack_text(target: core.Value, args: tuple[core.Value, ...]) -> str:
+def pack_text(target: core.CoreValue, args: tuple[core.CoreValue, ...]) -> str:
     """`target = [args]`."""
     return f"{value_text(target)} = [{_list(args)}]"
 
 
-def rule_text(rule: core.Rule) -> str:
+def rule_text(rule: core.CoreRule) -> str:
     """`name: head :- body.`"""
     body = f" :- {', '.join(map(str, rule.body))}" if rule.body else ""
     return f"{rule.name}: {atom_text(rule.head)}{body}."
@@ -71,5 +71,5 @@ def aggregate_text(rule: core.AggregateRule) -> str:
     return f"{rule.head}: {rule.op} of {rule.inner} for each tuple of {rule.outer}."
 
 
-def _list(values: tuple[core.Value, ...]) -> str:
+def _list(values: tuple[core.CoreValue, ...]) -> str:
     return ", ".join(map(value_text, values))

@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 
 from tidelog.language.syntax import PRIMITIVES
 from tidelog.rules.aggregates import AGGREGATE
-from tidelog.rules.core import Atom, Computation, Literal, Pack, Rule, Unpack, Value, Variable
+from tidelog.rules.core import Computation, CoreAtom, CoreLiteral, CoreRule, CoreValue, CoreVariable, Pack, Unpack
 from tidelog.rules.literals import substituted, variables_of
 
 PROJECTION = "#projection."
@@ -43,10 +43,10 @@ _LONGEST, _DIGITS = 100, 24
 _WIDEST = 64
 """Bodies with more atoms are not searched for parts of several atoms."""
 
-_Names = frozenset[Variable]
+_Names = frozenset[CoreVariable]
 
 
-def projections(rule: Rule, closed: Collection[str] = (), internal: Set[str] = frozenset()) -> tuple[Rule, ...]:
+def projections(rule: CoreRule, closed: Collection[str] = (), internal: Set[str] = frozenset()) -> tuple[CoreRule, ...]:
     """The rule without the enumeration of values that nobody asks for, behind the rules of the relations which that
     takes; `closed` are the relations that are closures, `internal` those that are recursive with the rule's head."""
     body = _Body(rule, closed, internal)
@@ -72,16 +72,16 @@ class _Body:
     A variable that occurs in one negated atom only stands for "no value": it is none of the body's variables.
     """
 
-    def __init__(self, rule: Rule, closed: Collection[str], internal: Set[str]) -> None:
+    def __init__(self, rule: CoreRule, closed: Collection[str], internal: Set[str]) -> None:
         self.written = rule
         self.closed = closed
         self.internal = internal
         self.head = frozenset(variables_of(rule.head))
         self.uses = Counter(variable for literal in rule.body for variable in set(variables_of(literal)))
-        self.literals: dict[int, Literal] = {}
+        self.literals: dict[int, CoreLiteral] = {}
         self.names: dict[int, _Names] = {}
-        self.places: dict[Variable, set[int]] = {}
-        self.made: dict[str, Rule] = {}
+        self.places: dict[CoreVariable, set[int]] = {}
+        self.made: dict[str, CoreRule] = {}
         self.last = 0
         for literal in rule.body:
             self.add(literal)
@@ -91,10 +91,10 @@ class _Body:
         """The numbers of the atoms that are not negated."""
         return [i for i, literal in self.literals.items() if _binds(literal)]
 
-    def add(self, literal: Literal) -> None:
+    def add(self, literal: CoreLiteral) -> None:
         self.last += 1
         names = frozenset(variables_of(literal))
-        if isinstance(literal, Atom) and literal.negated:
+        if isinstance(literal, CoreAtom) and literal.negated:
             names = frozenset(variable for variable in names if variable in self.head or self.uses[variable] > 1)
         self.literals[self.last], self.names[self.last] = literal, names
         for variable in names:
@@ -108,11 +108,11 @@ class _Body:
                 if not self.places[variable]:
                     del self.places[variable]
 
-    def rule(self) -> Rule:
+    def rule(self) -> CoreRule:
         """The rule with the body as it is now."""
         return replace(self.written, body=tuple(dict.fromkeys(self.literals.values())))
 
-    def content(self, part: _Part) -> tuple[Literal, ...]:
+    def content(self, part: _Part) -> tuple[CoreLiteral, ...]:
         """The literals of a part in their order."""
         return tuple(self.literals[i] for i in sorted(part.literals))
 
@@ -120,23 +120,23 @@ class _Body:
         """Whether a part binds all of its variables, those of the context included."""
         return _is_grounded(part.shared if self.holding(part) else frozenset(), self.named(part))
 
-    def named(self, part: _Part) -> list[tuple[Literal, _Names]]:
+    def named(self, part: _Part) -> list[tuple[CoreLiteral, _Names]]:
         return [(self.literals[i], self.names[i]) for i in sorted(part.literals)]
 
     def fixed(self, number: int) -> _Names:
         """The value of an aggregate, which follows from the group, in its atom."""
         atom = self.literals[number]
         if (
-            isinstance(atom, Atom)
+            isinstance(atom, CoreAtom)
             and atom.relation.startswith(AGGREGATE)
-            and isinstance(value := atom.args[-1], Variable)
+            and isinstance(value := atom.args[-1], CoreVariable)
         ):
             return frozenset([value])
         return frozenset()
 
     def is_steady(self, part: _Part) -> bool:
         """Whether what a part joins is complete before the rule is evaluated."""
-        names = [x.relation for i in part.literals if isinstance(x := self.literals[i], Atom)]
+        names = [x.relation for i in part.literals if isinstance(x := self.literals[i], CoreAtom)]
         return len(part.literals) == 1 or self.internal.isdisjoint(names)
 
     def multiplies(self, part: _Part) -> bool:
@@ -190,7 +190,7 @@ class _Body:
         if not own & self.names[number] - self.fixed(number):
             return None
         group = frozenset(i for i in group if i == number or self.names[i] & own)
-        part = _Part(group, frozenset[Variable]().union(*(self.names[i] for i in group)) - own)
+        part = _Part(group, frozenset[CoreVariable]().union(*(self.names[i] for i in group)) - own)
         return part if _is_grounded(frozenset(), self.named(part)) else None
 
     def determined(self, number: int, without: frozenset[int]) -> tuple[_Names, frozenset[int]]:
@@ -231,7 +231,7 @@ class _Body:
                 if part.shared == {variable}:
                     yield part
 
-    def components(self, links: Collection[Variable]) -> Iterator[_Part]:
+    def components(self, links: Collection[CoreVariable]) -> Iterator[_Part]:
         """The parts of several atoms, but not the whole body, that these variables hold together."""
         left = {i for i, names in self.names.items() if not names.isdisjoint(links)}
         while left:
@@ -248,7 +248,7 @@ class _Body:
             if names > shared and sum(_binds(self.literals[i]) for i in group) > 1 and len(group) < len(self.literals):
                 yield _Part(frozenset(group), shared)
 
-    def context(self, part: _Part) -> tuple[Literal, ...]:
+    def context(self, part: _Part) -> tuple[CoreLiteral, ...]:
         """Atoms of what the rest has for the variables of a part; none where no atom has all of them. What is recursive
         with the head has one context, which is not."""
         holding = self.holding(part)
@@ -267,39 +267,39 @@ class _Body:
     def relation(self, number: int) -> str:
         """The relation of an atom."""
         atom = self.literals[number]
-        assert isinstance(atom, Atom)
+        assert isinstance(atom, CoreAtom)
         return atom.relation
 
     # --- relations ---------------------------------------------------------------------------------------------------
 
-    def put(self, part: _Part, context: tuple[Literal, ...]) -> None:
+    def put(self, part: _Part, context: tuple[CoreLiteral, ...]) -> None:
         """Put an atom in the place of a part, which is asked for what is in `context`."""
         atom = self.derived((*context, *self.content(part)), part.shared)
         self.remove(part.literals)
         self.add(atom)
 
-    def derived(self, body: tuple[Literal, ...], shared: _Names) -> Atom:
+    def derived(self, body: tuple[CoreLiteral, ...], shared: _Names) -> CoreAtom:
         """The atom of the relation that a body derives of the variables `shared`."""
         rule, atom = _named_by_content(body, shared, self.written)
         if atom.relation not in self.made:
             self.made.update({each.head.relation: each for each in projections(rule, self.closed, self.internal)})
-            if not self.internal.isdisjoint(x.relation for x in body if isinstance(x, Atom)):
+            if not self.internal.isdisjoint(x.relation for x in body if isinstance(x, CoreAtom)):
                 self.internal |= {atom.relation}
         return atom
 
 
-def _named_by_content(body: tuple[Literal, ...], shared: _Names, written: Rule) -> tuple[Rule, Atom]:
+def _named_by_content(body: tuple[CoreLiteral, ...], shared: _Names, written: CoreRule) -> tuple[CoreRule, CoreAtom]:
     """A rule that derives the variables `shared` of a body, and the atom that stands for these. The names of the rule,
     of its relation and of its variables depend on nothing but the shape of the body."""
     uses = Counter(variable for literal in body for variable in variables_of(literal))
     kept = tuple(variable for variable in uses if variable in shared)
-    names: dict[Value, Value] = {}
+    names: dict[CoreValue, CoreValue] = {}
     for number, variable in enumerate(uses):
         kind = "" if variable.kind in PRIMITIVES else f":{variable.kind}"
         letter = "x" if variable in shared else "y" if uses[variable] > 1 else "#_"
         names[variable] = replace(variable, name=f"{letter}{number}{kind}")
 
-    def named(value: Value) -> Value:
+    def named(value: CoreValue) -> CoreValue:
         return names.get(value, value)
 
     renamed = tuple(substituted(literal, named) for literal in body)
@@ -307,29 +307,29 @@ def _named_by_content(body: tuple[Literal, ...], shared: _Names, written: Rule) 
     if len(body) > 1 or len(text) > _LONGEST:
         text = hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
     name = f"{PROJECTION}{text}"
-    head = Atom(name, tuple(map(named, kept)))
-    return Rule(name, written.origin, head, renamed, written.span), Atom(name, kept)
+    head = CoreAtom(name, tuple(map(named, kept)))
+    return CoreRule(name, written.origin, head, renamed, written.span), CoreAtom(name, kept)
 
 
-def _binds(literal: Literal) -> bool:
-    return isinstance(literal, Atom) and not literal.negated
+def _binds(literal: CoreLiteral) -> bool:
+    return isinstance(literal, CoreAtom) and not literal.negated
 
 
-def _is_range(literal: Literal) -> bool:
+def _is_range(literal: CoreLiteral) -> bool:
     return isinstance(literal, Computation) and literal.functor == "range"
 
 
-def _inputs(literal: Literal) -> _Names | None:
+def _inputs(literal: CoreLiteral) -> _Names | None:
     """The variables from which the others of a literal are computed; None for atoms and comparisons."""
     match literal:
         case Computation(args=args) | Pack(args=args):
-            return frozenset(each for each in args if isinstance(each, Variable))
+            return frozenset(each for each in args if isinstance(each, CoreVariable))
         case Unpack(source=source):
-            return frozenset(each for each in (source,) if isinstance(each, Variable))
+            return frozenset(each for each in (source,) if isinstance(each, CoreVariable))
     return None
 
 
-def _is_grounded(known: _Names, body: Sequence[tuple[Literal, _Names]]) -> bool:
+def _is_grounded(known: _Names, body: Sequence[tuple[CoreLiteral, _Names]]) -> bool:
     """Whether a part of a body binds all of its variables where `known` are bound."""
     known = known.union(*(names for literal, names in body if _binds(literal)))
     waiting = [(literal, names) for literal, names in body if not names <= known]

@@ -18,8 +18,8 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
 from tidelog.language.syntax import Column, Kind
-from tidelog.rules.core import Atom, RelationInfo, Rule, Variable
-from tidelog.rules.path_forms import NODES, PATH, Closure, Edge, Form, Join, inverse
+from tidelog.rules.core import CoreAtom, CoreRule, CoreVariable, RelationInfo
+from tidelog.rules.path_forms import NODES, PATH, Edge, Join, PathForm, Repetition, inverse
 
 SEARCH = "#search"
 """The relation of the node that a search begins with."""
@@ -41,24 +41,24 @@ class Search:
     kept: Container[str]
     nodes: Mapping[str, Columns]
     kind: Kind
-    rules: list[Rule] = field(default_factory=list)
+    rules: list[CoreRule] = field(default_factory=list)
     made: dict[str, RelationInfo] = field(init=False)
 
     def __post_init__(self) -> None:
         self.made = {SEARCH: _unary(SEARCH, self.kind)}
 
-    def ends(self, form: Form, *, backward: bool) -> str:
+    def ends(self, form: PathForm, *, backward: bool) -> str:
         """The relation of the nodes in which the ways of `form` end that begin in SEARCH; if `backward`, of those in
         which ways to it begin."""
         return self._along(inverse(form) if backward else form, SEARCH)
 
     def pairs(self, name: str, ends: str, *, backward: bool) -> None:
         """Derive the relation `name` of the pairs of SEARCH and `ends`, turned round if `backward`."""
-        start, end = Variable("x", self.kind), Variable("y", self._kind(ends))
-        head = Atom(name, (end, start) if backward else (start, end))
-        self._leave(head, Atom(SEARCH, (start,)), Atom(ends, (end,)))
+        start, end = CoreVariable("x", self.kind), CoreVariable("y", self._kind(ends))
+        head = CoreAtom(name, (end, start) if backward else (start, end))
+        self._leave(head, CoreAtom(SEARCH, (start,)), CoreAtom(ends, (end,)))
 
-    def _along(self, form: Form, begin: str) -> str:
+    def _along(self, form: PathForm, begin: str) -> str:
         for edge in form:
             begin = self._edge(edge, begin)
         return begin
@@ -71,7 +71,7 @@ class Search:
             return self._step(name, edge.backward, begin)
         if isinstance(made, Join):
             return self._along(inverse(made.form) if edge.backward else made.form, begin)
-        if isinstance(made, Closure):
+        if isinstance(made, Repetition):
             return self._closure(made, inverse(made.form) if edge.backward else made.form, begin)
         reached = [self._along(inverse(form) if edge.backward else form, begin) for form in made.forms]
         found = self._fresh(self._kind(reached[0]))
@@ -81,13 +81,13 @@ class Search:
 
     def _step(self, relation: str, backward: bool, begin: str) -> str:
         columns = self.relations[relation].columns
-        ends = Variable("x", columns[0].kind), Variable("y", columns[1].kind)
+        ends = CoreVariable("x", columns[0].kind), CoreVariable("y", columns[1].kind)
         before, after = reversed(ends) if backward else ends
         found = self._fresh(after.kind)
-        self._leave(Atom(found, (after,)), Atom(begin, (before,)), Atom(relation, ends))
+        self._leave(CoreAtom(found, (after,)), CoreAtom(begin, (before,)), CoreAtom(relation, ends))
         return found
 
-    def _closure(self, closure: Closure, form: Form, begin: str) -> str:
+    def _closure(self, closure: Repetition, form: PathForm, begin: str) -> str:
         before = begin
         if closure.op != "?":
             before = self._fresh(self._kind(begin))
@@ -99,31 +99,31 @@ class Search:
             return after
         found = self._fresh(self._kind(begin))
         self._add(found, after)
-        node = Variable("x", self._kind(begin))
+        node = CoreVariable("x", self._kind(begin))
         for atom in self._nodes(closure.domain, node):
-            self._leave(Atom(found, (node,)), Atom(begin, (node,)), atom)
+            self._leave(CoreAtom(found, (node,)), CoreAtom(begin, (node,)), atom)
         return found
 
     def _is_kept(self, name: str) -> bool:
         return name in self.relations and name in self.kept
 
-    def _nodes(self, domain: str, node: Variable) -> list[Atom]:
+    def _nodes(self, domain: str, node: CoreVariable) -> list[CoreAtom]:
         """Atoms one of which holds for every node of a domain."""
         if self._is_kept(f"{NODES}{domain}"):
-            return [Atom(f"{NODES}{domain}", (node,))]
+            return [CoreAtom(f"{NODES}{domain}", (node,))]
         atoms = []
         for relation, position in self.nodes.get(domain, ()):
-            other = Variable("y", self.relations[relation].columns[1 - position].kind)
-            atoms.append(Atom(relation, (other, node) if position else (node, other)))
+            other = CoreVariable("y", self.relations[relation].columns[1 - position].kind)
+            atoms.append(CoreAtom(relation, (other, node) if position else (node, other)))
         return atoms
 
     def _add(self, found: str, more: str) -> None:
         """Let `found` have the nodes that `more` has."""
-        node = Variable("x", self._kind(more))
-        self._leave(Atom(found, (node,)), Atom(more, (node,)))
+        node = CoreVariable("x", self._kind(more))
+        self._leave(CoreAtom(found, (node,)), CoreAtom(more, (node,)))
 
-    def _leave(self, head: Atom, *body: Atom) -> None:
-        self.rules.append(Rule(f"{head.relation}#{len(self.rules)}", SEARCH, head, body))
+    def _leave(self, head: CoreAtom, *body: CoreAtom) -> None:
+        self.rules.append(CoreRule(f"{head.relation}#{len(self.rules)}", SEARCH, head, body))
 
     def _kind(self, name: str) -> Kind:
         return self.made[name].columns[0].kind

@@ -12,12 +12,12 @@ from tidelog.rules import core
 from tidelog.rules.bench import Bench
 
 
-def translation(rule: syntax.Rule, bench: Bench) -> core.Rule:
+def translation(rule: syntax.Rule, bench: Bench) -> core.CoreRule:
     """The core rule for a flat rule with one head. Its name is not unique yet."""
     words = _Words(rule, bench)
     (head,) = rule.heads
     body = [words.literal(literal) for literal in rule.body]
-    return core.Rule(rule.name or bench.origin, bench.origin, words.atom(head), _directed(body), rule.span)
+    return core.CoreRule(rule.name or bench.origin, bench.origin, words.atom(head), _directed(body), rule.span)
 
 
 class _Words:
@@ -27,7 +27,7 @@ class _Words:
         self.rule = rule
         self.bench = bench
 
-    def literal(self, literal: syntax.Literal) -> core.Literal:
+    def literal(self, literal: syntax.Literal) -> core.CoreLiteral:
         match literal:
             case syntax.Atom():
                 return self.atom(literal)
@@ -42,39 +42,39 @@ class _Words:
                 return core.Computation(self.value(left), "as", source.kind, (source,))
             case syntax.Comparison(op=op, left=left, right=right):
                 first, second = self.value(left), self.value(right)
-                return core.Comparison(op, literal.kind or first.kind, first, second)
+                return core.CoreComparison(op, literal.kind or first.kind, first, second)
         raise self._unexpected(literal)
 
-    def atom(self, atom: syntax.Atom, *, negated: bool = False) -> core.Atom:
+    def atom(self, atom: syntax.Atom, *, negated: bool = False) -> core.CoreAtom:
         columns = self.bench.columns(atom.relation)
         values = (self.value(arg, column.kind) for arg, column in zip(atom.args, columns, strict=True))
-        return core.Atom(atom.relation, tuple(values), negated)
+        return core.CoreAtom(atom.relation, tuple(values), negated)
 
-    def value(self, term: syntax.Term, kind: syntax.Kind | None = None) -> core.Value:
+    def value(self, term: syntax.Term, kind: syntax.Kind | None = None) -> core.CoreValue:
         """`kind` is that of the column, for `_`."""
         match term:
             case syntax.Variable(name=name):
-                return core.Variable(name, self.bench.kind(name, self.rule))
+                return core.CoreVariable(name, self.bench.kind(name, self.rule))
             case syntax.Anonymous() if kind:
-                return core.Variable(self.bench.variable("_", kind).name, kind)
+                return core.CoreVariable(self.bench.variable("_", kind).name, kind)
             case syntax.Constant(value=value, kind=own) if own or kind:
                 own = own or kind or ""
-                return core.Constant(float(value) if own == "float" else value, own)
+                return core.CoreConstant(float(value) if own == "float" else value, own)
             case syntax.Record(fields=None, kind=own) if own or kind:
-                return core.Constant(None, own or kind or "")
+                return core.CoreConstant(None, own or kind or "")
         raise self._unexpected(term)
 
     def _unexpected(self, node: object) -> InternalError:
         return InternalError(Problem("E0901", f"rule {self.bench.origin} is not flat or not checked: {node!r}"))
 
 
-def _directed(body: list[core.Literal]) -> tuple[core.Literal, ...]:
+def _directed(body: list[core.CoreLiteral]) -> tuple[core.CoreLiteral, ...]:
     """The body with each record and cast read in the direction in which it can be evaluated."""
-    bound: set[core.Value] = set()
+    bound: set[core.CoreValue] = set()
     for literal in body:
-        if isinstance(literal, core.Atom) and not literal.negated:
+        if isinstance(literal, core.CoreAtom) and not literal.negated:
             bound.update(literal.args)
-    waiting = {index: literal for index, literal in enumerate(body) if not isinstance(literal, core.Atom)}
+    waiting = {index: literal for index, literal in enumerate(body) if not isinstance(literal, core.CoreAtom)}
     directed = list(body)
     progress = True
     while progress and waiting:
@@ -89,11 +89,13 @@ def _directed(body: list[core.Literal]) -> tuple[core.Literal, ...]:
     return tuple(directed)
 
 
-def _evaluated(literal: core.Literal, bound: set[core.Value]) -> tuple[core.Literal, tuple[core.Value, ...]] | None:
+def _evaluated(
+    literal: core.CoreLiteral, bound: set[core.CoreValue]
+) -> tuple[core.CoreLiteral, tuple[core.CoreValue, ...]] | None:
     """The literal as it can be evaluated once `bound` is bound, and what it binds; None if it has to wait."""
 
-    def known(*values: core.Value) -> bool:
-        return all(isinstance(value, core.Constant) or value in bound for value in values)
+    def known(*values: core.CoreValue) -> bool:
+        return all(isinstance(value, core.CoreConstant) or value in bound for value in values)
 
     match literal:
         case core.Pack(target=target, kind=kind, args=args):
@@ -108,6 +110,6 @@ def _evaluated(literal: core.Literal, bound: set[core.Value]) -> tuple[core.Lite
                 return core.Computation(source, "as", target.kind, (target,)), (source,)
         case core.Computation(target=target, args=args) if known(*args):
             return literal, (target,)
-        case core.Comparison(op="=", left=left, right=right) if known(left) or known(right):
+        case core.CoreComparison(op="=", left=left, right=right) if known(left) or known(right):
             return literal, (left, right)
     return None

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
-from tidelog.rules.core import Atom, Comparison, Computation, Constant, Literal, Pack, Unpack, Value, Variable
+from tidelog.rules.core import (
+    Computation,
+    CoreAtom,
+    CoreComparison,
+    CoreConstant,
+    CoreLiteral,
+    CoreValue,
+    CoreVariable,
+    Pack,
+    Unpack,
+)
 from tidelog.semantics.functors import apply, holds
 from tidelog.semantics.values import Row, cast, normal
 
@@ -13,29 +23,29 @@ Substitution: TypeAlias = dict[str, Any]
 """The values of the variables that are bound."""
 
 
-def is_bound(value: Value, bound: Substitution) -> bool:
-    return isinstance(value, Constant) or value.name in bound
+def is_bound(value: CoreValue, bound: Substitution) -> bool:
+    return isinstance(value, CoreConstant) or value.name in bound
 
 
-def value_of(value: Value, bound: Substitution) -> Any:
-    return normal(value.value, value.kind) if isinstance(value, Constant) else bound[value.name]
+def value_of(value: CoreValue, bound: Substitution) -> Any:
+    return normal(value.value, value.kind) if isinstance(value, CoreConstant) else bound[value.name]
 
 
-def step(literal: Literal, source: Iterable[Row], bound: Substitution) -> Iterator[Substitution]:
+def step(literal: CoreLiteral, source: Iterable[Row], bound: Substitution) -> Iterator[Substitution]:
     """The ways to satisfy `literal`."""
     match literal:
-        case Atom(negated=True):
+        case CoreAtom(negated=True):
             if not any(list(unify(literal.args, row, bound)) for row in source):
                 yield bound
-        case Atom():
+        case CoreAtom():
             for row in source:
                 yield from unify(literal.args, row, bound)
-        case Comparison(op="=") if not (is_bound(literal.left, bound) and is_bound(literal.right, bound)):
+        case CoreComparison(op="=") if not (is_bound(literal.left, bound) and is_bound(literal.right, bound)):
             given, free = literal.left, literal.right
             if not is_bound(given, bound):
                 given, free = free, given
             yield from unify((free,), (value_of(given, bound),), bound)
-        case Comparison():
+        case CoreComparison():
             if holds(literal.op, value_of(literal.left, bound), value_of(literal.right, bound)):
                 yield bound
         case Computation():
@@ -54,11 +64,11 @@ def step(literal: Literal, source: Iterable[Row], bound: Substitution) -> Iterat
                 yield from unify(literal.targets, value, bound)
 
 
-def unify(terms: Iterable[Value], row: Row, bound: Substitution) -> Iterator[Substitution]:
+def unify(terms: Iterable[CoreValue], row: Row, bound: Substitution) -> Iterator[Substitution]:
     """At most one substitution: `bound`, extended so that `terms` have the values of `row`."""
     extended = dict(bound)
     for term, value in zip(terms, row, strict=True):
-        if isinstance(term, Variable):
+        if isinstance(term, CoreVariable):
             if extended.setdefault(term.name, value) != value:
                 return
         elif value_of(term, bound) != value:

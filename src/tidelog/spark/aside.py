@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tidelog.arrays import Words
 from tidelog.certificate import Certificate, certificate_of
 from tidelog.errors import Problem, UsageError
 from tidelog.maintain.engine import evaluated
@@ -21,7 +22,6 @@ from tidelog.pattern import QUERY, Pattern, remaining
 from tidelog.spark.embedded import Front, local
 from tidelog.spark.engines import Draft, Engine, RowChange, Rows
 from tidelog.storage.catalog import Catalog
-from tidelog.storage.dictionary import Words
 from tidelog.storage.stored import StoredRelation
 
 

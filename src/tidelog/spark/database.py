@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 
+from tidelog.arrays import Words
 from tidelog.copies import Uncopied
 from tidelog.errors import TidelogError
 from tidelog.io import at_hand
@@ -43,11 +44,10 @@ from tidelog.spark.machine import check_session, check_workers
 from tidelog.spark.mapping import target_of
 from tidelog.spark.parts import shared_folder
 from tidelog.spark.readers import located
-from tidelog.spark.sources import CheckedSource, Facts, Pending, check_sources, map_exactly, refuse_bad_rows
+from tidelog.spark.sources import CheckedSource, FactFrame, PendingFacts, check_sources, map_exactly, refuse_bad_rows
 from tidelog.spark.streams import Streams
 from tidelog.spark.translation import Translation
-from tidelog.storage.dictionary import Words
-from tidelog.store.state import State, merged
+from tidelog.store.state import StateFolder, merged
 from tidelog.subscribers import Subscribers
 from tidelog.transaction import Transaction, checked
 from tidelog.turns import Turns
@@ -73,7 +73,7 @@ class SparkDatabase(Uncopied):
         self._translation = Translation(session, self._front.interned)
         self._choice = EngineChoice()
         self._limits: dict[str, Any] = {}
-        self._pending: list[Pending] = []
+        self._pending: list[PendingFacts] = []
         self._kept: list[CheckedSource] = []
         self._views: dict[str, DataFrame] = {}
         self._aside = Aside(self._front, self._cluster_engine)
@@ -82,7 +82,7 @@ class SparkDatabase(Uncopied):
         self._released = False
         self._restoring = False
         self._notes: Mapping[str, Any] = {}
-        self._state = None if state is None else State(state, "spark")
+        self._state = None if state is None else StateFolder(state, "spark")
         self._streams = Streams(self)
         if self._state is not None:
             try:
@@ -134,13 +134,13 @@ class SparkDatabase(Uncopied):
                 checked.release()
                 raise
             self._kept.append(checked)
-            self._pending.append(Pending(relation, asserts, checked.inserted, checked.read))
+            self._pending.append(PendingFacts(relation, asserts, checked.inserted, checked.read))
 
     def _take_local(self) -> None:
         """Put what the front has collected behind what is pending already."""
         with Deferring():  # In between it would be in neither.
             taken = self._front.take_facts()
-            self._pending += [Pending(relation, asserts, words, len(words)) for relation, asserts, words in taken]
+            self._pending += [PendingFacts(relation, asserts, words, len(words)) for relation, asserts, words in taken]
 
     @property
     def rules(self) -> RuleSet:
@@ -197,7 +197,7 @@ class SparkDatabase(Uncopied):
             checked(self)
             return Transaction(self)
 
-    def apply(self, pending: Sequence[Pending], notes: Mapping[str, Mapping[str, Any]]) -> SparkChange:
+    def apply(self, pending: Sequence[PendingFacts], notes: Mapping[str, Mapping[str, Any]]) -> SparkChange:
         """Make these facts an epoch of their own, whatever else is pending. Raises as `commit`, and what a subscriber
         raises, with the epoch committed."""
         with Deferring() as interrupts, interrupts.holding(self.turns.changing):
@@ -210,7 +210,7 @@ class SparkDatabase(Uncopied):
             raise change.errors[0]
         return change
 
-    def pend(self, pending: Sequence[Pending]) -> None:
+    def pend(self, pending: Sequence[PendingFacts]) -> None:
         """Have these changes wait for `commit` as well."""
         with self._changing():
             self._take_local()
@@ -287,7 +287,7 @@ class SparkDatabase(Uncopied):
     def _epoch(
         self,
         draft: Draft,
-        pending: Sequence[Pending],
+        pending: Sequence[PendingFacts],
         notes: Mapping[str, Mapping[str, Any]],
         deliver: Callable[[Delivery], object],
         interrupts: Interrupts,
@@ -336,12 +336,12 @@ class SparkDatabase(Uncopied):
                 self._gather(state, draft)
         return change
 
-    def _gather(self, state: State, draft: Draft) -> None:
+    def _gather(self, state: StateFolder, draft: Draft) -> None:
         """Have one segment in the state folder in place of many."""
         everything = {name: (each, self._engine.asserted(name)) for name, each in draft.checked.relations.items()}
         state.gather({(name, True): stored(*each, self._translation) for name, each in everything.items()})
 
-    def _restore(self, state: State) -> None:
+    def _restore(self, state: StateFolder) -> None:
         """Come back to what the state folder has."""
         self._notes = state.manifest.notes
         if not state.manifest.epoch:
@@ -353,7 +353,7 @@ class SparkDatabase(Uncopied):
         self.commit()
         self._restoring, self._epochs = False, state.manifest.epoch
 
-    def _net(self, engine: Engine, draft: Draft, pending: Sequence[Pending]) -> dict[str, RowChange]:
+    def _net(self, engine: Engine, draft: Draft, pending: Sequence[PendingFacts]) -> dict[str, RowChange]:
         """What comes and what goes, of several changes about a fact the last one, in a form that suits the engine."""
         relations = draft.checked.relations
         if engine.name == "embedded":
@@ -363,8 +363,8 @@ class SparkDatabase(Uncopied):
         told = {name: [(c.asserts, c.facts) for c in pending if c.relation == name] for name in names}
         return {name: self._translation.net(relations[name].columns, own) for name, own in told.items()}
 
-    def _on_driver(self, draft: Draft, change: Pending) -> Words:
-        if isinstance(change.facts, Facts):
+    def _on_driver(self, draft: Draft, change: PendingFacts) -> Words:
+        if isinstance(change.facts, FactFrame):
             columns = draft.checked.relations[change.relation].columns
             return collect_words(change.facts, columns, self._front.interned)
         return local(change.facts)
@@ -414,7 +414,7 @@ class SparkDatabase(Uncopied):
         """The number of rows of a relation as of the last epoch."""
         return self._engine.size(name)
 
-    def difference(self, name: str, wanted: Sequence[Pending]) -> list[Pending]:
+    def difference(self, name: str, wanted: Sequence[PendingFacts]) -> list[PendingFacts]:
         """What has to change for a relation to have these asserted facts and no others."""
         if not self._epochs or name not in self._front.committed.relations:
             return list(wanted)
@@ -425,12 +425,12 @@ class SparkDatabase(Uncopied):
         if isinstance(asserted, np.ndarray) and all(isinstance(each.facts, np.ndarray) for each in wanted):
             words = np.concatenate([np.empty((0, len(columns)), np.int64), *(each.facts for each in wanted)])
             came, gone = self._front.compared(name, words)
-            return [Pending(name, False, gone, len(gone)), Pending(name, True, came, len(came))]
+            return [PendingFacts(name, False, gone, len(gone)), PendingFacts(name, True, came, len(came))]
         change = self._translation.net(columns, [(True, each.facts) for each in wanted])
         there = self._translation.frame(asserted, len(columns))
         new = self._translation.frame(change.inserted, len(columns))
         count = sum(each.count for each in wanted)
-        return [Pending(name, False, there.subtract(new), 0), Pending(name, True, new.subtract(there), count)]
+        return [PendingFacts(name, False, there.subtract(new), 0), PendingFacts(name, True, new.subtract(there), count)]
 
     def _hand_over(self, engine: Engine) -> None:
         """Bring another engine to where the present one is."""

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pyspark.sql import functions as F
 
+from tidelog.arrays import Words
 from tidelog.language.syntax import PRIMITIVES, Column, Kind
-from tidelog.spark.sources import Facts
-from tidelog.storage.dictionary import Dictionary, Words
+from tidelog.spark.sources import FactFrame
+from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,13 +24,13 @@ if TYPE_CHECKING:
 MOST_AT_ONCE = 4_000_000  # rows that come to the driver in one Spark job, if no partition has more
 
 
-def collect_words(facts: Facts, columns: Sequence[Column], dictionary: Dictionary) -> Words:
+def collect_words(facts: FactFrame, columns: Sequence[Column], dictionary: Dictionary) -> Words:
     """The facts as words, int64 of shape (rows, arity), in no particular order."""
     parts = [words_of(table, columns, dictionary) for table in _tables(facts)]
     return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
-def _tables(facts: Facts) -> Iterator[pa.Table]:
+def _tables(facts: FactFrame) -> Iterator[pa.Table]:
     """The leaf columns, and `_row`, which is there for relations without columns."""
     rows = facts.frame.withColumn("_row", F.lit(0))
     if facts.rows <= MOST_AT_ONCE or not facts.kept:

@@ -14,6 +14,7 @@ import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from tidelog.arrays import Words
 from tidelog.change import Change
 from tidelog.database import Database
 from tidelog.maintain.deltas import Delta, Outcome
@@ -21,12 +22,11 @@ from tidelog.maintain.interrupts import Deferring
 from tidelog.maintain.report import Report
 from tidelog.pending import Pending
 from tidelog.relation import Relation
-from tidelog.relation import Rows as LocalRows
+from tidelog.relation import WordRows as LocalRows
 from tidelog.rules.core import CoreProgram
 from tidelog.spark.driver import MOST_AT_ONCE
 from tidelog.spark.engines import Draft, Epoch, Prospect, RowChange, Rows, Seal, sealed_at_once, word_columns
 from tidelog.spark.frames import is_over
-from tidelog.storage.dictionary import Words
 from tidelog.storage.stored import StoredRelation
 
 LocalChanges = list[tuple[str, bool, Words]]

@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 from tidelog.errors import InternalError, Problem
 from tidelog.spark.failures import letting_go
 from tidelog.spark.readers import empty_frame
-from tidelog.spark.sources import Facts
+from tidelog.spark.sources import FactFrame
 from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class SymbolTable:
             return empty_frame(self._session, "symbol string", "id long")
         return reduce(DataFrame.unionAll, [part.frame for part in self._parts])
 
-    def grow(self, facts: Facts) -> None:
+    def grow(self, facts: FactFrame) -> None:
         """Gives an id to every symbol of the facts, in the engine's dictionary too."""
         self._dictionary.stop_reusing()  # Spark numbers from the end of the dictionary on.
         self.follow()

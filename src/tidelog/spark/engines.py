@@ -25,10 +25,10 @@ from typing import Any, Protocol, TypeAlias
 
 from pyspark.sql import DataFrame
 
+from tidelog.arrays import Words
 from tidelog.language.syntax import CheckedProgram, Program
 from tidelog.maintain.report import Report
 from tidelog.rules.core import CoreProgram
-from tidelog.storage.dictionary import Words
 
 Rows: TypeAlias = Words | DataFrame
 

@@ -27,8 +27,8 @@ from tidelog.errors import Problem, UsageError
 from tidelog.spark.machine import check_workers
 
 if TYPE_CHECKING:
-    from tidelog.relation import Rows
-    from tidelog.storage.dictionary import Words
+    from tidelog.arrays import Words
+    from tidelog.relation import WordRows
 
 _ROWS = 1 << 17
 """Rows that are sent at a time."""
@@ -86,7 +86,7 @@ class Lender:
         self._loans: dict[str, _Loan] = {}
 
     def frame(
-        self, count: int, schema: pa.Schema, rows: Callable[[], Rows], table: Callable[[Words], pa.Table]
+        self, count: int, schema: pa.Schema, rows: Callable[[], WordRows], table: Callable[[Words], pa.Table]
     ) -> DataFrame:
         """A frame of `count` rows, until `end`. `rows` gives them when the first of them is read, in any thread, and
         may raise UsageError; `table` makes values of some of them, of this schema. SetupError (E0704) without workers
@@ -150,12 +150,14 @@ class Lender:
 class _Loan:
     """The rows of a frame, which are in memory from when they are first asked for."""
 
-    def __init__(self, count: int, tasks: int, rows: Callable[[], Rows], table: Callable[[Words], pa.Table]) -> None:
+    def __init__(
+        self, count: int, tasks: int, rows: Callable[[], WordRows], table: Callable[[Words], pa.Table]
+    ) -> None:
         self._bounds = [count * number // tasks for number in range(tasks + 1)]
         self._wanted = rows
         self._table = table
         self._lock = threading.Lock()
-        self._rows: Rows | None = None
+        self._rows: WordRows | None = None
 
     def part(self, number: int) -> Iterator[pa.Table]:
         """The rows for a task."""
@@ -166,7 +168,7 @@ class _Loan:
         start, stop = self._bounds[number : number + 2]
         return self._tables(rows, start, stop)
 
-    def _tables(self, rows: Rows, start: int, stop: int) -> Iterator[pa.Table]:
+    def _tables(self, rows: WordRows, start: int, stop: int) -> Iterator[pa.Table]:
         """The rows from `start` to `stop`, which keep their words until the last of them has been sent."""
         for i in range(start, stop, _ROWS):
             yield self._table(rows.words()[i : min(i + _ROWS, stop)])

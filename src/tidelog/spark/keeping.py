@@ -13,8 +13,8 @@ from tidelog.spark.engines import RowChange, Rows
 from tidelog.spark.parts import write_parts
 from tidelog.spark.readers import literal
 from tidelog.spark.translation import Translation
-from tidelog.store.state import Segment, State, text_of
-from tidelog.store.tables import Tables, damaged, facts_table
+from tidelog.store.state import Segment, StateFolder, text_of
+from tidelog.store.tables import FactTables, damaged, facts_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +24,7 @@ class Keeping:
     """An epoch on its way to the state folder, if there is one: its facts, then its program and notes."""
 
     def __init__(
-        self, state: State | None, programs: Sequence[Program], notes: Mapping[str, Mapping[str, Any]]
+        self, state: StateFolder | None, programs: Sequence[Program], notes: Mapping[str, Mapping[str, Any]]
     ) -> None:
         self._state = state
         self._programs = programs
@@ -32,7 +32,7 @@ class Keeping:
         self._segment: Segment | None = None
         self.sealed = False
 
-    def prepare(self, tables: Callable[[], Tables]) -> None:
+    def prepare(self, tables: Callable[[], FactTables]) -> None:
         """Write the facts."""
         if self._state is not None:
             self._segment = self._state.prepare(tables())
@@ -51,7 +51,7 @@ class Keeping:
 
 def tables_of(
     relations: Mapping[str, RelationType], facts: Mapping[str, RowChange], translation: Translation
-) -> Tables:
+) -> FactTables:
     """What an epoch asserts and retracts."""
     found: dict[tuple[str, bool], pa.Table | Callable[[Path], None]] = {}
     for name, change in facts.items():
@@ -73,7 +73,7 @@ def stored(relation: RelationType, rows: Rows, translation: Translation) -> pa.T
     return write
 
 
-def changes_in(state: State, session: SparkSession, program: CheckedProgram) -> Iterator[tuple[str, bool, Any]]:
+def changes_in(state: StateFolder, session: SparkSession, program: CheckedProgram) -> Iterator[tuple[str, bool, Any]]:
     """Relation, whether it asserts, and data of all changes, in their order. DataError (E0682)."""
     for name, asserts, table in state.tables():
         if name not in program.relations:

@@ -32,7 +32,7 @@ _ROWS = 1 << 17
 
 
 @dataclass(frozen=True)
-class Part:
+class FilePart:
     """A file, the number of its rows, and its checksum."""
 
     name: str
@@ -40,7 +40,7 @@ class Part:
     sum: str
 
 
-def write_parts(values: DataFrame, folder: Path) -> list[Part]:
+def write_parts(values: DataFrame, folder: Path) -> list[FilePart]:
     """Write a frame to files of a new folder; return these. UsageError (E0691) where the driver does not find in them
     what executors wrote, OSError where somebody cannot write."""
     folder.mkdir()
@@ -84,7 +84,7 @@ def check_shared(session: SparkSession, folder: Path) -> None:
                 file.unlink()
 
 
-def _written(values: DataFrame, folder: Path) -> list[Part]:
+def _written(values: DataFrame, folder: Path) -> list[FilePart]:
     """Return the parts that tasks report: the files that they have written."""
     place, most = str(folder), _ROWS
 
@@ -111,7 +111,7 @@ def _written(values: DataFrame, folder: Path) -> list[Part]:
             if not folder.is_dir() or row["code"] != 2:
                 raise OSError(row["code"], row["failed"])
             raise _apart(folder, "the driver has made this folder, and an executor does not find it")
-    return [Part(row["name"], row["rows"], row["sum"]) for row in rows]
+    return [FilePart(row["name"], row["rows"], row["sum"]) for row in rows]
 
 
 class TaskFile:
@@ -157,7 +157,7 @@ class TaskFile:
         self._waiting, self._held = [], 0
 
 
-def _found(path: Path) -> Part | None:
+def _found(path: Path) -> FilePart | None:
     """The file as the driver sees it."""
     import pyarrow as pa
     from pyarrow import parquet
@@ -165,7 +165,7 @@ def _found(path: Path) -> Part | None:
     try:
         with path.open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
-        return Part(path.name, parquet.read_metadata(path).num_rows, found)
+        return FilePart(path.name, parquet.read_metadata(path).num_rows, found)
     except MemoryError:  # Arrow's is an ArrowException as well.
         raise
     except (OSError, pa.ArrowException):

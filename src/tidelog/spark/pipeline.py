@@ -34,9 +34,9 @@ from tidelog.spark.sources import (
     QUARANTINE_COLUMNS,
     CheckedSource,
     Counts,
-    Facts,
+    FactFrame,
     Mapped,
-    Pending,
+    PendingFacts,
     check_sources,
     map_frame,
     relation_type,
@@ -243,11 +243,11 @@ class _Run:
 
     # --- facts ---------------------------------------------------------------------------------------------------
 
-    def changes(self, checked: Sequence[CheckedSource]) -> list[Pending]:
+    def changes(self, checked: Sequence[CheckedSource]) -> list[PendingFacts]:
         """What all sources together change, and the counts of their rows."""
         incoming = sum(source.read - source.quarantined for source in checked)
         embedded = self.db.is_embedded_with(incoming)
-        found: list[Pending] = []
+        found: list[PendingFacts] = []
         for name in dict.fromkeys(source.relation for source in checked):
             own = [source for source in checked if source.relation == name]
             pending = [change for source in own for change in source.pending()]
@@ -264,7 +264,7 @@ class _Run:
             found += pending
         return found
 
-    def collected(self, pending: Sequence[Pending], given: int) -> tuple[list[Pending], int]:
+    def collected(self, pending: Sequence[PendingFacts], given: int) -> tuple[list[PendingFacts], int]:
         """The same with words on the driver, and how many of the `given` rows say what another row says as well."""
         dictionary, relations = self.db.front.interned, self.db.front.program.relations
         found = []
@@ -273,15 +273,15 @@ class _Run:
             columns = relations[own[0].relation].columns
             words = [collect_words(each.facts, columns, dictionary) for each in own]  # type: ignore[arg-type]
             rows = distinct(np.concatenate(words))
-            found.append(Pending(own[0].relation, asserts, rows, len(rows)))
+            found.append(PendingFacts(own[0].relation, asserts, rows, len(rows)))
         return found, max(0, given - sum(change.count for change in found))
 
-    def difference(self, name: str, pending: list[Pending]) -> list[Pending]:
+    def difference(self, name: str, pending: list[PendingFacts]) -> list[PendingFacts]:
         """A snapshot as the difference to what is asserted now."""
         facts = [fact.values for fact in self.said if fact.relation == name]
         declared = self.db.front.program.relations[name]
         said = encode(facts, declared, self.db.front.interned)
-        return self.db.difference(name, [*pending, Pending(name, True, said, len(said))] if facts else pending)
+        return self.db.difference(name, [*pending, PendingFacts(name, True, said, len(said))] if facts else pending)
 
     # --- sinks ---------------------------------------------------------------------------------------------------
 
@@ -331,9 +331,9 @@ class _Run:
         return reduce(DataFrame.unionAll, bad, empty_frame(self.session, *QUARANTINE_COLUMNS))
 
 
-def _distinct(pending: Sequence[Pending]) -> int:
+def _distinct(pending: Sequence[PendingFacts]) -> int:
     """The number of different facts among changes of one relation."""
-    frames = [change.facts.frame for change in pending if isinstance(change.facts, Facts)]
+    frames = [change.facts.frame for change in pending if isinstance(change.facts, FactFrame)]
     # Leaves may differ where a record type contains itself.
     together = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
     return together.distinct().count()

@@ -18,13 +18,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from tidelog.arrays import Words
 from tidelog.errors import DataError, Problem, UsageError
 from tidelog.io.columns import match_columns
 from tidelog.language.syntax import CheckedProgram, RelationType
 from tidelog.spark.checks import Leaf, WrongType, leaves
 from tidelog.spark.failures import is_of_spark, letting_go, reading, working
 from tidelog.spark.readers import REPLACEMENT, TORN, quoted
-from tidelog.storage.dictionary import Words
 
 REASON, ROW, FILE = "reason", "row", "source"
 QUARANTINE_COLUMNS = ("relation string", f"{REASON} string", f"{ROW} string", f"{FILE} string")
@@ -73,7 +73,7 @@ class Mapped:
 
 
 @dataclass(frozen=True)
-class Facts:
+class FactFrame:
     """A frame of the leaf columns of at most `rows` facts. `kept` says that it is read from rows kept in Spark, so that
     its partitions are the same whenever it is asked."""
 
@@ -85,12 +85,12 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Pending:
+class PendingFacts:
     """Facts to assert, or to retract, at most `count` of them, as words or as leaf columns."""
 
     relation: str
     asserts: bool
-    facts: Words | Facts | DataFrame
+    facts: Words | FactFrame | DataFrame
     count: int
 
 
@@ -107,22 +107,22 @@ class CheckedSource:
         return self.source.relation
 
     @property
-    def inserted(self) -> Facts:
+    def inserted(self) -> FactFrame:
         """What the good rows assert."""
         if self.source.operation is None:
             return self._facts(self._good())
         return self._facts(self._net().where(F.col("_op")))
 
     @property
-    def deleted(self) -> Facts | None:
+    def deleted(self) -> FactFrame | None:
         """What they retract; None where it is no feed of changes."""
         return None if self.source.operation is None else self._facts(self._net().where(~F.col("_op")))
 
-    def pending(self) -> list[Pending]:
+    def pending(self) -> list[PendingFacts]:
         """What the good rows change."""
         count = self.read - self.quarantined
-        changes = [Pending(self.relation, True, self.inserted, count)]
-        return changes if self.deleted is None else [Pending(self.relation, False, self.deleted, count), *changes]
+        changes = [PendingFacts(self.relation, True, self.inserted, count)]
+        return changes if self.deleted is None else [PendingFacts(self.relation, False, self.deleted, count), *changes]
 
     @property
     def bad(self) -> DataFrame:
@@ -138,10 +138,10 @@ class CheckedSource:
     def _good(self) -> DataFrame:
         return self.source.frame.where(F.col(REASON).isNull())
 
-    def _facts(self, rows: DataFrame) -> Facts:
+    def _facts(self, rows: DataFrame) -> FactFrame:
         names = [leaf.name for leaf in self.source.leaves]
         kept = self.source.operation is None
-        return Facts(self.relation, rows.select(names), self.source.leaves, self.read - self.quarantined, kept)
+        return FactFrame(self.relation, rows.select(names), self.source.leaves, self.read - self.quarantined, kept)
 
     def _net(self) -> DataFrame:
         """Each fact once with `_op`, where the rows about it do not cancel out."""

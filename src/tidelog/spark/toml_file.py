@@ -40,7 +40,7 @@ _SOURCE: Mapping[str, type] = {
     "order": str,
 }
 _SINK: Mapping[str, type] = {"relation": str, "path": str, "what": str, "format": str, "mode": str, "options": dict}
-Table: TypeAlias = tuple[str, int]
+TomlTable: TypeAlias = tuple[str, int]
 """A table of the file: the name of the list that it is in, and its number there."""
 _SAID = {str: "a text", int: "a whole number", list: "a list", dict: "a table"}
 
@@ -136,7 +136,7 @@ class _Reader:
         given: Mapping[str, Any],
         known: Mapping[str, type],
         needed: tuple[str, ...],
-        where: Table | None,
+        where: TomlTable | None,
     ) -> None:
         """Note unknown and missing keys and values of another type."""
         for key, value in given.items():
@@ -148,11 +148,11 @@ class _Reader:
             if key not in given:
                 self.wrong(f"the key {key!r} is missing", f'{key} = "…"', None, where)
 
-    def wrong(self, message: str, hint: str | None, key: str | None, where: Table | None) -> None:
+    def wrong(self, message: str, hint: str | None, key: str | None, where: TomlTable | None) -> None:
         place = f"{self.file}:{self.line(key, where)}"
         self.problems.append(Problem("E0686", message, place=place, hint=hint or "see docs/how-to/spark-pipeline.md"))
 
-    def line(self, key: str | None, where: Table | None) -> int:
+    def line(self, key: str | None, where: TomlTable | None) -> int:
         """The line of a key of the table `where`, of the table itself, or 1."""
         start = 0
         if where is not None:

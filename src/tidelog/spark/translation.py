@@ -19,19 +19,20 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import from_arrow_type
 
+from tidelog.arrays import Words
 from tidelog.language.syntax import PRIMITIVES, Column
 from tidelog.pattern import Pattern
 from tidelog.pending import net_changes
 from tidelog.relation import Relation
-from tidelog.relation import Rows as LocalRows
+from tidelog.relation import WordRows as LocalRows
 from tidelog.spark.driver import collect_words
 from tidelog.spark.encode import SymbolTable
 from tidelog.spark.engines import RowChange, Rows, word_columns
 from tidelog.spark.failures import letting_go
 from tidelog.spark.frames import Lender
-from tidelog.spark.sources import Facts
+from tidelog.spark.sources import FactFrame
 from tidelog.spark.views import spark_type, to_spark
-from tidelog.storage.dictionary import Dictionary, Words
+from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,7 +66,7 @@ class Translation:
 
     # --- in ------------------------------------------------------------------------------------------------------
 
-    def net(self, columns: Sequence[Column], calls: Sequence[tuple[bool, Rows | Facts]]) -> RowChange:
+    def net(self, columns: Sequence[Column], calls: Sequence[tuple[bool, Rows | FactFrame]]) -> RowChange:
         """What several calls about one relation, whether they assert and what, come to: of those about a row the last
         one counts. Facts stay in Spark, if they have no records."""
         rows = [(asserts, self._rows(columns, facts)) for asserts, facts in calls]
@@ -95,8 +96,8 @@ class Translation:
         names = word_columns(arity)
         return self._session.createDataFrame(pa.table({name: words[:, i] for i, name in enumerate(names)}))
 
-    def _rows(self, columns: Sequence[Column], facts: Rows | Facts) -> Rows:
-        if not isinstance(facts, Facts):
+    def _rows(self, columns: Sequence[Column], facts: Rows | FactFrame) -> Rows:
+        if not isinstance(facts, FactFrame):
             return facts
         if any(column.kind not in PRIMITIVES for column in columns):
             return collect_words(facts, columns, self.dictionary)  # records get their numbers on the driver

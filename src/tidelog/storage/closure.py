@@ -15,12 +15,13 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
+from tidelog.arrays import AnyWords
 from tidelog.kernels import layout
 from tidelog.kernels.layout import ENTRIES, FAMILIES, GIVEN_UP, SAVED
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.looking import Look, unlimited
 from tidelog.storage.memory import Pinned, Stop
-from tidelog.storage.stored import SPARE, StoredRelation, Words
+from tidelog.storage.stored import SPARE, StoredRelation
 
 Ids = NDArray[numpy.int32]
 """Pairs of node numbers, shape (n, 2)."""
@@ -39,7 +40,7 @@ class Closure:
     """The closure of a graph: `change` its edges, read its pairs.
 
     In a `symmetric` one every edge leads both ways; an `irreflexive` one has (x, x) only where that is an edge itself.
-    Edges count: one that has been added twice has to be removed twice. Words of nodes have `bits` bits.
+    Edges count: one that has been added twice has to be removed twice. AnyWords of nodes have `bits` bits.
     """
 
     def __init__(self, symmetric: bool = False, irreflexive: bool = False, bits: int = 64) -> None:
@@ -59,7 +60,7 @@ class Closure:
         self._asked = numpy.empty(4, numpy.int64)
         self._fields = numpy.empty(layout.C_FIELDS, numpy.int64)
         self._pinned: tuple[Pinned, ...] = ()
-        self._edges_before: Callable[[], Sequence[Words]] | None = None
+        self._edges_before: Callable[[], Sequence[AnyWords]] | None = None
         self._before: int | None = None
         """The number of pairs before the last change, if it can be taken back."""
         self._edges_taken: list[tuple[Ids, bool]] = []
@@ -111,7 +112,7 @@ class Closure:
         end_notes(self._lists, self._used, False)
         self._edges_taken, self._replaced, self._before = [], None, None
 
-    def take_back(self, edges: Callable[[], Sequence[Words]]) -> None:
+    def take_back(self, edges: Callable[[], Sequence[AnyWords]]) -> None:
         """Be again what it was before the last change, complete or stopped, without asking for memory. One that has
         ended with an error of its own leaves the closure worthless until `restore`; `edges` gives those from before.
         """
@@ -142,12 +143,12 @@ class Closure:
 
     def change(
         self,
-        gone: Words,
-        came: Words,
+        gone: AnyWords,
+        came: AnyWords,
         seconds: float,
         look: Callable[[int], None] = _never,
         stop: Stop = _NO_STOP,
-    ) -> tuple[Words, Words, bool]:
+    ) -> tuple[AnyWords, AnyWords, bool]:
         """Remove the edges `gone`, all there, then add `came`, int64 words of shape (n, 2): the pairs that died and
         that were born on balance, and whether that was found by building everything anew, as it is from the beginning
         with `seconds` = 0 or once an update has taken longer. `look` has to raise once kernels were told to `stop`.
@@ -191,7 +192,7 @@ class Closure:
         look(pairs)
         self._torn = True
 
-    def build(self, edges: Sequence[Words], look: Callable[[int], None] = _never, stop: Stop = _NO_STOP) -> None:
+    def build(self, edges: Sequence[AnyWords], look: Callable[[int], None] = _never, stop: Stop = _NO_STOP) -> None:
         """Take the edges of an empty closure."""
         ids = [self._edges(words) for words in edges]
         for part in ids:
@@ -273,7 +274,7 @@ class Closure:
         fresh.size = self.size
         self.__dict__.update(fresh.__dict__)
 
-    def _edges(self, words: Words) -> Ids:
+    def _edges(self, words: AnyWords) -> Ids:
         """Edges as node numbers, in a symmetric closure in both directions; nodes that are new get the next ones."""
         rows = numpy.ascontiguousarray(words, numpy.int64)
         self._nodes.insert(rows.reshape(-1, 1))
@@ -304,7 +305,9 @@ class Closure:
         self._lists, self._used = lists, used
         self._pool = put_alone(self._pool, self._lists, self._used, MEMBER, have, room)
 
-    def _balance(self, died: Sequence[Ids], born: Sequence[Ids], look: Callable[[int], None]) -> tuple[Words, Words]:
+    def _balance(
+        self, died: Sequence[Ids], born: Sequence[Ids], look: Callable[[int], None]
+    ) -> tuple[AnyWords, AnyWords]:
         """The words of pairs, those left out that both died and were born."""
         went, grew = (numpy.concatenate([numpy.empty((0, 2), numpy.int32), *parts]) for parts in (died, born))
         if len(went) and len(grew):
@@ -316,7 +319,7 @@ class Closure:
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
-    def _words(self, nodes: NDArray[Any], look: Callable[[int], None] = _never) -> Words:
+    def _words(self, nodes: NDArray[Any], look: Callable[[int], None] = _never) -> AnyWords:
         """The words of these nodes, an array of any shape. What `look` raises ends the work."""
         words, flat = numpy.empty(nodes.size, numpy.int64), nodes.ravel()
         for first in range(0, len(flat), _PAIRS_AT_ONCE):
@@ -339,7 +342,7 @@ class Closure:
             at = count_pairs(*self._state(), weights, counts, at, _AT_ONCE)
         return counts
 
-    def batches(self, dtype: numpy.dtype[Any], count: int | None = None) -> Iterator[Words]:
+    def batches(self, dtype: numpy.dtype[Any], count: int | None = None) -> Iterator[AnyWords]:
         """The pairs as words, some millions at a time, `count` of them or more, in the order of their first nodes."""
         ends = numpy.cumsum(self._counts()[: self._nodes.rows])
         first = done = 0
@@ -348,28 +351,28 @@ class Closure:
             yield self._pairs(numpy.arange(first, last), int(ends[last - 1]) - done, dtype)
             first, done = last, int(ends[last - 1])
 
-    def _pairs(self, nodes: NDArray[numpy.int64], count: int, dtype: numpy.dtype[Any]) -> Words:
+    def _pairs(self, nodes: NDArray[numpy.int64], count: int, dtype: numpy.dtype[Any]) -> AnyWords:
         from tidelog.kernels.pairs import write_pairs
 
-        target: Words = numpy.empty((count, 2), dtype)
+        target: AnyWords = numpy.empty((count, 2), dtype)
         known = min(self._nodes.rows, len(self._component))
         write_pairs(*self._state(), self._words(numpy.arange(known)), nodes[nodes < known], target)
         return target
 
-    def words_of_nodes(self) -> Words:
+    def words_of_nodes(self) -> AnyWords:
         """The words of all nodes, among them some that have no edges any more."""
         return self._words(numpy.arange(self._nodes.rows))
 
-    def words(self, dtype: numpy.dtype[Any]) -> Words:
+    def words(self, dtype: numpy.dtype[Any]) -> AnyWords:
         """All pairs as words."""
         return self._pairs(numpy.arange(len(self._component)), self.size, dtype)
 
-    def beginning(self, word: int, dtype: numpy.dtype[Any]) -> Words:
+    def beginning(self, word: int, dtype: numpy.dtype[Any]) -> AnyWords:
         """The pairs whose first node is this word."""
         node = self._node(word)
         return self._pairs(node, int(self._counts()[node].sum()), dtype)
 
-    def ending(self, word: int, dtype: numpy.dtype[Any]) -> Words:
+    def ending(self, word: int, dtype: numpy.dtype[Any]) -> AnyWords:
         """The pairs whose second node is this word."""
         from tidelog.kernels.pairs import nodes_before
 
@@ -383,7 +386,7 @@ class Closure:
         """Whether the pair is there."""
         return bool(self.holds(numpy.array([words], numpy.int64))[0])
 
-    def holds(self, rows: Words) -> NDArray[numpy.bool_]:
+    def holds(self, rows: AnyWords) -> NDArray[numpy.bool_]:
         """Which of these rows, shape (n, 2), are pairs."""
         from tidelog.kernels.pairs import are_pairs
 
@@ -418,7 +421,7 @@ class Closure:
         found = self._nodes.find(numpy.array([[word]], numpy.int64)).astype(numpy.int64)
         return found[(found >= 0) & (found < len(self._component))]
 
-    def lengths(self, rows: Words, look: Look = unlimited) -> NDArray[numpy.int64]:
+    def lengths(self, rows: AnyWords, look: Look = unlimited) -> NDArray[numpy.int64]:
         """The number of edges on a shortest way between the nodes of each of these pairs of the closure. `look` is
         called between searches, and may raise."""
         from tidelog.kernels.pairs import lengths
@@ -467,16 +470,16 @@ class ClosedRelation(StoredRelation):
     def identity(self) -> int:
         return id(self._closure)
 
-    def words(self, count: int | None = None) -> Words:
+    def words(self, count: int | None = None) -> AnyWords:
         if count is None:
             return self.closure.words(self.catalog.dtype)
         batches = list(self.closure.batches(self.catalog.dtype, count))
         return numpy.concatenate([numpy.empty((0, 2), self.catalog.dtype), *batches])[:count]
 
-    def batches(self) -> Iterator[Words]:
+    def batches(self) -> Iterator[AnyWords]:
         return self.closure.batches(self.catalog.dtype)
 
-    def near(self, constants: Mapping[int, int]) -> Words:
+    def near(self, constants: Mapping[int, int]) -> AnyWords:
         """The pairs among which are all that have these words in these columns."""
         if 0 in constants:
             return self.closure.beginning(constants[0], self.catalog.dtype)
@@ -495,7 +498,7 @@ class ClosedRelation(StoredRelation):
         super().settle()
         self._set(layout.R_CLOSURE, self.closure.publish())
 
-    def show(self, died: Words, born: Words) -> None:
+    def show(self, died: AnyWords, born: AnyWords) -> None:
         """Let kernels tell the pairs that this epoch has removed from the closure, and those that it has added."""
         self.changing = True  # From the first row on, there is something to take back.
         self.insert(died)

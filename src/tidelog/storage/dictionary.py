@@ -18,12 +18,13 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count, repeat
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tidelog.arrays import Words
 from tidelog.errors import DataError, Problem
 from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, Value
 from tidelog.storage.arrow_arrays import mask_to_arrow, numbers_to_arrow, numbers_to_numpy, text_to_arrow, valid_mask
@@ -35,7 +36,6 @@ from tidelog.storage.symbol_list import SymbolList
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Words: TypeAlias = NDArray[np.int64]
 
 _PACE = 1_024  # so many parts of one record are encoded between two looks at the limits
 _FEW = 4096  # up to so many rows are decoded through Python, without bringing the Arrow copy of the symbols up to date

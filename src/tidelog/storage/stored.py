@@ -8,11 +8,11 @@ makes a new relation of the live ones. Births are kept as runs, since rows of on
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy
 from numpy.typing import NDArray
 
+from tidelog.arrays import AnyWords
 from tidelog.kernels import layout
 from tidelog.kernels.layout import MOST_COUNTED
 from tidelog.storage.catalog import Catalog, Stopwatch
@@ -21,8 +21,6 @@ from tidelog.storage.looking import Look, in_parts, unlimited
 from tidelog.storage.marks import Marks
 from tidelog.storage.memory import Block
 
-Words = NDArray[numpy.signedinteger[Any]]
-"""Rows of words, int32 or int64, shape (n, arity); or row numbers."""
 SPARE = 512
 """Rows that always fit before a kernel has to ask for more: the largest batch."""
 _UNCOUNTED = 1 << 62
@@ -109,7 +107,7 @@ class StoredRelation:
         """The same for relations that share what their rows are kept in."""
         return id(self)
 
-    def live(self) -> Words:
+    def live(self) -> AnyWords:
         """The numbers of the live rows, ascending."""
         from tidelog.kernels.sets import live_rows
 
@@ -119,15 +117,15 @@ class StoredRelation:
         n = live_rows(self.catalog.table, self.number, block.address)
         return block.view(numpy.int64, n).copy()
 
-    def words(self, count: int | None = None) -> Words:
+    def words(self, count: int | None = None) -> AnyWords:
         """A copy of the live rows, or of the first `count` of them, shape (n, arity), dtype int32 or int64."""
         return self._view()[self.live()[:count]] if self.dead or self.changing else self._view()[:count].copy()
 
-    def batches(self) -> Iterator[Words]:
+    def batches(self) -> Iterator[AnyWords]:
         """Copies of the live rows, some at a time."""
         yield self.words()
 
-    def near(self, constants: Mapping[int, int]) -> Words:
+    def near(self, constants: Mapping[int, int]) -> AnyWords:
         """Rows among which are all that have these words in these columns."""
         return self.words()
 
@@ -135,11 +133,11 @@ class StoredRelation:
         """The rows as they are now, where that costs less than a copy of them all."""
         return None
 
-    def _view(self) -> Words:
+    def _view(self) -> AnyWords:
         """All rows in place; not to be kept, because they move when the relation grows."""
         return self._rows.view(self.catalog.dtype, self.rows * self.arity).reshape(self.rows, self.arity)
 
-    def take(self, numbers: Words) -> Words:
+    def take(self, numbers: AnyWords) -> AnyWords:
         """A copy of the rows with these numbers."""
         return self._view()[numbers]
 
@@ -153,7 +151,7 @@ class StoredRelation:
             return numpy.ones(self.rows, numpy.int32)
         return self._counts.view(numpy.int32, self.rows)
 
-    def births(self) -> Words:
+    def births(self) -> AnyWords:
         """The birth of every row; 0 for relations that no rule derives."""
         if self._births is not None:
             return self._births.view(numpy.int32, self.rows).astype(numpy.int64)
@@ -162,7 +160,7 @@ class StoredRelation:
         starts, births = numpy.array(self.born, numpy.int64).T
         return numpy.repeat(births, numpy.diff(numpy.append(starts, self.rows)))
 
-    def find(self, words: Words) -> Words:
+    def find(self, words: AnyWords) -> AnyWords:
         """The row number of each row of `words`, shape (n, arity), or -1."""
         from tidelog.kernels.sets import find_rows
 
@@ -173,7 +171,7 @@ class StoredRelation:
         numbers[~fitting] = -1
         return numbers
 
-    def select(self, keys: tuple[int, ...], groups: Words) -> Words:
+    def select(self, keys: tuple[int, ...], groups: AnyWords) -> AnyWords:
         """The numbers of the live rows whose columns `keys` are one of the distinct rows of `groups`."""
         from tidelog.kernels.indexes import collect
 
@@ -191,14 +189,14 @@ class StoredRelation:
         collect(table, index.number, buffer.address, m, found.address, tag)
         return found.view(numpy.int64, n).copy()
 
-    def changed_rows(self) -> tuple[Words, Words]:
+    def changed_rows(self) -> tuple[AnyWords, AnyWords]:
         """The rows that died and those that were born since `open`, once that is settled."""
         assert self._lists is not None
         sizes = self._get(layout.R_OUT_N), self._get(layout.R_IN_N)
         died, born = (self.take(block.view(numpy.int64, n)) for block, n in zip(self._lists, sizes, strict=False))
         return died, born
 
-    def alive(self, numbers: Words) -> NDArray[numpy.bool_]:
+    def alive(self, numbers: AnyWords) -> NDArray[numpy.bool_]:
         """Whether the rows with these numbers are live, also while the relation changes."""
         return self._count_view()[numbers] > 0
 
@@ -218,20 +216,20 @@ class StoredRelation:
 
     # --- writing -------------------------------------------------------------------------------------------------
 
-    def _stage(self, words: Words) -> Block:
+    def _stage(self, words: AnyWords) -> Block:
         """The rows as memory of this word size, cut off where they do not fit."""
         block = Block(words.size * self.catalog.dtype.itemsize)
         block.view(self.catalog.dtype, words.size).reshape(words.shape)[:] = words
         return block
 
-    def _fitting(self, words: Words) -> NDArray[numpy.bool_]:
+    def _fitting(self, words: AnyWords) -> NDArray[numpy.bool_]:
         """Which of the rows fit into this word size."""
         fitting = numpy.ones(len(words), bool)
         for column in words.T if self.catalog.bits == 32 else ():
             fitting &= column == column.astype(self.catalog.dtype)
         return fitting
 
-    def insert(self, words: Words) -> None:
+    def insert(self, words: AnyWords) -> None:
         """Insert rows, shape (n, arity), that fit into the word size; those already there change nothing."""
         from tidelog.kernels.sets import insert_rows
 
@@ -361,7 +359,7 @@ class StoredRelation:
             self._publish_lists()
         self._set(layout.R_ROOM, room)
 
-    def change_facts(self, gone: Words, came: Words) -> None:
+    def change_facts(self, gone: AnyWords, came: AnyWords) -> None:
         """Between `open` and `close`: delete the live rows numbered `gone`, insert the rows `came`, all absent."""
         assert self._lists is not None
         start = self.rows
@@ -405,7 +403,7 @@ class StoredRelation:
             for block in (self._counts, self._supports)
         )
 
-    def settle_change(self) -> tuple[Words, Words]:
+    def settle_change(self) -> tuple[AnyWords, AnyWords]:
         """The numbers of the rows that died and were born on balance: what other hyper-nodes see from now on."""
         assert self._lists is not None
         counts = self._count_view()
@@ -415,7 +413,7 @@ class StoredRelation:
         self._show(died, born)
         return died, born
 
-    def _show(self, died: Words, born: Words) -> None:
+    def _show(self, died: AnyWords, born: AnyWords) -> None:
         assert self._lists is not None
         for block, numbers, field in zip(self._lists, (died, born), (layout.R_OUT_N, layout.R_IN_N), strict=False):
             block.view(numpy.int64, len(numbers))[:] = numbers.copy()
@@ -444,7 +442,7 @@ class StoredRelation:
         """Rows born since `open`, those born again included."""
         return self._get(layout.R_IN_N)
 
-    def retract(self, words: Words) -> None:
+    def retract(self, words: AnyWords) -> None:
         """Take a derivation from each of these live rows, facts no longer asserted; the first death round is 1."""
         from tidelog.kernels.changes import retract_rows
 
@@ -463,7 +461,7 @@ class StoredRelation:
             self.ensure_lists(self._get(layout.R_OUT_N) + self.born_so_far)
             bear_supported(self.catalog.table, self.number, current)
 
-    def assert_facts(self, words: Words, current: int) -> None:
+    def assert_facts(self, words: AnyWords, current: int) -> None:
         """Give a derivation to each of these rows, newly asserted facts; new rows are born in round `current`."""
         from tidelog.kernels.changes import assert_rows
 
@@ -516,7 +514,7 @@ class StoredRelation:
         place_rows(self.catalog.table, self.number, other.number, found.address, self.catalog.tag)
         return found.view(numpy.int32, other.rows).copy()
 
-    def difference(self, new: StoredRelation) -> tuple[Words, Words]:
+    def difference(self, new: StoredRelation) -> tuple[AnyWords, AnyWords]:
         """The live rows that `new` has not, and the rows that only `new` has."""
         found = new.places(self)
         only = numpy.ones(new.rows, bool)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tidelog.arrays import Flags
 from tidelog.language.syntax import Kind
 from tidelog.storage.dictionary import Dictionary
 
-Flags = NDArray[np.bool_]
 _FEW = 64  # records whose fields are followed one by one
 
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from tidelog import version
 from tidelog.maintain import closures
-from tidelog.maintain.engine import Engine
+from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.rules.core import CoreProgram
 from tidelog.rules.graph import coarsened
 from tidelog.storage.arrow_arrays import numbers_to_arrow
@@ -40,7 +40,7 @@ from tidelog.store.tables import damaged
 FORMAT = 1
 
 
-def write(engine: Engine, text: str, file: IO[bytes]) -> None:
+def write(engine: EmbeddedEngine, text: str, file: IO[bytes]) -> None:
     """Write the state of an engine whose program is `text`, from the start of the file to its end. Symbols and
     records that are in no relation are left out, and the others get the first numbers."""
     dictionary = engine.dictionary
@@ -145,7 +145,7 @@ class Checkpoint:
             with self._reading():
                 yield name, self._arrays[f"rows.{number}"].astype(numpy.int64)
 
-    def restore(self, program: CoreProgram, dictionary: Dictionary) -> Engine | None:
+    def restore(self, program: CoreProgram, dictionary: Dictionary) -> EmbeddedEngine | None:
         """The engine as it was, over the same program compiled again; None where this is not what it was, because
         another version of tidelog has written the file."""
         about = self._about
@@ -161,7 +161,7 @@ class Checkpoint:
             closed = {about["views"][name] for name in [*about["closures"], *about["mirrors"]]}
             numbers = {*about["views"].values(), *about["facts"].values()} - closed
             stored = {number: self._relation(number, catalog) for number in sorted(numbers)}
-            engine = Engine(
+            engine = EmbeddedEngine(
                 dictionary,
                 program,
                 catalog,

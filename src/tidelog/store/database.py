@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy
 
+from tidelog.arrays import Words
 from tidelog.change import Change
 from tidelog.database import Database
 from tidelog.errors import UsageError
@@ -27,11 +28,11 @@ from tidelog.maintain.deltas import Delta
 from tidelog.maintain.interrupts import Interrupts
 from tidelog.maintain.limits import WithinMemory
 from tidelog.maintain.report import Report
-from tidelog.pending import Pending, Words
+from tidelog.pending import Pending
 from tidelog.storage.stored import StoredRelation
 from tidelog.store import checkpoint
 from tidelog.store.files import Files
-from tidelog.store.state import State, text_of
+from tidelog.store.state import StateFolder, text_of
 from tidelog.store.tables import damaged, facts_table
 
 _OPENING = WithinMemory("the folder is as it was; open it on a machine with more memory")
@@ -50,7 +51,7 @@ class StoredDatabase(Database):
     @_OPENING
     def __init__(self, folder: str | os.PathLike[str], *, read_only: bool = False, files: Files | None = None) -> None:
         super().__init__()
-        self._state = State(folder, read_only=read_only, files=files)
+        self._state = StateFolder(folder, read_only=read_only, files=files)
         self._reopening = False
         self._spent = 0.0
         """Seconds of the epochs since the last checkpoint."""

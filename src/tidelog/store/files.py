@@ -19,7 +19,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias
 
-Kind: TypeAlias = Literal["file", "folder", "link", "other"]
+FileKind: TypeAlias = Literal["file", "folder", "link", "other"]
 
 
 class Output(io.RawIOBase):
@@ -71,11 +71,11 @@ class Files(ABC):
         """Have the folder, made with its parents if need be. A folder that is empty or new lasts from then on."""
 
     @abstractmethod
-    def entries(self, name: str = "") -> Mapping[str, Kind]:
+    def entries(self, name: str = "") -> Mapping[str, FileKind]:
         """The names in a folder, and what they are."""
 
     @abstractmethod
-    def kind(self, name: str) -> Kind | None:
+    def kind(self, name: str) -> FileKind | None:
         """What there is of this name, None for nothing."""
 
     @abstractmethod
@@ -148,7 +148,7 @@ class Files(ABC):
         with self.open(name) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # as above
 
-    def below(self, name: str) -> Iterator[tuple[str, Kind]]:
+    def below(self, name: str) -> Iterator[tuple[str, FileKind]]:
         """Names and kinds of everything below a folder, a folder before what is in it."""
         for entry, kind in sorted(self.entries(name).items()):
             place = f"{name}/{entry}" if name else entry

@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import IO, ClassVar
 
-from tidelog.store.files import Files, Kind, Lock, Output
+from tidelog.store.files import FileKind, Files, Lock, Output
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK
@@ -42,19 +42,19 @@ class LocalFiles(Files):
             with suppress(PermissionError):  # of a folder above that may not be read
                 _sync_names_in(self.folder.parent)
 
-    def entries(self, name: str = "") -> Mapping[str, Kind]:
+    def entries(self, name: str = "") -> Mapping[str, FileKind]:
         """See Files."""
         with self._folder(name) as descriptor, os.scandir(descriptor) as found:
             return {entry.name: _kind(entry) for entry in found}
 
-    def kind(self, name: str) -> Kind | None:
+    def kind(self, name: str) -> FileKind | None:
         """See Files."""
         try:
             with self._parent(name) as (descriptor, last):
                 mode = os.stat(last, dir_fd=descriptor, follow_symlinks=False).st_mode
         except FileNotFoundError:
             return None
-        kinds: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
+        kinds: dict[int, FileKind] = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
         return kinds.get(stat.S_IFMT(mode), "other")
 
     def open(self, name: str) -> IO[bytes]:
@@ -248,7 +248,7 @@ def _take(descriptor: int, how: int) -> str | None:
     return None
 
 
-def _kind(entry: os.DirEntry[str]) -> Kind:
+def _kind(entry: os.DirEntry[str]) -> FileKind:
     if entry.is_symlink():
         return "link"
     if entry.is_dir(follow_symlinks=False):

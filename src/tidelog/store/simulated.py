@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TypeAlias
 
-from tidelog.store.files import Files, Kind, Lock, Output
+from tidelog.store.files import FileKind, Files, Lock, Output
 
-Node: TypeAlias = "_File | _Folder"
+Entry: TypeAlias = "_File | _Folder"
 
 
 @dataclass(eq=False)
@@ -42,11 +42,11 @@ class _File:
 
 @dataclass(eq=False)
 class _Folder:
-    names: dict[str, Node] = field(default_factory=dict)
-    past: dict[str, list[Node | None]] = field(default_factory=dict)
+    names: dict[str, Entry] = field(default_factory=dict)
+    past: dict[str, list[Entry | None]] = field(default_factory=dict)
     """For names that have changed since the folder was synced: what they were, the first as of then."""
 
-    def put(self, name: str, node: Node | None) -> None:
+    def put(self, name: str, node: Entry | None) -> None:
         """Let a name be something else, or nothing."""
         self.past.setdefault(name, []).append(self.names.get(name))
         if node is None:
@@ -109,7 +109,7 @@ class SimulatedDisk:
 
     def change(self, name: str, data: bytes) -> None:
         """Let a file have other contents, as damage does."""
-        node: Node = self.above.names["folder"]
+        node: Entry = self.above.names["folder"]
         for part in name.split("/"):
             assert isinstance(node, _Folder)
             node = node.names[part]
@@ -159,11 +159,11 @@ class _SimulatedFiles(Files):
         if not self._folder("").names and self._syncs("sync name", ""):
             above.past.clear()
 
-    def entries(self, name: str = "") -> Mapping[str, Kind]:
+    def entries(self, name: str = "") -> Mapping[str, FileKind]:
         self._begin("entries", name)
         return {entry: _kind(node) for entry, node in self._folder(name).names.items()}
 
-    def kind(self, name: str) -> Kind | None:
+    def kind(self, name: str) -> FileKind | None:
         self._begin("kind", name)
         try:
             folder, last = self._parent(name)
@@ -288,7 +288,7 @@ class _SimulatedLock(Lock):
                 self._disk.holders.pop(self._file, None)
 
 
-def _kind(node: Node) -> Kind:
+def _kind(node: Entry) -> FileKind:
     return "file" if isinstance(node, _File) else "folder"
 
 

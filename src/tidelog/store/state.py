@@ -28,7 +28,7 @@ from tidelog.store.files import Files
 from tidelog.store.local import LocalFiles
 from tidelog.store.manifest import NAME, Manifest, is_plain
 from tidelog.store.owner import Owner
-from tidelog.store.tables import Tables, check_parts, compare, damaged, read_table, unharmed, write_table
+from tidelog.store.tables import FactTables, check_parts, compare, damaged, read_table, unharmed, write_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,7 +56,7 @@ class Segment:
         return f"segments/{self.name}"
 
 
-class State:
+class StateFolder:
     """An open state folder. DataError (E0682) when it is damaged, UsageError (E0680, E0681) when another process has it
     or it cannot be used.
 
@@ -141,7 +141,7 @@ class State:
         """Where the checkpoint is, for messages."""
         return self._files.path(f"checkpoints/{self.manifest.checkpoint[0] if self.manifest.checkpoint else ''}")
 
-    def prepare(self, facts: Tables, name: str | None = None) -> Segment:
+    def prepare(self, facts: FactTables, name: str | None = None) -> Segment:
         """Write what an epoch asserts and retracts, to be published or discarded. UsageError (E0681)."""
         segment = name or f"{self.manifest.epoch + 1:08}"
         folder = f"segments/{segment}"
@@ -202,7 +202,7 @@ class State:
         for segment in old.segments:
             self._drop(f"segments/{segment}")
 
-    def gather(self, facts: Tables) -> None:
+    def gather(self, facts: FactTables) -> None:
         """Replace all segments by one with these facts, which are all that there are, unless that is so already."""
         old, name = self.manifest, f"{self.manifest.epoch:08}-all"
         if name in old.segments:

@@ -12,17 +12,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tidelog.arrays import Words
 from tidelog.errors import DataError, Problem
 from tidelog.language.syntax import RelationType
-from tidelog.relation import Relation, Rows
+from tidelog.relation import Relation, WordRows
 from tidelog.storage.arrow_arrays import numbers_to_arrow
-from tidelog.storage.dictionary import Dictionary, Words
+from tidelog.storage.dictionary import Dictionary
 from tidelog.store.files import Files, checksum
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Tables: TypeAlias = "Mapping[tuple[str, bool], pa.Table | Callable[[Path], None]]"
+FactTables: TypeAlias = "Mapping[tuple[str, bool], pa.Table | Callable[[Path], None]]"
 """(relation, whether it asserts) -> the values, or what writes them to a place, as a file or a folder."""
 
 _LIST = "_parts.json"
@@ -37,7 +38,7 @@ def facts_table(relation: RelationType, dictionary: Dictionary, words: Words) ->
 
     if not relation.columns:
         return pa.table({"present": numbers_to_arrow(words.sum(axis=1))})
-    return Relation(relation.name, Rows(relation.columns, dictionary, words)).to_arrow()
+    return Relation(relation.name, WordRows(relation.columns, dictionary, words)).to_arrow()
 
 
 def write_table(files: Files, place: str, table: pa.Table | Callable[[Path], None]) -> Mapping[str, str]:

@@ -18,22 +18,22 @@ from tests.suite import check_now_and_then, difference
 from tidelog.certificate import check
 from tidelog.maintain.limits import Watch
 from tidelog.pending import net_changes
-from tidelog.relation import Relation, Rows
+from tidelog.relation import Relation, WordRows
 from tidelog.spark.aside import Aside
 from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.cluster.executors import Executors, LocalExecutors
 from tidelog.spark.cluster.folder import Folder
-from tidelog.spark.cluster.localize import Limits
+from tidelog.spark.cluster.localize import PlacementLimits
 from tidelog.spark.embedded import Front
 from tidelog.spark.engines import Epoch, RowChange
 
-NOTHING_EVERYWHERE = Limits(replicate=0, closures=0, gather=0)
+NOTHING_EVERYWHERE = PlacementLimits(replicate=0, closures=0, gather=0)
 """All relations are split, and all recursions that no choice of columns makes local are exchanged."""
-NOTHING_GATHERED = Limits(gather=0)
-GATHERED = Limits(replicate=0, closures=0)
-HEAVY = Limits(replicate=0, closures=0, gather=0, skew=2)
+NOTHING_GATHERED = PlacementLimits(gather=0)
+GATHERED = PlacementLimits(replicate=0, closures=0)
+HEAVY = PlacementLimits(replicate=0, closures=0, gather=0, skew=2)
 """The same, and words are heavy that two rows have."""
-LIMITS = (NOTHING_EVERYWHERE, NOTHING_GATHERED, GATHERED, Limits())
+LIMITS = (NOTHING_EVERYWHERE, NOTHING_GATHERED, GATHERED, PlacementLimits())
 
 
 class Cluster:
@@ -42,7 +42,7 @@ class Cluster:
     def __init__(
         self,
         partitions: int = 3,
-        limits: Limits = NOTHING_EVERYWHERE,
+        limits: PlacementLimits = NOTHING_EVERYWHERE,
         folder: Path | str | None = None,
         executors: Executors | None = None,
     ) -> None:
@@ -98,7 +98,7 @@ class Cluster:
     def decoded(self, name: str, words: Any) -> set[Row]:
         """Rows of words of a relation as values."""
         columns = self.front.program.relations[name].columns
-        rows = list(Relation(name, Rows(columns, self.front.dictionary, np.ascontiguousarray(words))))
+        rows = list(Relation(name, WordRows(columns, self.front.dictionary, np.ascontiguousarray(words))))
         assert len(set(rows)) == len(rows), f"{name} has rows twice"
         return set(rows)
 
@@ -123,7 +123,7 @@ def evaluated(text: str, facts: Mapping[str, Iterable[Row]], **how: Any) -> dict
         return db.views()
 
 
-def followed(script: Script, partitions: int, limits: Limits, **how: Any) -> str:
+def followed(script: Script, partitions: int, limits: PlacementLimits, **how: Any) -> str:
     """What goes wrong when the cluster engine goes through a script beside the embedded engine, or ""."""
     place = "at the start"
     try:

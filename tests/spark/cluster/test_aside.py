@@ -14,7 +14,7 @@ from tests.suite import FIRST_SEED
 from tidelog.errors import CertificateRejected, LimitError, UsageError
 from tidelog.maintain.limits import Watch
 from tidelog.pattern import matching
-from tidelog.spark.cluster.localize import Limits
+from tidelog.spark.cluster.localize import PlacementLimits
 
 GRAPH = """
 .decl e(x: number, y: number)
@@ -28,7 +28,7 @@ lonely(x) :- e(x, _), !t(x, x).
 """
 
 
-@pytest.fixture(params=[NOTHING_EVERYWHERE, Limits()], ids=["split", "everywhere"])
+@pytest.fixture(params=[NOTHING_EVERYWHERE, PlacementLimits()], ids=["split", "everywhere"])
 def graph(request: pytest.FixtureRequest) -> Any:
     with Cluster(limits=request.param) as db:
         db.load(GRAPH)

@@ -18,7 +18,7 @@ from tests.spark.cluster.harness import NOTHING_EVERYWHERE, Cluster, followed
 from tests.suite import FIRST_SEED
 from tidelog.errors import DataError, LimitError, UsageError
 from tidelog.spark.cluster.executors import LocalExecutors
-from tidelog.spark.cluster.localize import Limits
+from tidelog.spark.cluster.localize import PlacementLimits
 from tidelog.spark.cluster.rounds import Task
 from tidelog.spark.cluster.serve import Keeper
 
@@ -70,8 +70,8 @@ class Failing(LocalExecutors):
         return super().run(tasks)
 
 
-@pytest.mark.parametrize("way", [(3, NOTHING_EVERYWHERE), (2, Limits())], ids=str)
-def test_partitions_that_are_lost_and_tasks_that_run_twice(way: tuple[int, Limits]) -> None:
+@pytest.mark.parametrize("way", [(3, NOTHING_EVERYWHERE), (2, PlacementLimits())], ids=str)
+def test_partitions_that_are_lost_and_tasks_that_run_twice(way: tuple[int, PlacementLimits]) -> None:
     for seed in range(FIRST_SEED + 700, FIRST_SEED + 706):
         problem = followed(script_for(seed), *way, executors=Forgetful(seed))
         assert not problem, f"{problem}\n{script_for(seed)}"
@@ -154,23 +154,23 @@ def test_a_driver_that_stops_in_the_middle(tmp_path: Path) -> None:
 
 
 def test_two_databases_on_one_folder(tmp_path: Path) -> None:
-    with Cluster(2, Limits(), tmp_path / "state") as first:
+    with Cluster(2, PlacementLimits(), tmp_path / "state") as first:
         filled(first)
         with pytest.raises(UsageError, match="E0680"):
-            Cluster(2, Limits(), tmp_path / "state")
+            Cluster(2, PlacementLimits(), tmp_path / "state")
         assert first.views() == embedded()
-    with Cluster(2, Limits(), tmp_path / "state") as second:
+    with Cluster(2, PlacementLimits(), tmp_path / "state") as second:
         second.load(PROGRAM)
         assert second.decoded("t", second.engine.relation("t")) == embedded()["t"]
 
 
 def test_another_driver_learns_record_types_of_which_there_is_no_record(tmp_path: Path) -> None:
     text = ".type Pair = [x: number, y: number]\n.decl e(x: number)\n.decl p(a: Pair)\np([x, x]) :- e(x), x > 5."
-    with Cluster(2, Limits(), tmp_path / "state") as first:
+    with Cluster(2, PlacementLimits(), tmp_path / "state") as first:
         first.load(text)
         first.insert("e", [(1,)])
         first.commit()
-    with Cluster(2, Limits(), tmp_path / "state") as second:
+    with Cluster(2, PlacementLimits(), tmp_path / "state") as second:
         second.load(text)
         second.insert("e", [(7,)])
         second.commit()
@@ -179,11 +179,11 @@ def test_another_driver_learns_record_types_of_which_there_is_no_record(tmp_path
 
 def test_another_driver_knows_symbols_that_partitions_have_not_needed_yet(tmp_path: Path) -> None:
     text = ".decl e(s: symbol)\n.decl n(k: number)"
-    with Cluster(2, Limits(), tmp_path / "state") as first:
+    with Cluster(2, PlacementLimits(), tmp_path / "state") as first:
         first.load(text)
         first.insert("e", [("three",)])
         first.commit()
-    with Cluster(2, Limits(), tmp_path / "state") as second:
+    with Cluster(2, PlacementLimits(), tmp_path / "state") as second:
         second.load(text)
         second.front.dictionary.encode("three", "symbol")
         second.engine.go_on()
@@ -193,11 +193,11 @@ def test_another_driver_knows_symbols_that_partitions_have_not_needed_yet(tmp_pa
 
 
 def test_a_damaged_folder(tmp_path: Path) -> None:
-    with Cluster(2, Limits(), tmp_path / "state") as db:
+    with Cluster(2, PlacementLimits(), tmp_path / "state") as db:
         filled(db)
     (tmp_path / "state" / "manifest").write_bytes(b"no manifest")
     with pytest.raises(DataError, match="E0682"):
-        Cluster(2, Limits(), tmp_path / "state")
+        Cluster(2, PlacementLimits(), tmp_path / "state")
 
 
 def test_a_folder_where_nothing_can_be_written(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_a_limit_leaves_everything_as_it_was() -> None:
 
 def test_a_reader_of_an_earlier_epoch_is_told_so() -> None:
     """And does not disturb the partitions."""
-    with Cluster(2, Limits()) as db:
+    with Cluster(2, PlacementLimits()) as db:
         filled(db)
         assert db.engine.plan is not None
         task = db.engine.tasks("rows", ("t", db.engine.plan.views["t"], True, ""))[0]
@@ -305,10 +305,10 @@ def test_a_child_changes_nothing_in_the_folder_of_its_parent(tmp_path: Path) -> 
 @pytest.mark.parametrize("replaced", [False, True])
 def test_a_database_without_its_lock_commits_nothing(tmp_path: Path, replaced: bool) -> None:
     place = tmp_path / "state"
-    first = Cluster(2, Limits(), place)
+    first = Cluster(2, PlacementLimits(), place)
     filled(first)
     (place / "lock").unlink()
-    other = Cluster(2, Limits(), place) if replaced else None
+    other = Cluster(2, PlacementLimits(), place) if replaced else None
     before = sorted(place.iterdir())
     first.insert("e", [(6, 7)])
     with pytest.raises(UsageError, match="E0628"):
@@ -317,7 +317,7 @@ def test_a_database_without_its_lock_commits_nothing(tmp_path: Path, replaced: b
     first.engine.close()
     if other is not None:
         other.engine.close()
-    with Cluster(2, Limits(), place) as again:
+    with Cluster(2, PlacementLimits(), place) as again:
         again.load(PROGRAM)
         assert again.decoded("t", again.engine.relation("t")) == embedded()["t"]
 
@@ -327,5 +327,5 @@ def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     (tmp_path / "state/lock").symlink_to(tmp_path / "precious")
     with pytest.raises(UsageError, match="E0681"):
-        Cluster(2, Limits(), tmp_path / "state")
+        Cluster(2, PlacementLimits(), tmp_path / "state")
     assert (tmp_path / "precious").read_text() == "precious"

@@ -12,7 +12,7 @@ from tests.spark.cluster.harness import Cluster, followed
 from tests.suite import FIRST_SEED
 from tidelog.errors import UsageError
 from tidelog.spark.cluster.folder import Folder
-from tidelog.spark.cluster.localize import Limits
+from tidelog.spark.cluster.localize import PlacementLimits
 
 numbers = itertools.count()
 
@@ -20,7 +20,7 @@ numbers = itertools.count()
 def test_random_changes_on_a_file_system_of_fsspec() -> None:
     for seed in range(FIRST_SEED, FIRST_SEED + 3):
         place = Folder(f"memory://state-{next(numbers)}")
-        problem = followed(script_for(seed), 3, Limits(), folder=place.address)
+        problem = followed(script_for(seed), 3, PlacementLimits(), folder=place.address)
         assert not problem, problem
         assert "manifest" in place.names()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tidelog
 from tests.spark.cluster.harness import NOTHING_EVERYWHERE, Cluster
 from tests.spark.cluster.test_faults import Forgetful
-from tidelog.spark.cluster.localize import Limits
+from tidelog.spark.cluster.localize import PlacementLimits
 
 PROGRAM = """
 .decl e(x: number, y: number)
@@ -22,7 +22,7 @@ def test_facts_that_outgrow_everywhere() -> None:
     for often in (0.0, 0.4):
         here = tidelog.connect()
         here.load(PROGRAM)
-        with Cluster(3, Limits(replicate=8, closures=0), executors=Forgetful(1, often)) as there:
+        with Cluster(3, PlacementLimits(replicate=8, closures=0), executors=Forgetful(1, often)) as there:
             there.load(PROGRAM)
             homes = []
             for first in range(0, 60, 6):

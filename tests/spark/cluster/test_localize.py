@@ -9,20 +9,22 @@ import pytest
 
 from tests.suite import checked, compiled
 from tidelog.rules import compile_program
-from tidelog.rules.core import Rule
+from tidelog.rules.core import CoreRule
 from tidelog.spark.cluster.buckets import BUCKETS, buckets, owned, owners
-from tidelog.spark.cluster.localize import Limits, localize
+from tidelog.spark.cluster.localize import PlacementLimits, localize
 from tidelog.spark.cluster.parts import parted
-from tidelog.spark.cluster.plan import Place, Plan
+from tidelog.spark.cluster.plan import ClusterPlan, Placement
 from tidelog.storage.dictionary import Dictionary
 
 EDGES = ".decl e(x: number, y: number)\n.decl t(x: number, y: number)\nt(x, y) :- e(x, y).\n"
 LINEAR = EDGES + "t(x, z) :- t(x, y), e(y, z)."
 NON_LINEAR = EDGES + "t(x, z) :- t(x, y), t(y, z)."
-APART = Limits(replicate=0, closures=0, gather=0)
+APART = PlacementLimits(replicate=0, closures=0, gather=0)
 
 
-def planned(text: str, limits: Limits, rows: int = 1_000, facts: Place = 0, partitions: int = 4) -> Plan:
+def planned(
+    text: str, limits: PlacementLimits, rows: int = 1_000, facts: Placement = 0, partitions: int = 4
+) -> ClusterPlan:
     """The plan of a program over facts of so many rows each."""
     core = compiled(text)
     derived = {name for node in core.nodes for name in node.relations}
@@ -32,16 +34,16 @@ def planned(text: str, limits: Limits, rows: int = 1_000, facts: Place = 0, part
     )
 
 
-def rules(plan: Plan) -> set[str]:
-    return {text(rule) for node in plan.program.nodes for rule in node.rules if isinstance(rule, Rule)}
+def rules(plan: ClusterPlan) -> set[str]:
+    return {text(rule) for node in plan.program.nodes for rule in node.rules if isinstance(rule, CoreRule)}
 
 
-def text(rule: Rule) -> str:
+def text(rule: CoreRule) -> str:
     """A rule without its name."""
     return str(rule).removeprefix(f"{rule.name}: ")
 
 
-def sent(plan: Plan) -> set[tuple[str, str, Place]]:
+def sent(plan: ClusterPlan) -> set[tuple[str, str, Placement]]:
     return {
         (each.source, each.target, each.place)
         for each in plan.exports
@@ -62,7 +64,7 @@ def test_a_linear_recursion_stays_within_partitions() -> None:
 
 
 def test_a_non_linear_recursion_is_gathered_or_exchanged() -> None:
-    gathered = planned(NON_LINEAR, Limits(replicate=0, closures=0))
+    gathered = planned(NON_LINEAR, PlacementLimits(replicate=0, closures=0))
     assert dict(gathered.nodes) == {("t",): "gathered"}
     assert sent(gathered) == {("e@facts", "e@one", "one")}
     exchanged = planned(NON_LINEAR, APART)
@@ -73,7 +75,7 @@ def test_a_non_linear_recursion_is_gathered_or_exchanged() -> None:
 
 
 def test_a_closure_of_few_edges_is_everywhere() -> None:
-    plan = planned(NON_LINEAR, Limits(replicate=0))
+    plan = planned(NON_LINEAR, PlacementLimits(replicate=0))
     assert dict(plan.nodes) == {("t",): "everywhere"}
     assert plan.program.nodes[-1].closure is not None
 
@@ -135,7 +137,7 @@ def test_rules_in_two(rule: str, join: str | None, rest: str | None) -> None:
     declarations = "".join(f".decl {name}(x: number, y: number)\n" for name in "hpqr")
     (node,) = compile_program(checked(declarations + rule), as_written=True).nodes
     (whole,) = node.rules
-    assert isinstance(whole, Rule)
+    assert isinstance(whole, CoreRule)
     halves = parted(whole, "#join")
     assert (None if halves is None else text(halves[1])) == join
     assert (None if halves is None else text(halves[2])) == rest

@@ -12,7 +12,7 @@ from tests.spark.cluster.harness import HEAVY, NOTHING_EVERYWHERE, Cluster
 from tests.spark.cluster.test_faults import Forgetful
 from tidelog.spark.cluster import epoch
 from tidelog.spark.cluster.executors import LocalExecutors
-from tidelog.spark.cluster.localize import Limits
+from tidelog.spark.cluster.localize import PlacementLimits
 
 Edge = tuple[int, int]
 DECLARED = """
@@ -48,7 +48,9 @@ PROGRAMS = {
 class Pair:
     """A program on the cluster and on the embedded engine, which must agree after each epoch."""
 
-    def __init__(self, text: str, partitions: int, limits: Limits, executors: LocalExecutors | None = None) -> None:
+    def __init__(
+        self, text: str, partitions: int, limits: PlacementLimits, executors: LocalExecutors | None = None
+    ) -> None:
         self.here = tidelog.connect()
         self.there = Cluster(partitions, limits, executors=executors)
         for db in (self.here, self.there):
@@ -73,7 +75,7 @@ class Pair:
 
 @pytest.mark.parametrize("limits", [NOTHING_EVERYWHERE, HEAVY], ids=["", "heavy words"])
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS.keys())
-def test_random_deletions(text: str, limits: Limits) -> None:
+def test_random_deletions(text: str, limits: PlacementLimits) -> None:
     """Deletions and insertions together, on graphs full of circles."""
     taken = 0
     for seed in (1, 2):

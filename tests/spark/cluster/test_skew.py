@@ -13,12 +13,12 @@ from tests.spark.cluster.harness import HEAVY, NOTHING_EVERYWHERE, Cluster, foll
 from tests.spark.cluster.test_faults import Forgetful
 from tests.suite import FIRST_SEED
 from tidelog.spark.cluster.buckets import EVERYBODY, homes_of
-from tidelog.spark.cluster.localize import Limits
-from tidelog.spark.cluster.plan import Follow, Plan, Spread
+from tidelog.spark.cluster.localize import PlacementLimits
+from tidelog.spark.cluster.plan import ClusterPlan, Follow, Spread
 from tidelog.spark.cluster.skew import find, frequent
 
 HUB = 7
-MANY = Limits(replicate=0, closures=0, gather=0, skew=50)
+MANY = PlacementLimits(replicate=0, closures=0, gather=0, skew=50)
 DECLARED = """
 .decl e(x: number, y: number)
 .decl f(y: number, z: number)
@@ -46,7 +46,7 @@ OTHERS = [*((100 + i, i) for i in range(60)), *((HUB, i) for i in range(5))]
 class Both:
     """A program on the cluster and on the embedded engine, which must agree after each epoch."""
 
-    def __init__(self, text: str, partitions: int = 4, limits: Limits = MANY) -> None:
+    def __init__(self, text: str, partitions: int = 4, limits: PlacementLimits = MANY) -> None:
         self.here = tidelog.connect()
         self.there = Cluster(partitions, limits)
         for db in (self.here, self.there):
@@ -63,7 +63,7 @@ class Both:
         come: Iterable[tuple[int, int]] = (),
         go: Iterable[tuple[int, int]] = (),
         f: Iterable[tuple[int, int]] = (),
-    ) -> Plan:
+    ) -> ClusterPlan:
         for db in (self.here, self.there):
             db.insert("e", come)
             db.delete("e", go)

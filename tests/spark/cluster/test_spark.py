@@ -20,7 +20,7 @@ from tests.spark.cluster.harness import NOTHING_EVERYWHERE, evaluated
 from tests.suite import difference, golden_programs
 from tidelog.spark.cluster import ClusterEngine
 from tidelog.spark.cluster.executors import SparkExecutors
-from tidelog.spark.cluster.localize import Limits
+from tidelog.spark.cluster.localize import PlacementLimits
 from tidelog.spark.embedded import Front
 from tidelog.spark.engines import Epoch, RowChange
 
@@ -38,7 +38,7 @@ far(x, n) :- start(x), n = count : { t(x, _) }.
 class Session:
     """A program on the cluster engine of a session, facts in words."""
 
-    def __init__(self, spark: SparkSession, text: str, limits: Limits, partitions: int = 2) -> None:
+    def __init__(self, spark: SparkSession, text: str, limits: PlacementLimits, partitions: int = 2) -> None:
         self.spark = spark
         self.front = Front()
         self.front.add_program(text)
@@ -67,7 +67,7 @@ class Session:
 @pytest.fixture
 def chain(spark: SparkSession) -> Iterator[Session]:
     """The closure of a chain, split over two partitions."""
-    session = Session(spark, PROGRAM, Limits(closures=0))
+    session = Session(spark, PROGRAM, PlacementLimits(closures=0))
     yield session
     session.engine.close()
 
@@ -177,7 +177,7 @@ def test_the_verbs_of_a_database(spark: SparkSession, tmp_path: Path, monkeypatc
 def test_a_frame_with_a_hub(spark: SparkSession) -> None:
     """Its rows are spread when they come, without a look at them on the driver."""
     text = ".decl e(x: number, y: number)\n.decl p(y: number, x: number)\np(y, x) :- e(x, y), e(y, _)."
-    session = Session(spark, text, Limits(replicate=0, closures=0, gather=0, skew=50), partitions=3)
+    session = Session(spark, text, PlacementLimits(replicate=0, closures=0, gather=0, skew=50), partitions=3)
     rows = [(7, i) for i in range(100)] + [(i, 7) for i in range(20, 60)]
     frame = spark.createDataFrame(rows, "c0 long, c1 long")
     session.commit(e=(frame, []))

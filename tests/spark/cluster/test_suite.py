@@ -9,7 +9,7 @@ import pytest
 from tests.scripts import script_for
 from tests.spark.cluster.harness import HEAVY, LIMITS, NOTHING_EVERYWHERE, Cluster, evaluated, followed
 from tests.suite import FIRST_SEED, Facts, Suite, Views
-from tidelog.spark.cluster.localize import Limits
+from tidelog.spark.cluster.localize import PlacementLimits
 
 WAYS = [
     (1, LIMITS[0]),
@@ -33,7 +33,7 @@ class TestCluster(Suite):
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
-def test_random_changes(way: tuple[int, Limits]) -> None:
+def test_random_changes(way: tuple[int, PlacementLimits]) -> None:
     """After every epoch views and net changes are those of the embedded engine."""
     for seed in range(FIRST_SEED + 100 * WAYS.index(way), FIRST_SEED + 100 * WAYS.index(way) + 6):
         problem = followed(script_for(seed), *way)

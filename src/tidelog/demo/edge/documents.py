@@ -14,7 +14,7 @@ from tidelog.rdf.documents import Labels
 from tidelog.rdf.reader import read
 from tidelog.rdf.terms import TYPE
 
-Facts: TypeAlias = set[tuple[str, tuple[Any, ...]]]
+FactSet: TypeAlias = set[tuple[str, tuple[Any, ...]]]
 """Tuples with their relations."""
 
 FARM = "urn:farm:"
@@ -45,7 +45,7 @@ def control_document(rows: list[list[str]]) -> str:
     return _PREFIX + "\n".join(lines) + "\n"
 
 
-def facts(node: str, turtle: str) -> Facts:
+def facts(node: str, turtle: str) -> FactSet:
     """The facts of a node's document. DataError where the text is broken, SetupError (E0790) without pyoxigraph."""
     return set(_facts(node, turtle))
 

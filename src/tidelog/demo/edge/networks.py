@@ -58,7 +58,7 @@ class Traffic:
         )
 
 
-Look: TypeAlias = Callable[[Traffic], None]
+TrafficLook: TypeAlias = Callable[[Traffic], None]
 """Called while the farm comes to rest, with what was sent so far."""
 
 
@@ -68,7 +68,7 @@ class Network(ABC):
     changes: LocalNetwork | Simulation
 
     @abstractmethod
-    def rest(self, look: Look) -> Traffic:
+    def rest(self, look: TrafficLook) -> Traffic:
         """Wait until the whole farm is quiet, calling `look` now and then, and return what was sent until then."""
 
     @abstractmethod
@@ -103,7 +103,7 @@ class Processes(Network):
 
         self.changes = LocalNetwork(NetworkConfig(PROGRAM, tuple(names)))
 
-    def rest(self, look: Look) -> Traffic:
+    def rest(self, look: TrafficLook) -> Traffic:
         """LimitError (E0501) when that takes longer than `PATIENCE`."""
         end = time.monotonic() + PATIENCE
         before: Traffic | None = None
@@ -140,7 +140,7 @@ class Simulated(Network):
     def __init__(self, seed: int = 1) -> None:
         self.changes = Simulation(PROGRAM, seed)
 
-    def rest(self, look: Look) -> Traffic:
+    def rest(self, look: TrafficLook) -> Traffic:
         while not self.changes.quiet:
             self.changes.run(AT_ONCE)
             look(self.traffic())

@@ -17,7 +17,7 @@ from pathlib import Path
 from tidelog.demo.edge import documents
 from tidelog.demo.edge.documents import CONTROL, FARM, short
 from tidelog.demo.edge.networks import Network, Processes, Simulated, Traffic
-from tidelog.demo.edge.view import HEAD, LEGEND, RELATIONS, Known, Screen, known
+from tidelog.demo.edge.view import HEAD, LEGEND, RELATIONS, Screen, TurbineView, known
 from tidelog.errors import Problem, SetupError, how_to_install, is_installed
 
 RULES = Path(__file__).with_name("rules.dl")
@@ -55,13 +55,13 @@ def _check_packages(simulated: bool) -> None:
 
 
 @dataclass(frozen=True)
-class Step:
+class StoryStep:
     """A step of the story: what it has cost, and who knew what when everything had taken effect."""
 
     title: str
     seconds: float
     sent: Traffic
-    state: Mapping[str, Known]
+    state: Mapping[str, TurbineView]
 
     @property
     def cost(self) -> str:
@@ -77,8 +77,8 @@ class Farm:
     rows: list[list[str]]
     screen: Screen
     documents: dict[str, str] = field(default_factory=dict)
-    steps: list[Step] = field(default_factory=list)
-    state: Mapping[str, Known] = field(default_factory=dict)
+    steps: list[StoryStep] = field(default_factory=list)
+    state: Mapping[str, TurbineView] = field(default_factory=dict)
     heard: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
@@ -86,8 +86,8 @@ class Farm:
         """Make the changes of the block, wait until everything has taken effect, and show what is different then."""
         begin, before, old = time.monotonic(), self.network.traffic(), self.state
 
-        def so_far(traffic: Traffic) -> Step:
-            return Step(title, time.monotonic() - begin, traffic - before, self.state)
+        def so_far(traffic: Traffic) -> StoryStep:
+            return StoryStep(title, time.monotonic() - begin, traffic - before, self.state)
 
         def look(traffic: Traffic) -> None:
             self.look()
@@ -165,7 +165,7 @@ def tell(farm: Farm) -> None:
         farm.screen.say("", f"From the odd reading of {short(turbine)} to the verdict, {verdict}: {seconds:.2f} s")
 
 
-def figures(steps: list[Step]) -> list[str]:
+def figures(steps: list[StoryStep]) -> list[str]:
     """A table of what each step has cost, 80 characters wide."""
     lines = [f"{'step':32}{'seconds':>8}{'tuples':>7}{'rules':>6}{'receipts':>9}{'messages':>9}{'bytes':>9}"]
     for step in steps:

@@ -30,7 +30,7 @@ LEGEND = (
 
 
 @dataclass(frozen=True)
-class Known:
+class TurbineView:
     """What a turbine knows: its own reading, of how many neighbours, the answers of how many, and their median; and
     what the control room has heard of it."""
 
@@ -52,7 +52,7 @@ class Known:
         return f"{short(turbine):10}{reading:>7}{self.neighbours:>12}{answers:>9}{median:>8}  {heard}".rstrip()
 
 
-def known(turbines: list[str], views: Views) -> dict[str, Known]:
+def known(turbines: list[str], views: Views) -> dict[str, TurbineView]:
     """What each turbine knows, by its name, out of the views of RELATIONS."""
     own: dict[str, dict[str, Any]] = {
         relation: dict(views[relation])
@@ -62,7 +62,7 @@ def known(turbines: list[str], views: Views) -> dict[str, Known]:
     alarms = {x: t for _, x, t in views["alarm"]}
     verdicts = {x: cause for _, x, cause in views["verdict"]}
     return {
-        x: Known(
+        x: TurbineView(
             own["hasAirTemperatureMeasurement"].get(x),
             neighbours[x],
             own["measurementsNearby"].get(x),

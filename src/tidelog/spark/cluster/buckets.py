@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy
-from numpy.typing import NDArray
 
-from tidelog.rules.core import Atom, Computation, Constant, Literal, Value, Variable
-from tidelog.spark.cluster.plan import Follow, Place, Spread
+from tidelog.arrays import Words
+from tidelog.rules.core import Computation, CoreAtom, CoreConstant, CoreLiteral, CoreValue, CoreVariable
+from tidelog.spark.cluster.plan import Follow, Placement, Spread
 
 BUCKETS = 1024
 """More than there are partitions."""
@@ -27,8 +27,6 @@ EVERYBODY = -1
 _FOLDS = (32, 15)
 _MIX = numpy.int64(-7046029254386353131)
 """An odd number whose bits look random."""
-
-Words = NDArray[numpy.int64]
 
 
 def buckets(column: Words) -> Words:
@@ -52,7 +50,7 @@ def row_owners(rows: Words, partitions: int) -> Words:
     return owners(mixed, partitions)
 
 
-def homes_of(place: Place, rows: Words, heavy: Sequence[int], partitions: int) -> Words:
+def homes_of(place: Placement, rows: Words, heavy: Sequence[int], partitions: int) -> Words:
     """The partition of each row at a place, EVERYBODY for rows that are everywhere."""
     if place in ("all", "one") or not rows.shape[1]:
         return numpy.full(len(rows), EVERYBODY if place == "all" else 0, numpy.int64)
@@ -83,14 +81,14 @@ def owned(partition: int, partitions: int) -> Words:
     return numpy.arange(partition, BUCKETS, partitions, dtype=numpy.int64).reshape(-1, 1)
 
 
-def mine(value: Value) -> tuple[Literal, ...]:
+def mine(value: CoreValue) -> tuple[CoreLiteral, ...]:
     """Literals that hold for the words, bound elsewhere, of the partition that evaluates the rule."""
-    literals: list[Literal] = []
+    literals: list[CoreLiteral] = []
     for step, distance in enumerate(_FOLDS):
-        shifted, folded = Variable(f"#shifted{step}", "number"), Variable(f"#folded{step}", "number")
-        literals.append(Computation(shifted, "bshr", "number", (value, Constant(distance, "number"))))
+        shifted, folded = CoreVariable(f"#shifted{step}", "number"), CoreVariable(f"#folded{step}", "number")
+        literals.append(Computation(shifted, "bshr", "number", (value, CoreConstant(distance, "number"))))
         literals.append(Computation(folded, "bxor", "number", (value, shifted)))
         value = folded
-    bucket = Variable("#bucket", "number")
-    literals.append(Computation(bucket, "band", "number", (value, Constant(BUCKETS - 1, "number"))))
-    return (*literals, Atom(MINE, (bucket,)))
+    bucket = CoreVariable("#bucket", "number")
+    literals.append(Computation(bucket, "band", "number", (value, CoreConstant(BUCKETS - 1, "number"))))
+    return (*literals, CoreAtom(MINE, (bucket,)))

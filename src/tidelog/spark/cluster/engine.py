@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from tidelog.arrays import Words
 from tidelog.errors import DataError, Problem
 from tidelog.maintain.interrupts import Deferring
 from tidelog.maintain.limits import changing_within_memory
@@ -26,10 +27,9 @@ from tidelog.spark.cluster import values, wire
 from tidelog.spark.cluster.epoch import Attempt, Explanation, size_of
 from tidelog.spark.cluster.executors import Executors
 from tidelog.spark.cluster.folder import LOCK, Folder
-from tidelog.spark.cluster.localize import Limits
-from tidelog.spark.cluster.manifest import MANIFEST, Manifest, continued, files_of, read_past
-from tidelog.spark.cluster.pieces import Words
-from tidelog.spark.cluster.plan import Plan, facts_name, moved
+from tidelog.spark.cluster.localize import PlacementLimits
+from tidelog.spark.cluster.manifest import MANIFEST, ClusterManifest, continued, files_of, read_past
+from tidelog.spark.cluster.plan import ClusterPlan, facts_name, moved
 from tidelog.spark.cluster.rounds import Task
 from tidelog.storage.dictionary import Dictionary
 
@@ -50,7 +50,7 @@ class PartitionedEngine:
         executors: Executors,
         folder: Folder,
         partitions: int = 2,
-        limits: Limits | None = None,
+        limits: PlacementLimits | None = None,
         *,
         temporary: bool = True,
     ) -> None:
@@ -58,15 +58,15 @@ class PartitionedEngine:
         dictionary.stop_reusing()  # Partitions are told of what came after the last word that they know.
         self.executors = executors
         self.folder = folder
-        self.limits = limits or Limits()
+        self.limits = limits or PlacementLimits()
         self.temporary = temporary
         self.explanation = Explanation()
         self.moved: frozenset[str] = frozenset()
         """Relations that have got another home in the last epoch."""
         self.told: dict[str, int] = {}
         self.symbols: tuple[str, ...] = ()
-        self.committed = Manifest(partitions)
-        self.plan: Plan | None = None
+        self.committed = ClusterManifest(partitions)
+        self.plan: ClusterPlan | None = None
         self.owner: Owner | None = None
         try:
             folder.create()
@@ -88,7 +88,7 @@ class PartitionedEngine:
     def go_on(self) -> None:
         """Go on from the manifest that is there. DataError (E0682) when that or what it names is damaged."""
         try:
-            manifest: Manifest = wire.loads(self.folder.read(MANIFEST))
+            manifest: ClusterManifest = wire.loads(self.folder.read(MANIFEST))
             told = {values.SYMBOLS: 0}
             for name in manifest.symbols:
                 told |= values.learn(self.dictionary, self.folder.read(name))

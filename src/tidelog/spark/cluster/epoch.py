@@ -14,11 +14,11 @@ from tidelog.rules.core import CoreProgram
 from tidelog.spark.cluster import values, wire
 from tidelog.spark.cluster.executors import Delivery, Scattered
 from tidelog.spark.cluster.localize import localize
-from tidelog.spark.cluster.manifest import Log, Manifest, continued, is_long, read_past
-from tidelog.spark.cluster.pieces import Message, Piece
-from tidelog.spark.cluster.plan import Plan, facts_name, relation_of
+from tidelog.spark.cluster.manifest import ClusterManifest, Log, continued, is_long, read_past
+from tidelog.spark.cluster.pieces import Piece, PieceMessage
+from tidelog.spark.cluster.plan import ClusterPlan, facts_name, relation_of
 from tidelog.spark.cluster.reports import merged
-from tidelog.spark.cluster.rounds import NOWHERE, Logged, Reply, Round, State, Task
+from tidelog.spark.cluster.rounds import NOWHERE, Logged, Reply, Round, RoundState, Task
 from tidelog.spark.cluster.skew import Frequent, find, outdated
 from tidelog.spark.cluster.suspects import gone_name
 
@@ -67,9 +67,9 @@ class Attempt:
         self.places = dict(self.committed.facts)
         self.sizes = dict(self.committed.sizes)
         self.kept = dict(self.committed.kept)
-        self.states: dict[int, State] = dict(self.committed.states)
+        self.states: dict[int, RoundState] = dict(self.committed.states)
         self.rounds: list[Round] = []
-        self.pending: dict[int, list[Message]] = {}
+        self.pending: dict[int, list[PieceMessage]] = {}
         self.dirty: set[int] = set()
         """Cycles to be evaluated anew."""
         self.shrunk: set[int] = set()
@@ -85,10 +85,10 @@ class Attempt:
         self.fact_rows: dict[str, int] = {}
         self.frequent = dict(self.committed.frequent)
         self.seen: list[Mapping[str, Frequent]] = list(self.frequent.values())
-        self.plan: Plan
+        self.plan: ClusterPlan
         self.plan_name = ""
 
-    def run(self, facts: Mapping[str, RowChange]) -> Manifest:
+    def run(self, facts: Mapping[str, RowChange]) -> ClusterManifest:
         """Everything but the commit."""
         self.look_back()
         pieces, shared = self.deliver(facts)
@@ -349,9 +349,9 @@ class Attempt:
 
     # --- what comes of it ------------------------------------------------------------------------------------------
 
-    def manifest(self) -> Manifest:
+    def manifest(self) -> ClusterManifest:
         """What is to be committed."""
-        return Manifest(
+        return ClusterManifest(
             self.partitions,
             self.committed.epoch + 1,
             self.token,
@@ -378,7 +378,7 @@ class Attempt:
         return Report(seconds, merged(self.core.nodes, self.plan, self.reports, self.replies, len(self.rounds)))
 
 
-def size_of(plan: Plan | None, sizes: Mapping[int, Mapping[str, int]], name: str) -> int:
+def size_of(plan: ClusterPlan | None, sizes: Mapping[int, Mapping[str, int]], name: str) -> int:
     """The rows of a relation over all partitions."""
     if plan is None:
         return 0
@@ -386,7 +386,7 @@ def size_of(plan: Plan | None, sizes: Mapping[int, Mapping[str, int]], name: str
     return max(found, default=0) if plan.homes.get(name) == "all" else sum(found)
 
 
-def _weakened(before: Plan, plan: Plan, forget: tuple[str, ...]) -> set[int]:
+def _weakened(before: ClusterPlan, plan: ClusterPlan, forget: tuple[str, ...]) -> set[int]:
     """The cycles of a plan that have lost a rule, or a part of what has been sent."""
     rules: dict[str, set[object]] = {}
     for node in before.program.nodes:

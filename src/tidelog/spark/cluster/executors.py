@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy
 
+from tidelog.arrays import Words
 from tidelog.spark.cluster.buckets import homes_of
 from tidelog.spark.cluster.folder import Folder
-from tidelog.spark.cluster.pieces import Piece, PieceFile, Words
-from tidelog.spark.cluster.plan import Place
+from tidelog.spark.cluster.pieces import Piece, PieceFile
+from tidelog.spark.cluster.plan import Placement
 from tidelog.spark.cluster.rounds import Task
 from tidelog.spark.cluster.serve import Keeper
 from tidelog.spark.cluster.skew import Frequent, frequent
@@ -53,7 +54,7 @@ class Delivery:
     partitions."""
 
     statement: tuple[str, bool]
-    place: Place
+    place: Placement
     partitions: int
 
 

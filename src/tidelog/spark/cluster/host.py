@@ -29,9 +29,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from tidelog.arrays import Words
 from tidelog.errors import InternalError, Problem, TidelogError
 from tidelog.spark.cluster.folder import Folder
-from tidelog.spark.cluster.pieces import Words
 from tidelog.spark.cluster.rounds import Task
 
 _IDLE = 3600.0

@@ -22,15 +22,15 @@ from tidelog.language.syntax import Column
 from tidelog.rules.closures import with_closures
 from tidelog.rules.core import (
     AggregateRule,
-    Atom,
-    Constant,
+    CoreAtom,
+    CoreConstant,
+    CoreLiteral,
     CoreProgram,
+    CoreRule,
+    CoreValue,
+    CoreVariable,
     HyperNode,
-    Literal,
     RelationInfo,
-    Rule,
-    Value,
-    Variable,
 )
 from tidelog.rules.edges import AnyRule, body_of, head_of
 from tidelog.rules.graph import hyper_nodes
@@ -38,11 +38,11 @@ from tidelog.rules.literals import substituted
 from tidelog.spark.cluster.buckets import FIRST, MINE, mine
 from tidelog.spark.cluster.levels import levels
 from tidelog.spark.cluster.parts import parted
-from tidelog.spark.cluster.plan import Export, Place, Plan, copy_name, facts_name, home_name
+from tidelog.spark.cluster.plan import ClusterPlan, Export, Placement, copy_name, facts_name, home_name
 from tidelog.spark.cluster.sites import (
     Evenly,
-    Known,
     Located,
+    PlacementStatistics,
     Resident,
     crosses,
     located,
@@ -59,7 +59,7 @@ _GROWTH = 10.0
 
 
 @dataclass(frozen=True)
-class Limits:
+class PlacementLimits:
     """Rows up to which facts are everywhere (`replicate`), the edges of a closure are (`closures`), and a recursion is
     gathered in one partition (`gather`); and those that a word has at least to be spread over partitions (`skew`)."""
 
@@ -71,14 +71,14 @@ class Limits:
 
 def localize(
     core: CoreProgram,
-    facts: Mapping[str, Place],
+    facts: Mapping[str, Placement],
     sizes: Mapping[str, int],
     partitions: int,
-    limits: Limits,
+    limits: PlacementLimits,
     dictionary: Dictionary,
-    before: Plan | None = None,
+    before: ClusterPlan | None = None,
     skew: Skew = NO_SKEW,
-) -> Plan:
+) -> ClusterPlan:
     """The plan for a core program whose asserted facts are at these places (everywhere, where not said), when relations
     have the `sizes` and heavy words known so far; homes of the plan `before` are kept where that costs nothing."""
     localizer = _Localizer(core, facts, sizes, partitions, limits, dictionary, before, skew)
@@ -91,12 +91,12 @@ class _Localizer:
     def __init__(
         self,
         core: CoreProgram,
-        facts: Mapping[str, Place],
+        facts: Mapping[str, Placement],
         sizes: Mapping[str, int],
         partitions: int,
-        limits: Limits,
+        limits: PlacementLimits,
         dictionary: Dictionary,
-        before: Plan | None,
+        before: ClusterPlan | None,
         skew: Skew,
     ) -> None:
         self.core = core
@@ -104,7 +104,9 @@ class _Localizer:
         """The relations of the program and those that `parts` adds."""
         self.facts = {name: facts.get(name, "all") for name in core.relations}
         self.derived = {name for node in core.nodes for name in node.relations}
-        self.homes: dict[str, Place] = {name: place for name, place in self.facts.items() if name not in self.derived}
+        self.homes: dict[str, Placement] = {
+            name: place for name, place in self.facts.items() if name not in self.derived
+        }
         self.partitions = partitions
         self.limits = limits
         self.dictionary = dictionary
@@ -114,7 +116,9 @@ class _Localizer:
         self.presumed: dict[str, float] = {}
         """What is presumed of the rows of relations that nobody has derived yet."""
         self.shares = {name: dict(shares) for name, shares in skew.shares.items()}
-        self.known = Known(partitions, self.size, lambda name, column: self.shares.get(name, {}).get(column, 0.0))
+        self.known = PlacementStatistics(
+            partitions, self.size, lambda name, column: self.shares.get(name, {}).get(column, 0.0)
+        )
         self.wide = limits.replicate + 1
         self.unknown = _GROWTH * (1 + sum(sizes.get(name, 0) for name in self.homes))
         aggregates = [rule for node in core.nodes for rule in node.rules if isinstance(rule, AggregateRule)]
@@ -141,7 +145,7 @@ class _Localizer:
 
     def place(self, node: HyperNode) -> None:
         """Give the relations of a hyper-node their homes, and partitions its rules."""
-        rules = [rule for rule in node.rules if isinstance(rule, Rule)]
+        rules = [rule for rule in node.rules if isinstance(rule, CoreRule)]
         inputs = {name: None for rule in node.rules for name, _ in body_of(rule) if name not in node.relations}
         needed = sum(self.size(name) for name in inputs)
         way, alone = "split", False
@@ -176,7 +180,7 @@ class _Localizer:
             self.emit(at)
         self.facts_of(node.relations)
 
-    def presume(self, node: HyperNode, rules: list[Rule]) -> None:
+    def presume(self, node: HyperNode, rules: list[CoreRule]) -> None:
         """Presume of relations of which nothing is known that they have no more rows than atoms that have all variables
         of a head, and heavy words where an atom that binds a column has."""
         bounds: dict[str, float] = {}
@@ -184,20 +188,20 @@ class _Localizer:
             head = rule.head
             if head.relation in self.sizes:
                 continue
-            positive = [each for each in rule.body if isinstance(each, Atom) and not each.negated]
+            positive = [each for each in rule.body if isinstance(each, CoreAtom) and not each.negated]
             atoms = [atom for atom in positive if atom.relation not in node.relations]
-            needed = {arg for arg in head.args if isinstance(arg, Variable)}
+            needed = {arg for arg in head.args if isinstance(arg, CoreVariable)}
             rows = min((self.size(atom.relation) for atom in atoms if needed <= set(atom.args)), default=self.unknown)
             bounds[head.relation] = bounds.get(head.relation, 0.0) + rows
             for column, arg in enumerate(head.args if len(head.args) > 1 else ()):
                 bound = [(atom.relation, i) for atom in atoms for i, other in enumerate(atom.args) if other == arg]
                 share = max((self.known.share(*place) for place in bound), default=0.0)
-                if share and isinstance(arg, Variable):
+                if share and isinstance(arg, CoreVariable):
                     shares = self.shares.setdefault(head.relation, {})
                     shares[column] = max(share, shares.get(column, 0.0))
         self.presumed |= {name: min(rows, self.unknown) for name, rows in bounds.items()}
 
-    def chosen(self, node: HyperNode, rules: list[Rule]) -> tuple[HyperNode, list[Rule], int]:
+    def chosen(self, node: HyperNode, rules: list[CoreRule]) -> tuple[HyperNode, list[CoreRule], int]:
         """Choose homes, and take rules apart that would have a large relation copied everywhere; the hyper-node with
         what that adds, its rules, and how many of them do not stay within a partition."""
         while True:
@@ -215,13 +219,15 @@ class _Localizer:
             else:
                 self.place(HyperNode((info.name,), (join,), False))
 
-    def taken_apart(self, rule: Rule, within: tuple[str, ...]) -> tuple[Rule, tuple[RelationInfo, Rule, Rule]] | None:
+    def taken_apart(
+        self, rule: CoreRule, within: tuple[str, ...]
+    ) -> tuple[CoreRule, tuple[RelationInfo, CoreRule, CoreRule]] | None:
         """A rule with its two halves, if it has to be taken apart."""
         at = located(rule, self.homes, self.known, within)
         wide = any(
             place == "all" and self.homes[literal.relation] != "all" and self.size(literal.relation) > self.wide
             for literal, place in zip(rule.body, at.copies, strict=True)
-            if isinstance(literal, Atom)
+            if isinstance(literal, CoreAtom)
         )
         name = f"#join.{rule.name}"
         while name in self.infos:
@@ -229,12 +235,12 @@ class _Localizer:
         halves = parted(rule, name) if wide else None
         return (rule, halves) if halves is not None else None
 
-    def choose(self, node: HyperNode, rules: list[Rule]) -> int:
+    def choose(self, node: HyperNode, rules: list[CoreRule]) -> int:
         """Choose the cheapest homes; returns the number of recursive rules that do not stay within a partition."""
         candidates = [self.candidates(name) for name in node.relations]
         if prod(map(len, candidates)) > _CHOICES:
             candidates = [[min(each, key=lambda place: place == "rows")] for each in candidates]
-        best: tuple[tuple[int, float], dict[str, Place]] | None = None
+        best: tuple[tuple[int, float], dict[str, Placement]] | None = None
         for places in product(*candidates):
             homes = self.homes | dict(zip(node.relations, places, strict=True))
             found = [located(rule, homes, self.known, node.relations) for rule in rules]
@@ -250,7 +256,7 @@ class _Localizer:
         self.homes = best[1]
         return best[0][0] if node.recursive else 0
 
-    def candidates(self, name: str) -> list[Place]:
+    def candidates(self, name: str) -> list[Placement]:
         arity = len(self.infos[name].columns)
         rule = self.outer.get(name) or self.inner.get(name)
         if rule is not None and (name in self.outer or not self.in_two_steps(rule)):
@@ -262,7 +268,7 @@ class _Localizer:
         many rows, partitions aggregate their shares of these first."""
         (rule,) = node.rules
         assert isinstance(rule, AggregateRule)
-        place: Place = 0 if rule.groups else "one"
+        place: Placement = 0 if rule.groups else "one"
         self.homes[rule.head] = place
         self.presumed[rule.head] = self.size(rule.outer)
         rule = replace(rule, head=self.copy(rule.head, place), outer=self.copy(rule.outer, place))
@@ -283,7 +289,7 @@ class _Localizer:
         many = self.known.share(rule.inner, 0) if rule.groups else self.size(rule.inner) > self.limits.skew
         return combines and self.partitions > 1 and bool(many)
 
-    def second_step(self, rule: AggregateRule, head: str, place: Place) -> AggregateRule:
+    def second_step(self, rule: AggregateRule, head: str, place: Placement) -> AggregateRule:
         """Have partitions aggregate what they have of groups, and send that; the rule for what they have sent."""
         inner = self.copy(rule.inner, self.homes[rule.inner])
         info, columns = self.infos[head], self.infos[rule.inner].columns
@@ -291,8 +297,8 @@ class _Localizer:
         self.declare(asked, RelationInfo(asked, info.columns[: rule.groups], True))
         self.declare(part, info)
         self.declare(parts, info, signed=True)
-        row = tuple(Variable(f"#{i}", column.kind) for i, column in enumerate(columns))
-        self.rules.append(Rule(asked, "", Atom(asked, row[: rule.groups]), (Atom(inner, row),)))
+        row = tuple(CoreVariable(f"#{i}", column.kind) for i, column in enumerate(columns))
+        self.rules.append(CoreRule(asked, "", CoreAtom(asked, row[: rule.groups]), (CoreAtom(inner, row),)))
         self.rules.append(replace(rule, head=part, inner=inner, outer=asked))
         self.exports[Export(part, parts, 0, place, signed=True)] = None
         combined = AGGREGATES[rule.op].combined
@@ -301,7 +307,7 @@ class _Localizer:
 
     # --- rules -----------------------------------------------------------------------------------------------------
 
-    def copy(self, name: str, place: Place) -> str:
+    def copy(self, name: str, place: Placement) -> str:
         """The copy of a relation at a place, with the export that feeds it if it is no home."""
         home = self.homes[name]
         own = facts_name(name) if name not in self.derived else home_name(name, home)
@@ -326,10 +332,12 @@ class _Localizer:
                 home = self.homes[name]
                 self.exports[Export(facts, self.copy(name, home), self.facts[name], home)] = None
 
-    def everywhere(self, rules: list[Rule]) -> None:
+    def everywhere(self, rules: list[CoreRule]) -> None:
         """Rules that every partition evaluates over all rows."""
         for rule in rules:
-            copies: tuple[Place | None, ...] = tuple("all" if isinstance(each, Atom) else None for each in rule.body)
+            copies: tuple[Placement | None, ...] = tuple(
+                "all" if isinstance(each, CoreAtom) else None for each in rule.body
+            )
             self.emit(Located(rule, "all", copies, False, 0.0))
         self.facts_of(tuple(dict.fromkeys(map(head_of, rules))))
 
@@ -337,20 +345,20 @@ class _Localizer:
         """The rule of the partitions' program for a rule at its site."""
         rule, head = at.rule, at.rule.head
         home = self.homes[head.relation]
-        body: list[Literal] = []
+        body: list[CoreLiteral] = []
         anchored = False
         for literal, place in zip(rule.body, at.copies, strict=True):
-            if isinstance(literal, Atom):
+            if isinstance(literal, CoreAtom):
                 assert place is not None
                 anchored |= not literal.negated and self.homes[literal.relation] != "all" and place != "all"
                 literal = replace(literal, relation=self.copy(literal.relation, place))
             body.append(self.worded(literal))
         if at.site == "all":
             if home == "one":
-                body.append(Atom(FIRST, ()))
+                body.append(CoreAtom(FIRST, ()))
             elif isinstance(home, int):
                 body += mine(self.word(head.args[home]))
-        elif isinstance(at.site, Variable) and not anchored:
+        elif isinstance(at.site, CoreVariable) and not anchored:
             body += mine(at.site)
         own = self.copy(head.relation, home)
         info = self.infos[head.relation]
@@ -360,33 +368,35 @@ class _Localizer:
             self.declare(target, info)
             if arrived not in self.relations:
                 self.declare(arrived, info, signed=True)
-                columns = tuple(Variable(f"#{i}", column.kind) for i, column in enumerate(info.columns))
-                sender = Variable("#sender", "number")
-                self.rules.append(Rule(arrived, "", Atom(own, columns), (Atom(arrived, (*columns, sender)),)))
+                columns = tuple(CoreVariable(f"#{i}", column.kind) for i, column in enumerate(info.columns))
+                sender = CoreVariable("#sender", "number")
+                self.rules.append(
+                    CoreRule(arrived, "", CoreAtom(own, columns), (CoreAtom(arrived, (*columns, sender)),))
+                )
             self.exports[Export(target, arrived, 0, home, signed=True)] = None
         args = tuple(self.word(arg) for arg in head.args)
-        self.rules.append(replace(rule, head=Atom(target, args), body=tuple(body)))
+        self.rules.append(replace(rule, head=CoreAtom(target, args), body=tuple(body)))
         if at.site == "one":
             self.single.append(self.rules[-1])
 
-    def word(self, value: Value) -> Value:
+    def word(self, value: CoreValue) -> CoreValue:
         """A value without symbols: partitions may have no dictionary."""
-        if isinstance(value, Constant) and value.kind == "symbol":
-            return Constant(self.dictionary.encode(value.value, "symbol"), "number")
+        if isinstance(value, CoreConstant) and value.kind == "symbol":
+            return CoreConstant(self.dictionary.encode(value.value, "symbol"), "number")
         return value
 
-    def worded(self, literal: Literal) -> Literal:
+    def worded(self, literal: CoreLiteral) -> CoreLiteral:
         return substituted(literal, self.word)
 
     # --- the plan --------------------------------------------------------------------------------------------------
 
-    def plan(self) -> Plan:
+    def plan(self) -> ClusterPlan:
         """The plan, once all hyper-nodes are placed."""
         views = {name: self.copy(name, home) for name, home in self.homes.items()}
         for name in self.core.relations:
             self.declare(facts_name(name), self.infos[name])
         exports, cycles = levels(self.relations, self.rules, tuple(self.exports))
-        return Plan(
+        return ClusterPlan(
             self.program(self.rules),
             self.program([rule for rule in self.rules if rule not in self.single]),
             exports,

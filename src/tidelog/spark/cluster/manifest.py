@@ -14,8 +14,8 @@ from tidelog.rules.core import CoreProgram
 from tidelog.spark.cluster import wire
 from tidelog.spark.cluster.folder import Folder
 from tidelog.spark.cluster.pieces import Piece
-from tidelog.spark.cluster.plan import Place
-from tidelog.spark.cluster.rounds import NOWHERE, Logged, Round, State
+from tidelog.spark.cluster.plan import Placement
+from tidelog.spark.cluster.rounds import NOWHERE, Logged, Round, RoundState
 from tidelog.spark.cluster.skew import Frequent
 
 MANIFEST = "manifest"
@@ -26,7 +26,7 @@ Log: TypeAlias = dict[int, tuple[Logged, ...]]
 
 
 @dataclass(frozen=True)
-class Manifest:
+class ClusterManifest:
     """One committed epoch, whose files have the `token` in their names. `plan` is the file of the plan, `facts` are the
     places of the facts that there have been, `sizes` the rows of relations in each partition, `kept` the bytes
     of what it has been told and still holds."""
@@ -39,14 +39,14 @@ class Manifest:
     past: str = ""
     since: tuple[str, ...] = ()
     symbols: tuple[str, ...] = ()
-    states: Mapping[int, State] = field(default_factory=dict)
-    facts: Mapping[str, Place] = field(default_factory=dict)
+    states: Mapping[int, RoundState] = field(default_factory=dict)
+    facts: Mapping[str, Placement] = field(default_factory=dict)
     sizes: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
     kept: Mapping[int, int] = field(default_factory=dict)
     frequent: Mapping[int, Mapping[str, Frequent]] = field(default_factory=dict)
     """The frequent words of relations in each partition."""
 
-    def state(self, partition: int) -> State:
+    def state(self, partition: int) -> RoundState:
         """What a partition has done last."""
         return self.states.get(partition, NOWHERE)
 

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy
 
+from tidelog.arrays import Words
 from tidelog.errors import InternalError, Problem
-from tidelog.maintain.choice import Choice
+from tidelog.maintain.choice import EpochOptions
 from tidelog.maintain.deltas import Delta, rows_of
-from tidelog.maintain.engine import Engine
+from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.maintain.limits import Watch
 from tidelog.maintain.report import NodeReport
 from tidelog.pending import net_changes
@@ -25,9 +26,9 @@ from tidelog.rules.core import CoreProgram
 from tidelog.spark.cluster import values, wire
 from tidelog.spark.cluster.buckets import EVERYBODY, FIRST, MINE, homes_of, owned, owners, parcels
 from tidelog.spark.cluster.folder import Folder
-from tidelog.spark.cluster.pieces import Message, Piece, PieceFile, Statement, Words, read_pieces
-from tidelog.spark.cluster.plan import Export, Plan, Route, facts_name, moved
-from tidelog.spark.cluster.rounds import NOWHERE, Logged, Reply, Round, State, Task
+from tidelog.spark.cluster.pieces import Piece, PieceChange, PieceFile, PieceMessage, read_pieces
+from tidelog.spark.cluster.plan import ClusterPlan, Export, ExportRoute, facts_name, moved
+from tidelog.spark.cluster.rounds import NOWHERE, Logged, Reply, Round, RoundState, Task
 from tidelog.spark.cluster.skew import Lookout
 from tidelog.spark.cluster.suspects import Suspicions, gone_name, watched
 from tidelog.storage.dictionary import Dictionary
@@ -42,13 +43,13 @@ class Partition:
         self.partitions = partitions
         self.dictionary = Dictionary({})
         self.symbols: list[str] = []
-        self.engine = Engine(self.dictionary, CoreProgram({}, {}, ()))
-        self.plan: Plan | None = None
+        self.engine = EmbeddedEngine(self.dictionary, CoreProgram({}, {}, ()))
+        self.plan: ClusterPlan | None = None
         self.plan_name = ""
-        self.state: State = NOWHERE
-        self.came_from: State = NOWHERE
+        self.state: RoundState = NOWHERE
+        self.came_from: RoundState = NOWHERE
         self.restored = False
-        self.established: frozenset[Route] = frozenset()
+        self.established: frozenset[ExportRoute] = frozenset()
         self.reply: Reply | None = None
         self.epoch = ""
         self.suspicions = Suspicions()
@@ -78,7 +79,7 @@ class Partition:
 
     def repeat(self, plan: str, log: Sequence[Logged]) -> None:
         """Come to what a log of rounds has led to, as far as relations go."""
-        rows: dict[str, list[Statement]] = {}
+        rows: dict[str, list[PieceChange]] = {}
         for entry in log:
             for name in entry.forget:
                 rows.pop(name, None)
@@ -93,10 +94,10 @@ class Partition:
         assert self.plan is not None
         known = self.program.relations
         facts = [each for name, statements in rows.items() if name in known for each in statements]
-        self.step([*self.own(), *facts], Watch(), Choice())
+        self.step([*self.own(), *facts], Watch(), EpochOptions())
         self.established = frozenset(self.plan.routes().values())
 
-    def own(self) -> list[Statement]:
+    def own(self) -> list[PieceChange]:
         """What each partition knows of itself."""
         first = numpy.empty((1 if self.number == 0 else 0, 0), numpy.int64)
         return [(MINE, True, owned(self.number, self.partitions)), (FIRST, True, first)]
@@ -185,7 +186,7 @@ class Partition:
         self.restored = False
         return self.reply
 
-    def statements(self, round: Round) -> list[Statement]:
+    def statements(self, round: Round) -> list[PieceChange]:
         """What a round says about relations of the plan, what it forgets first."""
         assert self.plan is not None
         relations = self.program.relations
@@ -200,7 +201,7 @@ class Partition:
         told = read_pieces(self.folder, [*round.shared, *round.pieces.get(self.number, ())])
         return [each for each in [*forgotten, *told] if each[0] in relations]
 
-    def note_moves(self, before: Plan, plan: Plan) -> None:
+    def note_moves(self, before: ClusterPlan, plan: ClusterPlan) -> None:
         """Keep the rows of relations that get another home, before these go."""
         for name in moved(before, plan):
             copy = before.views[name]
@@ -209,7 +210,7 @@ class Partition:
                 self.moved[name] = self.living(rows, before.homes[name] == "all")
 
     def step(
-        self, statements: list[Statement], watch: Watch, choice: Choice
+        self, statements: list[PieceChange], watch: Watch, choice: EpochOptions
     ) -> tuple[dict[str, Delta], tuple[NodeReport, ...]]:
         """One epoch of the engine; keeps what changes in the relations that users see."""
         assert self.plan is not None
@@ -221,18 +222,20 @@ class Partition:
                 self.deltas.setdefault(name, []).append((came, went))
         return outcome.deltas, tuple(each for each in outcome.report.nodes if not any(map(watched, each.relations)))
 
-    def messages(self, plan: Plan, said: Iterable[tuple[Export, Statement]], file: PieceFile) -> Iterator[Message]:
+    def messages(
+        self, plan: ClusterPlan, said: Iterable[tuple[Export, PieceChange]], file: PieceFile
+    ) -> Iterator[PieceMessage]:
         """Write what exports say into a file, a piece for each receiver and level."""
-        parts: dict[tuple[int, int], list[Statement]] = {}
+        parts: dict[tuple[int, int], list[PieceChange]] = {}
         for export, (name, asserts, words) in said:
             for target, rows in self.directed(plan, export, words.astype(numpy.int64)):
                 parts.setdefault((target, export.level), []).append((name, asserts, rows))
         for (target, level), statements in sorted(parts.items(), key=lambda part: part[0]):
-            yield Message(target, level, file.add(statements))
+            yield PieceMessage(target, level, file.add(statements))
 
     def said(
-        self, plan: Plan, deltas: Mapping[str, Delta], settled: frozenset[Route], due: Mapping[str, Words]
-    ) -> Iterator[tuple[Export, Statement]]:
+        self, plan: ClusterPlan, deltas: Mapping[str, Delta], settled: frozenset[ExportRoute], due: Mapping[str, Words]
+    ) -> Iterator[tuple[Export, PieceChange]]:
         """What exports say of their targets: what has come and gone, all rows where that is not `settled`, and of rows
         that are `due` those that are still here; and what has come to be suspected."""
         views = self.engine.views
@@ -248,7 +251,7 @@ class Partition:
             if export.cycle in self.suspicions.cycles:
                 yield export, (gone_name(target), True, self.suspicions.new(source, views, deltas))
 
-    def directed(self, plan: Plan, export: Export, words: Words) -> Iterator[tuple[int, Words]]:
+    def directed(self, plan: ClusterPlan, export: Export, words: Words) -> Iterator[tuple[int, Words]]:
         """The rows that an export sends to each partition, EVERYBODY for all."""
         homes = homes_of(export.place, words, plan.heavy, self.partitions)
         if export.signed:
@@ -260,7 +263,9 @@ class Partition:
         elif len(words):
             yield from parcels(homes, words)
 
-    def shrunk(self, plan: Plan, deltas: Mapping[str, Delta], statements: Iterable[Statement]) -> Iterator[int]:
+    def shrunk(
+        self, plan: ClusterPlan, deltas: Mapping[str, Delta], statements: Iterable[PieceChange]
+    ) -> Iterator[int]:
         """The cycles whose inputs have lost something, so that what feeds itself may have nothing else to live on."""
         internal = {export.target for export in plan.exports if export.cycle is not None}
         retracted = {name for name, asserts, rows in statements if not asserts and len(rows)} - internal
@@ -318,7 +323,7 @@ class Partition:
         self.deltas[copy] = [net]
         return net
 
-    def changed(self, plan: Plan) -> Iterator[tuple[str, tuple[int, int]]]:
+    def changed(self, plan: ClusterPlan) -> Iterator[tuple[str, tuple[int, int]]]:
         """How many rows of each relation that users see came and went here, in the epoch so far."""
         for name, copy in plan.views.items():
             if name in self.moved or copy not in self.had:
@@ -371,5 +376,7 @@ class Partition:
         return here
 
 
-def _choice(options: Mapping[str, Any]) -> Choice:
-    return Choice(**{name: options[name] for name in ("strategy", "switch", "closures", "maintain") if name in options})
+def _choice(options: Mapping[str, Any]) -> EpochOptions:
+    return EpochOptions(
+        **{name: options[name] for name in ("strategy", "switch", "closures", "maintain") if name in options}
+    )

@@ -11,18 +11,18 @@ from itertools import combinations
 
 from tidelog.language.syntax import Column
 from tidelog.rules.core import (
-    Atom,
+    CoreAtom,
+    CoreRule,
+    CoreVariable,
     RelationInfo,
-    Rule,
-    Variable,
 )
 from tidelog.rules.literals import variables_of
 
 
-def parted(rule: Rule, name: str) -> tuple[RelationInfo, Rule, Rule] | None:
+def parted(rule: CoreRule, name: str) -> tuple[RelationInfo, CoreRule, CoreRule] | None:
     """A rule in two: an auxiliary relation `name`, its rule, and the rule that is left; None where no two atoms share a
     variable, or nothing but these is there. Of several pairs, the one that leaves the fewest columns."""
-    atoms = [literal for literal in rule.body if isinstance(literal, Atom)]
+    atoms = [literal for literal in rule.body if isinstance(literal, CoreAtom)]
     positive = [atom for atom in atoms if not atom.negated]
     if len(atoms) < 3:
         return None
@@ -32,12 +32,12 @@ def parted(rule: Rule, name: str) -> tuple[RelationInfo, Rule, Rule] | None:
     first, second = min(pairs, key=lambda pair: len(_needed(rule, pair)))
     columns = _needed(rule, (first, second))
     info = RelationInfo(name, tuple(Column(each.name, each.kind, each.kind) for each in columns), True)
-    join = Atom(name, columns)
+    join = CoreAtom(name, columns)
     rest = [literal for literal in rule.body if literal is not first and literal is not second]
-    return info, Rule(name, rule.origin, join, (first, second), rule.span), replace(rule, body=(join, *rest))
+    return info, CoreRule(name, rule.origin, join, (first, second), rule.span), replace(rule, body=(join, *rest))
 
 
-def _needed(rule: Rule, pair: tuple[Atom, Atom]) -> tuple[Variable, ...]:
+def _needed(rule: CoreRule, pair: tuple[CoreAtom, CoreAtom]) -> tuple[CoreVariable, ...]:
     """The variables of two atoms of a body that the rest of the rule uses."""
     used = set(variables_of(rule.head))
     for literal in rule.body:

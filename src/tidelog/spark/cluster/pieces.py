@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy
-from numpy.typing import NDArray
 
+from tidelog.arrays import Words
 from tidelog.spark.cluster.buckets import parcels
 from tidelog.spark.cluster.folder import Folder
 
-Words: TypeAlias = NDArray[numpy.int64]
-Statement: TypeAlias = tuple[str, bool, Words]
+PieceChange: TypeAlias = tuple[str, bool, Words]
 """A relation, whether its rows are asserted or retracted, the rows."""
 
 
@@ -32,7 +31,7 @@ class Piece(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Message:
+class PieceMessage:
     """A piece for the partition `target`, or for all of them (-1), released with those of the same `level`."""
 
     target: int
@@ -40,7 +39,7 @@ class Message:
     piece: Piece
 
 
-def packed(statements: Iterable[Statement]) -> bytes:
+def packed(statements: Iterable[PieceChange]) -> bytes:
     """A piece."""
     entries, bodies = [], []
     for name, asserts, words in statements:
@@ -51,7 +50,7 @@ def packed(statements: Iterable[Statement]) -> bytes:
     return b"".join([len(header).to_bytes(8, "little"), header, *bodies])
 
 
-def unpacked(piece: bytes) -> Iterator[Statement]:
+def unpacked(piece: bytes) -> Iterator[PieceChange]:
     """The statements of a piece."""
     start = 8 + int.from_bytes(piece[:8], "little")
     for name, asserts, rows, arity in json.loads(piece[8:start]):
@@ -60,7 +59,7 @@ def unpacked(piece: bytes) -> Iterator[Statement]:
         yield name, asserts, words
 
 
-def read_pieces(folder: Folder, pieces: Iterable[Sequence[object]]) -> Iterator[Statement]:
+def read_pieces(folder: Folder, pieces: Iterable[Sequence[object]]) -> Iterator[PieceChange]:
     """The statements of pieces in turn."""
     for piece in pieces:
         file, offset, length, _ = Piece(*piece)  # type: ignore[arg-type]  # lists, where they have been JSON
@@ -75,7 +74,7 @@ class PieceFile:
         self._parts: list[bytes] = []
         self._length = 0
 
-    def add(self, statements: Sequence[Statement]) -> Piece:
+    def add(self, statements: Sequence[PieceChange]) -> Piece:
         """Append a piece; returns where it will be."""
         data = packed(statements)
         piece = Piece(self.name, self._length, len(data), sum(len(words) for _, _, words in statements))

@@ -39,12 +39,12 @@ class Follow:
         return f"follow.{self.column}"
 
 
-Place: TypeAlias = int | Literal["all", "one", "rows"] | Spread | Follow
+Placement: TypeAlias = int | Literal["all", "one", "rows"] | Spread | Follow
 """Where the rows of a relation are: where the word in a column says, everywhere, in the first partition, or where all
 words of the row together say."""
 
 
-Route: TypeAlias = tuple[str, str, Place, Place, int, tuple[int, ...]]
+ExportRoute: TypeAlias = tuple[str, str, Placement, Placement, int, tuple[int, ...]]
 """Source, target, their places, the columns of the target, and the heavy words where these matter."""
 
 
@@ -58,8 +58,8 @@ class Export:
 
     source: str
     target: str
-    origin: Place
-    place: Place
+    origin: Placement
+    place: Placement
     signed: bool = False
     level: int = 0
     cycle: int | None = None
@@ -77,7 +77,7 @@ class Cycle:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ClusterPlan:
     """`program` is what the first partition runs, `others` the same without the rules that are evaluated there only.
     `homes` says where the rows of each relation of the user's program are, `views` under which name, `facts` where
     the asserted facts of each are; `nodes` says in which way each hyper-node is computed."""
@@ -86,9 +86,9 @@ class Plan:
     others: CoreProgram
     exports: tuple[Export, ...]
     cycles: tuple[Cycle, ...]
-    homes: Mapping[str, Place]
+    homes: Mapping[str, Placement]
     views: Mapping[str, str]
-    facts: Mapping[str, Place]
+    facts: Mapping[str, Placement]
     dictionary: bool
     """Whether rules look into symbols or records, so that every partition needs them."""
     nodes: tuple[tuple[tuple[str, ...], str], ...]
@@ -98,7 +98,7 @@ class Plan:
     skew: int = 0
     """The rows that a word has at least to be heavy."""
 
-    def routes(self) -> dict[Export, Route]:
+    def routes(self) -> dict[Export, ExportRoute]:
         """What has to be the same in another plan for an export to go on there where it is."""
         relations = self.program.relations
         return {
@@ -114,7 +114,7 @@ class Plan:
         }
 
 
-def moved(before: Plan, plan: Plan) -> frozenset[str]:
+def moved(before: ClusterPlan, plan: ClusterPlan) -> frozenset[str]:
     """The relations of which rows live elsewhere than before, those aside that have been everywhere under this name."""
     return frozenset(
         name
@@ -123,12 +123,12 @@ def moved(before: Plan, plan: Plan) -> frozenset[str]:
     )
 
 
-def home_name(relation: str, place: Place) -> str:
+def home_name(relation: str, place: Placement) -> str:
     """The name of a derived relation where it is at home."""
     return f"{relation}@home.{place}"
 
 
-def copy_name(relation: str, place: Place) -> str:
+def copy_name(relation: str, place: Placement) -> str:
     """The name of the copy of a relation at a place."""
     return f"{relation}@{place}"
 

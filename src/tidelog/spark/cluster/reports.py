@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from tidelog.maintain.report import NodeReport, names_of, shown
 from tidelog.rules.core import HyperNode
-from tidelog.spark.cluster.plan import Plan, relation_of
+from tidelog.spark.cluster.plan import ClusterPlan, relation_of
 from tidelog.spark.cluster.rounds import Reply
 
 _STRONGER = ("skip", "drop", "update", "bootstrap")
@@ -14,7 +14,7 @@ _STRONGER = ("skip", "drop", "update", "bootstrap")
 
 def merged(
     nodes: Iterable[HyperNode],
-    plan: Plan,
+    plan: ClusterPlan,
     replies: Iterable[tuple[Reply, bool]],
     last: Mapping[int, Reply],
     rounds: int,
@@ -45,6 +45,6 @@ def merged(
     return tuple(found)
 
 
-def _impact(name: str, plan: Plan, last: Mapping[int, Reply]) -> int:
+def _impact(name: str, plan: ClusterPlan, last: Mapping[int, Reply]) -> int:
     counts = [sum(reply.changed.get(name, (0, 0))) for reply in last.values()]
     return max(counts, default=0) if plan.homes.get(name) == "all" else sum(counts)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from tidelog.maintain.report import NodeReport
-from tidelog.spark.cluster.pieces import Message
+from tidelog.spark.cluster.pieces import PieceMessage
 from tidelog.spark.cluster.skew import Frequent
 
-State: TypeAlias = tuple[str, int, str]
+RoundState: TypeAlias = tuple[str, int, str]
 """The round that a partition has done last, and who did it: two that do the same round may number symbols apart."""
-NOWHERE: State = ("", 0, "")
+NOWHERE: RoundState = ("", 0, "")
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Task:
     folder: str
     partition: int
     partitions: int
-    state: State
+    state: RoundState
     past: str
     since: tuple[str, ...]
     symbols: tuple[str, ...]
@@ -79,8 +79,8 @@ class Reply:
     far, the reports of the hyper-nodes, and a file of new symbols and records."""
 
     partition: int
-    state: State
-    messages: tuple[Message, ...]
+    state: RoundState
+    messages: tuple[PieceMessage, ...]
     shrunk: tuple[int, ...]
     sizes: Mapping[str, int]
     kept: int

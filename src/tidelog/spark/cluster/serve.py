@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy
 
+from tidelog.arrays import Words
 from tidelog.maintain.limits import WithinMemory
 from tidelog.spark.cluster import wire
 from tidelog.spark.cluster.partition import Partition
-from tidelog.spark.cluster.pieces import Words
 from tidelog.spark.cluster.rounds import Task
 from tidelog.spark.frames import is_over
 

@@ -12,7 +12,7 @@ from tidelog.spark.cluster.buckets import BUCKETS
 from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.cluster.executors import SparkExecutors
 from tidelog.spark.cluster.folder import Folder
-from tidelog.spark.cluster.localize import Limits
+from tidelog.spark.cluster.localize import PlacementLimits
 from tidelog.storage.dictionary import Dictionary
 
 
@@ -32,7 +32,7 @@ class ClusterEngine(PartitionedEngine):
         state: str | None = None,
         within: str | os.PathLike[str] | None = None,
         partitions: int | None = None,
-        limits: Limits | None = None,
+        limits: PlacementLimits | None = None,
     ) -> None:
         self.session = session
         if state is not None:

@@ -16,15 +16,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from tidelog.rules.core import Atom, Comparison, Computation, Pack, Rule, Unpack, Variable
-from tidelog.spark.cluster.plan import Follow, Place, Spread
+from tidelog.rules.core import Computation, CoreAtom, CoreComparison, CoreRule, CoreVariable, Pack, Unpack
+from tidelog.spark.cluster.plan import Follow, Placement, Spread
 
 
 @dataclass(frozen=True)
 class Evenly:
     """Where `variable` lives, but for heavy words where the atom at this place of the body has its rows spread."""
 
-    variable: Variable
+    variable: CoreVariable
     atom: int
 
 
@@ -35,7 +35,7 @@ class Resident:
     atom: int
 
 
-Site: TypeAlias = Variable | Evenly | Resident | Literal["all", "one"]
+Site: TypeAlias = CoreVariable | Evenly | Resident | Literal["all", "one"]
 
 _CROSSING = 5e6
 """Rows that could be sent in the time of the rounds of a recursion that crosses partitions."""
@@ -44,7 +44,7 @@ _LOOKING = frozenset(("strlen", "substr", "ord", "cat", "to_string"))
 
 
 @dataclass(frozen=True)
-class Known:
+class PlacementStatistics:
     """What is known, or guessed, of relations: how many rows they have, and which share of these the heavy words of a
     column have."""
 
@@ -52,7 +52,7 @@ class Known:
     size: Callable[[str], float]
     share: Callable[[str, int], float]
 
-    def uneven(self, name: str, place: Place) -> float:
+    def uneven(self, name: str, place: Placement) -> float:
         """The price of having a relation by a column that has heavy words: that of having their rows everywhere,
         because the other partitions have nothing to do meanwhile."""
         return self.partitions * self.size(name) * self.share(name, place) if isinstance(place, int) else 0.0
@@ -63,17 +63,17 @@ class Located:
     """A rule at its site: the place of the copy that each atom of its body reads, and rows sent for these and for the
     head; `exchanged` when heads are derived elsewhere than where they live."""
 
-    rule: Rule
+    rule: CoreRule
     site: Site
-    copies: tuple[Place | None, ...]
+    copies: tuple[Placement | None, ...]
     exchanged: bool
     price: float
 
 
 def located(
-    rule: Rule,
-    homes: Mapping[str, Place],
-    known: Known,
+    rule: CoreRule,
+    homes: Mapping[str, Placement],
+    known: PlacementStatistics,
     within: Collection[str] = (),
     alone: bool = False,
 ) -> Located:
@@ -89,31 +89,31 @@ def located(
     return min((_at(rule, site, homes, known) for site in sites), key=price)
 
 
-def crosses(at: Located, homes: Mapping[str, Place], within: Collection[str]) -> bool:
+def crosses(at: Located, homes: Mapping[str, Placement], within: Collection[str]) -> bool:
     """Whether a rule of a hyper-node needs what other partitions derive in it, or derives what they need."""
     pairs = zip(at.rule.body, at.copies, strict=True)
-    own = [(literal.relation, place) for literal, place in pairs if isinstance(literal, Atom)]
+    own = [(literal.relation, place) for literal, place in pairs if isinstance(literal, CoreAtom)]
     own = [(name, place) for name, place in own if name in within]
     return bool(own) and (at.exchanged or any(homes[name] != place for name, place in own))
 
 
-def _even_sites(rule: Rule, homes: Mapping[str, Place], known: Known) -> Iterator[Site]:
+def _even_sites(rule: CoreRule, homes: Mapping[str, Placement], known: PlacementStatistics) -> Iterator[Site]:
     """The sites that keep heavy words from making one partition do most of the work."""
     for number, atom in enumerate(rule.body):
-        if not isinstance(atom, Atom) or atom.negated or homes[atom.relation] == "all":
+        if not isinstance(atom, CoreAtom) or atom.negated or homes[atom.relation] == "all":
             continue
         if homes[atom.relation] == "rows":
             yield Resident(number)
         for column, arg in enumerate(atom.args):
-            if isinstance(arg, Variable) and atom.args.index(arg) == column and known.share(atom.relation, column):
+            if isinstance(arg, CoreVariable) and atom.args.index(arg) == column and known.share(atom.relation, column):
                 yield Evenly(arg, number)
 
 
-def _at(rule: Rule, site: Site, homes: Mapping[str, Place], known: Known) -> Located:
+def _at(rule: CoreRule, site: Site, homes: Mapping[str, Placement], known: PlacementStatistics) -> Located:
     price = 0.0
-    copies: list[Place | None] = []
+    copies: list[Placement | None] = []
     for number, literal in enumerate(rule.body):
-        if not isinstance(literal, Atom):
+        if not isinstance(literal, CoreAtom):
             copies.append(None)
             continue
         rows = known.size(literal.relation)
@@ -133,22 +133,24 @@ def _at(rule: Rule, site: Site, homes: Mapping[str, Place], known: Known) -> Loc
         kept = site == "all" and everywhere and home != "rows"
         exchanged = not kept and not _at_home(rule, site, home, homes)
         price += rows * (known.partitions if site == "all" else 1) if exchanged else 0.0
-    if isinstance(site, Variable) and everywhere:
+    if isinstance(site, CoreVariable) and everywhere:
         price += 0.5  # Then "all" does as well.
     return Located(rule, site, tuple(copies), exchanged, price + 1e-6 * len(copies))
 
 
-def _at_home(rule: Rule, site: Site, home: Place, homes: Mapping[str, Place]) -> bool:
+def _at_home(rule: CoreRule, site: Site, home: Placement, homes: Mapping[str, Placement]) -> bool:
     """Whether what a rule derives at a site lives there."""
     if isinstance(home, int):
         return site == rule.head.args[home]
     if home == "rows":
         atom = rule.body[site.atom] if isinstance(site, Resident) else None
-        return isinstance(atom, Atom) and homes[atom.relation] == "rows" and atom.args == rule.head.args
+        return isinstance(atom, CoreAtom) and homes[atom.relation] == "rows" and atom.args == rule.head.args
     return site == home
 
 
-def _copy(atom: Atom, number: int, site: Site, home: Place, known: Known) -> tuple[Place, float]:
+def _copy(
+    atom: CoreAtom, number: int, site: Site, home: Placement, known: PlacementStatistics
+) -> tuple[Placement, float]:
     """The place of the copy that an atom of a body reads, and how many rows are sent for it."""
     rows = known.size(atom.relation)
     if home == "all":
@@ -168,13 +170,13 @@ def _copy(atom: Atom, number: int, site: Site, home: Place, known: Known) -> tup
     return (home, 0.0) if home in columns else (columns[0], rows)
 
 
-def variables(rule: Rule) -> Iterator[Variable]:
+def variables(rule: CoreRule) -> Iterator[CoreVariable]:
     """The variables of the atoms that a rule has, negated ones aside."""
-    atoms = [literal for literal in rule.body if isinstance(literal, Atom) and not literal.negated]
-    return iter(dict.fromkeys(arg for atom in atoms for arg in atom.args if isinstance(arg, Variable)))
+    atoms = [literal for literal in rule.body if isinstance(literal, CoreAtom) and not literal.negated]
+    return iter(dict.fromkeys(arg for atom in atoms for arg in atom.args if isinstance(arg, CoreVariable)))
 
 
-def makes_values(rule: Rule) -> bool:
+def makes_values(rule: CoreRule) -> bool:
     """Whether a rule can make symbols or records that nobody has had before, whose numbers one place has to give."""
     return any(
         isinstance(literal, Pack) or (isinstance(literal, Computation) and literal.functor in _NEW_VALUES)
@@ -182,12 +184,12 @@ def makes_values(rule: Rule) -> bool:
     )
 
 
-def looks_into_values(rule: Rule) -> bool:
+def looks_into_values(rule: CoreRule) -> bool:
     """Whether a rule needs the dictionary: to look at a symbol or record, or to make one."""
     for literal in rule.body:
         if isinstance(literal, (Pack, Unpack)):
             return True
-        if isinstance(literal, Comparison) and literal.kind == "symbol" and literal.op not in ("=", "!="):
+        if isinstance(literal, CoreComparison) and literal.kind == "symbol" and literal.op not in ("=", "!="):
             return True
         if isinstance(literal, Computation) and (literal.functor in _LOOKING or literal.kind == "symbol"):
             return True

@@ -12,9 +12,9 @@ from typing import TypeAlias
 
 import numpy
 
+from tidelog.arrays import Words
 from tidelog.maintain.deltas import Delta
-from tidelog.spark.cluster.buckets import Words
-from tidelog.spark.cluster.plan import Plan
+from tidelog.spark.cluster.plan import ClusterPlan
 from tidelog.storage.stored import StoredRelation
 
 Frequent: TypeAlias = Mapping[int, Mapping[int, int]]
@@ -69,7 +69,7 @@ class Lookout:
         """The rows that may still come or go before it looks again, of each copy."""
 
     def look(
-        self, plan: Plan, views: Mapping[str, StoredRelation], deltas: Mapping[str, Delta]
+        self, plan: ClusterPlan, views: Mapping[str, StoredRelation], deltas: Mapping[str, Delta]
     ) -> Mapping[str, Frequent]:
         """The frequent words of the relations of a plan, after a change, of those with enough rows."""
         self.seen = {name: found for name, found in self.seen.items() if name in plan.views}
@@ -88,7 +88,11 @@ class Lookout:
 
 
 def find(
-    seen: Iterable[Mapping[str, Frequent]], sizes: Mapping[str, int], partitions: int, limit: int, before: Plan | None
+    seen: Iterable[Mapping[str, Frequent]],
+    sizes: Mapping[str, int],
+    partitions: int,
+    limit: int,
+    before: ClusterPlan | None,
 ) -> Skew:
     """What partitions and deliveries have `seen` of relations that have these sizes, put together. Words that are heavy
     already stay so until they have half as many rows as that takes."""
@@ -110,7 +114,7 @@ def find(
     return Skew(tuple(sorted(heavy)), shares, limit)
 
 
-def outdated(plan: Plan, skew: Skew) -> bool:
+def outdated(plan: ClusterPlan, skew: Skew) -> bool:
     """Whether a plan does not know of a heavy word or column, or takes words for heavy that are so no more."""
     return set(skew.heavy) != set(plan.heavy) or not skew.columns() <= plan.skewed
 

@@ -22,11 +22,12 @@ from itertools import product
 
 import numpy
 
+from tidelog.arrays import Words
 from tidelog.maintain.deltas import Delta, rows_of
-from tidelog.rules.core import Atom, CoreProgram, Literal, RelationInfo, Rule
+from tidelog.rules.core import CoreAtom, CoreLiteral, CoreProgram, CoreRule, RelationInfo
 from tidelog.rules.graph import hyper_nodes
-from tidelog.spark.cluster.pieces import Statement, Words
-from tidelog.spark.cluster.plan import Cycle, Plan
+from tidelog.spark.cluster.pieces import PieceChange
+from tidelog.spark.cluster.plan import ClusterPlan, Cycle
 from tidelog.storage.stored import StoredRelation
 
 _SUFFIX = "@gone"
@@ -50,18 +51,18 @@ def watching(program: CoreProgram, cycles: Sequence[Cycle], lost: Collection[str
     info = program.relations
     extra = {gone_name(name): RelationInfo(gone_name(name), info[name].columns, True) for name in names if name in info}
     relations = {**program.relations, **extra}
-    own = [rule for node in program.nodes for rule in node.rules if isinstance(rule, Rule)]
+    own = [rule for node in program.nodes for rule in node.rules if isinstance(rule, CoreRule)]
     rules = [each for rule in own if rule.head.relation in within for each in _suspecting(rule, names)]
     return CoreProgram(relations, program.records, (*program.nodes, *hyper_nodes(rules, relations)))
 
 
-def _suspecting(rule: Rule, names: Collection[str]) -> Iterator[Rule]:
+def _suspecting(rule: CoreRule, names: Collection[str]) -> Iterator[CoreRule]:
     """Rules for what a rule derives from suspected rows of the relations `names`: at least one of its atoms reads
     these, and any of the others may."""
-    forms: list[list[Literal]] = []
+    forms: list[list[CoreLiteral]] = []
     for literal in rule.body:
         forms.append([literal])
-        if isinstance(literal, Atom) and literal.relation in names:
+        if isinstance(literal, CoreAtom) and literal.relation in names:
             forms[-1].append(replace(literal, relation=gone_name(literal.relation), negated=False))
     head = replace(rule.head, relation=gone_name(rule.head.relation))
     for number, body in enumerate(product(*forms)):
@@ -80,7 +81,7 @@ class Suspicions:
         self.program: CoreProgram | None = None
         self.fresh = False
 
-    def note(self, plan: Plan, deltas: Mapping[str, Delta], statements: Iterable[Statement]) -> None:
+    def note(self, plan: ClusterPlan, deltas: Mapping[str, Delta], statements: Iterable[PieceChange]) -> None:
         """Remember, after a round, what has gone of the relations of cycles and of what these read."""
         self.fresh = False
         if not plan.cycles:
@@ -100,8 +101,8 @@ class Suspicions:
                 self.told.setdefault(of, []).append(rows)
 
     def begin(
-        self, plan: Plan, cycles: tuple[int, ...], program: CoreProgram, views: Mapping[str, StoredRelation]
-    ) -> list[Statement]:
+        self, plan: ClusterPlan, cycles: tuple[int, ...], program: CoreProgram, views: Mapping[str, StoredRelation]
+    ) -> list[PieceChange]:
         """Suspect what rests on what has gone, from now on, or nothing any more if there are no cycles."""
         self.cycles, begun = cycles, self.program is not None
         if not cycles:
@@ -132,8 +133,8 @@ class Suspicions:
         return rows_of(deltas[name].inserted)
 
     def end(
-        self, plan: Plan, cycles: tuple[int, ...], views: Mapping[str, StoredRelation]
-    ) -> tuple[dict[str, Words], list[Statement]]:
+        self, plan: ClusterPlan, cycles: tuple[int, ...], views: Mapping[str, StoredRelation]
+    ) -> tuple[dict[str, Words], list[PieceChange]]:
         """What this partition has suspected of what it sends in cycles, and what it has to take back of what it was
         sent."""
         internal = [export for export in plan.exports if export.cycle in cycles]
