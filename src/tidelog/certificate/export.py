@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import chain
 
 import numpy
@@ -10,13 +10,12 @@ import numpy
 from tidelog.arrays import AnyWords
 from tidelog.certificate.certificate import Certificate
 from tidelog.language.syntax import CheckedProgram, Program
+from tidelog.looking import Look, unlimited
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.rules import compile_program
 
 
-def certificate_of(
-    engine: EmbeddedEngine, checked: CheckedProgram, look: Callable[[], None] = lambda: None
-) -> Certificate:
+def certificate_of(engine: EmbeddedEngine, checked: CheckedProgram, look: Look = unlimited) -> Certificate:
     """The certificate of an engine's state, for the program that it is meant to evaluate. The program is compiled anew:
     nothing but rows and births is taken from the engine. `look` is called meanwhile and while the certificate is read;
     it may raise."""
@@ -36,7 +35,7 @@ def certificate_of(
     return Certificate(program, engine.dictionary, facts, view, "the database")
 
 
-def program_text(programs: Iterable[Program], look: Callable[[], None] = lambda: None) -> str:
+def program_text(programs: Iterable[Program], look: Look = unlimited) -> str:
     """Types, declarations and rules of loaded programs as one text; rules keep their names. Facts are left out, which
     are data of the certificate, and so are directives. `look` is called for each of them, and may raise."""
     programs = tuple(programs)

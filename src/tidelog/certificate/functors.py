@@ -28,10 +28,10 @@ from tidelog.language.aggregates import AGGREGATES, AggregateName
 from tidelog.language.functors import NUMERIC
 from tidelog.language.regex import PatternError, translated
 from tidelog.language.syntax import Kind
+from tidelog.looking import Look
 from tidelog.rules.core import CoreConstant
 from tidelog.storage.arrow_arrays import mask_to_arrow, numbers_to_arrow, numbers_to_numpy
 from tidelog.storage.dictionary import Dictionary
-from tidelog.storage.looking import Look
 
 if TYPE_CHECKING:
     import duckdb

@@ -39,11 +39,11 @@ from tidelog.io.columns import encode_table
 from tidelog.language import check as check_program
 from tidelog.language import read
 from tidelog.language.syntax import RelationType
+from tidelog.looking import Look
 from tidelog.rules import compile_program
 from tidelog.rules.core import CoreProgram
 from tidelog.storage.arrow_arrays import numbers_to_numpy
 from tidelog.storage.dictionary import Dictionary
-from tidelog.storage.looking import Look
 
 _LARGEST = 16 * 2**20
 """Bytes of the largest manifest or program that is read."""

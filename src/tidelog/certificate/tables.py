@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
 from tidelog.errors import DataError, LimitError, Problem
-from tidelog.storage.looking import Look
+from tidelog.looking import Look
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -18,9 +18,9 @@ from tidelog.io.record_reader import record_from_text
 from tidelog.io.rows import Locator
 from tidelog.io.values import MISSING_HINT, NAN_HINT, RANGES, Complaint, article, expected, range_hint
 from tidelog.language.syntax import PRIMITIVES, Column, RelationType
+from tidelog.looking import Look, unlimited
 from tidelog.storage.arrow_arrays import mask_to_arrow, numbers_to_numpy, valid_mask
 from tidelog.storage.dictionary import Dictionary, number_words
-from tidelog.storage.looking import Look, unlimited
 
 if TYPE_CHECKING:
     import pyarrow as pa

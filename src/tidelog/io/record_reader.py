@@ -11,8 +11,8 @@ from itertools import count
 
 from tidelog.io.values import Complaint, shown, text_complaint, value_of_text
 from tidelog.language.syntax import PRIMITIVES, Column, Value
+from tidelog.looking import Look, unlimited
 from tidelog.storage.dictionary import Dictionary
-from tidelog.storage.looking import Look, unlimited
 
 _SPACE = re.compile(r"\s*")
 _BARE = re.compile(r"[^,\]]*")

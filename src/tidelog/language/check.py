@@ -8,7 +8,7 @@ rule graph's (`tidelog.rules`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from operator import is_
@@ -38,10 +38,11 @@ from tidelog.language.syntax import (
     Value,
 )
 from tidelog.language.trees import atoms
+from tidelog.looking import Look, unlimited
 from tidelog.source import Span
 
 
-def check(*programs: Program, look: Callable[[], None] = lambda: None) -> CheckedProgram:
+def check(*programs: Program, look: Look = unlimited) -> CheckedProgram:
     """All programs together, checked. Raises ProgramError with every problem found. `look` is called before each rule,
     and may raise."""
     return Checker().check(*programs, look=look)
@@ -80,7 +81,7 @@ class Checker:
         """The last programs that passed, with names for all rules."""
         return self._last.programs
 
-    def check(self, *programs: Program, look: Callable[[], None] = lambda: None) -> CheckedProgram:
+    def check(self, *programs: Program, look: Look = unlimited) -> CheckedProgram:
         """All programs together, checked. Raises ProgramError with every problem found, and what `look` raises."""
         types = tuple(type_ for program in programs for type_ in program.types)
         declarations = tuple(declaration for program in programs for declaration in program.declarations)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from tidelog.errors import Problem, ProgramError
 from tidelog.language.builder import Locate
 from tidelog.language.statements import statements
 from tidelog.language.syntax import Declaration, Directive, Pragma, Program, Rule, TypeDeclaration
+from tidelog.looking import Look, unlimited
 from tidelog.source import SourceText, Span
 
 
@@ -30,7 +31,7 @@ def read(
     *,
     name: str | None = None,
     preprocessing: Preprocessing | None = None,
-    look: Callable[[], None] = lambda: None,
+    look: Look = unlimited,
 ) -> Program:
     """Parse a program. An `os.PathLike`, and a str in one line that ends in ".dl", is a path; else it is the text.
 

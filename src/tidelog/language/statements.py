@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -21,15 +20,14 @@ from lark.lexer import Lexer
 from tidelog.errors import Problem
 from tidelog.language import lexer, mistakes, nesting
 from tidelog.language.builder import Builder, Locate, Statement
+from tidelog.looking import Look, unlimited
 
 _BRACKETS = {"LPAR": 1, "LBRACKET": 1, "LBRACE": 1, "RPAR": -1, "RBRACKET": -1, "RBRACE": -1}
 _DIRECTIVES = frozenset({*lexer.DIRECTIVES.values(), "UNSUPPORTED", "UNKNOWN"})
 _local = threading.local()
 
 
-def statements(
-    text: str, locate: Locate, look: Callable[[], None] = lambda: None
-) -> tuple[list[Statement], list[Problem]]:
+def statements(text: str, locate: Locate, look: Look = unlimited) -> tuple[list[Statement], list[Problem]]:
     """The statements of `text` in order, and all problems; `locate` turns offsets of `text` into spans. `look` is
     called before each statement."""
     parser, builder = _parser()

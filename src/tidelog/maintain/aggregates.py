@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from tidelog.arrays import Flags, Words
 from tidelog.language.aggregates import AGGREGATES, AggregateName
 from tidelog.language.syntax import Kind
+from tidelog.looking import Look
 from tidelog.maintain import large_groups
 from tidelog.maintain.large_groups import LargeGroups, Total, Values, state_of
 from tidelog.maintain.machine import Inputs, WidenError, narrow
 from tidelog.maintain.sorting import order_of
 from tidelog.rules.core import AggregateRule
-from tidelog.storage.looking import Look
 from tidelog.storage.stored import StoredRelation
 
 _EXACT = float(2**53)

@@ -16,6 +16,7 @@ from weakref import proxy
 import numpy
 
 from tidelog.arrays import AnyWords
+from tidelog.looking import Look
 from tidelog.maintain import undoing
 from tidelog.maintain.deltas import Delta, rows_of
 from tidelog.maintain.overlay import Overlay
@@ -25,7 +26,6 @@ from tidelog.rules.core import ClosureShape, CoreRule, EdgeSource, HyperNode
 from tidelog.rules.edges import body_of
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.closure import ClosedRelation, Closure
-from tidelog.storage.looking import Look
 from tidelog.storage.stored import StoredRelation
 
 if TYPE_CHECKING:

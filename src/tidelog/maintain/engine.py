@@ -17,6 +17,7 @@ import numpy
 from numpy.typing import NDArray
 
 from tidelog.arrays import AnyWords
+from tidelog.looking import Look, unlimited
 from tidelog.maintain import closures, undoing
 from tidelog.maintain.choice import EpochOptions
 from tidelog.maintain.deltas import Outcome, Seal, Whole, sealed_at_once
@@ -31,7 +32,6 @@ from tidelog.rules.core import ClosureShape, CoreProgram, HyperNode
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.closure import Closure
 from tidelog.storage.dictionary import Dictionary
-from tidelog.storage.looking import Look, unlimited
 from tidelog.storage.stored import StoredRelation
 
 

@@ -20,8 +20,8 @@ from tidelog.errors import LimitError, Problem
 from tidelog.kernels import layout
 from tidelog.language.regex import matcher
 from tidelog.language.syntax import Kind
+from tidelog.looking import Look
 from tidelog.storage.dictionary import Dictionary
-from tidelog.storage.looking import Look
 
 Mask: TypeAlias = NDArray[numpy.bool_]
 CallOut: TypeAlias = Callable[[list[Words], Look], tuple[Mask | None, Sequence[Words]]]

@@ -14,6 +14,7 @@ import numpy
 from numpy.typing import NDArray
 
 from tidelog.kernels import layout
+from tidelog.looking import Look
 from tidelog.maintain.assemble import Assembler, Call, Code, Registers, Sight
 from tidelog.maintain.limits import Watch
 from tidelog.rules.plans import Plan
@@ -128,7 +129,7 @@ class Interpreter:
         numbers: NDArray[numpy.int64],
         node: NDArray[numpy.int64],
         arguments: tuple[int, ...],
-        look: Callable[[], None],
+        look: Look,
         grow_log: Callable[[], None] | None = None,
     ) -> int:
         """Run `kernel` over the plans of `group` until it is done or wants new plans; returns its last status.
@@ -186,7 +187,7 @@ class Interpreter:
         memory = self._registers.address, self._scratch.address, BATCH, self.catalog.tag
         return kernel(self.catalog.table, plans, *arguments, self.levels, *memory)
 
-    def _call_out(self, code: Code, look: Callable[[], None]) -> None:
+    def _call_out(self, code: Code, look: Look) -> None:
         """Apply the Python function that a CALL level waits for to its batch."""
         level = int(self.levels[layout.S_LEVEL])
         at = layout.S_LEVELS + 4 * level
@@ -194,7 +195,7 @@ class Interpreter:
         kept = self._apply(code.call(level, self._registry.place), m, look)
         self.levels[at + layout.S_CURSOR], self.levels[at + layout.S_INNER] = -2, kept
 
-    def _apply(self, call: Call, m: int, look: Callable[[], None]) -> int:
+    def _apply(self, call: Call, m: int, look: Look) -> int:
         """Run a function on the first `m` bindings, store its results, drop what has none; returns the number left.
 
         The function calls `look` between its rows, which may raise to stop it.

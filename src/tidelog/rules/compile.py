@@ -18,6 +18,7 @@ from tidelog.errors import ProgramError
 from tidelog.language.paths import steps
 from tidelog.language.syntax import Aggregate, Atom, CheckedProgram, Column, Rule
 from tidelog.language.trees import walk, whole
+from tidelog.looking import Look, unlimited
 from tidelog.rules import core
 from tidelog.rules.aggregates import aggregates
 from tidelog.rules.anonymous import anonymous
@@ -44,13 +45,7 @@ Columns: TypeAlias = tuple[tuple[str, int], ...]
 REWRITES: tuple[Rewrite, ...] = (paths, disjunctions, aggregates, anonymous, heads, negations, nesting)
 
 
-def _never() -> None:
-    """Look at no limit."""
-
-
-def compile_program(
-    checked: CheckedProgram, *, as_written: bool = False, look: Callable[[], None] = _never
-) -> core.CoreProgram:
+def compile_program(checked: CheckedProgram, *, as_written: bool = False, look: Look = unlimited) -> core.CoreProgram:
     """The core program of a checked one; without projections if it is wanted as it is written. Raises ProgramError for
     negation or aggregation through recursion, and for paths with `*` over values without end. `look` is called for each
     rule, and may raise."""
@@ -119,7 +114,7 @@ class Compiler:
         self._last = _Last()
         """All of it is replaced at once, whatever interrupts a compilation."""
 
-    def compile(self, checked: CheckedProgram, look: Callable[[], None] = _never) -> core.CoreProgram:
+    def compile(self, checked: CheckedProgram, look: Look = unlimited) -> core.CoreProgram:
         """The core program of a checked one, see `compile_program`."""
         check_growth(checked)
         last = self._last
@@ -185,7 +180,7 @@ def _with_demand(
 
 
 def _with_projections(
-    rules: Sequence[AnyRule], nodes: Sequence[core.HyperNode], known: _Projected, look: Callable[[], None]
+    rules: Sequence[AnyRule], nodes: Sequence[core.HyperNode], known: _Projected, look: Look
 ) -> tuple[list[AnyRule], dict[str, core.RelationInfo], _Projected]:
     """The rules after projections, the relations that these have added, and what is `known` of them from now on;
     `nodes` are the hyper-nodes of the rules before."""

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from tidelog.arrays import AnyWords
 from tidelog.kernels import layout
 from tidelog.kernels.layout import ENTRIES, FAMILIES, GIVEN_UP, SAVED
+from tidelog.looking import Look, unlimited
 from tidelog.storage.catalog import Catalog
-from tidelog.storage.looking import Look, unlimited
 from tidelog.storage.memory import Pinned, Stop
 from tidelog.storage.stored import SPARE, StoredRelation
 

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from tidelog.arrays import Words
 from tidelog.errors import DataError, Problem
 from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, Value
+from tidelog.looking import Look, unlimited
 from tidelog.storage.arrow_arrays import mask_to_arrow, numbers_to_arrow, numbers_to_numpy, text_to_arrow, valid_mask
-from tidelog.storage.looking import Look, unlimited
 from tidelog.storage.record_table import RecordTable
 from tidelog.storage.record_text import format_value
 from tidelog.storage.symbol_list import SymbolList

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from collections.abc import Iterator
 
 import numpy
 from numpy.typing import NDArray
 
-Look: TypeAlias = Callable[[], object]
-"""Raises where a limit is reached or Ctrl-C was pressed."""
+from tidelog.looking import Look
 
 AT_ONCE = 1 << 20
 """Rows of a part."""
-
-
-def unlimited() -> None:
-    """Look at no limit."""
 
 
 def in_parts(rows: NDArray[numpy.int64], look: Look) -> Iterator[NDArray[numpy.int64]]:

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from tidelog.arrays import AnyWords
 from tidelog.kernels import layout
 from tidelog.kernels.layout import MOST_COUNTED
+from tidelog.looking import Look, unlimited
 from tidelog.storage.catalog import Catalog, Stopwatch
 from tidelog.storage.index import Index
-from tidelog.storage.looking import Look, in_parts, unlimited
+from tidelog.storage.looking import in_parts
 from tidelog.storage.marks import Marks
 from tidelog.storage.memory import Block
 
