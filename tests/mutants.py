@@ -46,6 +46,7 @@ SPARE = 8 << 30
 ROOMS: dict[str, tuple[str, ...]] = {
     "kernels": ("tests/changes_uncompiled.py", "tests/engine/test_programs.py"),
     "storage": ("tests/storage", "tests/io/test_dictionary.py", "tests/maintain", "tests/database"),
+    "limits": ("tests/limits", "tests/maintain", "tests/database"),
     "maintain": ("tests/maintain", "tests/database", "tests/engine/test_programs.py"),
     "certificate": ("tests/certificate",),
     "network": ("tests/network", "tests/cli/test_network.py"),

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from tidelog.errors import Problem, UsageError
 from tidelog.language.syntax import CheckedProgram, Column, RelationType
+from tidelog.limits.watch import reading_within_memory
 from tidelog.maintain.deltas import Delta, Outcome, Whole, rows_of
-from tidelog.maintain.limits import reading_within_memory
 from tidelog.maintain.report import Report
 from tidelog.relation import Relation, WordRows
 from tidelog.storage.dictionary import Dictionary

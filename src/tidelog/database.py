@@ -23,11 +23,11 @@ from tidelog.errors import Problem, UsageError, wrong_argument
 from tidelog.io import at_hand, encode
 from tidelog.language import Checker, read
 from tidelog.language.syntax import CheckedProgram, Column, Program, RelationType, Value
+from tidelog.limits.interrupts import Deferring, Interrupts
+from tidelog.limits.watch import Watch, changing_within_memory, guarded, reading_within_memory
 from tidelog.maintain.choice import EpochOptions
 from tidelog.maintain.deltas import Delta
 from tidelog.maintain.engine import EmbeddedEngine, evaluated
-from tidelog.maintain.interrupts import Deferring, Interrupts
-from tidelog.maintain.limits import Watch, changing_within_memory, guarded, reading_within_memory
 from tidelog.maintain.reclaim import Reclaimer
 from tidelog.maintain.report import names_of, prepares
 from tidelog.pattern import QUERY, matching, remaining

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tidelog.arrays import Words
 from tidelog.errors import Problem, SetupError, UsageError, how_to_install, wrong_argument
 from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, Value
-from tidelog.maintain.limits import reading_within_memory
+from tidelog.limits.watch import reading_within_memory
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.record_text import format_value
 

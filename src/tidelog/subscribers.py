@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Generic, Protocol, TypeVar
 
-from tidelog.maintain.interrupts import Interrupts
+from tidelog.limits.interrupts import Interrupts
 
 Part = TypeVar("Part")
 Part_co = TypeVar("Part_co", covariant=True)

@@ -8,7 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from tidelog.copies import Uncopied
 from tidelog.errors import Problem, UsageError
-from tidelog.maintain.interrupts import Deferring
+from tidelog.limits.interrupts import Deferring
 from tidelog.ruleset import RuleSet
 from tidelog.turns import Turns
 

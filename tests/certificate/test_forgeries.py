@@ -24,8 +24,8 @@ from tests.certificate.forgeries import EITHER, EVERYTHING, SORTS, Forgery, all_
 from tests.suite import compiled, golden_programs, loaded
 from tidelog.certificate import certificate_of, load, program_text, save
 from tidelog.errors import CODES, CertificateRejected, DataError
+from tidelog.limits.watch import Watch
 from tidelog.maintain.choice import EpochOptions
-from tidelog.maintain.limits import Watch
 from tidelog.relation import Relation, WordRows
 
 

@@ -20,7 +20,7 @@ from tidelog.certificate.layout import Layout
 from tidelog.certificate.stopping import stopping
 from tidelog.language import Checker, read
 from tidelog.language import check as check_program
-from tidelog.maintain.limits import Watch, guarded
+from tidelog.limits.watch import Watch, guarded
 from tidelog.rules import compile_program
 from tidelog.storage.dictionary import Dictionary
 

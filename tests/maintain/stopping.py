@@ -9,7 +9,7 @@ import pytest
 import tidelog
 from tests.recount import state_of
 from tidelog.errors import LimitError, Problem
-from tidelog.maintain.limits import Watch
+from tidelog.limits.watch import Watch
 
 Error = Callable[[], BaseException]
 

@@ -13,11 +13,11 @@ import tidelog
 from tests.closure_stories import BASE, COMPOSED, EDGES, SHOWN, STRATEGIES, Story, differences
 from tests.maintain.stopping import at_looks, fails_without_trace, fingerprint, limit, stopping
 from tidelog.errors import LimitError
+from tidelog.limits.interrupts import Deferring
+from tidelog.limits.watch import Watch
 from tidelog.maintain import closures as closures_module
 from tidelog.maintain.closures import Closures
 from tidelog.maintain.epoch import Attempt
-from tidelog.maintain.interrupts import Deferring
-from tidelog.maintain.limits import Watch
 from tidelog.storage import closure as closure_module
 
 RICH = (

@@ -23,7 +23,7 @@ from tidelog.certificate.folder import save
 from tidelog.certificate.reading import load
 from tidelog.certificate.stopping import look
 from tidelog.errors import wrong_argument
-from tidelog.maintain.limits import Watch, guarded
+from tidelog.limits.watch import Watch, guarded
 
 __all__ = ["Certificate", "certificate_of", "check", "check_certificate", "load", "look", "program_text", "save"]
 

@@ -37,7 +37,7 @@ from tidelog.certificate.tables import out_of_memory
 from tidelog.errors import CertificateRejected, InternalError, Problem, TidelogError
 from tidelog.language.functors import NUMERIC
 from tidelog.language.syntax import Kind, Value
-from tidelog.maintain.limits import Watch
+from tidelog.limits.watch import Watch
 from tidelog.rules.core import AggregateRule, CoreRule
 from tidelog.rules.edges import body_of, head_of
 from tidelog.storage.arrow_arrays import numbers_to_arrow

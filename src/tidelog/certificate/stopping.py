@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tidelog.errors import LimitError, Problem
-from tidelog.maintain.limits import Watch
-from tidelog.maintain.listening import listening
+from tidelog.limits.listening import listening
+from tidelog.limits.watch import Watch
 
 if TYPE_CHECKING:
     import duckdb

@@ -71,7 +71,7 @@ def _check_certificate(path: Path, timeout: float | None, *, as_json: bool) -> N
     from functools import partial
 
     from tidelog.certificate import check, load, look
-    from tidelog.maintain.limits import Watch, guarded
+    from tidelog.limits.watch import Watch, guarded
 
     watch = Watch(timeout)
     with guarded(watch):

@@ -12,6 +12,5 @@ sorting     the order of many rows, found in parts that can be stopped
 closures    hyper-nodes that are kept as components and reach sets
 assemble    join plans to the code of the kernels;  functors  what the kernels know, and Python for the rest
 machine     runs assembled plans;  statistics  what the planner is told
-deltas      what has come and gone in a relation;  limits  time, rows, Ctrl-C;  report  what was done
-interrupts  Ctrl-C that waits;  listening  a thread that hears it while kernels run
+deltas      what has come and gone in a relation;  report  what was done
 """

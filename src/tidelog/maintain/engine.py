@@ -17,13 +17,13 @@ import numpy
 from numpy.typing import NDArray
 
 from tidelog.arrays import AnyWords
+from tidelog.limits.watch import Watch, changing_within_memory
 from tidelog.looking import Look, unlimited
 from tidelog.maintain import closures, undoing
 from tidelog.maintain.choice import EpochOptions
 from tidelog.maintain.deltas import Outcome, Seal, Whole, sealed_at_once
 from tidelog.maintain.epoch import Attempt
 from tidelog.maintain.large_groups import LargeGroups
-from tidelog.maintain.limits import Watch, changing_within_memory
 from tidelog.maintain.machine import WidenError
 from tidelog.maintain.report import Report
 from tidelog.maintain.structure import Structure

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from tidelog.arrays import AnyWords
+from tidelog.limits.watch import Watch
 from tidelog.maintain import closures
 from tidelog.maintain.aggregates import update_aggregate
 from tidelog.maintain.assemble import UNIT
@@ -25,7 +26,6 @@ from tidelog.maintain.bootstrap import bootstrap
 from tidelog.maintain.choice import EpochOptions
 from tidelog.maintain.deltas import Delta, Outcome, Seal
 from tidelog.maintain.large_groups import LargeGroups
-from tidelog.maintain.limits import Watch
 from tidelog.maintain.machine import Inputs
 from tidelog.maintain.overlay import Overlay
 from tidelog.maintain.report import NodeReport, Report, names_of, prepares, shown, skipped, with_demand

@@ -14,9 +14,9 @@ import numpy
 from numpy.typing import NDArray
 
 from tidelog.kernels import layout
+from tidelog.limits.watch import Watch
 from tidelog.looking import Look
 from tidelog.maintain.assemble import Assembler, Call, Code, Registers, Sight
-from tidelog.maintain.limits import Watch
 from tidelog.rules.plans import Plan
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.dictionary import Dictionary

@@ -15,7 +15,7 @@ from typing import Any
 
 from tidelog.copies import Uncopied
 from tidelog.errors import LimitError, Problem, TidelogError, UsageError, wrong_argument
-from tidelog.maintain.limits import WithinMemory
+from tidelog.limits.watch import WithinMemory
 from tidelog.network.choices import Options
 from tidelog.network.journal import Journal
 from tidelog.network.limits import MOST_INCARNATIONS, Limits, checked_name, checked_names, checked_seconds

@@ -25,8 +25,8 @@ from tidelog.errors import Problem, ProgramError, UsageError
 from tidelog.language.paths import repeats
 from tidelog.language.syntax import Anonymous, Atom, Column, Constant, Declaration, Program, Rule, Variable
 from tidelog.language.trees import atoms
-from tidelog.maintain.interrupts import Deferring, Interrupts
-from tidelog.maintain.limits import changing_within_memory, reading_within_memory
+from tidelog.limits.interrupts import Deferring, Interrupts
+from tidelog.limits.watch import changing_within_memory, reading_within_memory
 from tidelog.rdf import output, prefixes, reader
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.data import COLUMNS, Triples

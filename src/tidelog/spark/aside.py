@@ -16,8 +16,8 @@ import numpy as np
 from tidelog.arrays import Words
 from tidelog.certificate import Certificate, certificate_of
 from tidelog.errors import Problem, UsageError
+from tidelog.limits.watch import Watch, guarded
 from tidelog.maintain.engine import evaluated
-from tidelog.maintain.limits import Watch, guarded
 from tidelog.pattern import QUERY, Pattern, remaining
 from tidelog.spark.embedded import Front, local
 from tidelog.spark.engines import Draft, Engine, RowChange, Rows

@@ -27,8 +27,8 @@ from tidelog.copies import Uncopied
 from tidelog.errors import TidelogError
 from tidelog.io import at_hand
 from tidelog.language.syntax import Program
-from tidelog.maintain.interrupts import Deferring, Interrupts
-from tidelog.maintain.limits import Watch, changing_within_memory, guarded
+from tidelog.limits.interrupts import Deferring, Interrupts
+from tidelog.limits.watch import Watch, changing_within_memory, guarded
 from tidelog.pattern import QUERY, matching
 from tidelog.pending import net_changes
 from tidelog.ruleset import RuleSet

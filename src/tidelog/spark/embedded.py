@@ -17,8 +17,8 @@ from pyspark.sql import functions as F
 from tidelog.arrays import Words
 from tidelog.change import Change
 from tidelog.database import Database
+from tidelog.limits.interrupts import Deferring
 from tidelog.maintain.deltas import Delta, Outcome
-from tidelog.maintain.interrupts import Deferring
 from tidelog.maintain.report import Report
 from tidelog.pending import Pending
 from tidelog.relation import Relation

@@ -24,9 +24,9 @@ from tidelog.errors import UsageError
 from tidelog.io import encode
 from tidelog.language import read
 from tidelog.language.syntax import Program
+from tidelog.limits.interrupts import Interrupts
+from tidelog.limits.watch import WithinMemory
 from tidelog.maintain.deltas import Delta
-from tidelog.maintain.interrupts import Interrupts
-from tidelog.maintain.limits import WithinMemory
 from tidelog.maintain.report import Report
 from tidelog.pending import Pending
 from tidelog.storage.stored import StoredRelation

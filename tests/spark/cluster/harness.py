@@ -16,7 +16,7 @@ from tests.generate import Row
 from tests.scripts import Script, change_in
 from tests.suite import check_now_and_then, difference
 from tidelog.certificate import check
-from tidelog.maintain.limits import Watch
+from tidelog.limits.watch import Watch
 from tidelog.pending import net_changes
 from tidelog.relation import Relation, WordRows
 from tidelog.spark.aside import Aside

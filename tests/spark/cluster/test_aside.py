@@ -12,7 +12,7 @@ from tests.paths.automata import pairs, random_path
 from tests.spark.cluster.harness import NOTHING_EVERYWHERE, Cluster
 from tests.suite import FIRST_SEED
 from tidelog.errors import CertificateRejected, LimitError, UsageError
-from tidelog.maintain.limits import Watch
+from tidelog.limits.watch import Watch
 from tidelog.pattern import matching
 from tidelog.spark.cluster.localize import PlacementLimits
 

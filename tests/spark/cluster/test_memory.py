@@ -10,7 +10,7 @@ import tidelog
 from tests.allocations import Budget, small_blocks
 from tests.spark.cluster.harness import NOTHING_EVERYWHERE, Cluster
 from tidelog.errors import LimitError
-from tidelog.maintain.limits import changing_within_memory
+from tidelog.limits.watch import changing_within_memory
 
 PROGRAM = """
 .decl e(x: number, y: number)

@@ -21,8 +21,8 @@ import numpy
 
 from tidelog.arrays import Words
 from tidelog.errors import DataError, Problem
-from tidelog.maintain.interrupts import Deferring
-from tidelog.maintain.limits import changing_within_memory
+from tidelog.limits.interrupts import Deferring
+from tidelog.limits.watch import changing_within_memory
 from tidelog.spark.cluster import values, wire
 from tidelog.spark.cluster.epoch import Attempt, Explanation, size_of
 from tidelog.spark.cluster.executors import Executors

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from tidelog.maintain.limits import Watch
+from tidelog.limits.watch import Watch
 from tidelog.maintain.report import Report
 from tidelog.rules.core import CoreProgram
 from tidelog.spark.cluster import values, wire

@@ -16,10 +16,10 @@ import numpy
 
 from tidelog.arrays import Words
 from tidelog.errors import InternalError, Problem
+from tidelog.limits.watch import Watch
 from tidelog.maintain.choice import EpochOptions
 from tidelog.maintain.deltas import Delta, rows_of
 from tidelog.maintain.engine import EmbeddedEngine
-from tidelog.maintain.limits import Watch
 from tidelog.maintain.report import NodeReport
 from tidelog.pending import net_changes
 from tidelog.rules.core import CoreProgram

@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from tidelog.arrays import Words
-from tidelog.maintain.limits import WithinMemory
+from tidelog.limits.watch import WithinMemory
 from tidelog.spark.cluster import wire
 from tidelog.spark.cluster.partition import Partition
 from tidelog.spark.cluster.rounds import Task

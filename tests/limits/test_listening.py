@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tidelog.maintain import listening as module
-from tidelog.maintain.interrupts import Deferring
-from tidelog.maintain.limits import Watch
-from tidelog.maintain.listening import listening
+from tidelog.limits import listening as module
+from tidelog.limits.interrupts import Deferring
+from tidelog.limits.listening import listening
+from tidelog.limits.watch import Watch
 
 
 class Turns:
@@ -176,8 +176,8 @@ def test_what_cannot_take_long_is_not_listened_to() -> None:
 
 SCRIPT = """
 import os, resource, signal, sys, threading, warnings
-from tidelog.maintain.limits import Watch
-from tidelog.maintain.interrupts import Deferring
+from tidelog.limits.watch import Watch
+from tidelog.limits.interrupts import Deferring
 
 def stopped(watch, press=None):
     "Whether kernels are told to stop."
@@ -216,7 +216,7 @@ with watch.telling(1_000_000):
     thread.start()
     thread.join()
     turned = threading.Event()
-    with __import__("tidelog.maintain.listening").maintain.listening.listening(lambda pressed: turned.set()):
+    with __import__("tidelog.limits.listening").limits.listening.listening(lambda pressed: turned.set()):
         turned.wait()  # and the parent listens on
 assert results == [True]
 assert not watch.told

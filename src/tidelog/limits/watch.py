@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 
 from tidelog.errors import LimitError, Problem
-from tidelog.maintain.interrupts import Deferring, Interrupts
-from tidelog.maintain.listening import listening
+from tidelog.limits.interrupts import Deferring, Interrupts
+from tidelog.limits.listening import listening
 from tidelog.storage.memory import Stop
 
 _LONG = 4_096

@@ -1,0 +1,6 @@
+"""Limits and Ctrl-C: what stops long work from outside, at places where stopping is safe.
+
+watch       the limits of one epoch or check: time, rows, sizes of relations; lack of memory becomes an error
+interrupts  Ctrl-C that waits until it is looked at
+listening   a thread that hears Ctrl-C while kernels run
+"""
