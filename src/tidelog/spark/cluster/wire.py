@@ -22,6 +22,7 @@ from typing import Any
 import numpy
 
 MODULES = (
+    "tidelog.source",
     "tidelog.language.syntax",
     "tidelog.rules.core",
     "tidelog.spark.cluster.manifest",
