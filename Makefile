@@ -25,9 +25,10 @@ demo: .venv/stamp ## the whole story on real input: the standard library's sourc
 test: .venv/stamp ## run all tests
 	@$(WITH_JAVA) $(PYTHON) -m pytest -q -n auto --dist worksteal
 
-lint: .venv/stamp ## run the linter, and check the layout of the code
+lint: .venv/stamp ## run the linter, check the layout of the code and the spelling
 	@.venv/bin/ruff check --quiet .
 	@.venv/bin/ruff format --check --quiet .
+	@.venv/bin/codespell
 
 types: .venv/stamp ## run the type checker
 	@.venv/bin/mypy

@@ -126,8 +126,8 @@ def test_everything_that_a_certificate_has_is_forged(sound: Path) -> None:
 
 
 def test_every_change_of_a_program_changes_it(sound: Path) -> None:
-    whats = {forgery.what for forgery in all_forgeries(sound)}
-    assert {*forgeries.PROGRAMS, *forgeries.RELATIONS, *forgeries.TABLES, *forgeries.WRITTEN} <= whats
+    changed = {forgery.what for forgery in all_forgeries(sound)}
+    assert {*forgeries.PROGRAMS, *forgeries.RELATIONS, *forgeries.TABLES, *forgeries.WRITTEN} <= changed
 
 
 def parts_of(folder: Path) -> Iterator[str]:
