@@ -116,7 +116,7 @@ def test_two_databases_cannot_share_a_folder(spark: SparkSession, tmp_path: Path
 
 
 def test_a_folder_is_free_when_its_process_is_gone(tmp_path: Path) -> None:
-    code = f"import os; from tidelog.store.state import State; s = State({str(tmp_path)!r}); os._exit(9)"
+    code = f"import os; from tidelog.store.state import StateFolder; s = StateFolder({str(tmp_path)!r}); os._exit(9)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
     StateFolder(tmp_path).close()
 

@@ -39,11 +39,19 @@ def facts_in(state: StateFolder) -> set[int]:
     return found
 
 
+def program_of(facts: set[int]) -> str:
+    """The program that a `Follower` publishes with facts; some epochs change it and some do not."""
+    return f"program {sum(facts) % 2}" if facts else ""
+
+
 def opened(disk: SimulatedDisk) -> tuple[int, set[int]]:
-    """The epoch and the facts that a process finds."""
+    """The epoch and the facts that a process finds. AssertionError where the program is not the one that goes with
+    these."""
     state = StateFolder("/store", files=disk.files())
     try:
-        return state.manifest.epoch, facts_in(state)
+        facts = facts_in(state)
+        assert state.manifest.text == program_of(facts), state.manifest.text
+        return state.manifest.epoch, facts
     finally:
         state.close()
 
@@ -74,7 +82,7 @@ class Follower:
                 self.commit(state)
             case "nothing":
                 self.history.append(self.history[-1])
-                state.publish(state.prepare({}), "program", {})
+                state.publish(state.prepare({}), program_of(self.history[-1]), {})
                 self.acknowledge()
             case "fail":
                 state.discard(state.prepare({("e", True): table({-1})}))
@@ -97,7 +105,7 @@ class Follower:
         self.history.append((before | came) - went)
         segment = state.prepare({key: each for key, each in tables.items() if len(each)})
         try:
-            state.publish(segment, f"program {len(self.history)}", {})
+            state.publish(segment, program_of(self.history[-1]), {})
         except BaseException:
             state.discard(segment)
             raise
@@ -136,6 +144,8 @@ class Follower:
             epoch, facts = opened(disk)
         except TidelogError as error:
             return f"cannot be opened: {error}"
+        except AssertionError as error:
+            return f"another program: {error}"
         right = [*enumerate(self.history)][self.acknowledged :] + self.failed
         return "" if (epoch, facts) in right else f"epoch {epoch} with {facts} instead of one of {right}"
 
@@ -260,8 +270,8 @@ def damages(data: bytes, rng: random.Random, flips: int) -> Iterator[tuple[str, 
 
 
 class Skipping:
-    """Says that a kind of sync does nothing: of a name, in which N is the name of a segment or checkpoint, and right
-    after a file was renamed or not."""
+    """Says that a kind of sync does nothing: of a name, in which N is the name of a segment, checkpoint or program, and
+    right after a file was renamed or not."""
 
     def __init__(self, operation: str, name: str, renamed: bool) -> None:
         self._wanted = (operation, name, renamed)
@@ -273,5 +283,5 @@ class Skipping:
 
 
 def plain(name: str) -> str:
-    """A name with N for the name of a segment or checkpoint."""
+    """A name with N for the name of a segment, checkpoint or program."""
     return re.sub(r"[0-9]{8}(-all)?", "N", name)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
+import json
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,7 +15,7 @@ import pytest
 from tests.store.disks import Follower, damages, opened
 from tests.store.test_failing import filled
 from tests.suite import FIRST_SEED, views
-from tidelog.errors import DataError
+from tidelog.errors import DataError, UsageError
 from tidelog.store.database import StoredDatabase
 from tidelog.store.local import LocalFiles
 from tidelog.store.manifest import Manifest
@@ -30,6 +34,7 @@ def test_damage_of_any_file_is_reported(seed: int) -> None:
     while len(files_of(follower.disk)) < 4:
         follower.step()
     follower.close()
+    opened(follower.disk)  # removes the program before the last one
     files = files_of(follower.disk)
     for name, data in files.items():
         for what, changed in damages(data, rng, 40):
@@ -78,7 +83,7 @@ def test_the_lock_has_no_contents_that_count() -> None:
 
 
 SUM = "0" * 64
-GOOD = Manifest(program=".decl e(x: symbol)\n", epoch=1, segments={"00000001": {"e.insert.parquet": SUM}})
+GOOD = Manifest(program=("00000001", SUM), epoch=1, segments={"00000001": {"e.insert.parquet": SUM}})
 FORGED = {
     "a path to elsewhere": {"segments": {"../outside": {}}},
     "an absolute path": {"segments": {"/tmp/outside": {}}},
@@ -96,7 +101,10 @@ FORGED = {
     "a checkpoint that is text": {"checkpoint": "00000001"},
     "an epoch below zero": {"epoch": -1},
     "an epoch that is no number": {"epoch": True},
-    "a program that is no text": {"program": 1},
+    "a program that is a number": {"program": 1},
+    "a program elsewhere": {"program": ("../outside", SUM)},
+    "a program without checksum": {"program": ("00000001",)},
+    "a program that is text": {"program": ".decl e(x: symbol)"},
     "notes that are text": {"notes": {"a": "b"}},
     "a kind of its own": {"kind": "network"},
 }
@@ -111,6 +119,18 @@ def test_a_manifest_has_plain_names(what: str) -> None:
     assert Manifest.from_bytes(GOOD.to_bytes()) == GOOD
 
 
+def test_a_program_that_somebody_has_written_anew() -> None:
+    """With the right checksum in the manifest; it is no text."""
+    disk = filled()
+    manifest = Manifest.from_bytes(files_of(disk)["manifest.json"])
+    disk.change("programs/00000001", b"\xff")
+    sums = ("00000001", hashlib.sha256(b"\xff").hexdigest())
+    disk.change("manifest.json", Manifest(**{**vars(manifest), "program": sums}).to_bytes())  # type: ignore[arg-type]
+    with pytest.raises(DataError) as caught:
+        StoredDatabase("/store", files=disk.files())
+    assert (caught.value.code, caught.value.problems[0].place) == ("E0682", "/store/programs/00000001")
+
+
 def test_a_store_of_version_1(tmp_path: Path) -> None:
     """It had neither mark nor checksums."""
     for part in ("segments", "checkpoints"):
@@ -121,6 +141,98 @@ def test_a_store_of_version_1(tmp_path: Path) -> None:
         StoredDatabase(tmp_path)
     assert caught.value.code == "E0682"
     assert (tmp_path / "manifest.json").read_text() == old
+
+
+PROGRAM = '.decl e(x: symbol)\n.decl t(x: symbol)\n\nt(x) :- e(x), x != "b".\n'
+
+
+def of_version_2() -> SimulatedDisk:
+    """The disk of `filled`, as the tidelog before wrote it: the program is in the manifest."""
+    disk = filled()
+    manifest = json.loads(files_of(disk)["manifest.json"])
+    del manifest["sha256"]
+    lines = [f'"{key}": {json.dumps(value)}' for key, value in {**manifest, "version": 2, "program": PROGRAM}.items()]
+    text = ("{\n " + ",\n ".join(lines)).encode()
+    disk.change("manifest.json", text + f',\n "sha256": "{hashlib.sha256(text).hexdigest()}"\n}}\n'.encode())
+    files = disk.files()
+    files.remove_tree("programs")
+    files.sync_folder()
+    return disk
+
+
+def test_a_store_of_version_2_is_read() -> None:
+    disk = of_version_2()
+    before = disk.contents()
+    with StoredDatabase("/store", read_only=True, files=disk.files()) as db:
+        assert set(db["t"]) == {("a",), ("c",)}
+    assert disk.contents() == before
+    with StoredDatabase("/store", files=disk.files()) as db:
+        assert set(db["t"]) == {("a",), ("c",)}
+    assert disk.contents()["manifest.json"] == before["manifest.json"]
+
+
+def test_a_store_of_version_2_goes_on_as_one_of_version_3() -> None:
+    """Whatever operation of the first commit fails, or is the last one before the machine stops."""
+    rng = random.Random(FIRST_SEED)
+    number, count = 0, 1
+    while number < count:
+        number, count = number + 1, 0
+        disk = of_version_2()
+        found: list[SimulatedDisk] = []
+
+        def fail(
+            operation: str,
+            name: str,
+            number: int = number,
+            disk: SimulatedDisk = disk,
+            found: list[SimulatedDisk] = found,
+        ) -> None:
+            nonlocal count
+            count += 1
+            if count == number:
+                found.extend((disk.left(), disk.crashed(rng)))
+                raise OSError(errno.EIO, "no")
+
+        with StoredDatabase("/store", files=disk.files()) as db:
+            db._price = 1e9
+            db.insert("e", [("d",)])
+            disk.before = fail
+            with suppress(UsageError):
+                db.commit()
+            disk.before = None
+            found.extend((disk.left(), disk.crashed(rng)))
+            db.insert("e", [("d",)])
+            db.commit()
+        assert json.loads(files_of(disk)["manifest.json"])["version"] == 3
+        assert files_of(disk)["programs/00000003"].decode() == PROGRAM
+        for other in (*found, disk):
+            with StoredDatabase("/store", files=other.files()) as db:
+                assert set(db["t"]) in ({("a",), ("c",)}, {("a",), ("c",), ("d",)})
+    assert number > 20
+
+
+def test_a_commit_writes_the_program_only_when_a_rule_has_changed() -> None:
+    disk = SimulatedDisk()
+    written: list[str] = []
+    disk.before = lambda operation, name: written.append(name) if operation == "create" else None
+    with StoredDatabase("/store", files=disk.files()) as db:
+        db.load(".decl e(x: symbol)")
+        for epoch, name in enumerate("abc", 1):
+            db.insert("e", [(name,)])
+            if name == "b":
+                db.load(".decl t(x: symbol)  r: t(x) :- e(x).")
+            db.commit()
+            assert [each for each in written if each.startswith("programs/")] == [
+                f"programs/{number:08}" for number in (1, 2)[:epoch]
+            ]
+    disk.before = None
+    with StoredDatabase("/store", files=disk.files()) as db:
+        assert set(db["t"]) == {("a",), ("b",), ("c",)}
+        db.rules.remove("r")
+        db.commit()
+    with StoredDatabase("/store", files=disk.files()) as db:
+        assert list(db.rules) == []
+    assert [name for name in files_of(disk) if name.startswith("programs/")] == ["programs/00000004"]
 
 
 def test_a_store_without_the_folders_that_are_empty(tmp_path: Path) -> None:
@@ -177,7 +289,7 @@ def written_by_spark(folder: Path) -> list[str]:
 def test_what_spark_has_written_is_synced(tmp_path: Path) -> None:
     synced = written_by_spark(tmp_path)
     parts = {f"{TABLE}/{name}" for name in PARTS}
-    assert parts | {f"{TABLE}/k=1", TABLE, "segments/00000001", "segments", ""} == {*synced}
+    assert parts | {f"{TABLE}/k=1", TABLE, "segments/00000001", "segments", "programs", ""} == {*synced}
     state = StateFolder(tmp_path, "spark")
     assert list(state.tables()) == [("e", True, tmp_path / TABLE)]
     state.close()

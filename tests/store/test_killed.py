@@ -81,10 +81,9 @@ def test_whatever_is_on_the_disk_before_each_operation() -> None:
             assert epoch_in(db, checked=killed) in (committed, committed + 1)
             manifest, names = db._state.manifest, other.contents()
         assert {name.split("/")[1] for name in names if name.startswith("segments/")} == set(manifest.segments)
-        checkpoint = manifest.checkpoint or ("",)
-        assert [f"checkpoints/{checkpoint[0]}"] * bool(manifest.checkpoint) == [
-            name for name in names if name.startswith("checkpoints/")
-        ]
+        for part, file in (("programs", manifest.program), ("checkpoints", manifest.checkpoint)):
+            wanted = [] if file is None else [f"{part}/{file[0]}"]
+            assert wanted == [name for name in names if name.startswith(f"{part}/")]
         assert "manifest.json.new" not in names
 
 
@@ -100,9 +99,11 @@ SYNCS = [
     ("sync folder", "segments", False),
     ("sync folder", "segments/N", False),
     ("sync folder", "checkpoints", False),
+    ("sync folder", "programs", False),
     ("sync file", "segments/N/e.insert.parquet", False),
     ("sync file", "segments/N/e.delete.parquet", False),
     ("sync file", "checkpoints/N", False),
+    ("sync file", "programs/N", False),
     ("sync file", "manifest.json.new", False),
 ]
 """Every sync: of what, and whether right after a file was renamed."""

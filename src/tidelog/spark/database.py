@@ -295,7 +295,8 @@ class SparkDatabase(Uncopied):
         started = time.perf_counter()
         state = None if self._restoring else self._state
         engine, switched = self._engine_for(sum(change.count for change in pending if change.asserts))
-        keeping = Keeping(state, draft.programs, notes)
+        same = draft.programs is self._front.unchanged.programs
+        keeping = Keeping(state, None if same else draft.programs, notes)
 
         def seal(prospect: Prospect) -> None:
             with interrupts.let_through():
@@ -347,7 +348,7 @@ class SparkDatabase(Uncopied):
         if not state.manifest.epoch:
             return
         self._restoring = True  # an epoch that the folder has already
-        self._front.add_program(state.manifest.program)
+        self._front.add_program(state.manifest.text)
         for relation, asserts, data in changes_in(state, self.session, self._front.program):
             self._change(relation, data, asserts)
         self.commit()

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 
 class Keeping:
-    """An epoch on its way to the state folder, if there is one: its facts, then its program and notes."""
+    """An epoch on its way to the state folder, if there is one: its facts, then its notes, and the programs unless
+    these are None, because no rule has changed."""
 
     def __init__(
-        self, state: StateFolder | None, programs: Sequence[Program], notes: Mapping[str, Mapping[str, Any]]
+        self, state: StateFolder | None, programs: Sequence[Program] | None, notes: Mapping[str, Mapping[str, Any]]
     ) -> None:
         self._state = state
         self._programs = programs
@@ -40,7 +41,8 @@ class Keeping:
     def seal(self) -> None:
         """Let the epoch last."""
         if self._state is not None and self._segment is not None:
-            self._state.publish(self._segment, text_of(self._programs), self._notes)
+            text = self._state.manifest.text if self._programs is None else text_of(self._programs)
+            self._state.publish(self._segment, text, self._notes)
         self.sealed = True
 
     def discard(self) -> None:

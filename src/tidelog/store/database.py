@@ -117,7 +117,7 @@ class StoredDatabase(Database):
                 if len(words):
                     tables[name, asserts] = facts_table(pending.checked.relations[name], self._dictionary, words)
         same = pending.programs is self._programs
-        text = state.manifest.program if same else text_of(pending.programs)
+        text = state.manifest.text if same else text_of(pending.programs)
         segment = state.prepare(tables)
         try:
             state.publish(segment, text, {})
@@ -126,7 +126,7 @@ class StoredDatabase(Database):
             raise
 
     def _write_checkpoint(self) -> None:
-        started, text = time.perf_counter(), self._state.manifest.program
+        started, text = time.perf_counter(), self._state.manifest.text
         # The epoch is safe without, and the next try is due when as much time has been spent again.
         with suppress(UsageError, MemoryError):
             self._state.checkpoint(lambda file: checkpoint.write(self._engine, text, file))
@@ -145,8 +145,8 @@ class StoredDatabase(Database):
                 self._restore(checkpoint.Checkpoint(self._state.checkpoint_path, file))
         self._price = time.perf_counter() - started
         facts = self._pending.facts
-        if not self._programs or text_of(self._programs) != manifest.program:
-            self._pending = self._leading_to(_parsed(manifest.program))
+        if not self._programs or text_of(self._programs) != manifest.text:
+            self._pending = self._leading_to(_parsed(manifest.text))
         self._pending.facts = facts + self._facts_since()
         self._reopening = True
         self.opening = self.commit().report

@@ -2,13 +2,15 @@
 
     format, version     the mark by which a store is recognised, and the form of the folder
     kind                whose state it is: "embedded" or "spark"
-    epoch, program      the number of commits, and the text of the program
-    checkpoint          the name of the file and its checksum, or null
+    epoch               the number of commits
+    program             the name of the file with the program and its checksum, or null where there is no program
+    checkpoint          the same of the checkpoint
     segments            for each, in their order, the checksums of its files
     notes               what streams and pipelines have to remember
     sha256              the checksum of all bytes before
 
 A table that Spark has written is a folder. Its checksum, under a name that ends with "/", is that of its list of parts.
+In version 2 the program was its text, which each commit wrote again.
 """
 
 from __future__ import annotations
@@ -23,30 +25,36 @@ from typing import Any
 from tidelog.store.files import checksum
 
 NAME = "manifest.json"
-FORMAT, VERSION = "tidelog store", 2
+FORMAT, VERSION = "tidelog store", 3
+_WITH_TEXT = 2
+"""The version whose manifests have the text of the program."""
 _MARK = f'{{\n "format": "{FORMAT}",\n'.encode()
 _END = re.compile(rb'(?s)(.*),\n "sha256": "([0-9a-f]{64})"\n\}\n')
 _SEGMENT = re.compile(r"[0-9]{8,}(-all)?")
-_CHECKPOINT = re.compile(r"[0-9]{8,}")
+_FILE = re.compile(r"[0-9]{8,}")
 _TABLE = re.compile(r"(?!\.)[^/\0]+\.(insert|delete)\.parquet/?")
 _SUM = re.compile(r"[0-9a-f]{64}")
+_FILES = ("program", "checkpoint")
 
 
 @dataclass(frozen=True)
 class Manifest:
     """`epoch` counts the commits. `segments` maps names to the checksums of their files, `checkpoint` is a name and a
-    checksum; `notes` are JSON."""
+    checksum; `notes` are JSON. `text` is the program; it is in the file `program`, a name and a checksum, or in a
+    document of version 2."""
 
     kind: str = "embedded"
     epoch: int = 0
-    program: str = ""
+    program: tuple[str, str] | None = None
     checkpoint: tuple[str, str] | None = None
     segments: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     notes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    text: str = ""
 
     def to_bytes(self) -> bytes:
         """Return the document."""
         document = {"format": FORMAT, "version": VERSION, **vars(self)}
+        del document["text"]
         lines = (f'"{key}": {json.dumps(value)}' for key, value in document.items())  # without layout it is fast
         text = ("{\n " + ",\n ".join(lines)).encode()
         return text + f',\n "sha256": "{checksum(text)}"\n}}\n'.encode()
@@ -63,18 +71,16 @@ class Manifest:
             document = json.loads(data)
         except RecursionError:
             raise ValueError("it is too deep") from None
-        if document.get("version") != VERSION:
+        if document.get("version") not in (VERSION, _WITH_TEXT):
             raise ValueError(_other(data))
+        text = ""
+        if document["version"] == _WITH_TEXT and isinstance(document.get("program"), str):
+            text, document["program"] = document["program"], None
         if not _is_right(document):
             raise ValueError("it does not describe a state")
-        checkpoint = document["checkpoint"]
+        program, checkpoint = (None if each is None else tuple(each) for each in map(document.get, _FILES))
         return cls(
-            document["kind"],
-            document["epoch"],
-            document["program"],
-            None if checkpoint is None else (checkpoint[0], checkpoint[1]),
-            document["segments"],
-            document["notes"],
+            document["kind"], document["epoch"], program, checkpoint, document["segments"], document["notes"], text
         )
 
 
@@ -93,9 +99,10 @@ def is_marked(folder: Path) -> bool:
 
 
 def is_plain(name: str) -> bool:
-    """Return True for the names that tidelog gives to segments and checkpoints, with the folder before them."""
+    """Return True for the names that tidelog gives to segments, checkpoints and programs, with the folder before
+    them."""
     folder, _, last = name.partition("/")
-    return (_SEGMENT if folder == "segments" else _CHECKPOINT).fullmatch(last) is not None
+    return (_SEGMENT if folder == "segments" else _FILE).fullmatch(last) is not None
 
 
 def _other(data: bytes) -> str:
@@ -109,13 +116,12 @@ def _other(data: bytes) -> str:
 
 def _is_right(document: Mapping[str, Any]) -> bool:
     """Whether a document has what a manifest has, and names that are plain ones."""
-    checkpoint, segments, notes = document.get("checkpoint"), document.get("segments"), document.get("notes")
+    segments, notes = document.get("segments"), document.get("notes")
     return (
         document.get("kind") in ("embedded", "spark")
         and type(document.get("epoch")) is int
         and document["epoch"] >= 0
-        and isinstance(document.get("program"), str)
-        and (checkpoint is None or (isinstance(checkpoint, list) and len(checkpoint) == 2 and _has(*checkpoint)))
+        and all(name in document and _is_file(document[name]) for name in _FILES)
         and isinstance(segments, dict)
         and all(_SEGMENT.fullmatch(name) and isinstance(files, dict) for name, files in segments.items())
         and all(
@@ -128,11 +134,11 @@ def _is_right(document: Mapping[str, Any]) -> bool:
     )
 
 
-def _has(name: object, each: object) -> bool:
-    """Whether these are the name and the checksum of a checkpoint."""
-    return (
-        isinstance(name, str)
-        and isinstance(each, str)
-        and _CHECKPOINT.fullmatch(name) is not None
-        and _SUM.fullmatch(each) is not None
-    )
+def _is_file(value: object) -> bool:
+    """Return True for the name and the checksum of a file, and for null."""
+    match value:
+        case None:
+            return True
+        case [str(name), str(found)]:
+            return _FILE.fullmatch(name) is not None and _SUM.fullmatch(found) is not None
+    return False

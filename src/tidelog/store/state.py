@@ -1,7 +1,8 @@
 """The folder in which a database lasts: its asserted facts, its program and notes, as of the last committed epoch.
 
     lock               held by the process that has the folder
-    manifest.json      what makes up the state: checkpoint, segments, program, notes; replaced in one step: the commit
+    manifest.json      what makes up the state: program, checkpoint, segments, notes; replaced in one step: the commit
+    programs/N         the text of the program since epoch N, in which rules changed
     segments/N/        what epoch N asserted and retracted: RELATION.insert.parquet and RELATION.delete.parquet
     checkpoints/N      everything as of epoch N, in place of all segments up to it (`checkpoint`)
 
@@ -24,7 +25,7 @@ from typing import IO, TYPE_CHECKING, Any
 from tidelog.certificate import program_text
 from tidelog.errors import Problem, UsageError, wrong_argument
 from tidelog.language.syntax import Program
-from tidelog.store.files import Files
+from tidelog.store.files import Files, checksum
 from tidelog.store.local import LocalFiles
 from tidelog.store.manifest import NAME, Manifest, is_plain
 from tidelog.store.owner import Owner
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 MOST_SEGMENTS = 200
 """With more segments than these, the facts are written anew as one."""
 _NEW = f"{NAME}.new"
+_FOLDERS = ("programs", "segments", "checkpoints")
 _OF = {"embedded": "an embedded database", "spark": "a database over Spark"}
 _OPENED = {
     "embedded": "open it with tidelog.connect(folder), or give another folder",
@@ -65,8 +67,8 @@ class StateFolder:
     """
 
     PARTS: Mapping[str, frozenset[str]] = {
-        "embedded": frozenset({"lock", NAME, _NEW, "segments", "checkpoints"}),
-        "spark": frozenset({"lock", NAME, _NEW, "segments", "checkpoints", "cluster", "streams", "quarantine"}),
+        "embedded": frozenset({"lock", NAME, _NEW, *_FOLDERS}),
+        "spark": frozenset({"lock", NAME, _NEW, *_FOLDERS, "cluster", "streams", "quarantine"}),
     }
     """What can be in a folder that has no manifest yet."""
 
@@ -98,7 +100,7 @@ class StateFolder:
                 self._read()
                 self._take_lock()
                 self._look_below()
-                self.manifest = self._read()
+                self.manifest = self._with_text(self._read())
                 if not read_only:
                     self._clean()
         except BaseException:
@@ -172,7 +174,10 @@ class StateFolder:
         old = self.manifest
         segments = {**old.segments, **({segment.name: segment.files} if segment.files else {})}
         notes = merged(old.notes, notes)
-        self._replace(replace(old, epoch=old.epoch + 1, program=program, segments=segments, notes=notes))
+        file = old.program if program == old.text else None
+        self._replace(
+            replace(old, epoch=old.epoch + 1, program=file, segments=segments, notes=notes, text=program),
+        )
 
     def note(self, notes: Mapping[str, Mapping[str, Any]]) -> None:
         """Have further notes, without an epoch."""
@@ -240,13 +245,13 @@ class StateFolder:
         if NAME not in entries and other is not None:
             hint = "give the name of a new folder, or of one that tidelog has made"
             raise self._unusable(f"this folder is no store, it has {other} in it", hint)
-        for name, wanted in (("lock", "file"), (NAME, "file"), ("segments", "folder"), ("checkpoints", "folder")):
+        for name, wanted in (("lock", "file"), (NAME, "file"), *((part, "folder") for part in _FOLDERS)):
             if entries.get(name, wanted) != wanted:
                 raise self._unusable(f"{name} is no {wanted}", "give the name of a new folder")
 
     def _look_below(self) -> None:
         """UsageError (E0681) where there are links further down."""
-        for part in ("segments", "checkpoints"):
+        for part in _FOLDERS:
             if self._files.kind(part) is not None:
                 for name, kind in self._files.below(part):
                     if kind == "link":
@@ -256,9 +261,9 @@ class StateFolder:
         try:
             data = self._files.read(NAME)
         except FileNotFoundError:
-            # An epoch that was cut off before the first commit leaves no more than its segment.
-            left = self._names("segments")
-            if self._names("checkpoints") or left not in ([], ["00000001"]) or (left and not self._files.kind("lock")):
+            # An epoch that was cut off before the first commit leaves no more than its program and segment.
+            left = {*self._names("programs"), *self._names("segments")}
+            if self._names("checkpoints") or left - {"00000001"} or (left and not self._files.kind("lock")):
                 raise damaged(self._files.path(NAME), f"{NAME} is missing") from None
             return Manifest(self._kind)
         try:
@@ -268,6 +273,20 @@ class StateFolder:
         if manifest.kind != self._kind:
             raise self._unusable(f"the folder is a store of {_OF[manifest.kind]}", _OPENED[manifest.kind])
         return manifest
+
+    def _with_text(self, manifest: Manifest) -> Manifest:
+        """Return a manifest with the text of its program. Raise DataError (E0682) where the file is damaged."""
+        if manifest.program is None:
+            return manifest
+        name, expected = manifest.program
+        place = f"programs/{name}"
+        with unharmed(self._files, place):
+            data = self._files.read(place)
+        compare(self._files, place, checksum(data), expected)
+        try:
+            return replace(manifest, text=data.decode("utf-8", "surrogatepass"))
+        except UnicodeDecodeError as error:
+            raise damaged(self._files.path(place), str(error)) from None
 
     def _take_lock(self) -> None:
         """Have the folder. UsageError (E0680) where others do."""
@@ -280,17 +299,24 @@ class StateFolder:
 
     def _clean(self) -> None:
         """Remove what an epoch has left that was cut off. What tidelog has not written stays."""
-        files, used = self._files, {f"segments/{name}" for name in self.manifest.segments}
-        if self.manifest.checkpoint is not None:
-            used.add(f"checkpoints/{self.manifest.checkpoint[0]}")
-        missing = [part for part in ("segments", "checkpoints") if files.kind(part) is None]
-        for part in missing:
-            files.make(part)
-        names = [f"{part}/{name}" for part in ("segments", "checkpoints") for name in self._names(part)]
-        left = [name for name in names if name not in used and is_plain(name)]
+        files = self._files
+        for part in _FOLDERS:
+            if files.kind(part) is None:
+                files.make(part)
+        left = [name for part in _FOLDERS for name in self._unused(part)]
         files.sync_folder()  # a process that was killed may have replaced the manifest, but not for good
         for name in (*left, _NEW):
             files.remove_tree(name)
+
+    def _unused(self, folder: str) -> list[str]:
+        """Return what tidelog has written in a folder that the manifest does not name."""
+        manifest = self.manifest
+        used = {f"segments/{name}" for name in manifest.segments}
+        for part, file in (("programs", manifest.program), ("checkpoints", manifest.checkpoint)):
+            if file is not None:
+                used.add(f"{part}/{file[0]}")
+        names = [f"{folder}/{name}" for name in self._names(folder)]
+        return [name for name in names if name not in used and is_plain(name)]
 
     def _names(self, folder: str) -> list[str]:
         try:
@@ -313,7 +339,20 @@ class StateFolder:
                     self._settle()
                 raise
 
+    def _with_file(self, manifest: Manifest) -> Manifest:
+        """Write the program, and return the manifest that names it. The program before the last one is removed: no
+        state needs it that a machine could find."""
+        for name in self._unused("programs"):
+            self._drop(name)
+        name, data = f"{manifest.epoch:08}", manifest.text.encode("utf-8", "surrogatepass")
+        found = self._files.write(f"programs/{name}", lambda output: output.write(data))
+        self._files.sync_folder("programs")
+        return replace(manifest, program=(name, found))
+
     def _put(self, manifest: Manifest) -> None:
+        """Write a manifest, and before it the program that has no file yet: a new one, or that of a former folder."""
+        if manifest.program is None and manifest.text:
+            manifest = self._with_file(manifest)
         self._files.write(_NEW, lambda output: output.write(manifest.to_bytes()))
         self._settled = False
         self._files.rename(_NEW, NAME)
