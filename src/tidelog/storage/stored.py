@@ -1,6 +1,6 @@
 """A stored relation: distinct rows of words in order of birth, a count per row, and indexes.
 
-Rows are appended and never move while an epoch runs. A deleted row keeps its place with a negative count; `compacted`
+Rows are appended and never move while an epoch runs. A deleted row keeps its place with a negative count; `copy_to`
 makes a new relation of the live ones. Births are kept as runs, since rows of one round are neighbours: `born` lists
 (first row, birth).
 """
