@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.evaluate import NON_LINEAR
 from tidelog.spark.cluster import ClusterEngine
-from tidelog.spark.cluster.localize import PlacementLimits
+from tidelog.spark.cluster.placement.placement import PlacementLimits
 from tidelog.spark.embedded import Front
 from tidelog.spark.engines import RowChange
 
@@ -69,7 +69,7 @@ def _hosts(application: str) -> list[Path]:
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if f"cluster.host\0{application}".encode() in (process / "cmdline").read_bytes():
+            if f"processes.host\0{application}".encode() in (process / "cmdline").read_bytes():
                 found.append(process)
     return found
 

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.spark.cluster.engine import PartitionedEngine
-from tidelog.spark.cluster.executors import LocalExecutors
 from tidelog.spark.cluster.folder import Folder
-from tidelog.spark.cluster.localize import PlacementLimits
+from tidelog.spark.cluster.placement.placement import PlacementLimits
+from tidelog.spark.cluster.processes.executors import LocalExecutors
 from tidelog.spark.embedded import Front
 from tidelog.spark.engines import RowChange
 

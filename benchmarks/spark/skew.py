@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from benchmarks.spark.scaling import APART
 from tidelog.spark.cluster.engine import PartitionedEngine
-from tidelog.spark.cluster.executors import LocalExecutors
+from tidelog.spark.cluster.exchange.rounds import Reply, Task
 from tidelog.spark.cluster.folder import Folder
-from tidelog.spark.cluster.rounds import Reply, Task
+from tidelog.spark.cluster.processes.executors import LocalExecutors
 from tidelog.spark.embedded import Front
 from tidelog.spark.engines import RowChange
 

@@ -15,7 +15,7 @@ import tidelog
 from tests.spark.test_pipeline import SMALL, rows
 from tidelog.errors import DataError
 from tidelog.spark import Pipeline, Sink, Source, session
-from tidelog.spark.sinks import write_view
+from tidelog.spark.pipelines.sinks import write_view
 
 CONF = {
     "spark.jars.packages": "io.delta:delta-spark_4.2_2.13:4.4.0",

@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import tidelog
 from tidelog.errors import DataError
-from tidelog.spark import SparkDatabase, embedded, translation
+from tidelog.spark import SparkDatabase, embedded
+from tidelog.spark.frames import translation
 
 PROGRAM = """
 .type Place = [town: symbol, number: unsigned]

@@ -95,7 +95,7 @@ def test_partitions_and_executors_whose_disk_is_full(spark: SparkSession, tmp_pa
         db.load(PROGRAM)
         db.insert("e", [(0, "n0")])
         db.commit()
-        partitions = processes(f"cluster.host {spark.sparkContext.applicationId}")[1:]
+        partitions = processes(f"processes.host {spark.sparkContext.applicationId}")[1:]
         daemons = [each for each in processes("pyspark.daemon") if parent(each) == gateway.proc.pid]
         workers = [each for each in processes("pyspark.daemon") if parent(each) in daemons]
         for ids in (partitions, [*daemons, *workers]):

@@ -91,7 +91,7 @@ def test_a_driver_is_killed_between_rounds_and_in_the_middle_of_a_commit(spark: 
                 copies[key] = shutil.copytree(tmp_path / "state", tmp_path / f"copy-{len(copies)}")
         driver.stdin.write("\n")
         driver.stdin.flush()
-    ends = [os.pidfd_open(process) for process in [driver.pid, *processes(f"cluster.host {application}")]]
+    ends = [os.pidfd_open(process) for process in [driver.pid, *processes(f"processes.host {application}")]]
     driver.kill()
     assert len(ends) > 3, "the host and its two partitions are found"
     for end in ends:

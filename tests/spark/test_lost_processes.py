@@ -41,7 +41,7 @@ class Running:
     @property
     def hosts(self) -> list[int]:
         """The host, and its partitions behind it."""
-        return processes(f"cluster.host {self.db.session.sparkContext.applicationId}")
+        return processes(f"processes.host {self.db.session.sparkContext.applicationId}")
 
     @property
     def workers(self) -> list[int]:

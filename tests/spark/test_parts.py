@@ -18,8 +18,8 @@ from pyspark.sql import SparkSession
 
 import tidelog
 from tidelog.errors import UsageError
-from tidelog.spark.encode import SymbolTable
-from tidelog.spark.parts import check_shared, write_parts
+from tidelog.spark.frames.parts import check_shared, write_parts
+from tidelog.spark.frames.symbols import SymbolTable
 from tidelog.storage.dictionary import Dictionary
 
 

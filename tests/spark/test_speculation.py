@@ -64,11 +64,11 @@ def meanwhile(number, stopped, is_time, do):
     rows = set(map(tuple, db["degree"].collect()))
     print(rows == {(i, number + 1 - i) for i in range(number + 1)}, db.size("t"), flush=True)
 
-host, *partitions = processes("cluster.host " + spark.sparkContext.applicationId)
+host, *partitions = processes("processes.host " + spark.sparkContext.applicationId)
 twice = lambda info: info.numActiveTasks + info.numCompletedTasks > info.numTasks
 meanwhile(30, partitions[:1], twice, lambda: None)
 executor = processes("--app-id " + spark.sparkContext.applicationId)[0]
-host, *partitions = processes("cluster.host " + spark.sparkContext.applicationId)
+host, *partitions = processes("processes.host " + spark.sparkContext.applicationId)
 meanwhile(31, partitions, lambda info: info.numActiveTasks, lambda: os.kill(executor, signal.SIGKILL))
 db.close()
 spark.stop()

@@ -15,10 +15,11 @@ from pyspark.sql import functions as F
 import tidelog
 from tests.interrupting import attempts
 from tests.maintain.churn import FACTS, PROGRAM, fact, reclaiming_always
-from tidelog.spark import SparkDatabase, encode, translation
-from tidelog.spark.checks import Leaf
-from tidelog.spark.encode import SymbolTable
-from tidelog.spark.sources import FactFrame
+from tidelog.spark import SparkDatabase
+from tidelog.spark.frames import symbols, translation
+from tidelog.spark.frames.symbols import SymbolTable
+from tidelog.spark.sources.checks import Leaf
+from tidelog.spark.sources.facts import FactFrame
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.usage import Usage
 
@@ -210,10 +211,10 @@ def test_symbols_in_spark_are_interrupted_anywhere(
     step: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No symbol gets two words, and no frame stays in Spark that nobody knows."""
-    monkeypatch.setattr(encode, "FEW_SYMBOLS", 3)
+    monkeypatch.setattr(symbols, "FEW_SYMBOLS", 3)
     context: Any = spark.sparkContext
     before, stopped = context._jsc.getPersistentRDDs().size(), 0
-    for attempt in attempts(KeyboardInterrupt, "spark/encode.py", every=17 if step == "follow" else 67):
+    for attempt in attempts(KeyboardInterrupt, "spark/frames/symbols.py", every=17 if step == "follow" else 67):
         known = Dictionary()
         table = SymbolTable(spark, known)
         known.ids_of(["a", "b"])

@@ -35,18 +35,19 @@ from tidelog.ruleset import RuleSet
 from tidelog.spark.aside import Aside
 from tidelog.spark.change import Delivery, SparkChange, SparkRelationChange, SparkReport, nowhere
 from tidelog.spark.choice import EngineChoice
-from tidelog.spark.driver import collect_words
 from tidelog.spark.embedded import Embedded, Front, local
 from tidelog.spark.engines import Draft, Engine, Prospect, RowChange, Rows
 from tidelog.spark.failures import reading, working
+from tidelog.spark.frames.collect import collect_words
+from tidelog.spark.frames.parts import shared_folder
+from tidelog.spark.frames.translation import Translation
 from tidelog.spark.keeping import Keeping, changes_in, stored, tables_of
 from tidelog.spark.machine import check_session, check_workers
-from tidelog.spark.mapping import target_of
-from tidelog.spark.parts import shared_folder
-from tidelog.spark.readers import located
-from tidelog.spark.sources import CheckedSource, FactFrame, PendingFacts, check_sources, map_exactly, refuse_bad_rows
-from tidelog.spark.streams import Streams
-from tidelog.spark.translation import Translation
+from tidelog.spark.sources.facts import FactFrame, PendingFacts
+from tidelog.spark.sources.mapping import CheckedSource, check_sources, map_exactly, refuse_bad_rows
+from tidelog.spark.sources.readers import located
+from tidelog.spark.sources.streams import Streams
+from tidelog.spark.sources.target import target_of
 from tidelog.store.state import StateFolder, merged
 from tidelog.subscribers import Subscribers
 from tidelog.transaction import Transaction, checked

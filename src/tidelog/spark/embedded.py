@@ -24,9 +24,9 @@ from tidelog.pending import Pending
 from tidelog.relation import Relation
 from tidelog.relation import WordRows as LocalRows
 from tidelog.rules.core import CoreProgram
-from tidelog.spark.driver import MOST_AT_ONCE
 from tidelog.spark.engines import Draft, Epoch, Prospect, RowChange, Rows, Seal, sealed_at_once, word_columns
-from tidelog.spark.frames import is_over
+from tidelog.spark.frames.collect import MOST_AT_ONCE
+from tidelog.spark.frames.deferred import is_over
 from tidelog.storage.stored import StoredRelation
 
 LocalChanges = list[tuple[str, bool, Words]]

@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from tidelog.language.syntax import CheckedProgram, Program, RelationType
 from tidelog.spark.engines import RowChange, Rows
-from tidelog.spark.parts import write_parts
-from tidelog.spark.readers import literal
-from tidelog.spark.translation import Translation
+from tidelog.spark.frames.parts import write_parts
+from tidelog.spark.frames.translation import Translation
+from tidelog.spark.sources.readers import literal
 from tidelog.store.state import Segment, StateFolder, text_of
 from tidelog.store.tables import FactTables, damaged, facts_table
 

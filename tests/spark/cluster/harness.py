@@ -21,9 +21,9 @@ from tidelog.pending import net_changes
 from tidelog.relation import Relation, WordRows
 from tidelog.spark.aside import Aside
 from tidelog.spark.cluster.engine import PartitionedEngine
-from tidelog.spark.cluster.executors import Executors, LocalExecutors
 from tidelog.spark.cluster.folder import Folder
-from tidelog.spark.cluster.localize import PlacementLimits
+from tidelog.spark.cluster.placement.placement import PlacementLimits
+from tidelog.spark.cluster.processes.executors import Executors, LocalExecutors
 from tidelog.spark.embedded import Front
 from tidelog.spark.engines import Epoch, RowChange
 

@@ -17,10 +17,10 @@ from tests.scripts import script_for
 from tests.spark.cluster.harness import NOTHING_EVERYWHERE, Cluster, followed
 from tests.suite import FIRST_SEED
 from tidelog.errors import DataError, LimitError, UsageError
-from tidelog.spark.cluster.executors import LocalExecutors
-from tidelog.spark.cluster.localize import PlacementLimits
-from tidelog.spark.cluster.rounds import Task
-from tidelog.spark.cluster.serve import Keeper
+from tidelog.spark.cluster.exchange.rounds import Task
+from tidelog.spark.cluster.placement.placement import PlacementLimits
+from tidelog.spark.cluster.processes.executors import LocalExecutors
+from tidelog.spark.cluster.processes.serve import Keeper
 
 PROGRAM = """
 .decl e(x: number, y: number)

@@ -10,10 +10,10 @@ import pytest
 from tests.suite import checked, compiled
 from tidelog.rules import compile_program
 from tidelog.rules.core import CoreRule
-from tidelog.spark.cluster.buckets import BUCKETS, buckets, owned, owners
-from tidelog.spark.cluster.localize import PlacementLimits, localize
-from tidelog.spark.cluster.parts import parted
-from tidelog.spark.cluster.plan import ClusterPlan, Placement
+from tidelog.spark.cluster.placement.buckets import BUCKETS, buckets, owned, owners
+from tidelog.spark.cluster.placement.intermediates import parted
+from tidelog.spark.cluster.placement.placement import PlacementLimits, localize
+from tidelog.spark.cluster.placement.plan import ClusterPlan, Placement
 from tidelog.storage.dictionary import Dictionary
 
 EDGES = ".decl e(x: number, y: number)\n.decl t(x: number, y: number)\nt(x, y) :- e(x, y).\n"

@@ -11,8 +11,8 @@ import tidelog
 from tests.spark.cluster.harness import HEAVY, NOTHING_EVERYWHERE, Cluster
 from tests.spark.cluster.test_faults import Forgetful
 from tidelog.spark.cluster import epoch
-from tidelog.spark.cluster.executors import LocalExecutors
-from tidelog.spark.cluster.localize import PlacementLimits
+from tidelog.spark.cluster.placement.placement import PlacementLimits
+from tidelog.spark.cluster.processes.executors import LocalExecutors
 
 Edge = tuple[int, int]
 DECLARED = """

@@ -12,10 +12,10 @@ from tests.scripts import script_for
 from tests.spark.cluster.harness import HEAVY, NOTHING_EVERYWHERE, Cluster, followed
 from tests.spark.cluster.test_faults import Forgetful
 from tests.suite import FIRST_SEED
-from tidelog.spark.cluster.buckets import EVERYBODY, homes_of
-from tidelog.spark.cluster.localize import PlacementLimits
-from tidelog.spark.cluster.plan import ClusterPlan, Follow, Spread
-from tidelog.spark.cluster.skew import find, frequent
+from tidelog.spark.cluster.placement.buckets import EVERYBODY, homes_of
+from tidelog.spark.cluster.placement.placement import PlacementLimits
+from tidelog.spark.cluster.placement.plan import ClusterPlan, Follow, Spread
+from tidelog.spark.cluster.placement.skew import find, frequent
 
 HUB = 7
 MANY = PlacementLimits(replicate=0, closures=0, gather=0, skew=50)

@@ -19,8 +19,8 @@ import tidelog
 from tests.spark.cluster.harness import NOTHING_EVERYWHERE, evaluated
 from tests.suite import difference, golden_programs
 from tidelog.spark.cluster import ClusterEngine
-from tidelog.spark.cluster.executors import SparkExecutors
-from tidelog.spark.cluster.localize import PlacementLimits
+from tidelog.spark.cluster.placement.placement import PlacementLimits
+from tidelog.spark.cluster.processes.executors import SparkExecutors
 from tidelog.spark.embedded import Front
 from tidelog.spark.engines import Epoch, RowChange
 
@@ -103,10 +103,10 @@ def test_frames_in_and_out(spark: SparkSession, chain: Session) -> None:
 def test_partitions_and_their_host_that_are_killed_between_epochs(chain: Session) -> None:
     """They come back from files. `test_faults` loses partitions between rounds, `test_lost_processes` in the middle."""
     chain.commit(e=([(i, i + 1) for i in range(1, 6)], []), start=([(i,) for i in range(1, 6)], []))
-    for process in processes(f"cluster.host {chain.engine.executors.application}"):
+    for process in processes(f"processes.host {chain.engine.executors.application}"):
         os.kill(process, signal.SIGKILL)
     assert chain.rows("far") == chained(5)
-    for process in processes(f"cluster.host {chain.engine.executors.application}"):
+    for process in processes(f"processes.host {chain.engine.executors.application}"):
         os.kill(process, signal.SIGKILL)
     chain.commit(e=([(6, 7)], []), start=([(6,)], []))
     assert chain.rows("far") == chained(6)

@@ -9,7 +9,7 @@ import pytest
 from tests.scripts import script_for
 from tests.spark.cluster.harness import HEAVY, LIMITS, NOTHING_EVERYWHERE, Cluster, evaluated, followed
 from tests.suite import FIRST_SEED, Facts, Suite, Views
-from tidelog.spark.cluster.localize import PlacementLimits
+from tidelog.spark.cluster.placement.placement import PlacementLimits
 
 WAYS = [
     (1, LIMITS[0]),

@@ -12,8 +12,8 @@ import pytest
 
 from tests.suite import compiled
 from tidelog.spark.cluster import wire
-from tidelog.spark.cluster.pieces import Piece
-from tidelog.spark.cluster.rounds import Logged, Round
+from tidelog.spark.cluster.exchange.pieces import Piece
+from tidelog.spark.cluster.exchange.rounds import Logged, Round
 
 PROGRAM = """
 .type List = [head: symbol, tail: List]

@@ -1,11 +1,13 @@
 """The cluster engine: programs over relations that are spread over the partitions of a Spark session.
 
-Read it in this order: `plan` (what every partition knows), `sites`, `parts`, `localize` and `levels` (how a program
-becomes a plan), `rounds` and `partition` (what a partition does in a round), `engine` and `epoch` (how the driver
-goes from round to round), `reports` and `session`. Two things have modules of their own: `skew` (words that many rows
-have) and `suspects` (deletions in recursions that cross partitions). Below these: `buckets` (where a word lives),
-`pieces` and `folder` (files), `values` (symbols between dictionaries), `manifest` (what is committed). `executors`,
-`host`, `warm` and `serve` bring tasks to partitions.
+placement/   a core program becomes a plan: where rows live, where rules are evaluated, which rows are sent
+exchange/    the rows and messages that partitions and driver send each other in rounds
+processes/   partitions, and the processes that run them beside Spark's workers
+folder       the files of a database's state; `wire` reads and writes objects in them
+manifest     what is committed
+epoch        one epoch: facts to where they live, then rounds; `reports` merges those of the partitions
+engine       epochs over partitions, as the driver sees them
+session      the engine of a Spark session
 """
 
 from __future__ import annotations

@@ -23,14 +23,15 @@ from tidelog.arrays import Words
 from tidelog.errors import DataError, Problem
 from tidelog.limits.interrupts import Deferring
 from tidelog.limits.watch import changing_within_memory
-from tidelog.spark.cluster import values, wire
+from tidelog.spark.cluster import wire
 from tidelog.spark.cluster.epoch import Attempt, Explanation, size_of
-from tidelog.spark.cluster.executors import Executors
+from tidelog.spark.cluster.exchange import values
+from tidelog.spark.cluster.exchange.rounds import Task
 from tidelog.spark.cluster.folder import LOCK, Folder
-from tidelog.spark.cluster.localize import PlacementLimits
 from tidelog.spark.cluster.manifest import MANIFEST, ClusterManifest, continued, files_of, read_past
-from tidelog.spark.cluster.plan import ClusterPlan, facts_name, moved
-from tidelog.spark.cluster.rounds import Task
+from tidelog.spark.cluster.placement.placement import PlacementLimits
+from tidelog.spark.cluster.placement.plan import ClusterPlan, facts_name, moved
+from tidelog.spark.cluster.processes.executors import Executors
 from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any
 from tidelog.limits.watch import Watch
 from tidelog.maintain.report import Report
 from tidelog.rules.core import CoreProgram
-from tidelog.spark.cluster import values, wire
-from tidelog.spark.cluster.executors import Delivery, Scattered
-from tidelog.spark.cluster.localize import localize
+from tidelog.spark.cluster import wire
+from tidelog.spark.cluster.exchange import values
+from tidelog.spark.cluster.exchange.pieces import Piece, PieceMessage
+from tidelog.spark.cluster.exchange.rounds import NOWHERE, Logged, Reply, Round, RoundState, Task
+from tidelog.spark.cluster.exchange.suspects import gone_name
 from tidelog.spark.cluster.manifest import ClusterManifest, Log, continued, is_long, read_past
-from tidelog.spark.cluster.pieces import Piece, PieceMessage
-from tidelog.spark.cluster.plan import ClusterPlan, facts_name, relation_of
+from tidelog.spark.cluster.placement.placement import localize
+from tidelog.spark.cluster.placement.plan import ClusterPlan, facts_name, relation_of
+from tidelog.spark.cluster.placement.skew import Frequent, find, outdated
+from tidelog.spark.cluster.processes.executors import Delivery, Scattered
 from tidelog.spark.cluster.reports import merged
-from tidelog.spark.cluster.rounds import NOWHERE, Logged, Reply, Round, RoundState, Task
-from tidelog.spark.cluster.skew import Frequent, find, outdated
-from tidelog.spark.cluster.suspects import gone_name
 
 if TYPE_CHECKING:
     from tidelog.spark.cluster.engine import PartitionedEngine

@@ -12,11 +12,11 @@ from typing import TypeAlias
 
 from tidelog.rules.core import CoreProgram
 from tidelog.spark.cluster import wire
+from tidelog.spark.cluster.exchange.pieces import Piece
+from tidelog.spark.cluster.exchange.rounds import NOWHERE, Logged, Round, RoundState
 from tidelog.spark.cluster.folder import Folder
-from tidelog.spark.cluster.pieces import Piece
-from tidelog.spark.cluster.plan import Placement
-from tidelog.spark.cluster.rounds import NOWHERE, Logged, Round, RoundState
-from tidelog.spark.cluster.skew import Frequent
+from tidelog.spark.cluster.placement.plan import Placement
+from tidelog.spark.cluster.placement.skew import Frequent
 
 MANIFEST = "manifest"
 _ENTRIES = 40

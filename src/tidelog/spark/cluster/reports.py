@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from tidelog.maintain.report import NodeReport, names_of, shown
 from tidelog.rules.core import HyperNode
-from tidelog.spark.cluster.plan import ClusterPlan, relation_of
-from tidelog.spark.cluster.rounds import Reply
+from tidelog.spark.cluster.exchange.rounds import Reply
+from tidelog.spark.cluster.placement.plan import ClusterPlan, relation_of
 
 _STRONGER = ("skip", "drop", "update", "bootstrap")
 

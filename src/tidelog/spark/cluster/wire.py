@@ -26,10 +26,10 @@ MODULES = (
     "tidelog.language.syntax",
     "tidelog.rules.core",
     "tidelog.spark.cluster.manifest",
-    "tidelog.spark.cluster.plan",
-    "tidelog.spark.cluster.pieces",
-    "tidelog.spark.cluster.rounds",
-    "tidelog.spark.cluster.skew",
+    "tidelog.spark.cluster.placement.plan",
+    "tidelog.spark.cluster.exchange.pieces",
+    "tidelog.spark.cluster.exchange.rounds",
+    "tidelog.spark.cluster.placement.skew",
 )
 _LONG = 40
 """Texts with fewer characters are written again."""

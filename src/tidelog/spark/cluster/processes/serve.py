@@ -10,9 +10,9 @@ import numpy
 from tidelog.arrays import Words
 from tidelog.limits.watch import WithinMemory
 from tidelog.spark.cluster import wire
-from tidelog.spark.cluster.partition import Partition
-from tidelog.spark.cluster.rounds import Task
-from tidelog.spark.frames import is_over
+from tidelog.spark.cluster.exchange.rounds import Task
+from tidelog.spark.cluster.processes.partition import Partition
+from tidelog.spark.frames.deferred import is_over
 
 _WITHIN_MEMORY = WithinMemory("nothing has changed; take more partitions, or give each of them more memory")
 

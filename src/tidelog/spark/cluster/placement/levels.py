@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tidelog.rules.components import components
 from tidelog.rules.edges import AnyRule, body_of, head_of
-from tidelog.spark.cluster.plan import Cycle, Export
+from tidelog.spark.cluster.placement.plan import Cycle, Export
 
 
 def levels(

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from tidelog.maintain.report import NodeReport
-from tidelog.spark.cluster.pieces import PieceMessage
-from tidelog.spark.cluster.skew import Frequent
+from tidelog.spark.cluster.exchange.pieces import PieceMessage
+from tidelog.spark.cluster.placement.skew import Frequent
 
 RoundState: TypeAlias = tuple[str, int, str]
 """The round that a partition has done last, and who did it: two that do the same round may number symbols apart."""

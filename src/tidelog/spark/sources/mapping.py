@@ -18,29 +18,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from tidelog.arrays import Words
 from tidelog.errors import DataError, Problem, UsageError
 from tidelog.io.columns import match_columns
 from tidelog.language.syntax import CheckedProgram, RelationType
-from tidelog.spark.checks import Leaf, WrongType, leaves
 from tidelog.spark.failures import is_of_spark, letting_go, reading, working
-from tidelog.spark.readers import REPLACEMENT, TORN, quoted
+from tidelog.spark.sources.checks import Leaf, WrongType, leaves
+from tidelog.spark.sources.facts import FactFrame, PendingFacts
+from tidelog.spark.sources.readers import REPLACEMENT, TORN, quoted
 
 REASON, ROW, FILE = "reason", "row", "source"
 QUARANTINE_COLUMNS = ("relation string", f"{REASON} string", f"{ROW} string", f"{FILE} string")
-
-
-@dataclass(frozen=True)
-class Counts:
-    """What became of the rows read for one relation: `read == accepted + quarantined`.
-
-    `duplicates` of the accepted rows state a fact that another row of the same run states as well.
-    """
-
-    read: int = 0
-    accepted: int = 0
-    quarantined: int = 0
-    duplicates: int = 0
 
 
 @dataclass(frozen=True)
@@ -70,28 +57,6 @@ class Mapped:
     leaves: tuple[Leaf, ...]
     operation: Operation | None = None
     place: str = ""
-
-
-@dataclass(frozen=True)
-class FactFrame:
-    """A frame of the leaf columns of at most `rows` facts. `kept` says that it is read from rows kept in Spark, so that
-    its partitions are the same whenever it is asked."""
-
-    relation: str
-    frame: DataFrame
-    leaves: tuple[Leaf, ...]
-    rows: int
-    kept: bool
-
-
-@dataclass(frozen=True)
-class PendingFacts:
-    """Facts to assert, or to retract, at most `count` of them, as words or as leaf columns."""
-
-    relation: str
-    asserts: bool
-    facts: Words | FactFrame | DataFrame
-    count: int
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy
 
 from tidelog.arrays import Words
-from tidelog.spark.cluster.buckets import homes_of
+from tidelog.spark.cluster.exchange.pieces import Piece, PieceFile
+from tidelog.spark.cluster.exchange.rounds import Task
 from tidelog.spark.cluster.folder import Folder
-from tidelog.spark.cluster.pieces import Piece, PieceFile
-from tidelog.spark.cluster.plan import Placement
-from tidelog.spark.cluster.rounds import Task
-from tidelog.spark.cluster.serve import Keeper
-from tidelog.spark.cluster.skew import Frequent, frequent
-from tidelog.spark.frames import frame_of_tasks, mapped
+from tidelog.spark.cluster.placement.buckets import homes_of
+from tidelog.spark.cluster.placement.plan import Placement
+from tidelog.spark.cluster.placement.skew import Frequent, frequent
+from tidelog.spark.cluster.processes.serve import Keeper
+from tidelog.spark.frames.deferred import frame_of_tasks, mapped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -114,7 +114,7 @@ class SparkExecutors:
             import pyarrow
 
             from tidelog.errors import TidelogError
-            from tidelog.spark.cluster.host import ask
+            from tidelog.spark.cluster.processes.host import ask
 
             for batch in batches:
                 for number in batch.column(0).to_pylist():
@@ -147,7 +147,7 @@ class SparkExecutors:
             import pyarrow
 
             from tidelog.errors import TidelogError
-            from tidelog.spark.cluster.host import stream
+            from tidelog.spark.cluster.processes.host import stream
 
             try:
                 for frame in stream(application, tasks[number]):
@@ -169,8 +169,8 @@ class SparkExecutors:
             import numpy
             import pyarrow
 
-            from tidelog.spark.cluster.executors import Scattered
             from tidelog.spark.cluster.folder import Folder
+            from tidelog.spark.cluster.processes.executors import Scattered
 
             tables = [batch for batch in batches if batch.num_rows]
             if not tables:
@@ -186,7 +186,7 @@ class SparkExecutors:
         return [pickle.loads(row["written"]) for row in frame.collect()]
 
     def stop(self, folder: Folder) -> None:
-        from tidelog.spark.cluster.host import stop
+        from tidelog.spark.cluster.processes.host import stop
 
         address, application = folder.address, self.application
         stop(application, address)
@@ -194,7 +194,7 @@ class SparkExecutors:
             count = 4 * self.session.sparkContext.defaultParallelism
 
             def end(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-                from tidelog.spark.cluster.host import stop
+                from tidelog.spark.cluster.processes.host import stop
 
                 stop(application, address)
                 yield from batches

@@ -23,14 +23,15 @@ from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.maintain.report import NodeReport
 from tidelog.pending import net_changes
 from tidelog.rules.core import CoreProgram
-from tidelog.spark.cluster import values, wire
-from tidelog.spark.cluster.buckets import EVERYBODY, FIRST, MINE, homes_of, owned, owners, parcels
+from tidelog.spark.cluster import wire
+from tidelog.spark.cluster.exchange import values
+from tidelog.spark.cluster.exchange.pieces import Piece, PieceChange, PieceFile, PieceMessage, read_pieces
+from tidelog.spark.cluster.exchange.rounds import NOWHERE, Logged, Reply, Round, RoundState, Task
+from tidelog.spark.cluster.exchange.suspects import Suspicions, gone_name, watched
 from tidelog.spark.cluster.folder import Folder
-from tidelog.spark.cluster.pieces import Piece, PieceChange, PieceFile, PieceMessage, read_pieces
-from tidelog.spark.cluster.plan import ClusterPlan, Export, ExportRoute, facts_name, moved
-from tidelog.spark.cluster.rounds import NOWHERE, Logged, Reply, Round, RoundState, Task
-from tidelog.spark.cluster.skew import Lookout
-from tidelog.spark.cluster.suspects import Suspicions, gone_name, watched
+from tidelog.spark.cluster.placement.buckets import EVERYBODY, FIRST, MINE, homes_of, owned, owners, parcels
+from tidelog.spark.cluster.placement.plan import ClusterPlan, Export, ExportRoute, facts_name, moved
+from tidelog.spark.cluster.placement.skew import Lookout
 from tidelog.storage.dictionary import Dictionary
 
 

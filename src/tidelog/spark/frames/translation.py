@@ -25,13 +25,13 @@ from tidelog.pattern import Pattern
 from tidelog.pending import net_changes
 from tidelog.relation import Relation
 from tidelog.relation import WordRows as LocalRows
-from tidelog.spark.driver import collect_words
-from tidelog.spark.encode import SymbolTable
 from tidelog.spark.engines import RowChange, Rows, word_columns
 from tidelog.spark.failures import letting_go
-from tidelog.spark.frames import Lender
-from tidelog.spark.sources import FactFrame
-from tidelog.spark.views import spark_type, to_spark
+from tidelog.spark.frames.arrow import spark_type, to_spark
+from tidelog.spark.frames.collect import collect_words
+from tidelog.spark.frames.deferred import Lender
+from tidelog.spark.frames.symbols import SymbolTable
+from tidelog.spark.sources.facts import FactFrame
 from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from tidelog.arrays import Words
 from tidelog.maintain.deltas import Delta, rows_of
 from tidelog.rules.core import CoreAtom, CoreLiteral, CoreProgram, CoreRule, RelationInfo
 from tidelog.rules.graph import hyper_nodes
-from tidelog.spark.cluster.pieces import PieceChange
-from tidelog.spark.cluster.plan import ClusterPlan, Cycle
+from tidelog.spark.cluster.exchange.pieces import PieceChange
+from tidelog.spark.cluster.placement.plan import ClusterPlan, Cycle
 from tidelog.storage.stored import StoredRelation
 
 _SUFFIX = "@gone"

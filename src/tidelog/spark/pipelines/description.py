@@ -12,12 +12,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from tidelog.errors import Problem, UsageError
 from tidelog.spark.choice import ENGINES
-from tidelog.spark.mapping import operation_of
-from tidelog.spark.readers import is_address
+from tidelog.spark.sources.readers import is_address
+from tidelog.spark.sources.target import operation_of
 
 if TYPE_CHECKING:
     from tidelog.spark.database import SparkDatabase
-    from tidelog.spark.views import Result
+    from tidelog.spark.pipelines.result import Result
 
 SOURCE_MODES = ("snapshot", "append", "cdc")
 SINK_MODES = ("overwrite", "error", "epochs")
@@ -156,7 +156,7 @@ class Pipeline:
     def from_toml(cls, path: str | os.PathLike[str]) -> Pipeline:
         """The pipeline that a TOML file describes; its relative paths start at the file. UsageError (E0650, E0686) with
         everything that is wrong with it."""
-        from tidelog.spark.toml_file import read_toml
+        from tidelog.spark.pipelines.toml_file import read_toml
 
         return read_toml(path)
 
@@ -173,7 +173,7 @@ class Pipeline:
         name of each stage and its seconds. When anything fails, no epoch has happened: DataError, LimitError,
         ProgramError, UsageError, SetupError.
         """
-        from tidelog.spark.pipeline import run
+        from tidelog.spark.pipelines.run import run
 
         return run(self, session, database, progress or (lambda stage, seconds: None))
 

@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from tidelog.errors import Problem, UsageError
 from tidelog.spark.failures import working
-from tidelog.spark.frames import mapped
+from tidelog.spark.frames.deferred import mapped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -91,7 +91,7 @@ def _written(values: DataFrame, folder: Path) -> list[FilePart]:
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow
 
-        from tidelog.spark.parts import TaskFile
+        from tidelog.spark.frames.parts import TaskFile
 
         file = TaskFile(place, most)
         try:

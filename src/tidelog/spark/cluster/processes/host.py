@@ -31,8 +31,8 @@ from typing import Any, TypeAlias
 
 from tidelog.arrays import Words
 from tidelog.errors import InternalError, Problem, TidelogError
+from tidelog.spark.cluster.exchange.rounds import Task
 from tidelog.spark.cluster.folder import Folder
-from tidelog.spark.cluster.rounds import Task
 
 _IDLE = 3600.0
 _START = 120.0
@@ -104,7 +104,7 @@ def _connected(application: str, task: Task) -> socket.socket:
 
 def _start(application: str) -> None:
     """Start a host, and wait until its output ends: it listens then, or is not needed because another one does."""
-    command = [sys.executable, "-m", "tidelog.spark.cluster.host", application, str(os.getppid())]
+    command = [sys.executable, "-m", "tidelog.spark.cluster.processes.host", application, str(os.getppid())]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
     process = subprocess.Popen(
         command,
@@ -156,7 +156,7 @@ Children: TypeAlias = dict[tuple[str, int], tuple[int, socket.socket]]
 
 def serve(application: str, parent: int) -> None:
     """Be the host until its parent is gone or nobody has called for long."""
-    from tidelog.spark.cluster.warm import warm
+    from tidelog.spark.cluster.processes.warm import warm
 
     address = _address(application)
     listening = socket.socket(socket.AF_UNIX)
@@ -232,7 +232,7 @@ def _forked(listening: socket.socket, children: Children) -> tuple[int, socket.s
 
 def _attend(control: socket.socket) -> None:
     """Serve connections one after the other, until the host is gone."""
-    from tidelog.spark.cluster.serve import Keeper
+    from tidelog.spark.cluster.processes.serve import Keeper
 
     keeper = Keeper()
     while True:

@@ -35,11 +35,11 @@ from tidelog.rules.core import (
 from tidelog.rules.edges import AnyRule, body_of, head_of
 from tidelog.rules.graph import hyper_nodes
 from tidelog.rules.literals import substituted
-from tidelog.spark.cluster.buckets import FIRST, MINE, mine
-from tidelog.spark.cluster.levels import levels
-from tidelog.spark.cluster.parts import parted
-from tidelog.spark.cluster.plan import ClusterPlan, Export, Placement, copy_name, facts_name, home_name
-from tidelog.spark.cluster.sites import (
+from tidelog.spark.cluster.placement.buckets import FIRST, MINE, mine
+from tidelog.spark.cluster.placement.intermediates import parted
+from tidelog.spark.cluster.placement.levels import levels
+from tidelog.spark.cluster.placement.plan import ClusterPlan, Export, Placement, copy_name, facts_name, home_name
+from tidelog.spark.cluster.placement.sites import (
     Evenly,
     Located,
     PlacementStatistics,
@@ -49,7 +49,7 @@ from tidelog.spark.cluster.sites import (
     looks_into_values,
     makes_values,
 )
-from tidelog.spark.cluster.skew import NO_SKEW, Skew
+from tidelog.spark.cluster.placement.skew import NO_SKEW, Skew
 from tidelog.storage.dictionary import Dictionary
 
 _CHOICES = 512

@@ -20,8 +20,8 @@ from pyspark.sql import functions as F
 
 from tidelog.errors import InternalError, Problem
 from tidelog.spark.failures import letting_go
-from tidelog.spark.readers import empty_frame
-from tidelog.spark.sources import FactFrame
+from tidelog.spark.sources.facts import FactFrame
+from tidelog.spark.sources.readers import empty_frame
 from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:

@@ -24,24 +24,22 @@ from tidelog.language.check import name_rules
 from tidelog.language.syntax import Fact, Program
 from tidelog.spark.change import Delivery, SparkChange
 from tidelog.spark.database import SparkDatabase
-from tidelog.spark.description import Pipeline, Sink, Source
-from tidelog.spark.driver import collect_words, distinct
 from tidelog.spark.failures import reading, working
-from tidelog.spark.mapping import operation_of
-from tidelog.spark.readers import csv_frame, empty_frame, json_frame, literal, located, plain
-from tidelog.spark.sinks import check_formats, write_bad_rows, write_changes, write_view
-from tidelog.spark.sources import (
+from tidelog.spark.frames.collect import collect_words, distinct
+from tidelog.spark.pipelines.description import Pipeline, Sink, Source
+from tidelog.spark.pipelines.result import Result
+from tidelog.spark.pipelines.sinks import check_formats, write_bad_rows, write_changes, write_view
+from tidelog.spark.sources.facts import Counts, FactFrame, PendingFacts
+from tidelog.spark.sources.mapping import (
     QUARANTINE_COLUMNS,
     CheckedSource,
-    Counts,
-    FactFrame,
     Mapped,
-    PendingFacts,
     check_sources,
     map_frame,
     relation_type,
 )
-from tidelog.spark.views import Result
+from tidelog.spark.sources.readers import csv_frame, empty_frame, json_frame, literal, located, plain
+from tidelog.spark.sources.target import operation_of
 from tidelog.store.state import text_of
 
 IN_THE_WAY = "remove these before another run: {}"

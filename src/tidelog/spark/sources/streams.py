@@ -29,9 +29,10 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from tidelog.errors import DataError, Problem, TidelogError, UsageError
 from tidelog.spark.failures import is_of_spark, letting_go, reading, said
-from tidelog.spark.mapping import Target
-from tidelog.spark.readers import empty_frame, literal
-from tidelog.spark.sources import QUARANTINE_COLUMNS, Counts, check_sources, map_frame
+from tidelog.spark.sources.facts import Counts
+from tidelog.spark.sources.mapping import QUARANTINE_COLUMNS, check_sources, map_frame
+from tidelog.spark.sources.readers import empty_frame, literal
+from tidelog.spark.sources.target import Target
 
 if TYPE_CHECKING:
     from tidelog.spark.database import SparkDatabase

@@ -12,7 +12,7 @@ import numpy
 
 from tidelog.arrays import Words
 from tidelog.rules.core import Computation, CoreAtom, CoreConstant, CoreLiteral, CoreValue, CoreVariable
-from tidelog.spark.cluster.plan import Follow, Placement, Spread
+from tidelog.spark.cluster.placement.plan import Follow, Placement, Spread
 
 BUCKETS = 1024
 """More than there are partitions."""

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from tidelog.arrays import Words
 from tidelog.language.syntax import PRIMITIVES, Column, Kind
-from tidelog.spark.sources import FactFrame
+from tidelog.spark.sources.facts import FactFrame
 from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:

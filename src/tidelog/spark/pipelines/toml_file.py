@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from tidelog.errors import Problem, UsageError
-from tidelog.spark.description import Pipeline, Sink, Source
-from tidelog.spark.readers import is_address
+from tidelog.spark.pipelines.description import Pipeline, Sink, Source
+from tidelog.spark.sources.readers import is_address
 
 _TOP: Mapping[str, type] = {
     "program": str,

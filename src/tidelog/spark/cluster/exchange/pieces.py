@@ -14,8 +14,8 @@ from typing import NamedTuple, TypeAlias
 import numpy
 
 from tidelog.arrays import Words
-from tidelog.spark.cluster.buckets import parcels
 from tidelog.spark.cluster.folder import Folder
+from tidelog.spark.cluster.placement.buckets import parcels
 
 PieceChange: TypeAlias = tuple[str, bool, Words]
 """A relation, whether its rows are asserted or retracted, the rows."""

@@ -1,6 +1,6 @@
 """Frames whose rows tasks read when they are used, wherever the rows are.
 
-`frame_of_tasks` is for both engines: the cluster's partitions have the rows (`cluster.executors`), or the driver has
+`frame_of_tasks` is for both engines: the cluster's partitions have the rows (`processes.executors`), or the driver has
 them (`Lender`). A frame that Spark makes of local data goes through the memory of Java, all at once; so from a million
 rows on they stay in this process, and tasks read them, some at a time. For that they connect to a thread here; both
 sides prove to know a secret, which is in the plan of the frame.

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import Column as Expression
 
 from tidelog.errors import Problem, UsageError
-from tidelog.spark.sources import Operation
+from tidelog.spark.sources.mapping import Operation
 
 _KEYS = ("relation", "columns", "op", "insert", "delete", "order")
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tidelog.rules.core import Computation, CoreAtom, CoreComparison, CoreRule, CoreVariable, Pack, Unpack
-from tidelog.spark.cluster.plan import Follow, Placement, Spread
+from tidelog.spark.cluster.placement.plan import Follow, Placement, Spread
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy
 
 from tidelog.arrays import Words
 from tidelog.maintain.deltas import Delta
-from tidelog.spark.cluster.plan import ClusterPlan
+from tidelog.spark.cluster.placement.plan import ClusterPlan
 from tidelog.storage.stored import StoredRelation
 
 Frequent: TypeAlias = Mapping[int, Mapping[int, int]]

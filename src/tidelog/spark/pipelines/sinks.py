@@ -18,9 +18,9 @@ from pyspark.sql import functions as F
 
 from tidelog.errors import DataError, Problem, SetupError
 from tidelog.spark.change import SparkRelationChange
-from tidelog.spark.description import Sink
 from tidelog.spark.failures import is_of_spark, said
-from tidelog.spark.readers import located
+from tidelog.spark.pipelines.description import Sink
+from tidelog.spark.sources.readers import located
 
 MANIFEST = "_manifest.json"
 """Spark takes files that begin otherwise for data."""

@@ -1,0 +1,7 @@
+"""The rows and messages that partitions and driver send each other in rounds.
+
+pieces     rows for one partition or for all, as part of a file
+rounds     rounds, tasks, replies, and the log that restores a partition
+values     symbols and records between dictionaries that number them alike
+suspects   deletions in recursions that cross partitions
+"""

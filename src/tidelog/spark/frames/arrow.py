@@ -1,0 +1,39 @@
+"""Arrow tables as Spark DataFrames.
+
+Types in Spark: number is long, unsigned is decimal(20,0), float is double, symbol is string, a record is a struct (nil
+is null); a record type that contains itself has no type in Spark and is shown as text.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame, SparkSession
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def to_spark(session: SparkSession, table: pa.Table) -> DataFrame:
+    """An Arrow table as a DataFrame that holds its own data."""
+    import pyarrow as pa
+
+    if not table.column_names:
+        # A relation without columns is true or false; Spark's Arrow reader loses rows that have no columns.
+        return session.range(table.num_rows).select()
+    schema = pa.schema([pa.field(f.name, spark_type(f.type)) for f in table.schema])
+    # An empty table may have columns without chunks, which PySpark cannot take.
+    return session.createDataFrame(table.cast(schema) if table.num_rows else schema.empty_table())
+
+
+def spark_type(given: pa.DataType) -> pa.DataType:
+    """The Arrow type next to `given` that Spark can read."""
+    import pyarrow as pa
+
+    if pa.types.is_uint64(given):
+        return pa.decimal128(20, 0)
+    if pa.types.is_large_string(given) or pa.types.is_dictionary(given) or pa.types.is_string_view(given):
+        return pa.string()
+    if pa.types.is_struct(given):
+        return pa.struct([pa.field(f.name, spark_type(f.type)) for f in given])
+    return given
