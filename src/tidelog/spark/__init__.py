@@ -21,7 +21,8 @@ from tidelog.spark.machine import check_workers, session
 # The above says what is missing, if something is, before anything else needs it.
 from tidelog.spark.change import SparkChange, SparkRelationChange, SparkReport
 from tidelog.spark.database import SparkDatabase
-from tidelog.spark.pipelines.description import Pipeline, Sink, Source
+from tidelog.spark.pipelines.description import Sink, Source
+from tidelog.spark.pipelines.pipeline import Pipeline
 from tidelog.spark.pipelines.result import Result
 from tidelog.spark.sources.facts import Counts
 

@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tidelog.limits.watch import Watch
 from tidelog.maintain.report import Report
@@ -16,15 +16,16 @@ from tidelog.spark.cluster.exchange import values
 from tidelog.spark.cluster.exchange.pieces import Piece, PieceMessage
 from tidelog.spark.cluster.exchange.rounds import NOWHERE, Logged, Reply, Round, RoundState, Task
 from tidelog.spark.cluster.exchange.suspects import gone_name
+from tidelog.spark.cluster.folder import Folder
 from tidelog.spark.cluster.manifest import ClusterManifest, Log, continued, is_long, read_past
-from tidelog.spark.cluster.placement.placement import localize
+from tidelog.spark.cluster.placement.placement import PlacementLimits, localize
 from tidelog.spark.cluster.placement.plan import ClusterPlan, facts_name, relation_of
 from tidelog.spark.cluster.placement.skew import Frequent, find, outdated
-from tidelog.spark.cluster.processes.executors import Delivery, Scattered
+from tidelog.spark.cluster.processes.executors import Delivery, Executors, Scattered
 from tidelog.spark.cluster.reports import merged
+from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
-    from tidelog.spark.cluster.engine import PartitionedEngine
     from tidelog.spark.engines import RowChange, Rows
 
 _MANY = 0.5
@@ -50,11 +51,29 @@ class Explanation:
     nodes: tuple[tuple[tuple[str, ...], str], ...] = ()
 
 
+class EngineState(Protocol):
+    """The part of an engine that an attempt at an epoch reads and changes, see `engine.PartitionedEngine`."""
+
+    dictionary: Dictionary
+    executors: Executors
+    folder: Folder
+    limits: PlacementLimits
+    committed: ClusterManifest
+    plan: ClusterPlan | None
+    symbols: tuple[str, ...]
+    """The files of symbols that partitions know."""
+    told: dict[str, int]
+    """How much of the dictionary these files have."""
+
+    def tasks(self, what: str, arguments: tuple[Any, ...] = ()) -> list[Task]:
+        """Return a task for each partition in the committed state."""
+
+
 class Attempt:
     """One attempt at an epoch."""
 
     def __init__(
-        self, engine: PartitionedEngine, core: CoreProgram, options: Mapping[str, Any], limits: Mapping[str, int]
+        self, engine: EngineState, core: CoreProgram, options: Mapping[str, Any], limits: Mapping[str, int]
     ) -> None:
         self.engine = engine
         self.folder = engine.folder

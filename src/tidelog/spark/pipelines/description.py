@@ -1,23 +1,19 @@
-"""What a pipeline is made of, as a user describes it: sources, sinks, and the `Pipeline` that `pipeline` runs."""
+"""Describe a pipeline: its sources, its sinks, and all that they have to fulfil."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyspark.sql import Column as Expression
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from tidelog.errors import Problem, UsageError
 from tidelog.spark.choice import ENGINES
 from tidelog.spark.sources.readers import is_address
 from tidelog.spark.sources.target import operation_of
-
-if TYPE_CHECKING:
-    from tidelog.spark.database import SparkDatabase
-    from tidelog.spark.pipelines.result import Result
 
 SOURCE_MODES = ("snapshot", "append", "cdc")
 SINK_MODES = ("overwrite", "error", "epochs")
@@ -105,13 +101,8 @@ class Sink:
 
 
 @dataclass(frozen=True)
-class Pipeline:
-    """Sources, a `program` (text or path, as for `Database.load`) and sinks.
-
-    `quarantine` is a folder for the rows that do not fit. `state` is a folder that keeps the facts from run to run.
-    `engine`, `embedded_limit` and `cluster_folder` are the options of the database, where they are given. `session` is
-    configuration for the session that `tidelog pipeline run` starts.
-    """
+class PipelineDescription:
+    """The fields of a `Pipeline`. UsageError (E0686) where they contradict each other."""
 
     program: str | os.PathLike[str]
     sources: Sequence[Source] = ()
@@ -151,31 +142,6 @@ class Pipeline:
                 if f"{_absolute(place)}/".startswith(f"{_absolute(path)}/"):
                     message = f"the {what} at {os.fspath(path)} would replace the {other} at {os.fspath(place)}"
                     raise _wrong(what, message, "give each sink a folder of its own")
-
-    @classmethod
-    def from_toml(cls, path: str | os.PathLike[str]) -> Pipeline:
-        """The pipeline that a TOML file describes; its relative paths start at the file. UsageError (E0650, E0686) with
-        everything that is wrong with it."""
-        from tidelog.spark.pipelines.toml_file import read_toml
-
-        return read_toml(path)
-
-    def run(
-        self,
-        session: SparkSession,
-        database: SparkDatabase | None = None,
-        progress: Callable[[str, float], None] | None = None,
-    ) -> Result:
-        """Read the sources, make what they say one epoch, write the sinks.
-
-        Without a `database` one is opened, with `state` if there is one, until the result is closed; a database that
-        is given gets the program if it has none yet, and stays open for further runs. `progress` is called with the
-        name of each stage and its seconds. When anything fails, no epoch has happened: DataError, LimitError,
-        ProgramError, UsageError, SetupError.
-        """
-        from tidelog.spark.pipelines.run import run
-
-        return run(self, session, database, progress or (lambda stage, seconds: None))
 
 
 def _named(format: str) -> str:

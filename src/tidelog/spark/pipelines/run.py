@@ -26,7 +26,7 @@ from tidelog.spark.change import Delivery, SparkChange
 from tidelog.spark.database import SparkDatabase
 from tidelog.spark.failures import reading, working
 from tidelog.spark.frames.collect import collect_words, distinct
-from tidelog.spark.pipelines.description import Pipeline, Sink, Source
+from tidelog.spark.pipelines.description import PipelineDescription, Sink, Source
 from tidelog.spark.pipelines.result import Result
 from tidelog.spark.pipelines.sinks import check_formats, write_bad_rows, write_changes, write_view
 from tidelog.spark.sources.facts import Counts, FactFrame, PendingFacts
@@ -49,9 +49,12 @@ MOST_BAD_ROWS = 100_000
 
 
 def run(
-    pipeline: Pipeline, session: SparkSession, database: SparkDatabase | None, progress: Callable[[str, float], None]
+    pipeline: PipelineDescription,
+    session: SparkSession,
+    database: SparkDatabase | None,
+    progress: Callable[[str, float], None],
 ) -> Result:
-    """See `Pipeline.run`."""
+    """Run a pipeline, see `Pipeline.run`."""
     opened = database is None
     db = SparkDatabase(session, pipeline.state) if database is None else database
     try:
@@ -65,7 +68,9 @@ def run(
 
 
 class _Run:
-    def __init__(self, pipeline: Pipeline, database: SparkDatabase, progress: Callable[[str, float], None]) -> None:
+    def __init__(
+        self, pipeline: PipelineDescription, database: SparkDatabase, progress: Callable[[str, float], None]
+    ) -> None:
         self.pipeline = pipeline
         self.db = database
         self.session = database.session

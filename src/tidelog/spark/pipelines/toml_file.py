@@ -7,10 +7,10 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from tidelog.errors import Problem, UsageError
-from tidelog.spark.pipelines.description import Pipeline, Sink, Source
+from tidelog.spark.pipelines.description import PipelineDescription, Sink, Source
 from tidelog.spark.sources.readers import is_address
 
 _TOP: Mapping[str, type] = {
@@ -42,11 +42,13 @@ _SOURCE: Mapping[str, type] = {
 _SINK: Mapping[str, type] = {"relation": str, "path": str, "what": str, "format": str, "mode": str, "options": dict}
 TomlTable: TypeAlias = tuple[str, int]
 """A table of the file: the name of the list that it is in, and its number there."""
+Described = TypeVar("Described", bound=PipelineDescription)
 _SAID = {str: "a text", int: "a whole number", list: "a list", dict: "a table"}
 
 
-def read_toml(path: str | os.PathLike[str]) -> Pipeline:
-    """The pipeline that a file describes. UsageError (E0650, E0686) with everything that is wrong."""
+def read_toml(path: str | os.PathLike[str], kind: type[Described]) -> Described:
+    """Return the pipeline of this kind that a file describes. UsageError (E0650, E0686) with everything that is
+    wrong."""
     file = Path(path)
     try:
         text = file.read_text(encoding="utf-8")
@@ -63,7 +65,7 @@ def read_toml(path: str | os.PathLike[str]) -> Pipeline:
         place = f"{file}:{line[1]}" if line else str(file)
         raise UsageError(Problem("E0686", f"this is no TOML: {error}", place=place, hint="see toml.io")) from None
     reader = _Reader(file, text)
-    pipeline = reader.pipeline(document)
+    pipeline = reader.pipeline(document, kind)
     if reader.problems or pipeline is None:
         raise UsageError(*reader.problems)
     return pipeline
@@ -75,7 +77,7 @@ class _Reader:
         self.lines = text.splitlines()
         self.problems: list[Problem] = []
 
-    def pipeline(self, document: Mapping[str, Any]) -> Pipeline | None:
+    def pipeline(self, document: Mapping[str, Any], kind: type[Described]) -> Described | None:
         self.look(document, _TOP, ("program",), None)
         sources = [
             self.part(Source, each, _SOURCE, ("relation",), ("source", i))
@@ -91,7 +93,7 @@ class _Reader:
             if key in top:
                 top[key] = self.place(top[key])
         try:
-            return Pipeline(sources=sources, sinks=sinks, **top)
+            return kind(sources=sources, sinks=sinks, **top)
         except UsageError as error:
             for problem in error.problems:
                 self.wrong(problem.message, problem.hint, problem.place, None)

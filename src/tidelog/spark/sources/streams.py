@@ -14,31 +14,53 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from tidelog.errors import DataError, Problem, TidelogError, UsageError
+from tidelog.language.syntax import CheckedProgram
 from tidelog.spark.failures import is_of_spark, letting_go, reading, said
-from tidelog.spark.sources.facts import Counts
+from tidelog.spark.sources.facts import Counts, PendingFacts
 from tidelog.spark.sources.mapping import QUARANTINE_COLUMNS, check_sources, map_frame
 from tidelog.spark.sources.readers import empty_frame, literal
 from tidelog.spark.sources.target import Target
 
-if TYPE_CHECKING:
-    from tidelog.spark.database import SparkDatabase
-
 MOST_BAD_ROWS = 10_000
 """Bad rows of a stream that are kept in memory, where there is no folder for them; they are counted all the same."""
+
+
+class Checked(Protocol):
+    """The database on the driver, of which streams need the checked program."""
+
+    @property
+    def program(self) -> CheckedProgram: ...
+
+
+class StreamDatabase(Protocol):
+    """The database that streams feed, see `SparkDatabase`."""
+
+    session: SparkSession
+
+    @property
+    def front(self) -> Checked: ...
+
+    @property
+    def notes(self) -> Mapping[str, Any]: ...
+
+    @property
+    def state_quarantine(self) -> str | None: ...
+
+    def apply(self, pending: Sequence[PendingFacts], notes: Mapping[str, Mapping[str, Any]]) -> object: ...
 
 
 @dataclass
@@ -63,7 +85,7 @@ class Stream:
 class Streams:
     """The streams of a database."""
 
-    def __init__(self, database: SparkDatabase) -> None:
+    def __init__(self, database: StreamDatabase) -> None:
         self._database = database
         self._streams: dict[str, Stream] = {}
 
@@ -221,7 +243,7 @@ def _triggered(writer: DataStreamWriter, trigger: Mapping[str, Any]) -> DataStre
         raise UsageError(Problem("E0685", f"no such trigger: {said(error)}", place="trigger", hint=hint)) from None
 
 
-def _last(database: SparkDatabase, query: str) -> int:
+def _last(database: StreamDatabase, query: str) -> int:
     """The number of the last batch of a query that has been committed."""
     last: int = database.notes.get("streams", {}).get(query, -1)
     return last
