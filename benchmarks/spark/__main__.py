@@ -23,7 +23,7 @@ from benchmarks.findings import Judged, promises
 from benchmarks.spark import cluster, growth, pipeline, scaling, seminaive, skew
 from benchmarks.spark.seminaive import Yardstick
 from tidelog.spark import session as spark_session
-from tidelog.spark.cluster.placement.placement import PlacementLimits
+from tidelog.spark.cluster.placement.place import PlacementLimits
 
 PARTS = ("pipeline", "closures", "growth", "galen", "yardsticks", "scaling", "skew")
 _YARDSTICK_SECONDS = 60.0

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.evaluate import NON_LINEAR
 from tidelog.spark.cluster import ClusterEngine
-from tidelog.spark.cluster.placement.placement import PlacementLimits
+from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.embedded import Front
 from tidelog.spark.engines import RowChange
 

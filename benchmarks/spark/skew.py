@@ -1,4 +1,4 @@
-"""What spreading heavy words is worth: a graph with a hub over 16 partitions in this process.
+"""Measure the gain of spreading skewed keys: a graph with a hub over 16 partitions in this process.
 
 Half of the edges lead to one node. The largest partition is what a cluster waits for and what has to fit a machine; its
 rows are those of all relations and copies, its seconds those of its rounds, in one thread.
@@ -85,17 +85,17 @@ def facts(edges: int) -> dict[str, Words]:
     return {"e": np.concatenate([spokes, others]), "f": pairs}
 
 
-def hub(program: str, given: Mapping[str, Words], heavy: int) -> Hub:
-    """Measure one program, with words heavy that have so many rows."""
+def hub(program: str, given: Mapping[str, Words], limit: int) -> Hub:
+    """Measure one program, where words with at least `limit` rows are skewed keys."""
     front = Front()
     front.add_program(_DECLARED + PROGRAMS[program])
     executors, folder = Watched(), Folder(tempfile.mkdtemp(prefix="tidelog-skew-"))
-    engine = PartitionedEngine(front.dictionary, executors, folder, PARTITIONS, replace(APART, skew=heavy))
+    engine = PartitionedEngine(front.dictionary, executors, folder, PARTITIONS, replace(APART, skew=limit))
     try:
         engine.epoch(front.draft, {name: RowChange(rows, rows[:0]) for name, rows in given.items()}, {})
         rows = executors.rows_of()
         of_share, seconds = max(rows) * PARTITIONS / sum(rows), max(executors.seconds.values())
-        return Hub(program, heavy < NEVER, max(rows), of_share, seconds, engine.explanation.rows)
+        return Hub(program, limit < NEVER, max(rows), of_share, seconds, engine.explanation.rows)
     finally:
         engine.close()
 
@@ -106,7 +106,7 @@ def hubs(edges: int = EDGES) -> list[Hub]:
     found = []
     for program in PROGRAMS:
         hub(program, few, NEVER)
-        found += [hub(program, given, heavy) for heavy in (NEVER, APART.skew)]
+        found += [hub(program, given, limit) for limit in (NEVER, APART.skew)]
     return found
 
 

@@ -30,7 +30,7 @@ def test_a_prediction() -> None:
 def test_a_hub_with_and_without_spreading() -> None:
     """800 edges, half of them to one node, counted where their rows are or all in one partition."""
     given = skew.facts(800)
-    gathered, spread = (skew.hub("count of all edges", given, heavy) for heavy in (skew.NEVER, 100))
+    gathered, spread = (skew.hub("count of all edges", given, limit) for limit in (skew.NEVER, 100))
     assert (gathered.spread, spread.spread) == (False, True)
     assert gathered.sent > 700
     assert spread.sent < 32

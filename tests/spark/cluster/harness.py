@@ -22,7 +22,7 @@ from tidelog.relation import Relation, WordRows
 from tidelog.spark.aside import Aside
 from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.cluster.folder import Folder
-from tidelog.spark.cluster.placement.placement import PlacementLimits
+from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.processes.executors import Executors, LocalExecutors
 from tidelog.spark.embedded import Front
 from tidelog.spark.engines import Epoch, RowChange
@@ -31,8 +31,8 @@ NOTHING_EVERYWHERE = PlacementLimits(replicate=0, closures=0, gather=0)
 """All relations are split, and all recursions that no choice of columns makes local are exchanged."""
 NOTHING_GATHERED = PlacementLimits(gather=0)
 GATHERED = PlacementLimits(replicate=0, closures=0)
-HEAVY = PlacementLimits(replicate=0, closures=0, gather=0, skew=2)
-"""The same, and words are heavy that two rows have."""
+SKEWED = PlacementLimits(replicate=0, closures=0, gather=0, skew=2)
+"""The same, and words that two rows have are skewed keys."""
 LIMITS = (NOTHING_EVERYWHERE, NOTHING_GATHERED, GATHERED, PlacementLimits())
 
 

@@ -14,7 +14,7 @@ from tests.suite import FIRST_SEED
 from tidelog.errors import CertificateRejected, LimitError, UsageError
 from tidelog.limits.watch import Watch
 from tidelog.pattern import matching
-from tidelog.spark.cluster.placement.placement import PlacementLimits
+from tidelog.spark.cluster.placement.place import PlacementLimits
 
 GRAPH = """
 .decl e(x: number, y: number)

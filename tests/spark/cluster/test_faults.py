@@ -18,7 +18,7 @@ from tests.spark.cluster.harness import NOTHING_EVERYWHERE, Cluster, followed
 from tests.suite import FIRST_SEED
 from tidelog.errors import DataError, LimitError, UsageError
 from tidelog.spark.cluster.exchange.rounds import Task
-from tidelog.spark.cluster.placement.placement import PlacementLimits
+from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.processes.executors import LocalExecutors
 from tidelog.spark.cluster.processes.serve import Keeper
 

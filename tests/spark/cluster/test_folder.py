@@ -12,7 +12,7 @@ from tests.spark.cluster.harness import Cluster, followed
 from tests.suite import FIRST_SEED
 from tidelog.errors import UsageError
 from tidelog.spark.cluster.folder import Folder
-from tidelog.spark.cluster.placement.placement import PlacementLimits
+from tidelog.spark.cluster.placement.place import PlacementLimits
 
 numbers = itertools.count()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tidelog
 from tests.spark.cluster.harness import NOTHING_EVERYWHERE, Cluster
 from tests.spark.cluster.test_faults import Forgetful
-from tidelog.spark.cluster.placement.placement import PlacementLimits
+from tidelog.spark.cluster.placement.place import PlacementLimits
 
 PROGRAM = """
 .decl e(x: number, y: number)

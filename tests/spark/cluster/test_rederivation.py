@@ -8,10 +8,10 @@ from collections.abc import Iterable
 import pytest
 
 import tidelog
-from tests.spark.cluster.harness import HEAVY, NOTHING_EVERYWHERE, Cluster
+from tests.spark.cluster.harness import NOTHING_EVERYWHERE, SKEWED, Cluster
 from tests.spark.cluster.test_faults import Forgetful
 from tidelog.spark.cluster import epoch
-from tidelog.spark.cluster.placement.placement import PlacementLimits
+from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.processes.executors import LocalExecutors
 
 Edge = tuple[int, int]
@@ -73,7 +73,7 @@ class Pair:
         return last.rederived, last.resets
 
 
-@pytest.mark.parametrize("limits", [NOTHING_EVERYWHERE, HEAVY], ids=["", "heavy words"])
+@pytest.mark.parametrize("limits", [NOTHING_EVERYWHERE, SKEWED], ids=["", "skewed keys"])
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS.keys())
 def test_random_deletions(text: str, limits: PlacementLimits) -> None:
     """Deletions and insertions together, on graphs full of circles."""
@@ -92,7 +92,7 @@ def test_random_deletions(text: str, limits: PlacementLimits) -> None:
                 rows -= go
                 change[name] = come, go
             pair.commit(**change)
-            assert limits is HEAVY or pair.done[1] == 0  # Where words become heavy, relations move.
+            assert limits is SKEWED or pair.done[1] == 0  # Where words become skewed keys, relations move.
             taken += pair.done[0]
         pair.there.engine.close()
     assert taken

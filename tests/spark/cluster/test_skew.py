@@ -9,11 +9,11 @@ import pytest
 
 import tidelog
 from tests.scripts import script_for
-from tests.spark.cluster.harness import HEAVY, NOTHING_EVERYWHERE, Cluster, followed
+from tests.spark.cluster.harness import NOTHING_EVERYWHERE, SKEWED, Cluster, followed
 from tests.spark.cluster.test_faults import Forgetful
 from tests.suite import FIRST_SEED
 from tidelog.spark.cluster.placement.buckets import EVERYBODY, homes_of
-from tidelog.spark.cluster.placement.placement import PlacementLimits
+from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.placement.plan import ClusterPlan, Follow, Spread
 from tidelog.spark.cluster.placement.skew import find, frequent
 
@@ -91,7 +91,7 @@ def test_a_hub_makes_no_partition_large(text: str, flipped: bool) -> None:
     with Both(text) as spread, Both(text, limits=NOTHING_EVERYWHERE) as not_spread:
         plan = spread.commit(edges, f=OTHERS)
         not_spread.commit(edges, f=OTHERS)
-        assert plan.heavy == (HUB,)
+        assert plan.skewed_keys == (HUB,)
         assert spread.unevenness < 1.35
         assert spread.unevenness < not_spread.unevenness or not_spread.unevenness < 1.2
         spread.commit([(1, 2), (1, HUB), (HUB, 3), (HUB, 100)], edges[::7])
@@ -100,22 +100,22 @@ def test_a_hub_makes_no_partition_large(text: str, flipped: bool) -> None:
 
 @pytest.mark.parametrize("flipped", [False, True], ids=["hub second", "hub first"])
 @pytest.mark.parametrize("text", [JOIN, COUNTED, NON_LINEAR], ids=["join", "counted", "recursion"])
-def test_a_word_that_becomes_heavy_and_stops_being_so(text: str, flipped: bool) -> None:
+def test_a_word_that_becomes_a_skewed_key_and_stops_being_one(text: str, flipped: bool) -> None:
     """What an epoch has brought decides about the next one."""
     spokes = [row[::-1] for row in SPOKES] if flipped else SPOKES
     with Both(text) as both:
-        assert both.commit(PLAIN, f=OTHERS).heavy == ()
+        assert both.commit(PLAIN, f=OTHERS).skewed_keys == ()
         both.commit(spokes[:10])
         both.commit(spokes[10:])
-        assert HUB in both.commit([(1, 2)]).heavy
+        assert HUB in both.commit([(1, 2)]).skewed_keys
         assert both.unevenness < 1.35
         both.commit([(2, 3)], PLAIN[:50])
         both.commit([(i, 300 + i % 50) for i in range(1_000, 1_400)], spokes[5:])
-        assert HUB not in both.commit([(3, 4)]).heavy
+        assert HUB not in both.commit([(3, 4)]).skewed_keys
         both.commit(spokes[7:20], [(3, 4)])
 
 
-def test_rules_that_come_and_go_over_heavy_words() -> None:
+def test_rules_that_come_and_go_over_skewed_keys() -> None:
     with Both(JOIN) as both:
         both.commit(PLAIN + SPOKES, f=OTHERS)
         for db in (both.here, both.there):
@@ -128,11 +128,11 @@ def test_rules_that_come_and_go_over_heavy_words() -> None:
 
 def test_random_changes_with_partitions_that_are_lost() -> None:
     for seed in range(FIRST_SEED + 1_300, FIRST_SEED + 1_302):
-        problem = followed(script_for(seed), 3, HEAVY, executors=Forgetful(seed))
+        problem = followed(script_for(seed), 3, SKEWED, executors=Forgetful(seed))
         assert not problem, f"{problem}\n{script_for(seed)}"
 
 
-def test_each_pair_with_a_heavy_word_meets_once() -> None:
+def test_each_pair_with_a_skewed_key_meets_once() -> None:
     left = np.array([(i, i % 3) for i in range(60)], np.int64)
     right = np.array([(i % 5, i) for i in range(50)], np.int64)
     there: dict[tuple[int, ...], set[int]] = {}
@@ -149,22 +149,22 @@ def test_each_pair_with_a_heavy_word_meets_once() -> None:
     assert len(set(homes[left[:, 1] == 0].tolist())) == 1
 
 
-def test_what_is_heavy() -> None:
+def test_words_that_are_skewed_keys() -> None:
     """More rows than half an even share, and at least so many; half of that is enough to stay."""
     rows = np.array([(i, HUB if i % 4 == 0 else i) for i in range(1_000)], np.int64)
     seen = [{"e": frequent(rows, 4)}]
     assert seen[0]["e"] == {1: {HUB: 251}}
     assert find(seen, {"e": 1_000}, 4, 200, None).columns() == {("e", 1)}
-    assert find(seen, {"e": 1_000}, 4, 252, None).heavy == ()
-    assert find(seen, {"e": 2_500}, 4, 200, None).heavy == ()
-    assert find(seen * 2, {"e": 2_000}, 4, 300, None).heavy == (HUB,)
+    assert find(seen, {"e": 1_000}, 4, 252, None).keys == ()
+    assert find(seen, {"e": 2_500}, 4, 200, None).keys == ()
+    assert find(seen * 2, {"e": 2_000}, 4, 300, None).keys == (HUB,)
 
 
-def test_what_explain_says_of_heavy_words() -> None:
+def test_explain_names_skewed_keys() -> None:
     with Both(JOIN) as both:
         both.commit([*PLAIN, *SPOKES, *((HUB, i) for i in range(500))], f=[*OTHERS, *((i, i) for i in range(3_000))])
         assert both.there.engine.explain().splitlines()[-3:] == [
             "p: split",
             "e: facts by all their words",
-            "heavy words: 1, in e.x, e.y, p.x",
+            "skewed keys: 1, in e.x, e.y, p.x",
         ]

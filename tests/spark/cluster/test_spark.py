@@ -19,7 +19,7 @@ import tidelog
 from tests.spark.cluster.harness import NOTHING_EVERYWHERE, evaluated
 from tests.suite import difference, golden_programs
 from tidelog.spark.cluster import ClusterEngine
-from tidelog.spark.cluster.placement.placement import PlacementLimits
+from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.processes.executors import SparkExecutors
 from tidelog.spark.embedded import Front
 from tidelog.spark.engines import Epoch, RowChange

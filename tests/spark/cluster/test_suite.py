@@ -7,16 +7,16 @@ from zlib import crc32
 import pytest
 
 from tests.scripts import script_for
-from tests.spark.cluster.harness import HEAVY, LIMITS, NOTHING_EVERYWHERE, Cluster, evaluated, followed
+from tests.spark.cluster.harness import LIMITS, NOTHING_EVERYWHERE, SKEWED, Cluster, evaluated, followed
 from tests.suite import FIRST_SEED, Facts, Suite, Views
-from tidelog.spark.cluster.placement.placement import PlacementLimits
+from tidelog.spark.cluster.placement.place import PlacementLimits
 
 WAYS = [
     (1, LIMITS[0]),
     (3, LIMITS[0]),
     (16, LIMITS[0]),
-    (3, HEAVY),
-    (16, HEAVY),
+    (3, SKEWED),
+    (16, SKEWED),
     *((3, limits) for limits in LIMITS[1:]),
 ]
 

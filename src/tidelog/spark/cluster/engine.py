@@ -29,7 +29,7 @@ from tidelog.spark.cluster.exchange import values
 from tidelog.spark.cluster.exchange.rounds import Task
 from tidelog.spark.cluster.folder import LOCK, Folder
 from tidelog.spark.cluster.manifest import MANIFEST, ClusterManifest, continued, files_of, read_past
-from tidelog.spark.cluster.placement.placement import PlacementLimits
+from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.placement.plan import ClusterPlan, facts_name, moved
 from tidelog.spark.cluster.processes.executors import Executors
 from tidelog.storage.dictionary import Dictionary
@@ -243,16 +243,16 @@ class PartitionedEngine:
             shown = [name for name in relations if not name.startswith("#")]
             if shown:
                 lines.append(f"{', '.join(shown)}: {way}")
-        if self.plan is not None and self.plan.heavy:
+        if self.plan is not None and self.plan.skewed_keys:
             lines += [f"{name}: facts by all their words" for name, at in self.plan.facts.items() if at == "rows"]
-            lines.append(f"heavy words: {len(self.plan.heavy)}, in {', '.join(self.skewed())}")
+            lines.append(f"skewed keys: {len(self.plan.skewed_keys)}, in {', '.join(self.skewed())}")
         return "\n".join(lines)
 
     def skewed(self) -> list[str]:
-        """The columns in which heavy words are known or presumed, as text."""
+        """Return the columns in which skewed keys are known or presumed, as text."""
         assert self.plan is not None
         infos = self.committed.core.relations if self.committed.core is not None else {}
-        found = sorted(self.plan.skewed)
+        found = sorted(self.plan.skewed_columns)
         return [
             f"{name}.{infos[name].columns[column].name}" for name, column in found if name in infos and name[0] != "#"
         ]

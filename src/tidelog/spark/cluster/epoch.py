@@ -18,7 +18,7 @@ from tidelog.spark.cluster.exchange.rounds import NOWHERE, Logged, Reply, Round,
 from tidelog.spark.cluster.exchange.suspects import gone_name
 from tidelog.spark.cluster.folder import Folder
 from tidelog.spark.cluster.manifest import ClusterManifest, Log, continued, is_long, read_past
-from tidelog.spark.cluster.placement.placement import PlacementLimits, localize
+from tidelog.spark.cluster.placement.place import PlacementLimits, place_program
 from tidelog.spark.cluster.placement.plan import ClusterPlan, facts_name, relation_of
 from tidelog.spark.cluster.placement.skew import Frequent, find, outdated
 from tidelog.spark.cluster.processes.executors import Delivery, Executors, Scattered
@@ -201,13 +201,13 @@ class Attempt:
         return self.engine.executors.scatter(self.folder, f"facts-{self.token}", rows, delivery)
 
     def uneven(self) -> list[str]:
-        """The relations whose facts are by a column that has come to have heavy words."""
+        """Return the relations whose facts are placed by a column that has skewed keys by now."""
         apart = [name for name, place in self.places.items() if place == 0]
         sizes = {name: size_of(self.engine.plan, self.sizes, name) for name in apart}
         return [name for name in apart if self.skewed(self.seen, sizes, name)]
 
     def skewed(self, seen: Iterable[Mapping[str, Frequent]], sizes: Mapping[str, int], name: str) -> bool:
-        """Whether the first column of a relation has heavy words."""
+        """Return True if the first column of a relation has skewed keys."""
         limit = self.engine.limits.skew
         return (name, 0) in find(seen, sizes, self.partitions, limit, self.engine.plan).columns()
 
@@ -230,7 +230,7 @@ class Attempt:
         if before is not None and same and not outdated(before, skew):
             self.plan, self.plan_name = before, self.committed.plan
             return False
-        self.plan = localize(
+        self.plan = place_program(
             self.core, self.places, sizes, self.partitions, limits, self.engine.dictionary, before, skew
         )
         if before is not None and self.plan == before:

@@ -1,4 +1,4 @@
-"""Where a word lives: its bucket, and the partition that has the bucket; and where rows live, by their words.
+"""Place words and rows: the bucket of a word, the partition that has the bucket, and the partition of a row.
 
 Partitions compute buckets in two ways that have to agree: over columns of words (`buckets`), for what they send, and as
 literals of a rule (`mine`), for relations of which each partition has all rows but is to use its own only.
@@ -30,7 +30,7 @@ _MIX = numpy.int64(-7046029254386353131)
 
 
 def buckets(column: Words) -> Words:
-    """The bucket of each word of a column."""
+    """Return the bucket of each word of a column."""
     folded = column.astype(numpy.int64)
     for distance in _FOLDS:
         folded = folded ^ (folded >> distance)
@@ -38,20 +38,21 @@ def buckets(column: Words) -> Words:
 
 
 def owners(column: Words, partitions: int) -> Words:
-    """The partition of each word of a column."""
+    """Return the partition of each word of a column."""
     return buckets(column) % partitions
 
 
 def row_owners(rows: Words, partitions: int) -> Words:
-    """The partition of each row by all its words: as many rows in one as in another, whatever words they have."""
+    """Return the partition of each row by all its words: as many rows in one as in another, whatever words they
+    have."""
     mixed = numpy.zeros(len(rows), numpy.int64)
     for column in rows.T:
         mixed = (mixed ^ (mixed >> 29) ^ column) * _MIX
     return owners(mixed, partitions)
 
 
-def homes_of(place: Placement, rows: Words, heavy: Sequence[int], partitions: int) -> Words:
-    """The partition of each row at a place, EVERYBODY for rows that are everywhere."""
+def homes_of(place: Placement, rows: Words, skewed_keys: Sequence[int], partitions: int) -> Words:
+    """Return the partition of each row at a place, EVERYBODY for rows that are everywhere."""
     if place in ("all", "one") or not rows.shape[1]:
         return numpy.full(len(rows), EVERYBODY if place == "all" else 0, numpy.int64)
     if place == "rows":
@@ -60,13 +61,13 @@ def homes_of(place: Placement, rows: Words, heavy: Sequence[int], partitions: in
         return owners(rows[:, place], partitions)
     assert isinstance(place, (Spread, Follow))
     found = owners(rows[:, place.column], partitions)
-    apart = numpy.isin(rows[:, place.column], numpy.array(heavy, numpy.int64))
+    apart = numpy.isin(rows[:, place.column], numpy.array(skewed_keys, numpy.int64))
     found[apart] = row_owners(rows[apart], partitions) if isinstance(place, Spread) else EVERYBODY
     return found
 
 
 def parcels(homes: Words, rows: Words) -> Iterator[tuple[int, Words]]:
-    """The rows for each partition, of which `homes` says for which they are."""
+    """Yield the rows for each partition; `homes` has the partition of each row."""
     targets = numpy.unique(homes)
     if len(targets) == 1:
         yield int(targets[0]), rows
@@ -77,12 +78,12 @@ def parcels(homes: Words, rows: Words) -> Iterator[tuple[int, Words]]:
 
 
 def owned(partition: int, partitions: int) -> Words:
-    """The buckets of a partition, shape (n, 1)."""
+    """Return the buckets of a partition, shape (n, 1)."""
     return numpy.arange(partition, BUCKETS, partitions, dtype=numpy.int64).reshape(-1, 1)
 
 
 def mine(value: CoreValue) -> tuple[CoreLiteral, ...]:
-    """Literals that hold for the words, bound elsewhere, of the partition that evaluates the rule."""
+    """Return literals that hold for the words, bound elsewhere, of the partition that evaluates the rule."""
     literals: list[CoreLiteral] = []
     for step, distance in enumerate(_FOLDS):
         shifted, folded = CoreVariable(f"#shifted{step}", "number"), CoreVariable(f"#folded{step}", "number")

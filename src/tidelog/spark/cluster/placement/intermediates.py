@@ -1,4 +1,4 @@
-"""Rules that need two partitionings: the join of two atoms becomes an intermediate relation, sent on by another column.
+"""Split rules that need two partitionings: the join of two atoms becomes a relation, which another column places.
 
 A rule such as h(a, d) :- p(a, b), q(b, c), r(c, d) has no site that all its atoms share. It becomes
 #join(a, c) :- p(a, b), q(b, c), at the site of b, and h(a, d) :- #join(a, c), r(c, d), at that of c.
@@ -19,9 +19,9 @@ from tidelog.rules.core import (
 from tidelog.rules.literals import variables_of
 
 
-def parted(rule: CoreRule, name: str) -> tuple[RelationInfo, CoreRule, CoreRule] | None:
-    """A rule in two: an auxiliary relation `name`, its rule, and the rule that is left; None where no two atoms share a
-    variable, or nothing but these is there. Of several pairs, the one that leaves the fewest columns."""
+def in_two(rule: CoreRule, name: str) -> tuple[RelationInfo, CoreRule, CoreRule] | None:
+    """Return a rule in two: an auxiliary relation `name`, its rule, and the rule that is left; None where no two atoms
+    share a variable, or nothing but these is there. Of several pairs, the one that leaves the fewest columns."""
     atoms = [literal for literal in rule.body if isinstance(literal, CoreAtom)]
     positive = [atom for atom in atoms if not atom.negated]
     if len(atoms) < 3:
@@ -38,7 +38,7 @@ def parted(rule: CoreRule, name: str) -> tuple[RelationInfo, CoreRule, CoreRule]
 
 
 def _needed(rule: CoreRule, pair: tuple[CoreAtom, CoreAtom]) -> tuple[CoreVariable, ...]:
-    """The variables of two atoms of a body that the rest of the rule uses."""
+    """Return the variables of two atoms of a body that the rest of the rule uses."""
     used = set(variables_of(rule.head))
     for literal in rule.body:
         if literal is not pair[0] and literal is not pair[1]:

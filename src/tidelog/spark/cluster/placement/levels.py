@@ -1,4 +1,4 @@
-"""When exports are released: after everything that could still change what they say, see `plan.Export`."""
+"""Order exports: each is released after everything that could still change what they say, see `plan.Export`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tidelog.spark.cluster.placement.plan import Cycle, Export
 def levels(
     relations: Iterable[str], rules: Sequence[AnyRule], exports: Sequence[Export]
 ) -> tuple[tuple[Export, ...], tuple[Cycle, ...]]:
-    """The exports with their levels, and the cycles: an export is released once nothing can come any more that
+    """Return the exports with their levels, and the cycles: an export is released once nothing can come any more that
     would change what it says, and a cycle is at rest before others see what it has come to."""
     leads: dict[str, dict[str, bool]] = {name: {} for name in relations}
     for rule in rules:

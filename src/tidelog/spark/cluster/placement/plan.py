@@ -1,11 +1,12 @@
-"""What every partition has to know: the program that it runs, and where it sends what its relations gain and lose.
+"""The plan that every partition has: the program that it runs, and where it sends the rows that relations gain and
+lose.
 
-`localize` makes a `Plan` of a core program. The embedded engine of each partition runs `program`, whose relations are
-the copies that the partition holds: `name@facts` the asserted facts, `name@home.0` what rules derive here, or what they
-derived elsewhere and column 0 puts here, `name@0` a copy by column 0, `name@all` a copy of all rows, `name@one` a copy
-of all rows in the first partition. `exports` feed the copies that no rule derives.
+`place.place_program` makes a `ClusterPlan` of a core program. The embedded engine of each partition runs `program`,
+whose relations are the copies that the partition holds: `name@facts` the asserted facts, `name@home.0` what rules
+derive here, or what they derived elsewhere and column 0 puts here, `name@0` a copy by column 0, `name@all` a copy of
+all rows, `name@one` a copy of all rows in the first partition. `exports` feed the copies that no rule derives.
 
-Where single words have a large share of the rows (`heavy`), the copy of one relation that a rule reads is
+Where single words have a large share of the rows (`skewed_keys`), the copy of one relation that a rule reads is
 `name@spread.0`, and those of the others are `name@follow.0`.
 """
 
@@ -20,7 +21,7 @@ from tidelog.rules.core import CoreProgram
 
 @dataclass(frozen=True)
 class Spread:
-    """Rows are where the word in a column says; those with a heavy word there where all their words together say."""
+    """Rows are where the word in a column says; those with a skewed key there where all their words together say."""
 
     column: int
 
@@ -30,7 +31,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Follow:
-    """Rows are where the word in a column says; those with a heavy word there are everywhere, so that they meet what is
+    """Rows are where the word in a column says; those with a skewed key there are everywhere, so that they meet what is
     `Spread` by the same words."""
 
     column: int
@@ -45,7 +46,7 @@ words of the row together say."""
 
 
 ExportRoute: TypeAlias = tuple[str, str, Placement, Placement, int, tuple[int, ...]]
-"""Source, target, their places, the columns of the target, and the heavy words where these matter."""
+"""Source, target, their places, the columns of the target, and the skewed keys where these matter."""
 
 
 @dataclass(frozen=True)
@@ -90,16 +91,16 @@ class ClusterPlan:
     views: Mapping[str, str]
     facts: Mapping[str, Placement]
     dictionary: bool
-    """Whether rules look into symbols or records, so that every partition needs them."""
+    """True if rules look into symbols or records, so that every partition needs them."""
     nodes: tuple[tuple[tuple[str, ...], str], ...]
-    heavy: tuple[int, ...] = ()
-    skewed: frozenset[tuple[str, int]] = frozenset()
-    """Relations and columns in which heavy words are known or presumed."""
+    skewed_keys: tuple[int, ...] = ()
+    skewed_columns: frozenset[tuple[str, int]] = frozenset()
+    """Relations and columns in which skewed keys are known or presumed."""
     skew: int = 0
-    """The rows that a word has at least to be heavy."""
+    """The rows that a word has at least to be a skewed key."""
 
     def routes(self) -> dict[Export, ExportRoute]:
-        """What has to be the same in another plan for an export to go on there where it is."""
+        """Return for each export what another plan must have as well for the export to go on there where it is."""
         relations = self.program.relations
         return {
             each: (
@@ -108,14 +109,15 @@ class ClusterPlan:
                 each.origin,
                 each.place,
                 len(relations[each.target].columns),
-                self.heavy if isinstance(each.place, (Spread, Follow)) else (),
+                self.skewed_keys if isinstance(each.place, (Spread, Follow)) else (),
             )
             for each in self.exports
         }
 
 
 def moved(before: ClusterPlan, plan: ClusterPlan) -> frozenset[str]:
-    """The relations of which rows live elsewhere than before, those aside that have been everywhere under this name."""
+    """Return the relations of which rows live elsewhere than before, those aside that have been everywhere under this
+    name."""
     return frozenset(
         name
         for name, view in before.views.items()
@@ -124,20 +126,20 @@ def moved(before: ClusterPlan, plan: ClusterPlan) -> frozenset[str]:
 
 
 def home_name(relation: str, place: Placement) -> str:
-    """The name of a derived relation where it is at home."""
+    """Return the name of a derived relation where it is at home."""
     return f"{relation}@home.{place}"
 
 
 def copy_name(relation: str, place: Placement) -> str:
-    """The name of the copy of a relation at a place."""
+    """Return the name of the copy of a relation at a place."""
     return f"{relation}@{place}"
 
 
 def relation_of(name: str) -> str:
-    """The user's relation that a copy is of."""
+    """Return the user's relation that a copy is of."""
     return name.partition("@")[0]
 
 
 def facts_name(relation: str) -> str:
-    """The name of the asserted facts of a relation."""
+    """Return the name of the asserted facts of a relation."""
     return f"{relation}@facts"

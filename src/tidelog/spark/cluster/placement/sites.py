@@ -1,13 +1,13 @@
-"""Rule localization: where a rule is evaluated, which copies of the relations that it reads that takes, and its price.
+"""Placement of rules: where a rule is evaluated, which copies of relations it reads there, and what that costs.
 
 A rule is evaluated at a *site*: where the word of one of its variables lives, in every partition, or in the first one.
 At the site of a variable, an atom that has the variable reads the rows that lie there by that column, and every other
-atom reads a copy of all rows. As in the paper on declarative networking (rule localization), prices are rows sent.
+atom reads a copy of all rows. Prices are rows sent.
 
-Where a word of the variable is heavy, one partition would do most of the work. `Evenly` is the site of a variable at
-which one atom that has it reads rows that are spread also for heavy words, and the others with the variable all rows
-that have heavy words: each derivation is at one partition, and has all that it takes. `Resident` is the site where the
-rows of one atom are, wherever that is.
+A skewed key of the variable would make one partition do most of the work. `Evenly` is the site of a variable that
+spreads this work: one atom with the variable reads rows that are spread for skewed keys, too, and the other atoms with
+it read all rows that have skewed keys. So each derivation is at one partition and finds there all rows that it needs.
+`Resident` is the site where the rows of one atom are, wherever that is.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tidelog.spark.cluster.placement.plan import Follow, Placement, Spread
 
 @dataclass(frozen=True)
 class Evenly:
-    """Where `variable` lives, but for heavy words where the atom at this place of the body has its rows spread."""
+    """Where `variable` lives, but for skewed keys where the atom at this place of the body has its rows spread."""
 
     variable: CoreVariable
     atom: int
@@ -45,7 +45,7 @@ _LOOKING = frozenset(("strlen", "substr", "ord", "cat", "to_string"))
 
 @dataclass(frozen=True)
 class PlacementStatistics:
-    """What is known, or guessed, of relations: how many rows they have, and which share of these the heavy words of a
+    """Known or guessed statistics of relations: their numbers of rows, and the share of these that the skewed keys of a
     column have."""
 
     partitions: int
@@ -53,13 +53,13 @@ class PlacementStatistics:
     share: Callable[[str, int], float]
 
     def uneven(self, name: str, place: Placement) -> float:
-        """The price of having a relation by a column that has heavy words: that of having their rows everywhere,
-        because the other partitions have nothing to do meanwhile."""
+        """Return the price of placing a relation by a column that has skewed keys. It is that of having their rows
+        everywhere, because the other partitions have nothing to do meanwhile."""
         return self.partitions * self.size(name) * self.share(name, place) if isinstance(place, int) else 0.0
 
 
 @dataclass(frozen=True)
-class Located:
+class PlacedRule:
     """A rule at its site: the place of the copy that each atom of its body reads, and rows sent for these and for the
     head; `exchanged` when heads are derived elsewhere than where they live."""
 
@@ -70,27 +70,27 @@ class Located:
     price: float
 
 
-def located(
+def placed_rule(
     rule: CoreRule,
     homes: Mapping[str, Placement],
     known: PlacementStatistics,
     within: Collection[str] = (),
     alone: bool = False,
-) -> Located:
-    """The cheapest site of a rule of a hyper-node of the relations `within` when relations have these homes; the first
-    partition if it has to be `alone`. A recursion that crosses partitions pays for its rounds."""
+) -> PlacedRule:
+    """Return the cheapest site of a rule of a hyper-node of the relations `within` when relations have these homes; the
+    first partition if it has to be `alone`. A recursion that crosses partitions pays for its rounds."""
     sites: list[Site] = ["one"]
     if not alone and not makes_values(rule):
         sites = [*variables(rule), "all", "one", *_even_sites(rule, homes, known)]
 
-    def price(at: Located) -> float:
+    def price(at: PlacedRule) -> float:
         return at.price + _CROSSING * crosses(at, homes, within)
 
     return min((_at(rule, site, homes, known) for site in sites), key=price)
 
 
-def crosses(at: Located, homes: Mapping[str, Placement], within: Collection[str]) -> bool:
-    """Whether a rule of a hyper-node needs what other partitions derive in it, or derives what they need."""
+def crosses(at: PlacedRule, homes: Mapping[str, Placement], within: Collection[str]) -> bool:
+    """Return True if a rule of a hyper-node needs what other partitions derive in it, or derives what they need."""
     pairs = zip(at.rule.body, at.copies, strict=True)
     own = [(literal.relation, place) for literal, place in pairs if isinstance(literal, CoreAtom)]
     own = [(name, place) for name, place in own if name in within]
@@ -98,7 +98,7 @@ def crosses(at: Located, homes: Mapping[str, Placement], within: Collection[str]
 
 
 def _even_sites(rule: CoreRule, homes: Mapping[str, Placement], known: PlacementStatistics) -> Iterator[Site]:
-    """The sites that keep heavy words from making one partition do most of the work."""
+    """Yield the sites that keep skewed keys from making one partition do most of the work."""
     for number, atom in enumerate(rule.body):
         if not isinstance(atom, CoreAtom) or atom.negated or homes[atom.relation] == "all":
             continue
@@ -109,7 +109,7 @@ def _even_sites(rule: CoreRule, homes: Mapping[str, Placement], known: Placement
                 yield Evenly(arg, number)
 
 
-def _at(rule: CoreRule, site: Site, homes: Mapping[str, Placement], known: PlacementStatistics) -> Located:
+def _at(rule: CoreRule, site: Site, homes: Mapping[str, Placement], known: PlacementStatistics) -> PlacedRule:
     price = 0.0
     copies: list[Placement | None] = []
     for number, literal in enumerate(rule.body):
@@ -135,11 +135,11 @@ def _at(rule: CoreRule, site: Site, homes: Mapping[str, Placement], known: Place
         price += rows * (known.partitions if site == "all" else 1) if exchanged else 0.0
     if isinstance(site, CoreVariable) and everywhere:
         price += 0.5  # Then "all" does as well.
-    return Located(rule, site, tuple(copies), exchanged, price + 1e-6 * len(copies))
+    return PlacedRule(rule, site, tuple(copies), exchanged, price + 1e-6 * len(copies))
 
 
 def _at_home(rule: CoreRule, site: Site, home: Placement, homes: Mapping[str, Placement]) -> bool:
-    """Whether what a rule derives at a site lives there."""
+    """Return True if the rows that a rule derives at a site live there."""
     if isinstance(home, int):
         return site == rule.head.args[home]
     if home == "rows":
@@ -151,7 +151,7 @@ def _at_home(rule: CoreRule, site: Site, home: Placement, homes: Mapping[str, Pl
 def _copy(
     atom: CoreAtom, number: int, site: Site, home: Placement, known: PlacementStatistics
 ) -> tuple[Placement, float]:
-    """The place of the copy that an atom of a body reads, and how many rows are sent for it."""
+    """Return the place of the copy that an atom of a body reads, and how many rows are sent for it."""
     rows = known.size(atom.relation)
     if home == "all":
         return "all", 0.0
@@ -171,13 +171,13 @@ def _copy(
 
 
 def variables(rule: CoreRule) -> Iterator[CoreVariable]:
-    """The variables of the atoms that a rule has, negated ones aside."""
+    """Return the variables of the atoms that a rule has, negated ones aside."""
     atoms = [literal for literal in rule.body if isinstance(literal, CoreAtom) and not literal.negated]
     return iter(dict.fromkeys(arg for atom in atoms for arg in atom.args if isinstance(arg, CoreVariable)))
 
 
 def makes_values(rule: CoreRule) -> bool:
-    """Whether a rule can make symbols or records that nobody has had before, whose numbers one place has to give."""
+    """Return True if a rule can make new symbols or records, which one place has to number."""
     return any(
         isinstance(literal, Pack) or (isinstance(literal, Computation) and literal.functor in _NEW_VALUES)
         for literal in rule.body
@@ -185,7 +185,7 @@ def makes_values(rule: CoreRule) -> bool:
 
 
 def looks_into_values(rule: CoreRule) -> bool:
-    """Whether a rule needs the dictionary: to look at a symbol or record, or to make one."""
+    """Return True if a rule needs the dictionary: to look at a symbol or record, or to make one."""
     for literal in rule.body:
         if isinstance(literal, (Pack, Unpack)):
             return True

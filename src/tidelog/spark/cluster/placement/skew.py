@@ -1,7 +1,7 @@
-"""Heavy words: those with so many rows of a relation that the partition in which they live has more to do than others.
+"""Find skewed keys: words with so many rows of a relation that their partition has more to do than others.
 
 Partitions look at their relations now and then, and report the frequent words of each column (`frequent`), from a
-sample. `find` puts together what they say and decides which words are heavy, and in which columns.
+sample. `find` adds up these reports and decides which words are skewed keys, and in which columns.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ Frequent: TypeAlias = Mapping[int, Mapping[int, int]]
 
 _SAMPLE = 1 << 16
 _PART = 2
-"""A word is heavy when it has more rows than one in so many of an even share."""
+"""A word is a skewed key when it has more rows than one in so many of an even share."""
 
 
 @dataclass(frozen=True)
 class Skew:
-    """The heavy words, and for relations of which something is known the share of rows that the heaviest word of a
-    column has. A heavy word has `limit` rows at least."""
+    """The skewed keys, and for relations of which something is known the share of rows that the most frequent word of a
+    column has. A skewed key has `limit` rows at least."""
 
-    heavy: tuple[int, ...] = ()
+    keys: tuple[int, ...] = ()
     shares: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
     limit: int = 0
 
     def columns(self) -> frozenset[tuple[str, int]]:
-        """The columns that have heavy words."""
+        """Return the columns that have skewed keys."""
         return frozenset((name, column) for name, shares in self.shares.items() for column in shares)
 
 
@@ -43,8 +43,8 @@ NO_SKEW = Skew()
 
 
 def frequent(words: Words, partitions: int) -> Frequent:
-    """The frequent words of rows, about half of what can be heavy counted in; nothing for a single column, whose words
-    are distinct."""
+    """Return the frequent words of rows, those with half of the rows of a skewed key included; nothing for a single
+    column, whose words are distinct."""
     count, arity = words.shape
     if arity < 2 or not count or partitions < 2:
         return {}
@@ -60,7 +60,8 @@ def frequent(words: Words, partitions: int) -> Frequent:
 
 
 class Lookout:
-    """What a partition has seen of its relations. It looks again when half of the rows may be others."""
+    """The frequent words that a partition has seen in its relations. It looks again when half of the rows may be
+    others."""
 
     def __init__(self, partitions: int) -> None:
         self.partitions = partitions
@@ -71,7 +72,7 @@ class Lookout:
     def look(
         self, plan: ClusterPlan, views: Mapping[str, StoredRelation], deltas: Mapping[str, Delta]
     ) -> Mapping[str, Frequent]:
-        """The frequent words of the relations of a plan, after a change, of those with enough rows."""
+        """Return the frequent words of the relations of a plan, after a change, of those with enough rows."""
         self.seen = {name: found for name, found in self.seen.items() if name in plan.views}
         for name, copy in plan.views.items():
             if plan.homes[name] == "all" or self.partitions == 1:
@@ -94,29 +95,29 @@ def find(
     limit: int,
     before: ClusterPlan | None,
 ) -> Skew:
-    """What partitions and deliveries have `seen` of relations that have these sizes, put together. Words that are heavy
-    already stay so until they have half as many rows as that takes."""
+    """Return the skew of relations with these sizes, from the frequent words that partitions and deliveries have
+    `seen`. Skewed keys of the plan `before` remain skewed until they have half as many rows as that takes."""
     totals: dict[tuple[str, int], dict[int, int]] = {}
     for name, column, word, rows in _entries(seen):
         counts = totals.setdefault((name, column), {})
         counts[word] = counts.get(word, 0) + rows
-    had = frozenset(before.heavy) if before is not None else frozenset()
-    heavy: set[int] = set()
+    had = frozenset(before.skewed_keys) if before is not None else frozenset()
+    keys: set[int] = set()
     shares: dict[str, dict[int, float]] = {}
     for (name, column), counts in totals.items():
         size = max(1, sizes.get(name, 0))
         for word, rows in counts.items():
             doubled = 2 * rows if word in had else rows
             if doubled >= limit and _PART * partitions * doubled >= size:
-                heavy.add(word)
+                keys.add(word)
                 columns = shares.setdefault(name, {})
                 columns[column] = max(columns.get(column, 0.0), min(1.0, rows / size))
-    return Skew(tuple(sorted(heavy)), shares, limit)
+    return Skew(tuple(sorted(keys)), shares, limit)
 
 
 def outdated(plan: ClusterPlan, skew: Skew) -> bool:
-    """Whether a plan does not know of a heavy word or column, or takes words for heavy that are so no more."""
-    return set(skew.heavy) != set(plan.heavy) or not skew.columns() <= plan.skewed
+    """Return True if a plan misses a skewed key or column, or has keys that are no longer skewed."""
+    return set(skew.keys) != set(plan.skewed_keys) or not skew.columns() <= plan.skewed_columns
 
 
 def _entries(seen: Iterable[Mapping[str, Frequent]]) -> Iterator[tuple[str, int, int, int]]:

@@ -254,7 +254,7 @@ class Partition:
 
     def directed(self, plan: ClusterPlan, export: Export, words: Words) -> Iterator[tuple[int, Words]]:
         """The rows that an export sends to each partition, EVERYBODY for all."""
-        homes = homes_of(export.place, words, plan.heavy, self.partitions)
+        homes = homes_of(export.place, words, plan.skewed_keys, self.partitions)
         if export.signed:
             words = numpy.column_stack([words, numpy.full(len(words), self.number, numpy.int64)])
         if export.origin == "all":  # Everybody has them and keeps what lives here.

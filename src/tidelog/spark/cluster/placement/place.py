@@ -1,6 +1,6 @@
-"""Localization: from a core program to the program that every partition runs, and the exports between partitions.
+"""Place a core program: make the program that every partition runs, and the exports between partitions.
 
-Hyper-nodes are placed in order, each in the cheapest of these ways (`_Localizer.place`):
+Hyper-nodes are placed in order, each in the cheapest of these ways (`_Placer.place`):
 
     everywhere    a closure whose edges fit everywhere, and what shows it: kept natively, written down nowhere
     split         each rule at a site of its own; a recursive one stays within a partition where one choice of columns
@@ -36,18 +36,18 @@ from tidelog.rules.edges import AnyRule, body_of, head_of
 from tidelog.rules.graph import hyper_nodes
 from tidelog.rules.literals import substituted
 from tidelog.spark.cluster.placement.buckets import FIRST, MINE, mine
-from tidelog.spark.cluster.placement.intermediates import parted
+from tidelog.spark.cluster.placement.intermediates import in_two
 from tidelog.spark.cluster.placement.levels import levels
 from tidelog.spark.cluster.placement.plan import ClusterPlan, Export, Placement, copy_name, facts_name, home_name
 from tidelog.spark.cluster.placement.sites import (
     Evenly,
-    Located,
+    PlacedRule,
     PlacementStatistics,
     Resident,
     crosses,
-    located,
     looks_into_values,
     makes_values,
+    placed_rule,
 )
 from tidelog.spark.cluster.placement.skew import NO_SKEW, Skew
 from tidelog.storage.dictionary import Dictionary
@@ -69,7 +69,7 @@ class PlacementLimits:
     skew: int = 100_000
 
 
-def localize(
+def place_program(
     core: CoreProgram,
     facts: Mapping[str, Placement],
     sizes: Mapping[str, int],
@@ -79,15 +79,16 @@ def localize(
     before: ClusterPlan | None = None,
     skew: Skew = NO_SKEW,
 ) -> ClusterPlan:
-    """The plan for a core program whose asserted facts are at these places (everywhere, where not said), when relations
-    have the `sizes` and heavy words known so far; homes of the plan `before` are kept where that costs nothing."""
-    localizer = _Localizer(core, facts, sizes, partitions, limits, dictionary, before, skew)
+    """Return the plan for a core program whose asserted facts are at these places (everywhere, where not said), when
+    relations have the `sizes` and skewed keys known so far; homes of the plan `before` are kept where that costs
+    nothing."""
+    placer = _Placer(core, facts, sizes, partitions, limits, dictionary, before, skew)
     for node in core.nodes:
-        localizer.place(node)
-    return localizer.plan()
+        placer.place(node)
+    return placer.plan()
 
 
-class _Localizer:
+class _Placer:
     def __init__(
         self,
         core: CoreProgram,
@@ -101,7 +102,7 @@ class _Localizer:
     ) -> None:
         self.core = core
         self.infos = dict(core.relations)
-        """The relations of the program and those that `parts` adds."""
+        """The relations of the program and those that `intermediates` adds."""
         self.facts = {name: facts.get(name, "all") for name in core.relations}
         self.derived = {name for node in core.nodes for name in node.relations}
         self.homes: dict[str, Placement] = {
@@ -114,7 +115,7 @@ class _Localizer:
         self.sizes = sizes
         self.skew = skew
         self.presumed: dict[str, float] = {}
-        """What is presumed of the rows of relations that nobody has derived yet."""
+        """The presumed numbers of rows of relations that nobody has derived yet."""
         self.shares = {name: dict(shares) for name, shares in skew.shares.items()}
         self.known = PlacementStatistics(
             partitions, self.size, lambda name, column: self.shares.get(name, {}).get(column, 0.0)
@@ -137,7 +138,7 @@ class _Localizer:
     # --- homes -----------------------------------------------------------------------------------------------------
 
     def size(self, name: str) -> float:
-        """The rows of a relation, or a guess."""
+        """Return the number of rows of a relation, or a guess."""
         if name in self.infos and not self.infos[name].columns:
             return 1.0
         unknown = self.presumed.get(name, self.unknown) if name in self.derived else 0.0
@@ -172,9 +173,9 @@ class _Localizer:
                 alone = way == "gathered"
         if alone:
             self.homes |= dict.fromkeys(node.relations, "one")
-        found = [located(rule, self.homes, self.known, node.relations, alone) for rule in rules]
+        found = [placed_rule(rule, self.homes, self.known, node.relations, alone) for rule in rules]
         if any(isinstance(at.site, (Evenly, Resident)) for at in found):
-            way += ", heavy words spread"
+            way += ", skewed keys spread"
         self.ways.append((node.relations, way))
         for at in found:
             self.emit(at)
@@ -182,7 +183,7 @@ class _Localizer:
 
     def presume(self, node: HyperNode, rules: list[CoreRule]) -> None:
         """Presume of relations of which nothing is known that they have no more rows than atoms that have all variables
-        of a head, and heavy words where an atom that binds a column has."""
+        of a head, and skewed keys where an atom that binds a column has."""
         bounds: dict[str, float] = {}
         for rule in rules:
             head = rule.head
@@ -222,8 +223,8 @@ class _Localizer:
     def taken_apart(
         self, rule: CoreRule, within: tuple[str, ...]
     ) -> tuple[CoreRule, tuple[RelationInfo, CoreRule, CoreRule]] | None:
-        """A rule with its two halves, if it has to be taken apart."""
-        at = located(rule, self.homes, self.known, within)
+        """Return a rule with its two halves, if it has to be taken apart."""
+        at = placed_rule(rule, self.homes, self.known, within)
         wide = any(
             place == "all" and self.homes[literal.relation] != "all" and self.size(literal.relation) > self.wide
             for literal, place in zip(rule.body, at.copies, strict=True)
@@ -232,7 +233,7 @@ class _Localizer:
         name = f"#join.{rule.name}"
         while name in self.infos:
             name += "'"
-        halves = parted(rule, name) if wide else None
+        halves = in_two(rule, name) if wide else None
         return (rule, halves) if halves is not None else None
 
     def choose(self, node: HyperNode, rules: list[CoreRule]) -> int:
@@ -243,7 +244,7 @@ class _Localizer:
         best: tuple[tuple[int, float], dict[str, Placement]] | None = None
         for places in product(*candidates):
             homes = self.homes | dict(zip(node.relations, places, strict=True))
-            found = [located(rule, homes, self.known, node.relations) for rule in rules]
+            found = [placed_rule(rule, homes, self.known, node.relations) for rule in rules]
             broken = sum(crosses(each, homes, node.relations) for each in found)
             kept = sum(
                 self.before is not None and self.before.homes.get(name) == homes[name] for name in node.relations
@@ -284,7 +285,7 @@ class _Localizer:
         self.facts_of(node.relations)
 
     def in_two_steps(self, rule: AggregateRule) -> bool:
-        """Whether an aggregate of aggregates is the same, and there is reason to do it so."""
+        """Return True if an aggregate of aggregates is the same, and there is reason to do it so."""
         combines = rule.kind in AGGREGATES[rule.op].combines
         many = self.known.share(rule.inner, 0) if rule.groups else self.size(rule.inner) > self.limits.skew
         return combines and self.partitions > 1 and bool(many)
@@ -308,7 +309,7 @@ class _Localizer:
     # --- rules -----------------------------------------------------------------------------------------------------
 
     def copy(self, name: str, place: Placement) -> str:
-        """The copy of a relation at a place, with the export that feeds it if it is no home."""
+        """Return the copy of a relation at a place, and add the export that feeds it if it is no home."""
         home = self.homes[name]
         own = facts_name(name) if name not in self.derived else home_name(name, home)
         self.declare(own, self.infos[name])
@@ -324,7 +325,7 @@ class _Localizer:
         self.relations[name] = RelationInfo(name, columns, info.auxiliary)
 
     def facts_of(self, relations: tuple[str, ...]) -> None:
-        """Facts that are asserted for derived relations go to where these live."""
+        """Export facts that are asserted for derived relations to where these live."""
         for name in relations:
             if not self.infos[name].auxiliary:
                 facts = facts_name(name)
@@ -333,16 +334,16 @@ class _Localizer:
                 self.exports[Export(facts, self.copy(name, home), self.facts[name], home)] = None
 
     def everywhere(self, rules: list[CoreRule]) -> None:
-        """Rules that every partition evaluates over all rows."""
+        """Add rules that every partition evaluates over all rows."""
         for rule in rules:
             copies: tuple[Placement | None, ...] = tuple(
                 "all" if isinstance(each, CoreAtom) else None for each in rule.body
             )
-            self.emit(Located(rule, "all", copies, False, 0.0))
+            self.emit(PlacedRule(rule, "all", copies, False, 0.0))
         self.facts_of(tuple(dict.fromkeys(map(head_of, rules))))
 
-    def emit(self, at: Located) -> None:
-        """The rule of the partitions' program for a rule at its site."""
+    def emit(self, at: PlacedRule) -> None:
+        """Add the rule of the partitions' program for a rule at its site."""
         rule, head = at.rule, at.rule.head
         home = self.homes[head.relation]
         body: list[CoreLiteral] = []
@@ -380,7 +381,7 @@ class _Localizer:
             self.single.append(self.rules[-1])
 
     def word(self, value: CoreValue) -> CoreValue:
-        """A value without symbols: partitions may have no dictionary."""
+        """Return a value without symbols: partitions may have no dictionary."""
         if isinstance(value, CoreConstant) and value.kind == "symbol":
             return CoreConstant(self.dictionary.encode(value.value, "symbol"), "number")
         return value
@@ -391,7 +392,7 @@ class _Localizer:
     # --- the plan --------------------------------------------------------------------------------------------------
 
     def plan(self) -> ClusterPlan:
-        """The plan, once all hyper-nodes are placed."""
+        """Return the plan, once all hyper-nodes are placed."""
         views = {name: self.copy(name, home) for name, home in self.homes.items()}
         for name in self.core.relations:
             self.declare(facts_name(name), self.infos[name])
@@ -406,7 +407,7 @@ class _Localizer:
             self.facts,
             any(map(_needs_dictionary, self.rules)),
             tuple(self.ways),
-            self.skew.heavy,
+            self.skew.keys,
             frozenset((name, column) for name, shares in self.shares.items() for column in shares),
             self.skew.limit,
         )
@@ -418,5 +419,5 @@ class _Localizer:
 
 
 def _needs_dictionary(rule: AnyRule) -> bool:
-    """Whether a rule looks into symbols or records; an aggregate does when it compares symbols."""
+    """Return True if a rule looks into symbols or records; an aggregate does when it compares symbols."""
     return rule.kind == "symbol" if isinstance(rule, AggregateRule) else looks_into_values(rule)

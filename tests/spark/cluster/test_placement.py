@@ -11,8 +11,8 @@ from tests.suite import checked, compiled
 from tidelog.rules import compile_program
 from tidelog.rules.core import CoreRule
 from tidelog.spark.cluster.placement.buckets import BUCKETS, buckets, owned, owners
-from tidelog.spark.cluster.placement.intermediates import parted
-from tidelog.spark.cluster.placement.placement import PlacementLimits, localize
+from tidelog.spark.cluster.placement.intermediates import in_two
+from tidelog.spark.cluster.placement.place import PlacementLimits, place_program
 from tidelog.spark.cluster.placement.plan import ClusterPlan, Placement
 from tidelog.storage.dictionary import Dictionary
 
@@ -29,7 +29,7 @@ def planned(
     core = compiled(text)
     derived = {name for node in core.nodes for name in node.relations}
     given = [name for name in core.relations if name not in derived]
-    return localize(
+    return place_program(
         core, dict.fromkeys(given, facts), dict.fromkeys(given, rows), partitions, limits, Dictionary(core.records)
     )
 
@@ -138,7 +138,7 @@ def test_rules_in_two(rule: str, join: str | None, rest: str | None) -> None:
     (node,) = compile_program(checked(declarations + rule), as_written=True).nodes
     (whole,) = node.rules
     assert isinstance(whole, CoreRule)
-    halves = parted(whole, "#join")
+    halves = in_two(whole, "#join")
     assert (None if halves is None else text(halves[1])) == join
     assert (None if halves is None else text(halves[2])) == rest
 
