@@ -22,7 +22,7 @@ from typing import Any
 
 import pyarrow
 from numba.core.registry import cpu_target
-from numba.core.runtime import _nrt_python, rtsys
+from numba.core.runtime import _nrt_python, rtsys  # type: ignore[attr-defined]  # no interface, only found
 from numpy._core import multiarray
 
 ON_LINUX = sys.platform.startswith("linux") and platform.machine() == "x86_64"
@@ -122,12 +122,12 @@ _raw_realloc = _function("PyMem_RawRealloc", _VOID, _VOID, _SIZE)
 
 @ctypes.CFUNCTYPE(_VOID, _SIZE)
 def _kernel_malloc(size: int) -> int | None:
-    return _raw_malloc(size) if size <= _ARGUMENT or _granted(size) else None  # type: ignore[no-any-return]
+    return _raw_malloc(size) if size <= _ARGUMENT or _granted(size) else None
 
 
 @ctypes.CFUNCTYPE(_VOID, _VOID, _SIZE)
 def _kernel_realloc(address: int | None, size: int) -> int | None:
-    return _raw_realloc(address, size) if _granted(size) else None  # type: ignore[no-any-return]
+    return _raw_realloc(address, size) if _granted(size) else None
 
 
 @cache

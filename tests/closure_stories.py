@@ -39,7 +39,9 @@ class Story:
         self.change = self.db.commit()
         self.held = {name: self.db[name] for name in self.db.relations}
         self.before = self.right()
-        self.expected = {name: (rows, set()) for name, rows in self.before.items() if rows}
+        self.expected: dict[str, tuple[set[Row], set[Row]]] = {
+            name: (rows, set()) for name, rows in self.before.items() if rows
+        }
 
     def step(
         self, add: str = "", remove: str = "", insert: Facts | None = None, delete: Facts | None = None

@@ -78,7 +78,7 @@ def some_file(folder: Path, rng: random.Random, suffix: str = "") -> Path:
     return rng.choice(sorted(path for path in folder.rglob(f"*{suffix}") if path.is_file() and not path.is_symlink()))
 
 
-def random_bytes(folder: Path, _: Path, rng: random.Random) -> str:
+def random_bytes(folder: Path, _other: Path, rng: random.Random) -> str:
     file = some_file(folder, rng)
     data = bytearray(file.read_bytes())
     for _ in range(rng.choice([1, 1, 2, 10])):
@@ -88,7 +88,7 @@ def random_bytes(folder: Path, _: Path, rng: random.Random) -> str:
     return f"bytes of {file.name}"
 
 
-def random_rows(folder: Path, _: Path, rng: random.Random) -> str:
+def random_rows(folder: Path, _other: Path, rng: random.Random) -> str:
     """Cells of some rows exchanged with others of the same column, rows dropped, and rows made of several."""
     file = some_file(folder, rng, ".parquet")
     table = parquet.read_table(file)
@@ -108,7 +108,7 @@ def random_rows(folder: Path, _: Path, rng: random.Random) -> str:
     return f"rows of {file.parent.name}/{file.name}"
 
 
-def random_words(folder: Path, _: Path, rng: random.Random) -> str:
+def random_words(folder: Path, _other: Path, rng: random.Random) -> str:
     """Two words of a text exchanged."""
     file = some_file(folder, rng, rng.choice([".dl", ".json"]))
     words = file.read_text().split(" ")

@@ -55,7 +55,7 @@ def graph(nodes: int, edges: int, seed: int = 1) -> list[Row]:
     return list(dict.fromkeys((rng.randrange(nodes), rng.randrange(nodes)) for _ in range(edges)))
 
 
-def fingerprint(db: tidelog.Database) -> object:
+def fingerprint(db: tidelog.Database) -> tuple[Any, ...]:
     """All that an epoch changes, as it is in memory."""
     engine = db._engine
     rows = {}

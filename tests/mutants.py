@@ -232,11 +232,28 @@ def _is_number(node: ast.stmt) -> bool:
     return value is not None and all(isinstance(part, NUMBERS) for part in ast.walk(value))
 
 
+_SPELLINGS: dict[type[ast.AST], str] = {
+    ast.In: "in",
+    ast.NotIn: "not in",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.And: "and",
+    ast.Or: "or",
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.BitOr: "|",
+    ast.BitAnd: "&",
+}
+
+
 def _spelled(operator: ast.AST) -> str:
-    names = {ast.In: "in", ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not", ast.And: "and", ast.Or: "or"}
-    signs = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
-    signs |= {ast.Add: "+", ast.Sub: "-", ast.BitOr: "|", ast.BitAnd: "&"}
-    return {**names, **signs}.get(type(operator), "\0")
+    return _SPELLINGS.get(type(operator), "\0")
 
 
 def mutants(room: str) -> list[Mutant]:
@@ -292,7 +309,7 @@ def plant(mutant: Mutant) -> bool:
             each.cache_clear()
     if not mutant.inside:
         name = "tidelog." + mutant.file.removesuffix(".py").replace("/", ".")
-        changed = {"__name__": name, "__file__": path, "__package__": name.rpartition(".")[0]}
+        changed: dict[str, Any] = {"__name__": name, "__file__": path, "__package__": name.rpartition(".")[0]}
         exec(code, changed)  # only the constants of it are used
         before = dict(vars(sys.modules[name]))
         numbers = {key: each for key, each in changed.items() if type(each) in (int, float) and each != before[key]}
@@ -330,7 +347,7 @@ class Hunt:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Run what has been collected; see the class."""
-        spent: Counter[str] = Counter()
+        spent: defaultdict[str, float] = defaultdict(float)
         for number, item in enumerate(session.items):
             function = item.nodeid.partition("[")[0]
             if spent[function] < LONG:
@@ -353,7 +370,7 @@ class Hunt:
         sys.settrace(self._call)
         passed = self._passes(item)
         sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type]
+        threading.settrace(None)
         took = time.process_time() - started
         if not passed:
             self.out.write(f"fails without a mutant: {item.nodeid}\n")
@@ -383,7 +400,8 @@ class Hunt:
 
     def verdict(self, number: int) -> str:
         """Plant a mutant in a fork; return what became of it."""
-        tests, total = [], 0.0
+        tests: list[tuple[float, int, pytest.Item]] = []
+        total = 0.0
         for test in sorted(self.tests[number], key=lambda test: test[:2]):
             total += test[0]
             tests += [test] if total < ENOUGH or not tests else []
@@ -444,7 +462,7 @@ def hunt(room: str, count: int, seed: int) -> None:
     pytest.main([*options, "-o", "python_files=test_*.py changes_uncompiled.py", *ROOMS[room]], plugins=[plugin])
 
 
-def main(count: int = 25, seed: int = 1, *rooms: str) -> None:
+def main(*rooms: str, count: int = 25, seed: int = 1) -> None:
     """Plant mutants in each room, in a process of its own."""
     for room in rooms or ROOMS:
         environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "NUMBA_DISABLE_JIT": str(int(room == "kernels"))}
@@ -455,4 +473,5 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--room"]:
         hunt(sys.argv[4], int(sys.argv[2]), int(sys.argv[3]))
     else:
-        main(*[int(each) for each in sys.argv[1:3]], *sys.argv[3:])
+        numbers = zip(("count", "seed"), map(int, sys.argv[1:3]), strict=False)
+        main(*sys.argv[3:], **dict(numbers))

@@ -16,6 +16,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Protocol
 
 import tidelog
 from tests.generate import Row
@@ -23,6 +24,7 @@ from tests.recount import mistakes, state_of
 from tests.suite import check_now_and_then, evaluate_naive, random_cases
 from tidelog.maintain.report import NodeReport, Report
 from tidelog.reference.seminaive import CountedTable
+from tidelog.ruleset import RuleSet
 
 Facts = Mapping[str, frozenset[Row]]
 
@@ -339,7 +341,18 @@ def without_need(node: NodeReport) -> bool:
     )
 
 
-def change_in(transaction: tidelog.Transaction[tidelog.Change], script: Script, epoch: Epoch) -> None:
+class Changing(Protocol):
+    """A transaction, or a database: facts and rules come and go."""
+
+    def insert(self, relation: str, data: Any, /) -> object: ...
+
+    def delete(self, relation: str, data: Any, /) -> object: ...
+
+    @property
+    def rules(self) -> RuleSet: ...
+
+
+def change_in(transaction: Changing, script: Script, epoch: Epoch) -> None:
     for name, rows in epoch.delete.items():
         transaction.delete(name, sorted(rows, key=repr))
     for name, rows in epoch.insert.items():

@@ -17,7 +17,7 @@ QUICK = {10: 50, 100: 5, 1_000: 5, 10_000: 2, 100_000: 1}
 _IDLE = 1_000
 
 
-def experiment(name: str, folder: str, sets: dict[str, int], strategy: str, seed: int) -> dict[str, Any]:
+def experiment(name: str, folder: str, sets: dict[int, int], strategy: str, seed: int) -> dict[str, Any]:
     """Evaluate from scratch, then per size (`sets`: size -> number of sets) delete and insert; `epochs` has each."""
     warm_up()
     work = workload(name, folder)

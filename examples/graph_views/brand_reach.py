@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from pictures import State, Style, draw
+from pictures import State, Style, draw, pairs
 from pyarrow import csv
 
 import tidelog
@@ -33,6 +33,7 @@ def main(picture: Path) -> None:
         transaction.delete("follows", [("eve", "ada")])
         transaction.insert("follows", [("gus", "ida")])
     change = transaction.change
+    assert change is not None, "the block has ended"
     print("ben hires the agency, eve no longer follows ada, gus follows ida:")
     for sign, rows in (("-", change["exposed"].deleted), ("+", change["exposed"].inserted)):
         for who, brand in sorted(rows):
@@ -43,13 +44,13 @@ def main(picture: Path) -> None:
 
 
 def tell(db: tidelog.Database) -> None:
-    exposed = sorted(who for who, _ in db["exposed"])
+    exposed = sorted(str(who) for who, _ in db["exposed"])
     print(f"exposed: {', '.join(exposed)}; {len(db['reach'])} pairs of clients")
 
 
 def state(db: tidelog.Database, title: str) -> State:
-    marked = {kind: [who for who, _ in db[kind]] for kind in ("exposed", "endorses")}
-    return State(title, {name: sorted(db[name]) for name in FACTS}, marked)
+    marked = {kind: [str(who) for who, _ in db[kind]] for kind in ("exposed", "endorses")}
+    return State(title, {name: pairs(db[name]) for name in FACTS}, marked)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from pictures import State, Style, draw
+from pictures import State, Style, draw, pairs
 from pyarrow import csv
 
 import tidelog
@@ -32,6 +32,7 @@ def main(picture: Path) -> None:
         transaction.insert("transfer", [("brewery", "harbour")])
         transaction.delete("monitors", [("regulator", "north")])
     change = transaction.change
+    assert change is not None, "the block has ended"
     print("the brewery pays the harbour, and north is no longer monitored:")
     for name in ("suspect", "stransfer", "detectable"):
         print(f"  {name}: {len(change[name].inserted)} come, {len(change[name].deleted)} go")
@@ -41,7 +42,7 @@ def main(picture: Path) -> None:
 
 
 def tell(db: tidelog.Database) -> None:
-    print(f"money may come back to {', '.join(sorted({x for x, _ in db['suspect']}))}")
+    print(f"money may come back to {', '.join(sorted({str(x) for x, _ in db['suspect']}))}")
     print(f"secured: {', '.join(f'{x} to {y}' for x, y in sorted(db['stransfer'])) or 'nothing'}")
     print(f"one pair of eyes sees {', '.join(f'{x} to {y}' for x, y in sorted(db['detectable']) if x != y)}")
 
@@ -56,7 +57,7 @@ def state(db: tidelog.Database, title: str) -> State:
         "secured transfer": secured,
         "suspect transfer": suspect,
     }
-    return State(title, {kind: sorted(some) for kind, some in edges.items()})
+    return State(title, {kind: pairs(some) for kind, some in edges.items()})
 
 
 if __name__ == "__main__":

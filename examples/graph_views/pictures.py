@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 import networkx as nx
@@ -30,8 +30,13 @@ class Style:
     """How a kind of edges or nodes looks."""
 
     colour: str
-    line: str = "solid"
+    line: Literal["solid", "dashed", "dotted"] = "solid"
     width: float = 1.4
+
+
+def pairs(rows: Iterable[tuple[object, ...]]) -> list[Edge]:
+    """Return the rows of a relation with two columns as sorted edges."""
+    return sorted((str(start), str(end)) for start, end in rows)
 
 
 _PLAIN, _INK = "#cfd8dc", "#1f2933"

@@ -11,6 +11,7 @@
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from tidelog.certificate import check_certificate
 from tidelog.change import Change
@@ -47,11 +48,16 @@ __all__ = [
     "connect",
 ]
 
+if TYPE_CHECKING:
+    from tidelog import network as network
+    from tidelog import rdf as rdf
+    from tidelog.network import Node as Node
+else:  # A type checker would take every name for one that `__getattr__` knows.
 
-def __getattr__(name: str) -> object:
-    """`tidelog.network`, `tidelog.Node` and `tidelog.rdf` are loaded when first used."""
-    if name in ("network", "rdf"):
-        return import_module(f"tidelog.{name}")
-    if name == "Node":
-        return import_module("tidelog.network").Node
-    raise AttributeError(f"module 'tidelog' has no attribute {name!r}")
+    def __getattr__(name: str) -> object:
+        """`tidelog.network`, `tidelog.Node` and `tidelog.rdf` are loaded when first used."""
+        if name in ("network", "rdf"):
+            return import_module(f"tidelog.{name}")
+        if name == "Node":
+            return import_module("tidelog.network").Node
+        raise AttributeError(f"module 'tidelog' has no attribute {name!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy
 import pytest
@@ -31,7 +32,7 @@ def build():
 """
 
 
-def analysed(source: str) -> tuple[workloads.Workload, dict[str, set[tuple[int, ...]]]]:
+def analysed(source: str) -> tuple[workloads.Workload, dict[str, set[tuple[Any, ...]]]]:
     facts = bytecode.facts_of([("shapes", source)])
     work = workloads.Workload("points_to", points_to.PROGRAM, facts, {})
     db = work.database()

@@ -8,6 +8,7 @@ import random
 from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy
 import pytest
@@ -75,7 +76,7 @@ WORKLOAD = """
 </queries>
 """
 GRAPH = "1 0 5\n2 0 5\n2 0 6\n2 0 6\n5 1 9\n"
-LIMITS = {"timeout": 60.0, "max_rows": 1_000_000}
+LIMITS: dict[str, Any] = {"timeout": 60.0, "max_rows": 1_000_000}
 MEMORY = 8_000_000_000
 
 
@@ -379,7 +380,7 @@ def batch(share: float, ivm: float, fvm: float) -> dict[str, object]:
     )
 
 
-def updated(ivm: float, edge: float) -> dict[str, object]:
+def updated(ivm: float, edge: float) -> dict[str, Any]:
     edges = {kind: {"cpu": edge} for kind in ("delete", "insert")}
     return {"whole": {"cpu": 1.0}, "batches": [batch(0.05, ivm, 1.0), batch(0.1, ivm, 1.0)], "edges": edges}
 
@@ -393,7 +394,7 @@ def test_promises_about_updates() -> None:
 
 def test_promises_about_the_workload() -> None:
     ours = {"cpu": 1.0}
-    found = {
+    found: dict[int, dict[str, dict[str, Any]]] = {
         0: {"tidelog": ours, "duckdb": {"cpu": 4.0}, "nemo": {"cpu": 8.0, "stopped": "time"}},
         1: {"tidelog": ours, "duckdb": {"cpu": 1.0}, "nemo": {"stopped": "memory"}},
         2: {"tidelog": {"cpu": 9.0, "stopped": "E0501"}, "duckdb": {"cpu": 1.0}},
@@ -439,7 +440,7 @@ def test_a_row_of_a_query_under_changes() -> None:
 
 def test_a_row_of_the_workload() -> None:
     ours = {"size": 12, "cpu": 1.0, "wall": 2.0, "peak": 3e6}
-    row = {"tidelog": ours, "duckdb": {"cpu": 4.0}, "nemo": {"cpu": 8.0, "stopped": "time"}}
+    row: dict[str, dict[str, Any]] = {"tidelog": ours, "duckdb": {"cpu": 4.0}, "nemo": {"cpu": 8.0, "stopped": "time"}}
     assert squeezed(tables.workload_row(3, row)) == ["3 12 1.000 2.000 3 4.000 0.25 out of time 0.12"]
     stopped = {"tidelog": {"stopped": "E0501"}, "duckdb": {"stopped": "memory"}}
     assert squeezed(tables.workload_row(3, stopped)) == ["3 out of time out of memory"]

@@ -161,11 +161,23 @@ FILES: Mapping[str, Change] = {
     "has a blank behind its name": lambda path: path.rename(path.with_name(f"{path.name} ")),
     "is a hard link": _linked_hard,
 }
+
+
+def _file_instead(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.write_bytes(b"")
+
+
+def _emptied(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.mkdir()
+
+
 FOLDERS: Mapping[str, Change] = {
     "is missing": shutil.rmtree,
     "is a link": _linked,
-    "is a file": lambda path: (shutil.rmtree(path), path.write_bytes(b"")),
-    "is empty": lambda path: (shutil.rmtree(path), path.mkdir()),
+    "is a file": _file_instead,
+    "is empty": _emptied,
     "has a folder in it": lambda path: (path / "more").mkdir(),
     "has a hidden file": lambda path: (path / ".hidden.parquet").write_bytes(b"PAR1"),
     "has a copy of a file": lambda path: shutil.copy(next(path.iterdir()), path / "hidden.parquet"),
@@ -180,16 +192,18 @@ def _exchanged(folder: Path) -> None:
     shutil.move(folder / "other", folder / "views")
 
 
+def _one_folder(folder: Path) -> None:
+    shutil.rmtree(folder / "views")
+    (folder / "views").symlink_to("facts")
+
+
 COMPANY: Mapping[str, Change] = {
     "a file more": lambda folder: (folder / "README").write_text("trust me"),
     "a second program": lambda folder: (folder / "program2.dl").write_text(""),
     "a new manifest": lambda folder: (folder / "manifest.json.new").write_text("{}"),
     "what a store has": lambda folder: (folder / "segments").mkdir(),
     "facts and views exchanged": _exchanged,
-    "views are facts": lambda folder: (
-        shutil.rmtree(folder / "views"),
-        (folder / "views").symlink_to("facts"),
-    ),
+    "views are facts": _one_folder,
 }
 
 # --- the manifest ----------------------------------------------------------------------------------------------------

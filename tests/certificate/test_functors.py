@@ -14,6 +14,7 @@ import pytest
 
 from tests.suite import FIRST_SEED
 from tidelog.certificate.functors import Functors, typed
+from tidelog.language.aggregates import AggregateName
 from tidelog.language.functors import SIGNATURES
 from tidelog.language.syntax import Kind
 from tidelog.rules.core import CoreConstant
@@ -178,7 +179,7 @@ def test_texts_are_searched(bench: Bench, op: str) -> None:
 
 @pytest.mark.parametrize("kind", ["number", "unsigned", "float"])
 @pytest.mark.parametrize("op", ["sum", "min", "max", "mean", "median"])
-def test_aggregates(bench: Bench, op: str, kind: Kind) -> None:
+def test_aggregates(bench: Bench, op: AggregateName, kind: Kind) -> None:
     rng = random.Random(FIRST_SEED)
     expression = bench.functors.fold(op, kind, "c0")
     for size in (1, 1, 2, 2, 3, 4, 5, 8, 13):

@@ -17,7 +17,9 @@ import tidelog
 from tests.certificate.alter import Altered, altered, verdict
 from tests.generate import Row
 from tests.suite import loaded
+from tidelog.arrays import Words
 from tidelog.certificate import certificate_of, check
+from tidelog.certificate.certificate import Certificate
 from tidelog.errors import CertificateRejected, DataError
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.storage.stored import StoredRelation
@@ -185,16 +187,16 @@ def test_tuples_that_no_value_stands_for(where: str) -> None:
         for word in words:
             rows = certificate.facts(name).copy()
             rows[0, 0] = word
-            changed = replace(certificate, **replaced(certificate, where, name, rows))
+            changed = replaced(certificate, where, name, rows)
             with pytest.raises(CertificateRejected) as caught:
                 check(changed)
             assert caught.value.code == ("E0801" if where == "facts" else "E0803")
             assert "something that is no tuple of it" in caught.value.problems[0].message
 
 
-def replaced(certificate: object, where: str, name: str, rows: object) -> dict[str, object]:
+def replaced(certificate: Certificate, where: str, name: str, rows: Words) -> Certificate:
     """The facts or the view of one relation replaced."""
-    facts, view = certificate.facts, certificate.view  # type: ignore[attr-defined]
+    facts, view = certificate.facts, certificate.view
     if where == "facts":
-        return {"facts": lambda each: rows if each == name else facts(each)}
-    return {"view": lambda each: (rows, view(each)[1]) if each == name else view(each)}
+        return replace(certificate, facts=lambda each: rows if each == name else facts(each))
+    return replace(certificate, view=lambda each: (rows, view(each)[1]) if each == name else view(each))

@@ -65,11 +65,11 @@ def corruptions(sound: Altered, rng: random.Random) -> Iterator[tuple[str, Alter
         assert judged(changed)
         yield f"{name} without {row}", changed
     for name in rng.sample(list(sound.views), 2):
-        row = another(sound, name, rng)
-        if row is not None:
-            changed = sound.with_row(name, row, rng.choice([0, 1, 1000]))
+        new = another(sound, name, rng)
+        if new is not None:
+            changed = sound.with_row(name, new, rng.choice([0, 1, 1000]))
             assert judged(changed)
-            yield f"{name} with {row}", changed
+            yield f"{name} with {new}", changed
     asserted = [name for name, rows in sound.facts.items() if rows]
     if asserted:
         name = rng.choice(asserted)

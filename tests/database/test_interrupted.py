@@ -85,7 +85,11 @@ def test_a_commit_is_all_there_or_all_waiting(
         db.subscribe("t", hear)
         change(db)
         made: list[tidelog.Change] = []
-        stopped = pressed(attempt, lambda db=db, made=made: made.append(db.commit()))
+
+        def commit(db: tidelog.Database = db, made: list[tidelog.Change] = made) -> None:
+            made.append(db.commit())
+
+        stopped = pressed(attempt, commit)
         seen[stopped] += 1
         if stopped:
             assert views(db) == BEFORE | {"d": set()}, attempt.place
@@ -109,7 +113,7 @@ def test_a_transaction_is_all_there_or_dropped(
         db = begun(makes())
         transaction = db.transaction()
 
-        def block(db: tidelog.Database = db, transaction: tidelog.Transaction = transaction) -> None:
+        def block(db: tidelog.Database = db, transaction: tidelog.Transaction[tidelog.Change] = transaction) -> None:
             with transaction:
                 change(db)
 

@@ -9,10 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import tidelog
+from tidelog.language.syntax import Value
 
 PROGRAM = """
 .decl e(x: number, y: number)
@@ -86,7 +88,7 @@ def test_readers_see_whole_epochs(db: tidelog.Database) -> None:
 
     def read() -> None:
         for name in ("e", "back"):
-            rows = set(db[name])
+            rows: set[tuple[Any, ...]] = set(db[name])
             assert len(rows) in (0, 50), len(rows)
             assert len({max(x, y) // 100 for x, y in rows}) <= 1
         relation = db["t"]
@@ -110,7 +112,12 @@ def test_iterators_stay_with_the_epoch_in_which_they_began(db: tidelog.Database)
     for name, size in (("e", 200), ("half", 200), ("t", 200 * 201 // 2)):
         rows = iter(db[name])
         first = next(rows)
-        change = threading.Thread(target=lambda: (db.insert("e", [(-1, 0)]), db.commit()))
+
+        def add() -> None:
+            db.insert("e", [(-1, 0)])
+            db.commit()
+
+        change = threading.Thread(target=add)
         change.start()
         change.join()
         assert len({first, *rows}) == size
@@ -149,7 +156,8 @@ def test_transactions_take_turns(db: tidelog.Database) -> None:
     def work() -> None:
         for _ in range(20):
             with db.transaction() as transaction:
-                [(x, y)] = list(db["e"])
+                pairs: list[Any] = list(db["e"])
+                [(x, y)] = pairs
                 transaction.delete("e", [(x, y)])
                 transaction.insert("e", [(x + 1, 0)])
             assert transaction.change is not None
@@ -261,7 +269,7 @@ def test_a_subscriber_may_commit_and_others_hear_in_order(db: tidelog.Database) 
 
 
 def test_others_read_while_a_subscriber_runs(db: tidelog.Database) -> None:
-    found: list[set[object]] = []
+    found: list[set[tuple[Value, ...]]] = []
 
     def hear(change: object) -> None:
         with ThreadPoolExecutor(1) as pool:
@@ -297,7 +305,7 @@ def test_closing_while_others_read(tmp_path: Path) -> None:
         for relation in relations:
             for call in (relation.__len__, relation.words, relation.to_arrow, relation.__repr__):
                 assert code_of(call) == "E0602"
-            assert code_of(lambda relation=relation: list(relation)) == "E0602"
+            assert code_of(partial(list, relation)) == "E0602"
         for call in (db.stats, db.check, db.transaction, partial(db.query, "e(1, Y)"), partial(db.births, "e")):
             assert code_of(call) == "E0602"
         assert set(answer) == {(1, 2)}

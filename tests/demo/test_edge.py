@@ -7,6 +7,7 @@ import select
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,9 @@ import tidelog
 from tidelog.cli import main
 from tidelog.demo.edge import documents, story
 from tidelog.demo.edge.documents import CONTROL, FARM
-from tidelog.demo.edge.networks import PROGRAM, Processes, Simulated
+from tidelog.demo.edge.networks import PROGRAM, Processes, Simulated, Traffic
 from tidelog.demo.edge.story import RULES, Farm, figures, tell
-from tidelog.demo.edge.view import Screen, TurbineView, known
+from tidelog.demo.edge.view import RELATIONS, Screen, TurbineView, known
 
 TURBINES = [f"{FARM}t{number}" for number in range(1, 5)]
 
@@ -54,7 +55,7 @@ def test_the_document_of_the_control_room() -> None:
 # --- what the farm finds out -----------------------------------------------------------------------------------------
 
 
-def examined(*temperatures: int) -> dict[str, TurbineView]:
+def examined(*temperatures: int) -> Mapping[str, TurbineView]:
     """What the first row knows with the six rules, when its turbines read these temperatures."""
     rows = documents.turbines(1, len(temperatures))
     farm = Farm(Simulated(), rows, Screen(live=False))
@@ -100,7 +101,7 @@ def test_one_database_with_the_same_rules_agrees(tmp_path: Path) -> None:
     database.insert("examined", [(CONTROL, story.ROW)])
     database.commit()
     assert set(database["verdict"]) == {(CONTROL, TURBINES[2], "sensor")}
-    state = known(TURBINES, {name: set(database[name]) for name in story.RELATIONS})
+    state = known(TURBINES, {name: set(database[name]) for name in RELATIONS})
     assert state == examined(20, 20, 41, 20)
 
 
@@ -142,7 +143,7 @@ def test_the_story_in_one_process(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_same_seed_tells_the_same_story() -> None:
-    def sent() -> list[story.Traffic]:
+    def sent() -> list[Traffic]:
         farm = Farm(Simulated(seed=3), documents.turbines(1, 5), Screen(live=False))
         tell(farm)
         assert len(figures(farm.steps)) == 8

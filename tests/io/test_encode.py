@@ -95,7 +95,8 @@ def test_tables_of_many_libraries(name: str) -> None:
 
 
 def test_no_rows() -> None:
-    for data in ([], pa.table({"x": pa.nulls(0), "y": pa.nulls(0)}), pd.DataFrame({"x": [], "y": []})):
+    tables: list[Any] = [[], pa.table({"x": pa.nulls(0), "y": pa.nulls(0)}), pd.DataFrame({"x": [], "y": []})]
+    for data in tables:
         assert encode(data, EDGE, dictionary()).shape == (0, 2)
 
 

@@ -163,7 +163,7 @@ def test_json_is_a_row_per_line(tmp_path: Path) -> None:
 
 
 def test_views_are_sorted(tmp_path: Path) -> None:
-    rows = [("b", 1), ("a", 10), ("a", 9), ("a", -1), ("B", 0), ("ä", 0), ("", 5)]
+    rows: list[tuple[Any, ...]] = [("b", 1), ("a", 10), ("a", 9), ("a", -1), ("B", 0), ("ä", 0), ("", 5)]
     assert write(rows, NAMED, tmp_path).read_text() == "\t5\nB\t0\na\t-1\na\t9\na\t10\nb\t1\nä\t0\n"
     wide = relation("w", u="unsigned", f="float")
     rows = [(2**64 - 1, 0.0), (1, 2.0), (1, -3.0), (1, float("-inf"))]

@@ -107,7 +107,8 @@ def test_spark_gets_decimals_for_unsigned_numbers() -> None:
             return table
 
     kept = held([(2**64 - 1, ((1, "x"), 3))], relation("r", u="unsigned", nested="Nested"))
-    (row,) = kept.to_spark(Session()).to_pylist()  # type: ignore[arg-type]
+    frame: Any = kept.to_spark(Session())  # type: ignore[arg-type]  # all of a session that it needs
+    (row,) = frame.to_pylist()
     assert row == {"u": 2**64 - 1, "nested": {"left": {"a": 1, "b": "x"}, "size": 3}}
 
 

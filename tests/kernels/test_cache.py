@@ -32,7 +32,7 @@ def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def used() -> Path:
     """The folder that a process uses that begins now."""
     use_cache()
-    return Path(numba.config.CACHE_DIR)
+    return Path(numba.config.CACHE_DIR)  # type: ignore[attr-defined]  # numba fills its config at run time
 
 
 def kernels(base: Path, name: str, *, days: float) -> Path:

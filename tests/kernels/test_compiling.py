@@ -15,7 +15,10 @@ from tidelog.kernels import fixpoint
 from tidelog.kernels.cache import KernelCache, between_kernels
 from tidelog.kernels.words import kernel
 
-pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+pytestmark = pytest.mark.skipif(
+    numba.config.DISABLE_JIT,  # type: ignore[attr-defined]  # numba fills its config at run time
+    reason="nothing is compiled",
+)
 
 
 def test_a_look_before_each_kernel_that_is_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +59,7 @@ def test_an_epoch_that_has_to_compile_keeps_to_its_limits(monkeypatch: pytest.Mo
     db.load("r(x, y) :- e(x, y). r(x, z) :- r(x, y), r(y, z).")
     db.options(closures=False, strategy="bootstrap")
     db.commit()
-    compiled = fixpoint.run_rounds
+    compiled: Any = fixpoint.run_rounds
     cache = compiled._cache
 
     def cold(*arguments: Any) -> Any:

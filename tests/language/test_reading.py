@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,7 +94,7 @@ def test_directives() -> None:
     program = read(
         '.input a, b(IO=file, filename="x.csv", headers=true, rfc4180=false)\n.output c\n.limitsize c(n=10)\nc(1).'
     )
-    options = {"IO": "file", "filename": "x.csv", "headers": True, "rfc4180": False}
+    options: dict[str, str | int | bool] = {"IO": "file", "filename": "x.csv", "headers": True, "rfc4180": False}
     assert program.directives == (
         Directive("input", "a", options),
         Directive("input", "b", options),
@@ -225,7 +226,7 @@ def test_spans() -> None:
     (rule,) = read(text).rules
     comparison = rule.body[1]
     assert isinstance(comparison, Comparison)
-    parts = [rule, rule.heads[0], rule.heads[0].args[0], rule.body[0], comparison, comparison.right]
+    parts: list[Any] = [rule, rule.heads[0], rule.heads[0].args[0], rule.body[0], comparison, comparison.right]
     shown = [text[part.span.start : part.span.end] for part in parts if part.span]
     assert shown == [text[19:], "a(x + 1)", "x + 1", "b(x, [y])", "x < (y)", "(y)"]
     assert comparison.span is not None

@@ -148,9 +148,9 @@ def epochs(rng: random.Random, twins: Twins, count: int) -> Iterator[None]:
             answer = twins.sparing.query(f'e(X, "s{rng.randrange(6)}")')
             twins.held.append((answer, contents(answer)))
         if rng.random() < 0.4:
-            relation = twins.sparing[rng.choice([*FACTS, "made", "further"])]  # A closure is read as it goes.
-            iterator = iter(relation)
-            iterators.append((iterator, list(islice(iterator, 2)), set(relation)))
+            rows = twins.sparing[rng.choice([*FACTS, "made", "further"])]  # A closure is read as it goes.
+            iterator = iter(rows)
+            iterators.append((iterator, list(islice(iterator, 2)), set(rows)))
         while len(twins.held) > 4 or (twins.held and rng.random() < 0.2):
             del twins.held[rng.randrange(len(twins.held))]
         yield

@@ -19,6 +19,7 @@ from tests.generate import Row
 from tests.maintain.stopping import Error, at_looks, fails_without_trace, limit
 from tests.scripts import Follower, Script, run, scripted
 from tests.suite import FIRST_SEED
+from tidelog.language.aggregates import AggregateName
 from tidelog.maintain import large_groups
 from tidelog.maintain.large_groups import LargeGroups, Total, Window, exact, state_of
 from tidelog.semantics import aggregates as reference
@@ -30,10 +31,10 @@ DECLARATIONS = """
 .decl f(g: number, v: float, w: number)
 """
 KINDS = {"i": "number", "u": "unsigned", "f": "float"}
-OPERATIONS = ("sum", "min", "max", "mean", "median")
+OPERATIONS: tuple[AggregateName, ...] = ("sum", "min", "max", "mean", "median")
 
 
-def result(op: str, facts: str) -> str:
+def result(op: AggregateName, facts: str) -> str:
     return "float" if op in ("mean", "median") else KINDS[facts]
 
 
@@ -169,7 +170,7 @@ def minima(db: tidelog.Database) -> dict[str, set[Row]]:
 MEMBERS = 4_000
 
 
-def one_group(op: str, kind: str = "number") -> tuple[tidelog.Database, list[tuple[Any, int]]]:
+def one_group(op: AggregateName, kind: str = "number") -> tuple[tidelog.Database, list[tuple[Any, int]]]:
     """A database with one aggregate over the values 0 to MEMBERS - 1."""
     db = tidelog.connect()
     aggregate = "count : { m(g, _, _) }" if op == "count" else f"{op} v : {{ m(g, v, _) }}"
@@ -196,7 +197,7 @@ def members_read(db: tidelog.Database) -> int:
     return large.read
 
 
-def expected(op: str, kind: Any, rows: list[tuple[Any, int]]) -> set[Row]:
+def expected(op: AggregateName, kind: Any, rows: list[tuple[Any, int]]) -> set[Row]:
     """The view, by the reference."""
     witnesses = [value for value, _ in rows]
     found = {(7, reference.aggregate(op, kind, witnesses))}
@@ -204,7 +205,7 @@ def expected(op: str, kind: Any, rows: list[tuple[Any, int]]) -> set[Row]:
 
 
 @pytest.mark.parametrize(("op", "kind"), [("count", "number"), ("sum", "number"), ("sum", "unsigned")])
-def test_counts_and_sums_of_integers_read_no_group(op: str, kind: str) -> None:
+def test_counts_and_sums_of_integers_read_no_group(op: AggregateName, kind: str) -> None:
     db, rows = one_group(op, kind)
     for _ in range(20):
         db.delete("m", [(7, *rows.pop())])
@@ -226,7 +227,7 @@ def test_counts_and_sums_of_integers_read_no_group(op: str, kind: str) -> None:
         ("max", "number"),
     ],
 )
-def test_a_large_group_is_read_once(op: str, kind: str) -> None:
+def test_a_large_group_is_read_once(op: AggregateName, kind: str) -> None:
     db, rows = one_group(op, kind)
     for _ in range(20):
         db.delete("m", [(7, *row) for row in (rows.pop(), rows.pop(0))])
@@ -238,7 +239,7 @@ def test_a_large_group_is_read_once(op: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("op", ["min", "max"])
-def test_the_extreme_member_goes_again_and_again(op: str) -> None:
+def test_the_extreme_member_goes_again_and_again(op: AggregateName) -> None:
     db, rows = one_group(op)
     ordered = sorted(rows, reverse=op == "min")
     for _ in range(2 * large_groups.WIDTH + 10):
@@ -350,7 +351,9 @@ CHANGES = st.lists(st.tuples(st.lists(st.integers(-6, 6), max_size=4), st.intege
 
 
 @given(st.sampled_from(["sum", "mean", "min", "max", "median"]), st.integers(2, 4), CHANGES, st.randoms())
-def test_a_state_follows_or_asks_for_all_members(op: str, width: int, changes: Any, rng: random.Random) -> None:
+def test_a_state_follows_or_asks_for_all_members(
+    op: AggregateName, width: int, changes: Any, rng: random.Random
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(large_groups, "WIDTH", width)
         members = [0.0, 3.0, 3.0, -2.0, 1.0, 3.0, 0.5]

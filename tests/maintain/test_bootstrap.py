@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 import tidelog
@@ -16,7 +18,7 @@ t(x, z) :- t(x, y), e(y, z).
 """
 
 
-def evaluated(text: str, **facts: list[tuple[object, ...]]) -> tidelog.Database:
+def evaluated(text: str, **facts: Sequence[tuple[object, ...]]) -> tidelog.Database:
     return loaded(text, facts, closures=False)
 
 

@@ -110,7 +110,7 @@ def test_pairs_stay_unwritten_when_a_rule_reads_them(rules: str, strategy: str) 
         {"remove": "reader other", "delete": {"e": [(1, 2)]}},
         {"insert": {"e": [(1, 2)]}},
     ):
-        story.step(**change)  # type: ignore[arg-type]
+        story.step(**change)
         assert story.unwritten == ({"v", "#path.e+"} if rules == SHOWN else {"t"})
 
 

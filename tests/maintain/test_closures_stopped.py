@@ -77,7 +77,8 @@ def test_a_fault_behind_any_step_leaves_no_trace(owner: object, name: str, least
     original = getattr(owner, name)
 
     def patched(patch: pytest.MonkeyPatch, call: int) -> None:
-        stop, over = stopping(call, lambda: RuntimeError("a fault of the test")), []
+        stop = stopping(call, lambda: RuntimeError("a fault of the test"))
+        over: list[bool] = []
 
         def faulty(*args: Any, **options: Any) -> Any:
             found = original(*args, **options)

@@ -130,6 +130,7 @@ def test_equal_parts_are_one_relation_in_the_whole_program() -> None:
     with db.transaction() as tx:
         tx.rules.remove("r1")
     assert set(db["two"]) == {(1, 3)}
+    assert tx.change is not None
     # the relation outlives the rule that it was made for first, and nothing is evaluated for it
     assert [node.strategy for node in tx.change.report.nodes] == ["update"]
 

@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy
 import pytest
@@ -58,7 +59,8 @@ def test_a_long_life_with_few_facts_has_few_words() -> None:
     db = tidelog.connect()
     db.add_program(DECLARED)
     db.commit()
-    sizes, last = [], []
+    sizes: list[int] = []
+    last: list[Any] = []
     for i in range(60):
         rows = [(f"a {i} {j}", f"b {i} {j}") for j in range(500)]
         db.insert("e", rows)
@@ -103,7 +105,7 @@ def test_the_words_looked_at_are_a_multiple_of_those_that_came_and_went(
     looked: list[int] = []
     add = Usage.add
 
-    def counted(self: Usage, kinds: Sequence[str], rows: numpy.ndarray) -> None:  # type: ignore[type-arg]
+    def counted(self: Usage, kinds: Sequence[str], rows: numpy.ndarray) -> None:
         looked.append(rows.size)
         add(self, kinds, rows)
 

@@ -9,6 +9,7 @@ import pytest
 import tidelog
 from tests.suite import loaded
 from tidelog.maintain import update
+from tidelog.maintain.assemble import Sight
 from tidelog.rules import plans
 
 PROGRAM = """
@@ -26,7 +27,7 @@ def test_scans_agree_with_evaluation_from_scratch(monkeypatch: pytest.MonkeyPatc
     scanning: list[int] = []
     real = update._scanning
 
-    def counted(sight: update.Sight, i: int, state: int) -> update.Sight:
+    def counted(sight: Sight, i: int, state: int) -> Sight:
         scanning.append(i)
         return real(sight, i, state)
 

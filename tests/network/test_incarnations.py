@@ -76,8 +76,7 @@ def test_packets_for_a_former_incarnation_do_not_count() -> None:
     a.tell([])
     wires.post("b", "a", packet(Ack(1), Offer(1, 1, ("reachable", ("a", "old")), 1)))
     exchange(wires, a)
-    assert not a.quiet
-    assert a["reachable"] == {("a", "b")}
+    assert (a.quiet, a["reachable"]) == (False, {("a", "b")})
     wires.post("b", "a", packet(Ack(1), Offer(1, 1, ("reachable", ("a", "new")), 1), known=2))
     exchange(wires, a)
     assert a.quiet
@@ -93,8 +92,7 @@ def test_nothing_is_quiet_before_others_know() -> None:
     exchange(wires, a, b)
     assert a["reachable"] == {("a", "b"), ("a", "a"), ("a", "c")}
     a = Node("a", REACHABILITY, wires.transport("a"), peers="ab", incarnation=1)
-    assert not a.quiet
-    assert not ask_twice(wires, a)
+    assert (a.quiet, ask_twice(wires, a)) == (False, False)
     a.resend()
     exchange(wires, a, b)
     assert a.quiet

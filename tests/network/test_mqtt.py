@@ -6,7 +6,7 @@ import gc
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 import pytest
@@ -85,10 +85,10 @@ def _length(number: int) -> bytes:
             return bytes(found)
 
 
-def _read_length(read: object) -> int:
+def _read_length(read: Callable[[int], bytes]) -> int:
     number, shift = 0, 0
     while True:
-        byte = read(1)[0]  # type: ignore[operator]
+        byte = read(1)[0]
         number |= (byte & 127) << shift
         shift += 7
         if not byte & 128:

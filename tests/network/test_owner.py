@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -106,4 +107,4 @@ def test_a_step_that_the_disk_does_not_take_has_not_happened(tmp_path: Path, mon
 def test_a_place_that_cannot_be_a_store(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for place in (tmp_path / "file", tmp_path / "file/below", Path("/dev/null/a")):
-        assert code_of(lambda place=place: alone(LINKS, store=place)) == "E0623"
+        assert code_of(partial(alone, LINKS, store=place)) == "E0623"

@@ -13,11 +13,9 @@ def test_an_offer_waits_until_it_is_acknowledged() -> None:
     peer = Peer()
     offer = peer.say(FACT, ONE)
     assert offer == Offer(1, 1, FACT, 1)
-    assert not peer.quiet
-    assert peer.again() == [offer]
+    assert (peer.quiet, peer.again()) == (False, [offer])
     assert peer.acknowledged(1) is None
-    assert peer.quiet
-    assert peer.again() == []
+    assert (peer.quiet, peer.again()) == (True, [])
 
 
 def test_low_is_the_smallest_number_that_is_not_acknowledged() -> None:

@@ -11,9 +11,9 @@ import pytest
 
 from tests.network.cases import CASES, Case, World
 from tidelog.network import Simulation
-from tidelog.network.choices import Chosen
+from tidelog.network.choices import BASE, Chosen
 from tidelog.network.derivations import Derivation
-from tidelog.network.machine import BASE, Letter, NodeState
+from tidelog.network.machine import Letter, NodeState
 from tidelog.network.messages import Offer, Support
 from tidelog.network.peer import Peer, Said
 from tidelog.network.program import LocatedTuple

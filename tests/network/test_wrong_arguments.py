@@ -19,7 +19,11 @@ SECONDS = [each for each in VALUES if not isinstance(each, (int, float)) or isin
 
 
 def made(value: Any, **options: Any) -> None:
-    arguments = {"name": "a", "program": LINKS, "transport": SimulatedNetwork(1).transport("a")} | options
+    arguments: dict[str, Any] = {
+        "name": "a",
+        "program": LINKS,
+        "transport": SimulatedNetwork(1).transport("a"),
+    } | options
     Node(**{name: value if each is ... else each for name, each in arguments.items()}).close()
 
 

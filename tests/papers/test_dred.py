@@ -73,7 +73,7 @@ def test_each_derivation_is_visited_once_on_the_way_in_and_on_the_way_out() -> N
 def test_a_derivation_lost_or_won_for_two_reasons_is_visited_once() -> None:
     core = compiled(EDGES + "p(x, y) :- e(x, y), !f(x, y).")
     engine = DRed(core, {"e": {(1, 2)}})
-    lost = ({"f": {(1, 2)}}, {"e": {(1, 2)}}, set())
+    lost = ({"f": {(1, 2)}}, {"e": {(1, 2)}}, set[tuple[int, int]]())
     won = ({"e": {(1, 2)}}, {"f": {(1, 2)}}, {(1, 2)})
     for insert, delete, expected in (lost, won):
         start = engine.visited

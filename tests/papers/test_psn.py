@@ -24,6 +24,7 @@ from tidelog.language import check, read
 from tidelog.reference.seminaive import evaluate
 from tidelog.rules import compile_program
 from tidelog.rules.core import CoreProgram, CoreRule
+from tidelog.semantics.values import Row
 
 HOPS = """
 .decl link(@x: symbol, y: symbol)
@@ -83,7 +84,7 @@ def multiset(state: State, relation: str) -> Counter[str]:
 
 
 def least_model(text: str, facts: list[Fact]) -> set[Fact]:
-    asserted: dict[str, list[tuple[object, ...]]] = {}
+    asserted: dict[str, list[Row]] = {}
     for relation, row in facts:
         asserted.setdefault(relation, []).append(row)
     tables = evaluate(program(text), asserted)

@@ -45,6 +45,7 @@ from papers.regular_programs import (
 )
 from tests.suite import FIRST_SEED
 from tidelog.errors import ProgramError
+from tidelog.language.syntax import Value
 
 X, Y, Z = Variable("x"), Variable("y"), Variable("z")
 PLUS = Label.PLUS
@@ -390,6 +391,10 @@ def reachable(steps: set[Edge]) -> set[Edge]:
     return found  # type: ignore[return-value]
 
 
+def value_of(term: Value | Variable, bound: Mapping[Variable, Value]) -> Value:
+    return bound[term] if isinstance(term, Variable) else term
+
+
 def recomputed(rules: Iterable[Rule], given: Mapping[str, set[Edge]]) -> dict[str, set[Edge]]:
     """All views from scratch, without the normal form: rules by the order of their heads, all groundings of each."""
     graph = {name: set(some) for name, some in given.items()}
@@ -397,8 +402,8 @@ def recomputed(rules: Iterable[Rule], given: Mapping[str, set[Edge]]) -> dict[st
         wanted = [(meaning(path, graph), ends) for path, ends in rule.body]
         for values in product(SOME_NODES, repeat=3):
             bound = dict(zip((X, Y, Z), values, strict=True))
-            left, right = (bound.get(term, term) for term in rule.head)  # type: ignore[call-overload]
-            if all((bound.get(x, x), bound.get(y, y)) in pairs for pairs, (x, y) in wanted):  # type: ignore[call-overload]
+            left, right = (value_of(term, bound) for term in rule.head)
+            if all((value_of(x, bound), value_of(y, bound)) in pairs for pairs, (x, y) in wanted):
                 graph.setdefault(rule.name, set()).add((left, right))
     return graph
 

@@ -105,7 +105,7 @@ def test_random_paths_over_derived_relations_and_through_recursion(evaluate: Eva
 # --- nodes -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=EVALUATORS.values(), ids=EVALUATORS)
+@pytest.fixture(params=list(EVALUATORS.values()), ids=list(EVALUATORS))
 def evaluate(request: pytest.FixtureRequest) -> Evaluate:
     found: Evaluate = request.param
     return found

@@ -60,5 +60,5 @@ def test_dependencies_are_explained() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
     page = (ROOT / "docs/dependencies.md").read_text(encoding="utf-8")
-    names = {re.match(r"[\w-]+", requirement)[0] for requirement in wanted}
+    names = {re.split(r"[^\w-]", requirement, maxsplit=1)[0] for requirement in wanted}
     assert sorted(name for name in names if not re.search(rf"\b{name}\b", page)) == []

@@ -3,6 +3,8 @@ waits; when it returns, everything is there."""
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 import tidelog.rdf
@@ -95,12 +97,12 @@ def test_what_comes_before_a_commit_is_done_or_not(call: str) -> None:
         elif call == "load":
             store.delete(GONE)
             store.insert(MORE)
-            pressed(attempt, lambda store=store: store.load(RULES))
+            pressed(attempt, partial(store.load, RULES))
             if "who" not in store.database.relations:
                 store.load(RULES)
         else:
             change(store)
             given = {"insert": MORE, "delete": GONE}[call]
-            pressed(attempt, lambda store=store, given=given: getattr(store, call)(given))
+            pressed(attempt, partial(getattr(store, call), given))
         store.commit()
         assert shown(store) == after, attempt.place

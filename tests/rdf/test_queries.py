@@ -43,7 +43,7 @@ def asked(store: Store, path: str) -> set[tuple[str, str]]:
     return {(short(str(x)), short(str(y))) for x, y in store.query(f"<{path}>(x, y)")}
 
 
-def plain(facts: set[Triple], path: str) -> set[tuple[str, str]]:
+def plain(facts: set[Triple], path: str) -> set[tuple[object, ...]]:
     """The same of relations of pairs."""
     database = tidelog.connect()
     others = {name: f"other{i}" for i, name in enumerate(sorted({p for _, p, _ in facts} - NAMES.keys()))}

@@ -58,7 +58,8 @@ def test_churn_shows_what_a_store_shows_that_keeps_all_words(
     """Terms are decoded one by one, or by copies of all symbols."""
     monkeypatch.setattr(dictionary, "_FEW", few)
     monkeypatch.setattr(data, "_FEW", few)
-    rng, held, there = random.Random(seed), [], set[Any]()
+    rng, there = random.Random(seed), set[Any]()
+    held: list[tuple[Any, Any]] = []
     sparing, plain = (connect(["owl-rl", RULES]) for _ in range(2))
     plain.database.dictionary  # noqa: B018 - who has asked for it keeps all words
     for step in range(14):
@@ -106,7 +107,7 @@ def test_a_commit_that_fails_late_finds_the_words_of_what_it_has_deleted(eager: 
     before = {(f"{EXAMPLE}s{i}", EXAMPLE + "p", f"{EXAMPLE}o{i}") for i in range(20)}
     store.insert(list(before))
     store.commit()
-    epochs = []
+    epochs: list[None] = []
     original = store.database.commit
 
     def commit() -> tidelog.Change:
@@ -147,7 +148,9 @@ def test_what_waits_for_a_commit_keeps_its_words(eager: None) -> None:
 
 
 def test_a_long_life_with_few_triples_has_few_words() -> None:
-    store, last, sizes = connect(rules="owl-rl"), [], []
+    store = connect(rules="owl-rl")
+    last: list[Any] = []
+    sizes: list[int] = []
     for i in range(40):
         rows = [(f"{EXAMPLE}s{i}x{j}", EXAMPLE + "p", f'"value {i} {j}"') for j in range(400)]
         store.insert(rows)

@@ -56,7 +56,9 @@ def test_outputs_are_what_they_were(case: str) -> None:
     text = HEAD + CASES[case][0]
     rng = random.Random(case)
     for _ in range(3):
-        facts = {name: frozenset((rng.randrange(7), rng.randrange(7)) for _ in range(9)) for name in "ef"}
+        facts: dict[str, frozenset[tuple[int, ...]]] = {
+            name: frozenset((rng.randrange(7), rng.randrange(7)) for _ in range(9)) for name in "ef"
+        }
         facts["s"] = frozenset((rng.randrange(7),) for _ in range(2))
         db = tidelog.connect()
         db.load(AutomaticDemand(read(text, name="test.dl")).from_constants())

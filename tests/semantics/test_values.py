@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tidelog.language.aggregates import AggregateName
 from tidelog.semantics.aggregates import aggregate
 from tidelog.semantics.functors import apply, holds
 from tidelog.semantics.values import NoValueError, cast, normal
@@ -327,7 +328,7 @@ def test_comparisons(op: str, left: Any, right: Any, expected: bool) -> None:
         ("median", "number", [], None),
     ],
 )
-def test_aggregates(op: str, kind: str, values: list[Any], expected: Any) -> None:
+def test_aggregates(op: AggregateName, kind: str, values: list[Any], expected: Any) -> None:
     try:
         found = aggregate(op, kind, values)
     except NoValueError:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -33,7 +34,7 @@ def spark() -> Iterator[SparkSession]:
     started.stop()
 
 
-def table(spark: SparkSession, path: Path, **options: object) -> DataFrame:
+def table(spark: SparkSession, path: Path, **options: Any) -> DataFrame:
     return spark.read.format("delta").options(**options).load(str(path))
 
 

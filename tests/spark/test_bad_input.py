@@ -53,7 +53,7 @@ def test_rows_of_mixed_encodings_and_operations_are_counted(spark: SparkSession,
         plain="I,3,müll\nI,4\n?,5,e\n,6,f\nD,3,müll\nI,3,müll\n",
         wide="I,7,müll\n".encode("utf-16"),
     )
-    keys = {"mode": "cdc", "op": "op", "insert": ["I"], "delete": ["D"]}
+    keys: dict[str, Any] = {"mode": "cdc", "op": "op", "insert": ["I"], "delete": ["D"]}
     with Pipeline(PROGRAM, [Source("e", folder, **keys)]).run(spark) as result:
         assert set(result.database.front["e"]) == {(2, "marked"), (3, "müll")}
         count = result.counts["e"]

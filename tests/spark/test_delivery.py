@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,11 @@ def test_a_delivery_is_what_the_epoch_then_shows(
         for step in STEPS[:steps]:
             step(db)
             delivered: list[Seen] = []
-            change = db.commit_and({}, lambda each, told=delivered: told.append(seen(names, each)))
+
+            def note(each: Delivery, told: list[Seen] = delivered) -> None:
+                told.append(seen(names, each))
+
+            change = db.commit_and({}, note)
             assert delivered == [shown(db, names, change)]
 
 
@@ -132,6 +137,10 @@ class Failing(LocalFiles):
     error: BaseException = OSError(errno.EIO, os.strerror(errno.EIO))
 
 
+def telling(told: list[int]) -> Callable[[Delivery], None]:
+    return lambda each: told.append(each.size("n"))
+
+
 def _failing(name: str) -> Callable[..., Any]:
     def operation(self: Failing, *arguments: Any) -> Any:
         self.left -= 1
@@ -165,13 +174,13 @@ def test_every_file_operation_behind_a_delivery_fails(
             delivered: list[int] = []
             files.error, files.left = error, number
             try:
-                db.commit_and({"pipeline": {"x": 1}}, lambda each, told=delivered: told.append(each.size("n")))
+                db.commit_and({"pipeline": {"x": 1}}, telling(delivered))
             except (UsageError, KeyboardInterrupt) as caught:
                 failed += 1
                 codes.add(getattr(caught, "code", "Ctrl-C"))
                 assert set(db.front["n"]) == {(2,)}
                 assert (db.has_pending, db.notes, db._state.manifest.epoch) == (True, {}, 1)
-                db.commit_and({"pipeline": {"x": 2}}, lambda each, told=delivered: told.append(each.size("n")))
+                db.commit_and({"pipeline": {"x": 2}}, telling(delivered))
             files.left = -1
             assert set(db.front["n"]) == {(3,)}
             assert set(delivered) == {1}
@@ -195,7 +204,7 @@ def test_a_delivery_is_interrupted_at_any_place(spark: SparkSession) -> None:
             def deliver(delivery: Delivery, sizes: list[int] = sizes) -> None:
                 sizes.append(delivery.view("n").count())
 
-            stopped = pressed(attempt, lambda db=db, deliver=deliver: db.commit_and({}, deliver))
+            stopped = pressed(attempt, partial(db.commit_and, {}, deliver))
             seen[stopped] += 1
             assert set(db.front["n"]) == ({(2,)} if stopped else set()), attempt.place
             assert (db.has_pending, set(sizes) <= {0}) == (stopped, True), attempt.place

@@ -13,7 +13,7 @@ from tidelog.demo.facts import COLUMNS, facts_of_file, library, module_name
 from tidelog.demo.story import PROGRAM
 from tidelog.language import check, read
 
-FILES = {
+FILES: dict[str, str | bytes] = {
     "shop/__init__.py": "from shop.base import Thing\nfrom .box import Box\n",
     "shop/base.py": """
 import shop.box as boxes

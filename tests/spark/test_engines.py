@@ -99,7 +99,10 @@ def test_a_database_moves_while_its_data_grow(spark: SparkSession) -> None:
     with tidelog.connect(spark=spark) as db:
         db.options(embedded_limit=25)
         db.load(GRAPH)
-        engines, switched, moved = [], [], 0
+        engines: list[str] = []
+        switched: list[str | None] = []
+        moved = 0
+        both: tuple[Any, ...] = (here, db)
         here.commit()
         db.commit()
         for step in range(6):
@@ -107,7 +110,7 @@ def test_a_database_moves_while_its_data_grow(spark: SparkSession) -> None:
             gone = rng.sample(sorted(here["e"]), min(3, len(here["e"])))
             before = {name: set(here[name]) for name in here.relations}
             moved = len(here["e"]) + 10 if not engines or engines[-1] == "embedded" else moved
-            for one in (here, db):
+            for one in both:
                 with one.transaction() as tx:
                     tx.delete("e", gone)
                     tx.insert("e", came)

@@ -19,7 +19,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 def test_points_to_runs_from_the_command_line(tmp_path: Path) -> None:
     folder = EXAMPLES / "points_to"
-    command = [sys.executable, "-m", "tidelog", "run", folder / "points_to.dl", "-F", folder / "facts", "-D", tmp_path]
+    command: list[str | Path] = [sys.executable, "-m", "tidelog", "run", folder / "points_to.dl"]
+    command += ["-F", folder / "facts", "-D", tmp_path]
     subprocess.run(command, check=True, capture_output=True)
     rows = {file.stem: sorted(file.read_text().splitlines()) for file in tmp_path.iterdir()}
     assert rows["kept_local"] == ["Buffer", "List"]

@@ -30,11 +30,10 @@ CORE = (
 """Where commits begin and end."""
 ALL = ("tidelog/",)
 
-BEFORE = {"e": {(1, "a"), (2, "b")}, "t": {(1, "a"), (2, "b"), (1, "b")}, "n": set()}
-AFTER = {"e": {(1, "a"), (2, "c")}, "t": {(1, "a"), (2, "c"), (1, "c")}, "n": {(1,)}, "d": {(2,)}}
-CAME, WENT = {(2, "c"), (1, "c")}, {(2, "b"), (1, "b")}
-
 Views = dict[str, set[tuple[Any, ...]]]
+BEFORE: Views = {"e": {(1, "a"), (2, "b")}, "t": {(1, "a"), (2, "b"), (1, "b")}, "n": set()}
+AFTER: Views = {"e": {(1, "a"), (2, "c")}, "t": {(1, "a"), (2, "c"), (1, "c")}, "n": {(1,)}, "d": {(2,)}}
+CAME, WENT = {(2, "c"), (1, "c")}, {(2, "b"), (1, "b")}
 
 
 def views(db: Any) -> Views:
@@ -116,7 +115,11 @@ def test_a_commit_is_all_there_or_all_waiting(case: Case, files: tuple[str, ...]
         db.subscribe("t", lambda change, told=told: told.append(change.deleted.count()))
         change(db)
         made: list[Any] = []
-        stopped = pressed(attempt, lambda db=db, made=made: made.append(db.commit()))
+
+        def commit(db: Any = db, made: list[Any] = made) -> None:
+            made.append(db.commit())
+
+        stopped = pressed(attempt, commit)
         seen[stopped] += 1
         if stopped:
             assert views(db) == BEFORE | {"d": set()}, attempt.place

@@ -50,7 +50,7 @@ for number in (1, 2):
     print("committed", spark.sparkContext.applicationId, flush=True)
     sys.stdin.readline()
 """
-EPOCHS = [
+EPOCHS: list[set[tuple[object, ...]]] = [
     {(0, 4), (1, 3), (2, 3)},
     {(0, 4), (1, 7), (2, 3)},
     {(0, 4), (1, 7), (2, 7)},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -110,7 +111,7 @@ def test_a_feed_of_changes_is_followed(spark: SparkSession) -> None:
         ],
         "x int, y string, op string, at int",
     )
-    keys = {"mode": "cdc", "op": "op", "insert": ["I"], "delete": ["D"]}
+    keys: dict[str, Any] = {"mode": "cdc", "op": "op", "insert": ["I"], "delete": ["D"]}
     for order in (None, "at"):
         with Pipeline(SMALL, [Source("e", frame=feed, order=order, **keys)]).run(spark) as result:
             assert rows(result.database["e"]) == {(2, "b"), (3, "c")}

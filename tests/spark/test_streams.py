@@ -186,7 +186,7 @@ def test_a_checkpoint_that_is_ahead_of_the_facts_is_refused(
     spark: SparkSession, tmp_path: Path, put: Callable[[str, str], Path]
 ) -> None:
     put("1.csv", "1,2\n")
-    place = {"checkpoint": tmp_path / "checkpoint"}
+    place: dict[str, Any] = {"checkpoint": tmp_path / "checkpoint"}
     with loaded(spark) as db:
         db.maintain(files(spark, tmp_path), into="e", **place).processAllAvailable()
         # Within the process the facts are there, and the stream goes on.
@@ -263,7 +263,7 @@ def test_streams_that_do_not_fit_are_refused_at_once(spark: SparkSession, tmp_pa
     (tmp_path / "in").mkdir()
     stream = files(spark, tmp_path)
     with loaded(spark) as db:
-        for frame, into, code in (
+        refused: tuple[tuple[Any, Any, str], ...] = (
             (spark.range(3), "e", "E0684"),
             (stream, "f", "E0601"),
             (stream, {"relation": "e", "ops": "x"}, "E0685"),
@@ -276,7 +276,8 @@ def test_streams_that_do_not_fit_are_refused_at_once(spark: SparkSession, tmp_pa
             (stream, 7, "E0685"),
             (stream, {"relation": "e", "columns": ["x", "y"]}, "E0685"),
             (stream.groupBy("x").count().withColumnRenamed("count", "y"), "e", "leave the aggregation to a rule"),
-        ):
+        )
+        for frame, into, code in refused:
             with pytest.raises(TidelogError, match=code):
                 db.maintain(frame, into=into)
         for trigger in ({"every": "1 second"}, {"processingTime": "often"}, {"availableNow": False}):

@@ -9,6 +9,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -267,7 +268,7 @@ def test_a_change_that_runs_out_of_time_is_finished_by_building_anew(monkeypatch
         closure = closed(start)
         times = iter([0.0] * (chunks + 1) + [1.0] * 20)
         with monkeypatch.context() as patch:
-            patch.setattr(module.time, "thread_time", lambda times=times: next(times))
+            patch.setattr(time, "thread_time", lambda times=times: next(times))
             died, born, rebuilt = closure.change(edges_of(gone), edges_of(came), 0.5)
         rebuilds.append(rebuilt)
         assert held(closure) == held(expected)
@@ -314,7 +315,9 @@ def test_memory_stays_level_while_edges_come_and_go() -> None:
 @pytest.mark.parametrize(("symmetric", "irreflexive"), [(False, False), (True, False), (True, True)])
 def test_memory_stays_level_while_nodes_come_and_go(symmetric: bool, irreflexive: bool) -> None:
     rng = random.Random(FIRST_SEED)
-    closure, edges, sizes = Closure(symmetric, irreflexive), [], []
+    closure = Closure(symmetric, irreflexive)
+    edges: list[Pair] = []
+    sizes: list[int] = []
     for first in range(0, 6_000, 3):
         gone, edges = edges[:-40], edges[-40:]
         came = [(first + rng.randrange(6), first + rng.randrange(6)) for _ in range(3)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy
 import pytest
 
-from tidelog.language.syntax import Column, RecordType
+from tidelog.language.syntax import Column, RecordType, Value
 from tidelog.storage import dictionary as module
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.usage import Usage, renumbered, translated
@@ -43,7 +43,7 @@ def test_words_are_used_again(left: tuple[str, ...], then: list[int], monkeypatc
 
 def test_records_keep_their_fields_however_deep() -> None:
     known = Dictionary({"L": LIST})
-    chain = None
+    chain: Value = None
     for i in range(5_000):
         chain = (f"s{i}", chain)
     word = known.encode(chain, "L")

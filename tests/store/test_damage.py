@@ -9,6 +9,7 @@ import random
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -84,7 +85,7 @@ def test_the_lock_has_no_contents_that_count() -> None:
 
 SUM = "0" * 64
 GOOD = Manifest(program=("00000001", SUM), epoch=1, segments={"00000001": {"e.insert.parquet": SUM}})
-FORGED = {
+FORGED: dict[str, dict[str, Any]] = {
     "a path to elsewhere": {"segments": {"../outside": {}}},
     "an absolute path": {"segments": {"/tmp/outside": {}}},
     "the folder itself": {"segments": {".": {}}},
@@ -113,7 +114,7 @@ FORGED = {
 
 @pytest.mark.parametrize("what", FORGED)
 def test_a_manifest_has_plain_names(what: str) -> None:
-    forged = Manifest(**{**vars(GOOD), **FORGED[what]})  # type: ignore[arg-type]
+    forged = Manifest(**{**vars(GOOD), **FORGED[what]})
     with pytest.raises(ValueError, match="it does not describe a state"):
         Manifest.from_bytes(forged.to_bytes())
     assert Manifest.from_bytes(GOOD.to_bytes()) == GOOD

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -105,6 +106,10 @@ def test_every_operation_of_a_commit_fails(for_good: bool) -> None:
     assert failed > 15
 
 
+def open_and_close(disk: SimulatedDisk) -> None:
+    StoredDatabase("/store", files=disk.files()).close()
+
+
 def test_every_operation_of_opening_fails() -> None:
     base = filled()
     with StoredDatabase("/store", files=base.left().files()) as db:
@@ -121,7 +126,7 @@ def test_every_operation_of_opening_fails() -> None:
                 raise error(number)
 
         disk.before = fail
-        problem = problem_of(lambda disk=disk: StoredDatabase("/store", files=disk.files()).close())
+        problem = problem_of(partial(open_and_close, disk))
         assert problem is None or problem.code == "E0681"
         disk.before = None
         assert {name: data for name, data in disk.contents().items() if name != "lock"} == before

@@ -17,7 +17,13 @@ from tests.suite import FIRST_SEED
 from tidelog.store.database import StoredDatabase
 from tidelog.store.simulated import SimulatedDisk
 
-EPOCHS = [set(), {("a", "b")}, {("a", "b"), ("b", "c"), ("a", "c")}, {("b", "c")}, {("b", "c"), ("c", "d")}]
+EPOCHS: list[set[tuple[object, ...]]] = [
+    set(),
+    {("a", "b")},
+    {("a", "b"), ("b", "c"), ("a", "c")},
+    {("b", "c")},
+    {("b", "c"), ("c", "d")},
+]
 """The views after each epoch of `epochs`: the last removes the recursive rule."""
 
 
@@ -120,7 +126,12 @@ def test_these_are_all_syncs() -> None:
     listed = {(operation, name) for operation, name, _ in SYNCS}
     for seed in range(FIRST_SEED + 820_000, FIRST_SEED + 820_004):
         found = set[tuple[str, str]]()
-        crash_everywhere(seed, 10, 0, lambda operation, name, found=found: bool(found.add((operation, plain(name)))))
+
+        def note(operation: str, name: str, found: set[tuple[str, str]] = found) -> bool:
+            found.add((operation, plain(name)))
+            return False
+
+        crash_everywhere(seed, 10, 0, note)
         assert found <= listed
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -227,7 +227,7 @@ def test_who_reads_and_who_writes(store: Path) -> None:
 
 
 @pytest.fixture
-def certificate(tmp_path: Path) -> Iterator[Path]:
+def certificate(tmp_path: Path) -> Path:
     """A certificate in whose folder there is also what a store has."""
     folder = tmp_path / "certificate"
     with tidelog.connect() as db:

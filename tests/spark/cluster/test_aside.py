@@ -59,13 +59,15 @@ def test_certificates_follow_changes(graph: Cluster) -> None:
         ("e", lambda rows: rows[1:], {"E0801", "E0803"}),
     ],
 )
-def test_wrong_views_are_rejected(graph: Cluster, name: str, wrong: Any, codes: set[str]) -> None:
+def test_wrong_views_are_rejected(
+    graph: Cluster, name: str, wrong: Any, codes: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     right = graph.engine.relation
 
     def relation(asked: str) -> Any:
         return wrong(right(asked)) if asked == name else right(asked)
 
-    graph.engine.relation = relation  # type: ignore[method-assign]
+    monkeypatch.setattr(graph.engine, "relation", relation)
     with pytest.raises(CertificateRejected) as rejected:
         graph.check()
     assert {problem.code for problem in rejected.value.problems} == codes
@@ -94,6 +96,6 @@ def test_paths_that_no_rule_asks_for(most: int) -> None:
             graph["d"] = pairs(other, graph, nodes)
             for asked in (path, other, f"({other})?"):
                 pattern = matching(f"<{asked}>(X, Y)", db.front.draft.programs)
-                found = db.aside.pairs(pattern, db.engine, most, {})
+                found: Any = db.aside.pairs(pattern, db.engine, most, {})
                 assert set(map(tuple, found.tolist())) == pairs(asked, graph, nodes), f"seed {seed}, {asked}"
             db.aside.close()

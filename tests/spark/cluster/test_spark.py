@@ -89,25 +89,34 @@ def processes(of: str) -> list[int]:
     return [number for _, number in sorted(found)]
 
 
+def collected(frame: Any) -> set[tuple[Any, ...]]:
+    return set(map(tuple, frame.collect()))
+
+
+def kill_host(chain: Session) -> None:
+    executors = chain.engine.executors
+    assert isinstance(executors, SparkExecutors)
+    for process in processes(f"processes.host {executors.application}"):
+        os.kill(process, signal.SIGKILL)
+
+
 def test_frames_in_and_out(spark: SparkSession, chain: Session) -> None:
     edges = spark.createDataFrame([(i, i + 1) for i in range(1, 6)], "c0 long, c1 long").repartition(3)
     chain.commit(e=(edges, []), start=([(i,) for i in range(1, 6)], []))
     assert chain.rows("far") == chained(5)
     assert chain.engine.size("t") == 15
     change = chain.commit(e=([(6, 7)], edges.where("c0 = 2"))).changes["far"]
-    assert set(map(tuple, change.inserted.collect())) == {(1, 1), (2, 0), (3, 4), (4, 3), (5, 2)}
-    assert set(map(tuple, change.deleted.collect())) == {(1, 5), (2, 4), (3, 3), (4, 2), (5, 1)}
-    assert set(map(tuple, chain.engine.asserted("e").collect())) == {(1, 2), (3, 4), (4, 5), (5, 6), (6, 7)}
+    assert collected(change.inserted) == {(1, 1), (2, 0), (3, 4), (4, 3), (5, 2)}
+    assert collected(change.deleted) == {(1, 5), (2, 4), (3, 3), (4, 2), (5, 1)}
+    assert collected(chain.engine.asserted("e")) == {(1, 2), (3, 4), (4, 5), (5, 6), (6, 7)}
 
 
 def test_partitions_and_their_host_that_are_killed_between_epochs(chain: Session) -> None:
     """They come back from files. `test_faults` loses partitions between rounds, `test_lost_processes` in the middle."""
     chain.commit(e=([(i, i + 1) for i in range(1, 6)], []), start=([(i,) for i in range(1, 6)], []))
-    for process in processes(f"processes.host {chain.engine.executors.application}"):
-        os.kill(process, signal.SIGKILL)
+    kill_host(chain)
     assert chain.rows("far") == chained(5)
-    for process in processes(f"processes.host {chain.engine.executors.application}"):
-        os.kill(process, signal.SIGKILL)
+    kill_host(chain)
     chain.commit(e=([(6, 7)], []), start=([(6,)], []))
     assert chain.rows("far") == chained(6)
     assert chain.engine.size("t") == 21
