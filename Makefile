@@ -30,7 +30,7 @@ lint: .venv/stamp ## run the linter, check the layout of the code and the spelli
 	@.venv/bin/ruff format --check --quiet .
 	@.venv/bin/codespell
 
-types: .venv/stamp ## run the type checker
+types: .venv/stamp ## check the types of the package, the tests, the benchmarks and the rest
 	@.venv/bin/mypy
 
 format: .venv/stamp ## lay out the code

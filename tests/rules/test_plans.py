@@ -93,7 +93,7 @@ def test_filters_and_computations_come_as_early_as_possible() -> None:
     plan = plan_full(r, Known({"a": 10, "b": 1e6}))
     kinds = [type(r.body[i]).__name__ for i in plan.order]
     assert sorted(kinds[:2]) == ["Computation", "CoreComparison"]
-    assert kinds[2:] == ["Atom", "Atom"]
+    assert kinds[2:] == ["CoreAtom", "CoreAtom"]
     assert names(plan) == ["a", "c", "b"]
 
 

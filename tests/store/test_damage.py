@@ -126,7 +126,7 @@ def test_a_program_that_somebody_has_written_anew() -> None:
     manifest = Manifest.from_bytes(files_of(disk)["manifest.json"])
     disk.change("programs/00000001", b"\xff")
     sums = ("00000001", hashlib.sha256(b"\xff").hexdigest())
-    disk.change("manifest.json", Manifest(**{**vars(manifest), "program": sums}).to_bytes())  # type: ignore[arg-type]
+    disk.change("manifest.json", Manifest(**{**vars(manifest), "program": sums}).to_bytes())
     with pytest.raises(DataError) as caught:
         StoredDatabase("/store", files=disk.files())
     assert (caught.value.code, caught.value.problems[0].place) == ("E0682", "/store/programs/00000001")
