@@ -18,7 +18,7 @@ class AggregateForm:
     """An aggregate: `result` is the kind of its value, None for that of the target; `empty` its value for an empty
     group, None where it has none.
 
-    `spellings` are its names in a text, `reserved` if they begin an aggregate wherever a parenthesis follows. A
+    `spellings` are its names in a text; those in `reserved` begin an aggregate wherever a parenthesis follows. A
     `selective` one is the value of a member, so that equal members need not be kept apart. `combined` aggregates the
     values of the parts of a group, for targets of the kinds in `combines`. `sql` has expressions of DuckDB by the kind
     of the target, where it has the aggregate with the same meaning.
@@ -28,7 +28,7 @@ class AggregateForm:
     spellings: tuple[str, ...]
     result: str | None = None
     empty: int | None = None
-    reserved: bool = False
+    reserved: tuple[str, ...] = ()
     selective: bool = False
     combined: AggregateName | None = None
     combines: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ AGGREGATES: Mapping[AggregateName, AggregateForm] = {
             "sum",
             ("sum",),
             empty=0,
-            reserved=True,
+            reserved=("sum",),
             combined="sum",
             combines=_INTEGERS,
             sql={"number": "wrap(sum({0}))", "unsigned": f"(sum({{0}}) % {2**64})::UBIGINT"},
@@ -75,7 +75,7 @@ AGGREGATES: Mapping[AggregateName, AggregateForm] = {
             combines=_INTEGERS,
             sql=dict.fromkeys(_NUMERIC, "max({0})"),
         ),
-        AggregateForm("mean", ("mean", "avg"), result="float", reserved=True),
+        AggregateForm("mean", ("mean", "avg"), result="float", reserved=("mean",)),
         AggregateForm("median", ("median",), result="float"),
     )
 }

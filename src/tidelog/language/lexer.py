@@ -240,7 +240,7 @@ def _before_parenthesis(found: list[Token], i: int, word: str, brackets: dict[in
     after = found[close + 1].type if close + 1 < len(found) else ""
     if word in ("min", "max") and comma:
         return "FUNCTION"
-    if after == "COLON" or after in _INFIX or SPELLINGS[word].reserved:
+    if after == "COLON" or after in _INFIX or word in SPELLINGS[word].reserved:
         return "AGGREGATE"
     return "FUNCTION" if word in ("min", "max") else None
 
