@@ -50,6 +50,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "maintain": ("tests/maintain", "tests/database", "tests/engine/test_programs.py"),
     "certificate": ("tests/certificate",),
     "network": ("tests/network", "tests/cli/test_network.py"),
+    "durable": ("tests/store", "tests/network/test_journal.py"),
     "store": ("tests/store", "tests/cli/test_stores.py"),
 }
 """Where to plant, and the tests that have to notice."""

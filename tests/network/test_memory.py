@@ -28,6 +28,8 @@ BEHIND = (
     "Journal._using",
     "Journal._begin",
     "Node._",
+    "Node.insert",
+    "Node.delete",
     "Node.tell",
     "Node.add_rules",
     "Node.remove_rule",

@@ -15,10 +15,10 @@ from pyspark.sql import SparkSession
 
 import tidelog
 from tests.pressing import pressed, presses
+from tidelog.durable.local import LocalFiles
 from tidelog.errors import DataError, UsageError
 from tidelog.spark import Pipeline, Sink, Source
 from tidelog.spark.change import Delivery
-from tidelog.store.local import LocalFiles
 
 PROGRAM = """
 .type pair = [x: number, y: symbol]

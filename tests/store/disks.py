@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from tidelog.durable.simulated import SimulatedDisk
 from tidelog.errors import TidelogError
-from tidelog.store.simulated import SimulatedDisk
 from tidelog.store.state import StateFolder
 
 WRITES = ("make", "create", "write", "sync file", "sync folder", "sync name", "rename", "remove", "remove folder")

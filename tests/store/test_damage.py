@@ -16,11 +16,11 @@ import pytest
 from tests.store.disks import Follower, damages, opened
 from tests.store.test_failing import filled
 from tests.suite import FIRST_SEED, views
+from tidelog.durable.local import LocalFiles
+from tidelog.durable.simulated import SimulatedDisk
 from tidelog.errors import DataError, UsageError
 from tidelog.store.database import StoredDatabase
-from tidelog.store.local import LocalFiles
 from tidelog.store.manifest import Manifest
-from tidelog.store.simulated import SimulatedDisk
 from tidelog.store.state import StateFolder
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from tests.store.disks import ERRORS, fail_once
 from tests.suite import FIRST_SEED, views
+from tidelog.durable.simulated import SimulatedDisk
 from tidelog.errors import Problem, UsageError
 from tidelog.store.database import StoredDatabase
-from tidelog.store.simulated import SimulatedDisk
 
 INTERRUPT = KeyboardInterrupt()
 

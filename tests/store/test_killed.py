@@ -14,8 +14,8 @@ import pytest
 
 from tests.store.disks import WRITES, Skipping, crash_everywhere, plain
 from tests.suite import FIRST_SEED
+from tidelog.durable.simulated import SimulatedDisk
 from tidelog.store.database import StoredDatabase
-from tidelog.store.simulated import SimulatedDisk
 
 EPOCHS: list[set[tuple[object, ...]]] = [
     set(),

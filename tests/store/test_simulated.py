@@ -5,13 +5,22 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tidelog.store.files import Files
-from tidelog.store.local import LocalFiles
-from tidelog.store.simulated import SimulatedDisk
+from tidelog.durable.files import Files
+from tidelog.durable.local import LocalFiles
+from tidelog.durable.simulated import SimulatedDisk
+
+
+def extended(files: Files, name: str, length: int, data: bytes) -> int:
+    """Write bytes behind the first ones of a file; how long it is then."""
+    with closing(files.extend(name, length)) as file:
+        file.write(data)
+        return file.tell()
+
 
 STEPS: tuple[tuple[str, Callable[[Files], object], object], ...] = (
     ("a folder begins empty", lambda f: dict(f.entries()), {}),
@@ -32,13 +41,16 @@ STEPS: tuple[tuple[str, Callable[[Files], object], object], ...] = (
     ("a file cannot be listed", lambda f: f.entries("a"), "ENOTDIR"),
     ("a file is not removed as a folder", lambda f: f.remove_folder("a"), "ENOTDIR"),
     ("a file is replaced", lambda f: f.write("a", lambda file: file.write(b"two")) and f.read("a"), b"two"),
+    ("a file goes on", lambda f: extended(f, "a", 2, b"ice") and f.read("a"), b"twice"),
+    ("from there on", lambda f: extended(f, "a", 3, b"n"), 4),
+    ("nothing to go on with", lambda f: f.extend("b", 0), "ENOENT"),
     ("a folder", lambda f: f.make("d") or f.kind("d"), "folder"),
     ("a folder is made once", lambda f: f.make("d"), "EEXIST"),
     ("a file in it", lambda f: f.write("d/a", lambda file: file.write(b"three")) and f.read("d/a"), b"three"),
     ("a folder is not removed as a file", lambda f: f.remove("d"), "EISDIR"),
     ("a folder that is not empty", lambda f: f.remove_folder("d"), "ENOTEMPTY"),
     ("everything", lambda f: list(f.below("")), [("a", "file"), ("d", "folder"), ("d/a", "file")]),
-    ("a name for another", lambda f: f.rename("a", "d/a") or f.read("d/a"), b"two"),
+    ("a name for another", lambda f: f.rename("a", "d/a") or f.read("d/a"), b"twin"),
     ("the name before", lambda f: f.kind("a"), None),
     ("a file goes", lambda f: f.remove("d/a") or dict(f.entries("d")), {}),
     ("a folder goes", lambda f: f.remove_folder("d") or dict(f.entries()), {}),

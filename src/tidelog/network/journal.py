@@ -7,7 +7,6 @@ never acted upon, and is dropped. Now and then the state is written anew and the
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import struct
@@ -15,15 +14,17 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from tidelog.durable.files import Files, Output
+from tidelog.durable.local import LocalFiles
+from tidelog.durable.owner import Owner
 from tidelog.errors import DataError, Problem, UsageError
 from tidelog.network.machine import Letter, NodeState
 from tidelog.network.snapshot import dump, load
 from tidelog.network.wire import message_from_json, message_to_json
-from tidelog.store.local import LocalFiles
-from tidelog.store.owner import Owner
 
+_NEW = "state.new"
 _HEADER = struct.Struct(">II")
 LONGEST = 4 * 2**20
 """Bytes of journal after which the state is written anew, unless the state itself is longer."""
@@ -32,12 +33,13 @@ LONGEST = 4 * 2**20
 class Journal:
     """The store in a folder, which is made if need be. One process at a time can have it."""
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, folder: str | os.PathLike[str], files: Files | None = None) -> None:
+        """`files` are those of a simulated disk."""
         self._folder = Path(folder)
-        self._file: IO[bytes] | None = None
+        self._files = files or LocalFiles(self._folder.absolute())
+        self._file: Output | None = None
         self._owner: Owner | None = None
         self._generation = 0
-        self._length = 0
         self._limit = LONGEST
 
     def open(self, name: str, text: str) -> NodeState | None:
@@ -47,24 +49,21 @@ class Journal:
             return self._open(name, text)
 
     def _open(self, name: str, text: str) -> NodeState | None:
-        files = LocalFiles(self._folder.absolute())
-        files.establish()
-        with self._no_link(self._folder / "lock"):
-            found = files.lock("lock")
+        self._files.establish()
+        self._look()
+        found = self._files.lock("lock")
         if isinstance(found, str):
             raise self._wrong(f"is in use by process {found}")
         self._owner = Owner(found, str(self._folder))
-        path = self._folder / "state"
-        if not path.exists():
-            return None
         try:
-            with self._opened(path, os.O_RDONLY) as file:
-                first, state = file.read().split(b"\n", 1)
+            first, state = self._files.read("state").split(b"\n", 1)
             self._generation = int(first)
             machine = load(state)
+        except FileNotFoundError:
+            return None
         except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
-            message = f"the state cannot be read: {error or type(error).__name__}"
-            raise DataError(Problem("E0416", message, place=str(path), hint="take the store from a copy")) from None
+            message, place = f"the state cannot be read: {error or type(error).__name__}", str(self._folder / "state")
+            raise DataError(Problem("E0416", message, place=place, hint="take the store from a copy")) from None
         if (machine.name, machine.book.text) != (name, text):
             what = "node" if machine.name != name else "program"
             raise self._wrong(f"is that of another {what}")
@@ -73,6 +72,14 @@ class Journal:
                 machine.rejected["no packet"] += refused
             _do(machine, kind, letters)
         return machine
+
+    def _look(self) -> None:
+        """Raise UsageError (E0623) for a link among the files of the store, which could lead out of the folder."""
+        for name, kind in self._files.entries().items():
+            if kind == "link" and (name in ("lock", "state", _NEW) or name.startswith("journal.")):
+                message, place = f"the file {name} of the store is a symbolic link", str(self._folder / name)
+                hint = "remove the link; a store holds its files itself"
+                raise UsageError(Problem("E0623", message, place=place, hint=hint))
 
     def check(self) -> None:
         """Raise UsageError unless this process may write: E0602, E0623, E0627 or E0628."""
@@ -88,21 +95,16 @@ class Journal:
             self._begin(machine)
 
     def _begin(self, machine: NodeState) -> None:
-        state = dump(machine)
-        new = self._folder / "state.new"
-        with self._opened(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as file:
-            file.write(f"{self._generation + 1}\n".encode() + state)
-            file.flush()
-            os.fsync(file.fileno())
-        before = self._path
-        self._generation += 1
+        state, before = dump(machine), self._name
+        self._files.put(_NEW, f"{self._generation + 1}\n".encode() + state)
         if self._file is not None:
             self._file.close()
-        self._file = self._opened(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        self._length, self._limit = 0, max(LONGEST, len(state))
-        new.replace(self._folder / "state")
-        self._sync_folder()
-        before.unlink(missing_ok=True)
+        self._generation += 1
+        self._files.remove_tree(self._name)
+        self._file = self._files.create(self._name)
+        self._limit = max(LONGEST, len(state))
+        self._files.replace(_NEW, "state")
+        self._files.remove_tree(before)
 
     def append(self, machine: NodeState, kind: str, letters: Sequence[Letter] = ()) -> None:
         """Keep what a node has just done: a "step", a "resend" or an "ask". Raises as `check`; what is behind an entry
@@ -112,13 +114,11 @@ class Journal:
         data = json.dumps(entry, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
         assert self._file is not None
         with self._using():
-            if self._length + len(data) > self._limit:
+            if self._file.tell() + len(data) > self._limit:
                 self._begin(machine)  # The state has it already.
                 return
             self._file.write(_HEADER.pack(len(data), zlib.crc32(data)) + data)
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._length += len(data)
+            self._files.sync(self._file)
 
     def close(self) -> None:
         """Let another process have the store."""
@@ -128,45 +128,29 @@ class Journal:
         if self._owner is not None:
             self._owner.release()
         self._file = self._owner = None
+        self._files.close()
 
     @property
-    def _path(self) -> Path:
-        return self._folder / f"journal.{self._generation}"
+    def _name(self) -> str:
+        return f"journal.{self._generation}"
 
     def _replayed(self) -> Iterator[tuple[str, list[Letter], int]]:
         """The entries of the journal; the file is left open behind the last whole one."""
-        self._file = self._opened(self._path, os.O_RDWR | os.O_CREAT)
-        data = self._file.read()
+        files = self._files
+        if files.kind(self._name) is None:  # the machine has stopped before the name was on the disk, and any entry
+            files.create(self._name).close()
+        data = files.read(self._name)
         end = 0
         while end + _HEADER.size <= len(data):
             length, check = _HEADER.unpack_from(data, end)
             entry = data[end + _HEADER.size : end + _HEADER.size + length]
-            if len(entry) < length or zlib.crc32(entry) != check:
+            if not entry or len(entry) < length or zlib.crc32(entry) != check:  # zeros are no entry
                 break
             end += _HEADER.size + length
             yield _read(entry)
-        self._file.seek(end)
-        self._file.truncate()
-        self._length = end
-
-    def _opened(self, path: Path, flags: int) -> IO[bytes]:
-        """Open a file of the store. Raise UsageError (E0623) for a link, which could lead out of the folder."""
-        with self._no_link(path):
-            descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
-        modes = {os.O_RDONLY: "rb", os.O_WRONLY: "wb", os.O_RDWR: "r+b"}
-        return os.fdopen(descriptor, modes[flags & (os.O_WRONLY | os.O_RDWR)])
-
-    @contextmanager
-    def _no_link(self, path: Path) -> Iterator[None]:
-        """Inside, a file is opened that must not be a link: UsageError (E0623)."""
-        try:
-            yield
-        except OSError as error:
-            if error.errno != errno.ELOOP:
-                raise
-            message = f"the file {path.name} of the store is a symbolic link"
-            hint = "remove the link; a store holds its files itself"
-            raise UsageError(Problem("E0623", message, place=str(path), hint=hint)) from None
+        self._file = files.extend(self._name, end)
+        files.sync(self._file)
+        files.sync_folder()  # a process that was killed may have begun this journal, but not for good
 
     @contextmanager
     def _using(self) -> Iterator[None]:
@@ -177,13 +161,6 @@ class Journal:
             message = f"the store cannot be used: {error.strerror or error}"
             hint = "make room, or allow reading and writing there"
             raise UsageError(Problem("E0623", message, place=str(self._folder), hint=hint)) from error
-
-    def _sync_folder(self) -> None:
-        folder = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
     def _wrong(self, what: str) -> UsageError:
         return UsageError(Problem("E0623", f"the store {what}", place=str(self._folder), hint="use another folder"))

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from tidelog.durable.damage import damaged
 from tidelog.language.syntax import CheckedProgram, Program, RelationType
 from tidelog.spark.engines import RowChange, Rows
 from tidelog.spark.frames.parts import write_parts
 from tidelog.spark.frames.translation import Translation
 from tidelog.spark.sources.readers import literal
 from tidelog.store.state import Segment, StateFolder, text_of
-from tidelog.store.tables import FactTables, damaged, facts_table
+from tidelog.store.tables import FactTables, facts_table
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -24,6 +24,7 @@ import numpy
 from numpy.typing import NDArray
 
 from tidelog import version
+from tidelog.durable.damage import damaged
 from tidelog.maintain import closures
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.rules.core import CoreProgram
@@ -35,7 +36,6 @@ from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.marks import Marks
 from tidelog.storage.stored import StoredRelation
 from tidelog.storage.usage import Usage, renumbered, translated
-from tidelog.store.tables import damaged
 
 FORMAT = 1
 

@@ -20,6 +20,8 @@ import numpy
 from tidelog.arrays import Words
 from tidelog.change import Change
 from tidelog.database import Database
+from tidelog.durable.damage import damaged
+from tidelog.durable.files import Files
 from tidelog.errors import UsageError
 from tidelog.io import encode
 from tidelog.language import read
@@ -31,9 +33,8 @@ from tidelog.maintain.report import Report
 from tidelog.pending import Pending
 from tidelog.storage.stored import StoredRelation
 from tidelog.store import checkpoint
-from tidelog.store.files import Files
 from tidelog.store.state import StateFolder, text_of
-from tidelog.store.tables import damaged, facts_table
+from tidelog.store.tables import facts_table
 
 _OPENING = WithinMemory("the folder is as it was; open it on a machine with more memory")
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tidelog.store.files import checksum
+from tidelog.durable.files import checksum
 
 NAME = "manifest.json"
 FORMAT, VERSION = "tidelog store", 3

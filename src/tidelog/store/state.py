@@ -23,13 +23,14 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from tidelog.certificate import program_text
+from tidelog.durable.damage import compare, damaged, intact, unharmed
+from tidelog.durable.files import Files
+from tidelog.durable.local import LocalFiles
+from tidelog.durable.owner import Owner
 from tidelog.errors import Problem, UsageError, wrong_argument
 from tidelog.language.syntax import Program
-from tidelog.store.files import Files, checksum
-from tidelog.store.local import LocalFiles
 from tidelog.store.manifest import NAME, Manifest, is_plain
-from tidelog.store.owner import Owner
-from tidelog.store.tables import FactTables, check_parts, compare, damaged, read_table, unharmed, write_table
+from tidelog.store.tables import FactTables, check_parts, read_table, write_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -280,11 +281,8 @@ class StateFolder:
             return manifest
         name, expected = manifest.program
         place = f"programs/{name}"
-        with unharmed(self._files, place):
-            data = self._files.read(place)
-        compare(self._files, place, checksum(data), expected)
         try:
-            return replace(manifest, text=data.decode("utf-8", "surrogatepass"))
+            return replace(manifest, text=intact(self._files, place, expected).decode("utf-8", "surrogatepass"))
         except UnicodeDecodeError as error:
             raise damaged(self._files.path(place), str(error)) from None
 
@@ -355,8 +353,7 @@ class StateFolder:
             manifest = self._with_file(manifest)
         self._files.write(_NEW, lambda output: output.write(manifest.to_bytes()))
         self._settled = False
-        self._files.rename(_NEW, NAME)
-        self._files.sync_folder()
+        self._files.replace(_NEW, NAME)
         self.manifest = manifest
         self._settled = True
 

@@ -7,18 +7,17 @@ manifest has the checksum of that.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tidelog.arrays import Words
-from tidelog.errors import DataError, Problem
+from tidelog.durable.damage import compare, damaged, intact, unharmed
+from tidelog.durable.files import Files
 from tidelog.language.syntax import RelationType
 from tidelog.relation import Relation, WordRows
 from tidelog.storage.arrow_arrays import numbers_to_arrow
 from tidelog.storage.dictionary import Dictionary
-from tidelog.store.files import Files, checksum
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,49 +70,23 @@ def read_table(files: Files, place: str, expected: str) -> pa.Table:
     import pyarrow as pa
     from pyarrow import parquet
 
-    with unharmed(files, place):
-        data = files.read(place)
-        compare(files, place, checksum(data), expected)
-        try:
-            return parquet.ParquetFile(pa.BufferReader(data)).read(use_threads=len(data) > _LARGE)
-        except MemoryError:  # Arrow's is an ArrowException as well, and no damage.
-            raise
-        except (pa.ArrowException, OSError) as error:
-            raise damaged(files.path(place), f"{error!s:.200}") from None
+    data = intact(files, place, expected)
+    try:
+        return parquet.ParquetFile(pa.BufferReader(data)).read(use_threads=len(data) > _LARGE)
+    except MemoryError:  # Arrow's is an ArrowException as well, and no damage.
+        raise
+    except (pa.ArrowException, OSError) as error:
+        raise damaged(files.path(place), f"{error!s:.200}") from None
 
 
 def check_parts(files: Files, place: str, expected: str) -> None:
     """Raise DataError (E0682) unless a folder that Spark has written has the files that it had, and no others.
     OSError."""
     listed = f"{place}/{_LIST}"
-    with unharmed(files, listed):
-        data = files.read(listed)
-        compare(files, listed, checksum(data), expected)
-    parts = {f"{place}/{part}": each for part, each in json.loads(data).items()}
+    parts = {f"{place}/{part}": each for part, each in json.loads(intact(files, listed, expected)).items()}
     for part, each in parts.items():
         with unharmed(files, part):
             compare(files, part, files.checksum(part), each)
     for name, kind in files.below(place):
         if kind != "folder" and name not in parts and not name.rpartition("/")[2].startswith(("_", ".")):
             raise damaged(files.path(name), "this file was added")
-
-
-def damaged(path: Path, what: str) -> DataError:
-    """The error for a state folder in which something is not what was written."""
-    hint = "restore the folder from a copy, or begin with an empty one"
-    return DataError(Problem("E0682", f"the state folder is damaged: {what}", place=str(path), hint=hint))
-
-
-@contextmanager
-def unharmed(files: Files, place: str) -> Iterator[None]:
-    """Inside, a file that is missing, or something else than a file, is damage: DataError (E0682)."""
-    try:
-        yield
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
-        raise damaged(files.path(place), error.strerror or str(error)) from None
-
-
-def compare(files: Files, place: str, found: str, expected: str) -> None:
-    """Raise DataError (E0682) unless the checksum of a file is the one that it had."""
-    if found != expected:
-        raise damaged(files.path(place), "the checksum is wrong")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from tidelog.arrays import Words
-from tidelog.errors import DataError, Problem
+from tidelog.durable.damage import damaged
 from tidelog.limits.interrupts import Deferring
 from tidelog.limits.watch import changing_within_memory
 from tidelog.spark.cluster import wire
@@ -35,8 +35,8 @@ from tidelog.spark.cluster.processes.executors import Executors
 from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
+    from tidelog.durable.owner import Owner
     from tidelog.spark.engines import Draft, Epoch, RowChange, Rows, Seal
-    from tidelog.store.owner import Owner
 
 
 class PartitionedEngine:
@@ -97,9 +97,7 @@ class PartitionedEngine:
             self.committed, self.symbols, self.told = manifest, manifest.symbols, told
             self.clean()
         except (wire.DamagedError, FileNotFoundError) as error:
-            hint = "restore the folder from a copy, or begin with an empty one"
-            problem = Problem("E0682", f"the state folder is damaged: {error}", place=self.folder.address, hint=hint)
-            raise DataError(problem) from error
+            raise damaged(self.folder.address, str(error)) from error
 
     # --- epochs ----------------------------------------------------------------------------------------------------
 

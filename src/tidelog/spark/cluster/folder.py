@@ -15,9 +15,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from tidelog.durable.local import LocalFiles
+from tidelog.durable.owner import Owner
 from tidelog.errors import Problem, SetupError, UsageError, how_to_install
-from tidelog.store.local import LocalFiles
-from tidelog.store.owner import Owner
 
 LOCK = "lock"
 
@@ -86,11 +86,9 @@ class Folder:
         """Write a file, which is there either as a whole or not at all; one of that name is replaced."""
         temporary = f"{name}.{os.getpid()}.part"
         if self.local is not None:
-            with open(self.local / temporary, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(self.local / temporary, self.local / name)
+            files = LocalFiles(self.local)
+            files.put(temporary, data)
+            files.rename(temporary, name)
         else:
             system, path = self._remote
             with system.open_output_stream(f"{path}/{temporary}") as stream:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import IO, ClassVar
 
-from tidelog.store.files import FileKind, Files, Lock, Output
+from tidelog.durable.files import FileKind, Files, Lock, Output
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK
@@ -64,6 +64,17 @@ class LocalFiles(Files):
     def create(self, name: str) -> Output:
         """See Files."""
         return _LocalOutput(self._opened(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+
+    def extend(self, name: str, length: int) -> Output:
+        """See Files."""
+        descriptor = self._opened(name, os.O_WRONLY)
+        try:
+            os.truncate(descriptor, length)
+            os.lseek(descriptor, length, os.SEEK_SET)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return _LocalOutput(descriptor, length)
 
     def sync(self, file: Output) -> None:
         """See Files."""
@@ -194,8 +205,8 @@ class LocalFiles(Files):
 
 
 class _LocalOutput(Output):
-    def __init__(self, descriptor: int) -> None:
-        super().__init__()
+    def __init__(self, descriptor: int, length: int = 0) -> None:
+        super().__init__(length)
         self.descriptor = descriptor
 
     def _append(self, data: memoryview) -> int:

@@ -1,4 +1,4 @@
-"""The files of one folder: everything that a store does to the disk goes through `Files`.
+"""The files of one folder: all that stores and nodes do to the disk goes through `Files`.
 
 `Files` has one method for each operation of a file system, and on top of these what stores need: files that last, and
 checksums. `local` is the file system of the machine; `simulated` is one that forgets, fails and counts, for tests.
@@ -15,7 +15,7 @@ import hashlib
 import io
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias
 
@@ -23,11 +23,10 @@ FileKind: TypeAlias = Literal["file", "folder", "link", "other"]
 
 
 class Output(io.RawIOBase):
-    """A new file that is being written, from its beginning to its end. Nothing is kept back in memory."""
+    """A file that is being written, to its end. Nothing is kept back in memory."""
 
-    def __init__(self) -> None:
-        self._digest = hashlib.sha256()
-        self._length = 0
+    def __init__(self, length: int = 0) -> None:
+        self._length = length
 
     @abstractmethod
     def _append(self, data: memoryview) -> int:
@@ -47,14 +46,30 @@ class Output(io.RawIOBase):
         done = 0
         while done < len(view):
             count = self._append(view[done:])
-            self._digest.update(view[done : done + count])
             done += count
             self._length += count
         return done
 
+
+class _Summed(io.RawIOBase):
+    """An output that has the checksum of what has been written."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._digest = hashlib.sha256()
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._output.tell()
+
+    def write(self, data: Any, /) -> int:
+        self._digest.update(data)
+        return self._output.write(data)
+
     @property
     def checksum(self) -> str:
-        """The checksum of what has been written."""
         return self._digest.hexdigest()
 
 
@@ -85,6 +100,10 @@ class Files(ABC):
     @abstractmethod
     def create(self, name: str) -> Output:
         """Begin a file, which must not be there."""
+
+    @abstractmethod
+    def extend(self, name: str, length: int) -> Output:
+        """Go on with a file behind its first bytes, so many of them; what was behind these is lost."""
 
     @abstractmethod
     def sync(self, file: Output) -> None:
@@ -131,12 +150,29 @@ class Files(ABC):
 
     def write(self, name: str, write: Callable[[IO[bytes]], object]) -> str:
         """Write a new file in place of one that may be there, and have its contents on the disk; its checksum."""
+        with self._new(name) as file:
+            summed = _Summed(file)
+            write(summed)  # type: ignore[arg-type]  # IO is no protocol; this is one for writing, from start to end
+            self.sync(file)
+            return summed.checksum
+
+    def put(self, name: str, data: bytes) -> None:
+        """Do the same with bytes of which nobody wants the checksum."""
+        with self._new(name) as file:
+            file.write(data)
+            self.sync(file)
+
+    @contextmanager
+    def _new(self, name: str) -> Iterator[Output]:
         if self.kind(name) is not None:
             self.remove(name)
         with closing(self.create(name)) as file:
-            write(file)  # type: ignore[arg-type]  # IO is no protocol; this is one for writing, from start to end
-            self.sync(file)
-            return file.checksum
+            yield file
+
+    def replace(self, new: str, name: str) -> None:
+        """Give a file that was written the place of another one, in one step and for good."""
+        self.rename(new, name)
+        self.sync_folder(name.rpartition("/")[0])
 
     def read(self, name: str) -> bytes:
         """The contents of a file."""

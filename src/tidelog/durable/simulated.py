@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TypeAlias
 
-from tidelog.store.files import FileKind, Files, Lock, Output
+from tidelog.durable.files import FileKind, Files, Lock, Output
 
 Entry: TypeAlias = "_File | _Folder"
 
@@ -184,6 +184,13 @@ class _SimulatedFiles(Files):
         folder.put(last, file)
         return _SimulatedOutput(self._disk, file, name)
 
+    def extend(self, name: str, length: int) -> Output:
+        self._begin("truncate", name)
+        file = self._file(name)
+        del file.data[length:]
+        file.synced = min(file.synced, length)
+        return _SimulatedOutput(self._disk, file, name)
+
     def sync(self, file: Output) -> None:
         assert isinstance(file, _SimulatedOutput)
         if self._syncs("sync file", file.place):
@@ -253,7 +260,7 @@ class _SimulatedFiles(Files):
 
 class _SimulatedOutput(Output):
     def __init__(self, disk: SimulatedDisk, file: _File, place: str) -> None:
-        super().__init__()
+        super().__init__(len(file.data))
         self._disk = disk
         self.file = file
         self.place = place

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from tidelog.durable.files import Lock
 from tidelog.errors import Problem, UsageError
-from tidelog.store.files import Lock
 
 
 class Owner:

@@ -1,0 +1,39 @@
+"""Files that are not what was written: DataError (E0682), with the name of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tidelog.durable.files import Files, checksum
+from tidelog.errors import DataError, Problem
+
+
+def damaged(place: Path | str, what: str) -> DataError:
+    """Return the error for a state folder in which something is not what was written."""
+    hint = "restore the folder from a copy, or begin with an empty one"
+    return DataError(Problem("E0682", f"the state folder is damaged: {what}", place=str(place), hint=hint))
+
+
+@contextmanager
+def unharmed(files: Files, place: str) -> Iterator[None]:
+    """Inside, a file that is missing, or something else than a file, is damage: DataError (E0682)."""
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+        raise damaged(files.path(place), error.strerror or str(error)) from None
+
+
+def compare(files: Files, place: str, found: str, expected: str) -> None:
+    """Raise DataError (E0682) unless the checksum of a file is the one that it had."""
+    if found != expected:
+        raise damaged(files.path(place), "the checksum is wrong")
+
+
+def intact(files: Files, place: str, expected: str) -> bytes:
+    """Return the contents of a file with the checksum `expected`. Raise DataError (E0682), OSError."""
+    with unharmed(files, place):
+        data = files.read(place)
+    compare(files, place, checksum(data), expected)
+    return data
