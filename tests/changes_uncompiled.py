@@ -6,13 +6,14 @@ import pytest
 
 from tests.plant_faults import WAYS
 from tests.scripts import run, script_for
-from tidelog.maintain import epoch, large_groups
+from tidelog.maintain import large_groups
+from tidelog.maintain.strategies import situation
 
 
 @pytest.fixture(autouse=True)
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every update is cut off, and every group is a large one."""
-    monkeypatch.setattr(epoch, "_ALWAYS_WORTH", 0.0)
+    monkeypatch.setattr(situation, "_ALWAYS_WORTH", 0.0)
     monkeypatch.setattr(large_groups, "LARGE", 1)
     monkeypatch.setattr(large_groups, "WIDTH", 2)
 

@@ -38,7 +38,7 @@ from tests.suite import (
     shrunk,
 )
 from tidelog.errors import TidelogError
-from tidelog.maintain import epoch
+from tidelog.maintain.strategies import situation
 
 
 def problem_with(case: Case) -> str:
@@ -67,11 +67,11 @@ STRATEGIES = (("update", 0.2), ("auto", 0.2), ("auto", 1e-6), ("bootstrap", 0.2)
 def problem_in(script: scripts.Script) -> str:
     """What is wrong with a script, or ""; the strategy follows from its seed."""
     strategy, switch = STRATEGIES[(script.seed or 0) % 31 % len(STRATEGIES)]
-    worth, epoch._ALWAYS_WORTH = epoch._ALWAYS_WORTH, epoch._ALWAYS_WORTH if switch > 1e-3 else 0.0
+    worth, situation._ALWAYS_WORTH = situation._ALWAYS_WORTH, situation._ALWAYS_WORTH if switch > 1e-3 else 0.0
     try:
         return scripts.run(script, strategy, switch)
     finally:
-        epoch._ALWAYS_WORTH = worth
+        situation._ALWAYS_WORTH = worth
 
 
 def same_kind(problem: str, script: scripts.Script) -> bool:

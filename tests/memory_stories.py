@@ -17,14 +17,14 @@ from tests.allocations import Budget, asking_for_nothing
 from tests.generate import Row
 from tests.recount import mistakes, state_of
 from tidelog.errors import LimitError
-from tidelog.maintain.epoch import Attempt
+from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.large_groups import LargeGroups
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.closure import ClosedRelation, Closure
 from tidelog.storage.stored import StoredRelation
 
 NEVER_ASKING = (
-    (Attempt, "undo"),
+    (EpochState, "undo"),
     (StoredRelation, "take_back"),
     (StoredRelation, "close"),
     (ClosedRelation, "close"),

@@ -31,17 +31,18 @@ class Fault:
 
 
 CHANGES, LIVE, UPDATE = "kernels/changes.py", "kernels/live.py", "maintain/update.py"
-EPOCH, STORED, AGGREGATES = "maintain/epoch.py", "storage/stored.py", "maintain/aggregates.py"
+RULES, STORED, AGGREGATES = "maintain/strategies/rules.py", "storage/stored.py", "maintain/aggregates.py"
 GROUPS, REACH = "maintain/large_groups.py", "kernels/reach.py"
 CLOSURE, CLOSURES, CLOSED = "storage/closure.py", "maintain/closures.py", "kernels/closed.py"
+PAIRS, KEPT_AS = "maintain/strategies/pairs.py", "maintain/strategies/closures.py"
 
 FAULTS = (
     Fault("nothing", CHANGES, "", ""),
     Fault(
         "deltas of the first atom of a body are dropped",
         UPDATE,
-        "for i, literal in enumerate(rule.body):\n            if isinstance(literal, Atom):",
-        "for i, literal in enumerate(rule.body):\n            if i and isinstance(literal, Atom):",
+        "for i, literal in enumerate(rule.body):\n            if isinstance(literal, CoreAtom):",
+        "for i, literal in enumerate(rule.body):\n            if i and isinstance(literal, CoreAtom):",
     ),
     Fault(
         "a derivation of equal birth is credited", CHANGES, "birth < load32(births, r)", "birth <= load32(births, r)"
@@ -53,9 +54,9 @@ FAULTS = (
         "load(largest, i, w) <= load32(births, r)",
     ),
     Fault(
-        "births of merged hyper-nodes are not shifted", EPOCH, "stored.shift_births(offset)", "stored.shift_births(0)"
+        "births of merged hyper-nodes are not shifted", RULES, "stored.shift_births(offset)", "stored.shift_births(0)"
     ),
-    Fault("rounds do not go on behind merged births", EPOCH, "inputs = replace(inputs, round=self.round)", "pass"),
+    Fault("rounds do not go on behind merged births", RULES, "inputs = replace(inputs, round=state.round)", "pass"),
     Fault("dead tuples are not born again", UPDATE, "stored.bear_supported(current)", "pass"),
     Fault(
         "derivations that did not count support what they no longer derive",
@@ -168,7 +169,7 @@ FAULTS = (
     Fault(
         "pairs of a closure are all born at once",
         CLOSURES,
-        "numbers = 2 * graph.lengths(rows)",
+        "numbers = 2 * graph.lengths(rows, look)",
         "numbers = 2 + 0 * rows[:, 0]",
     ),
     Fault(
@@ -179,9 +180,9 @@ FAULTS = (
     ),
     Fault(
         "what showed a closure takes over pairs of the same epoch",
-        CLOSURES,
-        "own.insert(self.history(self.mirrors[name]).before())",
-        "own.insert(self.history(self.mirrors[name]).now())",
+        PAIRS,
+        "rows.insert(state.history(state.mirrors[name]).before())",
+        "rows.insert(state.history(state.mirrors[name]).now())",
     ),
     Fault(
         "joins with a closure as it was see pairs that came",
@@ -206,8 +207,8 @@ FAULTS = (
     ),
     Fault(
         "facts of a linear closure are edges",
-        CLOSURES,
-        "and not (node.closure.linear and len(self.epoch.asserted[node.relations[0]]))",
+        KEPT_AS,
+        "and not (node.closure.linear and len(state.asserted[node.relations[0]]))",
         "",
     ),
 )
@@ -240,9 +241,10 @@ def look() -> str:
     """In the copy: how many scripts it takes until one fails, and what is then wrong."""
     sys.path.insert(1, str(ROOT))
     from tests.scripts import run, script_for
-    from tidelog.maintain import epoch, large_groups
+    from tidelog.maintain import large_groups
+    from tidelog.maintain.strategies import situation
 
-    epoch._ALWAYS_WORTH = 0.0
+    situation._ALWAYS_WORTH = 0.0
     large_groups.LARGE, large_groups.WIDTH = 1, 2
     for number in range(SCRIPTS):
         way = WAYS[number % len(WAYS)]

@@ -8,7 +8,7 @@ import pytest
 
 import tidelog
 from tests.closure_stories import BASE, CLOSED, COMPOSED, DECLARATIONS, EDGES, LINEAR, RULES, SHOWN, STRATEGIES, Story
-from tidelog.maintain import epoch as epoch_module
+from tidelog.maintain.strategies import situation
 
 # --- facts that come and go ------------------------------------------------------------------------------------------
 
@@ -39,7 +39,7 @@ def test_what_nothing_concerns_is_skipped() -> None:
 
 
 def test_an_update_that_takes_too_long_becomes_a_rebuild(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(epoch_module, "_ALWAYS_WORTH", 0.0)
+    monkeypatch.setattr(situation, "_ALWAYS_WORTH", 0.0)
     story = Story(f"{BASE} {COMPOSED}", "auto", e=EDGES)
     story.db.options(switch=1e-9)
     assert story.step(insert={"e": [(4, 1)]})["t"] == "bootstrap"

@@ -15,9 +15,8 @@ from tests.maintain.stopping import at_looks, fails_without_trace, fingerprint, 
 from tidelog.errors import LimitError
 from tidelog.limits.interrupts import Deferring
 from tidelog.limits.watch import Watch
-from tidelog.maintain import closures as closures_module
-from tidelog.maintain.closures import Closures
-from tidelog.maintain.epoch import Attempt
+from tidelog.maintain.epoch import EpochState
+from tidelog.maintain.strategies import closures, mirrors, rules
 from tidelog.storage import closure as closure_module
 
 RICH = (
@@ -63,12 +62,12 @@ def test_stopped_at_every_look(strategy: str, error: type[BaseException], monkey
 @pytest.mark.parametrize(
     ("owner", "name", "least"),
     [
-        (Closures, "show", 1),
-        (Closures, "mirror", 1),
-        (Closures, "follow", 3),
-        (Closures, "history", 4),
-        (closures_module, "_edges", 4),
-        (Attempt, "note", 2),
+        (rules, "show", 1),
+        (mirrors, "mirror", 1),
+        (closures, "follow", 3),
+        (EpochState, "history", 4),
+        (closures, "edges_along", 4),
+        (EpochState, "note", 2),
         (closure_module.Closure, "_balance", 3),
         (closure_module.Closure, "_make_room", 3),
     ],

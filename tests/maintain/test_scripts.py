@@ -33,7 +33,7 @@ def scripts_from(first: int, count: int = CHUNK) -> list[Script]:
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """No update is worth while: almost all are cut off and taken back."""
-    monkeypatch.setattr("tidelog.maintain.epoch._ALWAYS_WORTH", 0.0)
+    monkeypatch.setattr("tidelog.maintain.strategies.situation._ALWAYS_WORTH", 0.0)
     monkeypatch.setattr("tidelog.maintain.update._WEIGHED", 0)
     monkeypatch.setattr("tidelog.maintain.update._FEW", 0)
 
@@ -205,7 +205,7 @@ def test_an_epoch_stopped_anywhere_leaves_no_trace(
 ) -> None:
     monkeypatch.setattr("tidelog.maintain.update._WORK_BEFORE_LOOK", 20)
     if strategy == "auto":
-        monkeypatch.setattr("tidelog.maintain.epoch._ALWAYS_WORTH", 0.0)
+        monkeypatch.setattr("tidelog.maintain.strategies.situation._ALWAYS_WORTH", 0.0)
     monkeypatch.setattr("tidelog.maintain.update._WEIGHED", 0)
     monkeypatch.setattr("tidelog.maintain.update._FEW", 0)
     stops = 0

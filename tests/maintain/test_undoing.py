@@ -10,9 +10,9 @@ import pytest
 FAILING = """
 import tidelog
 from tidelog.kernels.cache import KernelCache
-from tidelog.maintain.epoch import Attempt
+from tidelog.maintain.epoch import EpochState
 
-late, taking_back, load, undo = [], [], KernelCache.load_overload, Attempt.undo
+late, taking_back, load, undo = [], [], KernelCache.load_overload, EpochState.undo
 
 def loaded(self, *arguments):
     if taking_back:
@@ -24,7 +24,7 @@ def undone(self):
     undo(self)
     taking_back.clear()
 
-KernelCache.load_overload, Attempt.undo = loaded, undone
+KernelCache.load_overload, EpochState.undo = loaded, undone
 db = tidelog.connect()
 db.add_program({program!r})
 db.options(strategy="update")

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class EpochOptions:
-    """How hyper-nodes follow changes: `strategy` is auto, update or bootstrap; in auto, updates that take too long are
-    given up (`Epoch.budget`), which costs at most `switch` of a bootstrap of everything. `closures` says whether
-    hyper-nodes that are closures are evaluated as such. Without `maintain`, nothing is counted and nodes are always
-    bootstrapped."""
+    """How hyper-nodes follow changes: `strategy` is auto, update or bootstrap.
+
+    In auto, updates that take too long are given up (`strategies/situation.py`, `budget`), which costs at most `switch`
+    of a bootstrap of everything. `closures` says whether hyper-nodes that are closures are evaluated as such. Without
+    `maintain`, nothing is counted and nodes are always bootstrapped."""
 
     strategy: str = "auto"
     switch: float = 0.2

@@ -10,6 +10,7 @@ import numpy
 
 from tidelog.arrays import AnyWords
 from tidelog.maintain.report import Report
+from tidelog.storage.catalog import Catalog
 from tidelog.storage.closure import ClosedRelation
 from tidelog.storage.stored import StoredRelation
 
@@ -57,6 +58,21 @@ class Delta:
 
     def __len__(self) -> int:
         return len(self.inserted) + len(self.deleted)
+
+
+@dataclass(frozen=True)
+class History:
+    """The rows of a relation, as they are now, and what this epoch has added and removed."""
+
+    now: Callable[[], AnyWords]
+    inserted: AnyWords
+    deleted: AnyWords
+
+    def before(self) -> AnyWords:
+        """The rows as the epoch found them."""
+        now, fresh = self.now(), StoredRelation(Catalog(64), self.inserted.shape[1])
+        fresh.insert(self.inserted)
+        return numpy.concatenate([now[fresh.find(now) < 0] if len(fresh) else now, self.deleted])
 
 
 @dataclass

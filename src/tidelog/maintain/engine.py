@@ -1,7 +1,7 @@
 """The engine: asserted facts and views, and how they go from one epoch to the next.
 
-An epoch that fails for whatever reason leaves no trace; one that only lacks room in its words is tried again with wider
-ones. What happens in it is in `epoch`.
+An epoch that fails for whatever reason leaves no trace. One that only lacks room in its words is tried again with wider
+ones. `walk` says what happens in it.
 """
 
 from __future__ import annotations
@@ -9,118 +9,23 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import partial
-from weakref import WeakSet
-
-import numpy
-from numpy.typing import NDArray
 
 from tidelog.arrays import AnyWords
 from tidelog.limits.watch import Watch, changing_within_memory
-from tidelog.looking import Look, unlimited
-from tidelog.maintain import closures, undoing
+from tidelog.maintain import undoing
 from tidelog.maintain.choice import EpochOptions
-from tidelog.maintain.deltas import Outcome, Seal, Whole, sealed_at_once
-from tidelog.maintain.epoch import Attempt
-from tidelog.maintain.large_groups import LargeGroups
+from tidelog.maintain.deltas import Outcome, Seal, sealed_at_once
+from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.machine import WidenError
 from tidelog.maintain.report import Report
-from tidelog.maintain.structure import Structure
-from tidelog.maintain.update import Maintained
-from tidelog.rules.core import ClosureShape, CoreProgram, HyperNode
-from tidelog.storage.catalog import Catalog
-from tidelog.storage.closure import Closure
+from tidelog.maintain.state import EngineState
+from tidelog.maintain.walk import run
+from tidelog.rules.core import CoreProgram
 from tidelog.storage.dictionary import Dictionary
-from tidelog.storage.stored import StoredRelation
 
 
-@dataclass
-class EmbeddedEngine:
-    """The state of an embedded database. `views` maps every relation to its rows; `asserted` holds the facts apart for
-    relations that are also derived (for all others they are the view itself). `nodes` are the hyper-nodes as they are
-    maintained, which may be coarser than those of `program`; `costs` are the seconds of their last bootstraps, of this
-    thread's own time, so that other work on the machine does not count; `large` are groups of aggregates."""
-
-    dictionary: Dictionary
-    program: CoreProgram
-    catalog: Catalog = field(default_factory=Catalog)
-    asserted: dict[str, StoredRelation] = field(default_factory=dict)
-    views: dict[str, StoredRelation] = field(default_factory=dict)
-    nodes: tuple[HyperNode, ...] = ()
-    maintained: dict[tuple[str, ...], Maintained] = field(default_factory=dict)
-    closures: dict[str, tuple[ClosureShape, Closure]] = field(default_factory=dict)
-    mirrors: dict[str, str] = field(default_factory=dict)
-    large: dict[str, LargeGroups] = field(default_factory=dict)
-    costs: dict[str, float] = field(default_factory=dict)
-    round: int = 0
-    bootstraps: int = 0
-    updates: int = 0
-    wholes: WeakSet[Whole] = field(default_factory=WeakSet)
-    compressing: bool = True
-    """Whether the last epoch evaluated closures as such."""
-    spent: float = field(init=False)
-    """The sum of `costs`."""
-    _structure: Structure | None = field(default=None, init=False)
-
-    def __post_init__(self) -> None:
-        self.spent = sum(self.costs.values())
-
-    @property
-    def structure(self) -> Structure:
-        """What can be said of the hyper-nodes without a look at the data."""
-        found = self._structure
-        if found is None or found.program is not self.program or found.nodes is not self.nodes:
-            self._structure = found = Structure(self.program, self.nodes)
-        return found
-
-    def whole(self, stored: StoredRelation) -> Whole:
-        """The rows of a relation for a change that may be read later than the relation changes again."""
-        whole = Whole(stored)
-        self.wholes.add(whole)
-        return whole
-
-    def births(self, name: str, look: Look = unlimited) -> NDArray[numpy.int64]:
-        """The birth of each row of the view of a relation, in the order of its `words()`; births of relations of one
-        hyper-node can be compared. Closures have no births in storage; theirs are from the lengths of ways, which may
-        take long: `look` is called meanwhile, and may raise."""
-        stored = self.views[name]
-        if name in self.closures:
-            shape, graph = self.closures[name]
-            edges = closures.all_edges(shape, self.views, self.asserted[name])
-            return closures.births(graph, stored.words(), edges, look)
-        if name in self.mirrors:
-            return numpy.zeros(len(stored), numpy.int64)
-        births: NDArray[numpy.int64] = stored.births()
-        return births[stored.live()] if stored.dead else births
-
-    def counts(self, name: str) -> NDArray[numpy.int32]:
-        """The count of each row of the view of a relation; 0 throughout for closures, which do not count."""
-        stored = self.views[name]
-        if name in self.closures or name in self.mirrors:
-            return numpy.zeros(len(stored), numpy.int32)
-        return stored.counts()[stored.live()]
-
-    def widen(self, look: Look = unlimited) -> None:
-        """Go on with words of 64 bits. MemoryError, and what `look` raises, leaves everything as it is."""
-        catalog = Catalog(64)
-        copies = {id(stored): stored.copy_to(catalog, look=look) for stored in self.views.values()}
-        views = {name: copies[id(stored)] for name, stored in self.views.items()}
-        asserted = {
-            name: views[name] if stored is self.views.get(name) else stored.copy_to(catalog, look=look)
-            for name, stored in self.asserted.items()
-        }
-        nodes = [(graph, graph.wide_nodes(look)) for _, graph in self.closures.values()]
-        for graph, wide in nodes:
-            graph.widen(wide)
-        self.catalog, self.views, self.asserted = catalog, views, asserted
-        self.maintained.clear()
-
-    def take_back_closure(self, name: str) -> None:
-        """Take back what an epoch has changed of a closure."""
-        shape, graph = self.closures[name]
-        views = {source.relation: self.views[source.relation] for source in shape.sources}
-        graph.take_back(partial(closures.all_edges, shape, views, self.asserted[name]))
+class EmbeddedEngine(EngineState):
+    """The state of an embedded database, with the epochs that change it."""
 
     def epoch(
         self,
@@ -164,9 +69,9 @@ class EmbeddedEngine:
                 self.widen(watch.look)
         while True:
             undoing.make_ready(self.catalog.bits)
-            attempt = Attempt(self, program, watch, choice)
+            attempt = EpochState(self, program, watch, choice)
             try:
-                return attempt.run(changes, seal)
+                return run(attempt, changes, seal)
             except WidenError:
                 attempt.undo()
                 del attempt

@@ -11,17 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import NDArray
 
 from tidelog.language.syntax import CheckedProgram, Column
+from tidelog.maintain.state import EngineState
 from tidelog.rules.core import CoreAtom, CoreComparison, CoreConstant, CoreRule, HyperNode, Unpack
 from tidelog.storage.closure import ClosedRelation
 from tidelog.storage.usage import Usage
-
-if TYPE_CHECKING:
-    from tidelog.maintain.engine import EmbeddedEngine
 
 LEAST = 4_096
 """Words that may be out of use, below which it is not worth looking."""
@@ -44,7 +42,7 @@ class Reclaimer:
 
     def sweep(
         self,
-        engine: EmbeddedEngine,
+        engine: EngineState,
         programs: Sequence[CheckedProgram],
         pending: Iterable[tuple[str, NDArray[Any]]],
     ) -> bool:
@@ -71,7 +69,7 @@ class Reclaimer:
 
 
 def _give_back(
-    engine: EmbeddedEngine,
+    engine: EngineState,
     rows: list[tuple[tuple[Column, ...], Any]],
     held: list[tuple[tuple[Column, ...], NDArray[Any]]],
     programs: Sequence[CheckedProgram],
@@ -97,7 +95,7 @@ def _give_back(
     dictionary.give_back(flags)
 
 
-def _rows(engine: EmbeddedEngine) -> Iterator[tuple[tuple[Column, ...], Any]]:
+def _rows(engine: EngineState) -> Iterator[tuple[tuple[Column, ...], Any]]:
     """The relations in which all words are that are used, with their columns, if these can have words."""
     rules = (rule for node in engine.nodes for rule in node.rules if isinstance(rule, CoreRule))
     making = {rule.head.relation for rule in rules if _makes_words(rule)}

@@ -1,0 +1,35 @@
+"""Hyper-nodes of one aggregate rule: the groups in which something came or went get their values anew."""
+
+from __future__ import annotations
+
+from tidelog.maintain.aggregates import update_aggregate
+from tidelog.maintain.epoch import EpochState
+from tidelog.maintain.large_groups import LargeGroups
+from tidelog.maintain.machine import Inputs
+from tidelog.maintain.report import NodeReport
+from tidelog.maintain.strategies.rows import evaluate
+from tidelog.maintain.strategies.situation import Situation
+from tidelog.rules.core import AggregateRule, HyperNode
+
+
+def applies(node: HyperNode, state: EpochState) -> bool:
+    """Whether a hyper-node is that of an aggregate rule."""
+    return isinstance(node.rules[0], AggregateRule)
+
+
+def visit(node: HyperNode, state: EpochState) -> NodeReport:
+    """Skip, update or bootstrap the hyper-node of an aggregate rule."""
+    return evaluate(node, state, update_groups)
+
+
+def update_groups(node: HyperNode, state: EpochState, situation: Situation, inputs: Inputs) -> tuple[int, str]:
+    """Update the groups that this epoch changes, or all where the rule is new; an `Update`."""
+    rule, name = node.rules[0], node.relations[0]
+    assert isinstance(rule, AggregateRule)
+    state.open(state.views[name])
+    if situation.added:
+        state.large.pop(name, None)
+    large = state.large.setdefault(name, LargeGroups())
+    state.grouped.append(large)
+    update_aggregate(rule, inputs, large, everything=bool(situation.added))
+    return 1, ""

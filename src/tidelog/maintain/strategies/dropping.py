@@ -1,0 +1,48 @@
+"""Relations without rules: those whose last rule has gone are reduced to their asserted facts."""
+
+from __future__ import annotations
+
+import numpy
+
+from tidelog.maintain.deltas import Delta
+from tidelog.maintain.epoch import EpochState
+from tidelog.maintain.report import NodeReport, names_of, prepares, shown
+from tidelog.maintain.strategies.pairs import forget, own, told
+from tidelog.storage.stored import StoredRelation
+
+
+def drop_relations(state: EpochState) -> list[NodeReport]:
+    """Reduce the relations whose last rule has gone to their asserted facts, without evaluating anything."""
+    reports = []
+    for node in state.engine.nodes if state.is_new else ():
+        gone = [name for name in node.relations if name not in state.derived]
+        for name in gone:
+            drop(state, name)
+        if not prepares(gone):
+            impact = sum(len(state.deltas.get(name, ())) for name in gone)
+            reason = told(state, gone, "its last rule is gone")
+            reports.append(NodeReport(shown(gone), names_of(node), "drop", reason, 0.0, impact))
+    return reports
+
+
+def drop(state: EpochState, name: str) -> None:
+    """Reduce a relation to its asserted facts."""
+    old = state.views[name]
+    facts = state.asserted.get(name)
+    if facts is None or (not len(facts) and not state.readers(name)):
+        if len(old):
+            none = numpy.empty((0, old.arity), numpy.int64)
+            whole = state.engine.whole(old)
+            if name in state.mirrors:  # What it showed may live on, and change.
+                whole.keep()
+            state.deltas[name] = Delta(none, whole)
+        state.views[name] = state.asserted[name] = StoredRelation(state.engine.catalog, old.arity)
+        forget(state, name)
+        return
+    if old is not facts:
+        own(state, name)
+        forget(state, name)
+        old = state.changeable(name)
+        state.open(old).absorb(facts)
+        state.views[name] = state.asserted[name] = old
+        state.note(name, old)

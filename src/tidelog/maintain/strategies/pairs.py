@@ -1,0 +1,74 @@
+"""The pairs of closures where rules read them: shown as changes, or written where a relation is no closure any more.
+
+The pairs of a closure stay unwritten (`ClosedRelation`), also where rules join them. What an epoch changes in them is
+shown to those that follow it (`show`). They are written only for a relation that is no closure any more (`own`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from tidelog.maintain.deltas import rows_of
+from tidelog.maintain.epoch import EpochState
+from tidelog.rules.core import CoreRule, HyperNode
+from tidelog.rules.edges import body_of
+from tidelog.storage.closure import ClosedRelation
+from tidelog.storage.stored import StoredRelation
+
+
+def changed_pairs(state: EpochState, relations: Iterable[str]) -> int:
+    """The number of pairs that this epoch has changed in the closures among these relations."""
+    deltas = state.deltas
+    changed = [name for name in relations if name in deltas and isinstance(state.views[name], ClosedRelation)]
+    return sum(len(deltas[name]) for name in changed)
+
+
+def show(state: EpochState, relations: Mapping[str, StoredRelation], rules: Sequence[CoreRule]) -> None:
+    """Let an update see what this epoch has changed in the closures among `relations` that these rules read."""
+    for name in dict.fromkeys(name for rule in rules for name, _ in body_of(rule)):
+        view = relations[name]
+        if isinstance(view, ClosedRelation) and not view.changing:
+            changed = name
+            if state.views.get(name) is not view:  # Only dropped rules read it; its graph may live on.
+                changed = next((other for other in state.followed if state.closures[other][1] is view.closure), "")
+            if changed in state.deltas:
+                delta = state.deltas[changed]
+                state.opened[id(view)] = view
+                view.show(rows_of(delta.deleted), rows_of(delta.inserted))
+
+
+def part_with(node: HyperNode, state: EpochState, *, changed: bool) -> bool:
+    """Give the relations of a node that is evaluated by its rules rows of their own; whether it has to be evaluated
+    anew: counts are not known for what was a closure, nor for what showed one when its rules have `changed`."""
+    anew = False
+    for name in node.relations:
+        anew |= name in state.closures or (name in state.mirrors and changed)
+        own(state, name)
+        forget(state, name)
+    return anew
+
+
+def told(state: EpochState, relations: Sequence[str], reason: str) -> str:
+    """The reason for what happened to these relations, and that pairs had to be written for them."""
+    return reason if state.written.isdisjoint(relations) else f"{reason}; the pairs of its closure were written"
+
+
+def forget(state: EpochState, name: str) -> None:
+    """Let a relation be no closure and no mirror."""
+    state.closures.pop(name, None)
+    state.mirrors.pop(name, None)
+
+
+def own(state: EpochState, name: str) -> StoredRelation:
+    """Give a relation rows of its own, as the epoch found them."""
+    view = state.views[name]
+    if isinstance(view, ClosedRelation) and len(view):
+        state.written.add(name)
+    if name in state.mirrors:
+        rows = StoredRelation(state.engine.catalog, view.arity)
+        rows.insert(state.history(state.mirrors[name]).before())
+        rows.settle()
+        state.views[name] = rows
+    elif isinstance(view, ClosedRelation):
+        state.views[name] = view.write(state.watch.look)
+    return state.views[name]

@@ -1,0 +1,153 @@
+"""Hyper-nodes whose relations have rows of their own: skipped, updated by the strategy of their kind, or bootstrapped.
+
+`rules` and `aggregates` differ in how they update (`Update`); all else is here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from tidelog.maintain.assemble import UNIT
+from tidelog.maintain.bootstrap import bootstrap
+from tidelog.maintain.deltas import Delta
+from tidelog.maintain.epoch import EpochState
+from tidelog.maintain.machine import Inputs
+from tidelog.maintain.report import NodeReport, names_of, shown, skipped, with_demand
+from tidelog.maintain.strategies.closures import build, can_be_kept
+from tidelog.maintain.strategies.dropping import drop
+from tidelog.maintain.strategies.pairs import part_with, told
+from tidelog.maintain.strategies.situation import Situation, estimate, parted, situation_of
+from tidelog.maintain.update import forget_indexes
+from tidelog.rules.closures import copied
+from tidelog.rules.core import AggregateRule, CoreRule, HyperNode
+from tidelog.rules.edges import body_of
+from tidelog.storage.stored import StoredRelation
+
+_DIFFERING = 2e-7
+"""Seconds per tuple that telling what has changed adds to the next bootstrap, as long as there has been none."""
+
+Update: TypeAlias = Callable[[HyperNode, EpochState, Situation, Inputs], tuple[int | None, str]]
+"""Updates a hyper-node in place. Returns the number of rounds, or None and the reason why it was given up, with no
+trace."""
+
+
+def evaluate(node: HyperNode, state: EpochState, update: Update) -> NodeReport:
+    """Skip, update or bootstrap a hyper-node whose relations have rows of their own."""
+    started = time.perf_counter()
+    situation = situation_of(node, state)
+    reason, anew = situation.reason, parted(node, state)
+    if anew:
+        reason = "its hyper-node could not be kept"
+    reduced = is_reduced(node, state)
+    if part_with(node, state, changed=bool(situation.added or situation.dropped)):
+        anew, reason = True, "its closure could not be kept"
+    if reason is None:
+        state.kept.append(node)
+        return skipped(node)
+    inputs = inputs_of(node, state, situation.dropped)
+    strategy, first = ("bootstrap", "") if anew else estimate(node, state, situation.old)
+    rounds = None
+    if strategy == "update":
+        first = why_not(node, state)
+        if not first:
+            rounds, first = update(node, state, situation, inputs)
+    if rounds is None:
+        strategy, reason = "bootstrap", f"{reason}; {first}" if first else reason
+        rounds = bootstrap_parts(node, state, inputs)
+        if reduced:
+            strategy, reason = "drop", "its recursive rules are gone, its edges are left"
+        impact = sum(len(state.deltas.get(name, ())) for name in node.relations)
+    else:
+        state.kept.append(node)
+        impact = sum(state.note(name, state.views[name]) for name in node.relations)
+        reason = told(state, node.relations, reason)
+    state.watch.derived += impact if strategy == "update" else sum(len(state.views[name]) for name in node.relations)
+    reason, names, seconds = with_demand(reason, node), names_of(node), time.perf_counter() - started
+    return NodeReport(shown(node.relations), names, strategy, reason, seconds, impact, rounds)
+
+
+def is_reduced(node: HyperNode, state: EpochState) -> bool:
+    """Whether a closure has lost its recursive rules and is left with rules that copy its edges, which it has."""
+    if node.relations[0] not in state.closures or node.recursive:
+        return False
+    return all(isinstance(rule, CoreRule) and copied(rule) for rule in node.rules)
+
+
+def inputs_of(node: HyperNode, state: EpochState, dropped: Sequence[CoreRule | AggregateRule]) -> Inputs:
+    """Return what a hyper-node is evaluated in, with marks that say what this epoch changes."""
+    # What only dropped rules read may be gone already; they see it as the epoch found it.
+    relations = {name: state.engine.views[name] for rule in dropped for name, _ in body_of(rule)}
+    relations |= {name: state.views[name] for name in [*node.reads, *node.relations, UNIT]}
+    for name, stored in relations.items():
+        if not stored.changing and stored is state.engine.views.get(name):
+            stored.start()
+    return Inputs(state.engine.catalog, state.engine.dictionary, relations, state.watch, state.round)
+
+
+def why_not(node: HyperNode, state: EpochState) -> str:
+    """Return the reason why the relations of a hyper-node cannot be updated, empty where they can."""
+    relations = [state.views[name] for name in node.relations]
+    if not all(stored.counted for stored in relations):
+        return "nothing was counted"
+    return "a count is saturated" if any(stored.saturated for stored in relations) else ""
+
+
+def bootstrap_parts(node: HyperNode, state: EpochState, inputs: Inputs) -> int:
+    """Evaluate the hyper-nodes of the program that a node is made of; returns the number of rounds."""
+    places = state.structure.places
+    parts = [state.program.nodes[i] for i in sorted({places[name] for name in node.relations if name in places})]
+    for name in set(node.relations).difference(*(part.relations for part in parts)):
+        drop(state, name)
+    before = state.round
+    for part in parts:
+        relations = {**inputs.relations, **{name: state.views[name] for name in node.relations}}
+        part_inputs = Inputs(inputs.catalog, inputs.dictionary, relations, state.watch, state.round)
+        if can_be_kept(part, state):
+            build(part, state)
+        else:
+            bootstrap_rows(part, state, part_inputs)
+    state.kept += parts
+    return state.round - before
+
+
+def read_elsewhere(node: HyperNode, state: EpochState, name: str) -> bool:
+    """Whether a hyper-node other than the one that a part of the program belongs to reads a relation."""
+    return any(state.structure.nodes[i].relations != node.relations for i in state.readers(name))
+
+
+def bootstrap_rows(node: HyperNode, state: EpochState, inputs: Inputs) -> None:
+    """Evaluate a node into new relations, and put these in the place of the old, or only what they hold where
+    another node reads it, which has to find all rows in their places."""
+    started = time.thread_time()
+    relations = dict(inputs.relations)
+    read = state.choice.maintain and any(read_elsewhere(node, state, name) for name in node.relations)
+    if not read:
+        forget_indexes(state.engine.maintained, [state.views[name] for name in node.relations])
+    for name in node.relations:
+        new = relations[name] = StoredRelation(state.engine.catalog, state.views[name].arity, state.choice.maintain)
+        facts = state.asserted[name]
+        if len(facts):
+            new.insert(facts.words())
+    rounds = bootstrap(node, Inputs(inputs.catalog, inputs.dictionary, relations, state.watch, state.round))
+    state.round += rounds
+    differing = 0.0
+    for name in node.relations:
+        old, new = state.views[name], relations[name]
+        state.large.pop(name, None)
+        if not old.rows:
+            differing += _DIFFERING * len(new)
+            state.views[name] = new
+            state.note_new(name)
+        elif read:
+            old = state.changeable(name)
+            state.open(old).absorb(new)
+            state.note(name, old)
+        else:
+            state.views[name] = new
+            went, came = old.difference(new)
+            if len(went) or len(came):
+                state.deltas[name] = Delta(came, went)
+    seconds = (time.thread_time() - started + differing) / len(node.relations)
+    state.costs |= dict.fromkeys(node.relations, seconds)

@@ -1,0 +1,116 @@
+"""What a hyper-node meets in an epoch, and what the ways to bring it up to date would cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tidelog.maintain.epoch import EpochState
+from tidelog.maintain.report import shown
+from tidelog.maintain.strategies.pairs import changed_pairs
+from tidelog.rules.core import AggregateRule, CoreRule, HyperNode
+from tidelog.rules.edges import body_of, head_of
+from tidelog.rules.projections import PROJECTION
+
+_ALWAYS_WORTH = 0.1
+"""Seconds that an update may take whatever the last bootstrap took."""
+_SHOWING = 2e-7
+"""Seconds per pair that an update takes at least to see what has changed in a closure."""
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What a hyper-node meets: the nodes `old` of the last epoch that it is made of, the rules `added` and `dropped`
+    against those, and the `reason` to look at it, None where there is none."""
+
+    old: list[HyperNode]
+    added: list[CoreRule | AggregateRule]
+    dropped: list[CoreRule | AggregateRule]
+    reason: str | None
+
+
+def situation_of(node: HyperNode, state: EpochState) -> Situation:
+    """Return what a hyper-node meets in this epoch."""
+    old = made_of(node, state)
+    added, dropped = rule_changes(node, old)
+    return Situation(old, added, dropped, why(node, state, rules_changed=bool(added or dropped)))
+
+
+def made_of(node: HyperNode, state: EpochState) -> list[HyperNode]:
+    """The hyper-nodes of the last epoch that derived relations of this one."""
+    found = (state.engine.structure.node_of(name) for name in node.relations)
+    return list({id(other): other for other in found if other is not None}.values())
+
+
+def parted(node: HyperNode, state: EpochState) -> bool:
+    """Whether a hyper-node has to be evaluated anew, being part of a former one or with relations reshaped."""
+    names = [*node.relations, *node.reads]
+    within = all(set(other.relations) <= set(node.relations) for other in made_of(node, state))
+    return not within or not state.reshaped.isdisjoint(names)
+
+
+def rule_changes(
+    node: HyperNode, old: list[HyperNode]
+) -> tuple[list[CoreRule | AggregateRule], list[CoreRule | AggregateRule]]:
+    """The rules that a node has gained and lost against the nodes of the last epoch that it is made of."""
+    if len(old) == 1 and old[0].rules is node.rules:
+        return [], []
+    names = set(node.relations)
+    before = {id(rule): rule for other in old for rule in other.rules if head_of(rule) in names}
+    now = {id(rule): rule for rule in node.rules}
+    # Nearly all rules are the same objects, which need not be compared part by part.
+    came = dict.fromkeys(rule for key, rule in now.items() if key not in before)
+    went = dict.fromkeys(rule for key, rule in before.items() if key not in now)
+    return [rule for rule in came if rule not in went], [rule for rule in went if rule not in came]
+
+
+def why(node: HyperNode, state: EpochState, *, rules_changed: bool) -> str | None:
+    """The reason to look at a node, or None."""
+    if all(name not in state.before for name in node.relations):
+        return "new"
+    if rules_changed:
+        return "its rules have changed"
+    changed = sorted(name for name in node.reads if name in state.deltas and name not in node.relations)
+    if changed:
+        told = sorted({each for name in changed for each in behind(state, name)})
+        return f"{', '.join(shown(told)) or 'an aggregate or a path'} changed"
+    if any(name in state.facts for name in node.relations):
+        return "its asserted facts changed"
+    return None
+
+
+def behind(state: EpochState, name: str) -> set[str]:
+    """What has changed of what a relation shows, if it is a part of a body and derived here; else the relation."""
+    if not name.startswith(PROJECTION) or name not in state.derived:  # A partition is sent some as well.
+        return {name}
+    rules = state.structure.nodes[state.derived[name]].rules
+    read = {each for rule in rules if head_of(rule) == name for each, _ in body_of(rule) if each in state.deltas}
+    return {each for other in read for each in behind(state, other)}
+
+
+def estimate(node: HyperNode, state: EpochState, old: list[HyperNode]) -> tuple[str, str]:
+    """Return "update" or "bootstrap", and the reason for the latter, before anything is done."""
+    if not state.choice.maintain:
+        return "bootstrap", "views are not maintained"
+    if state.choice.strategy != "auto":
+        return state.choice.strategy, "forced" if state.choice.strategy == "bootstrap" else ""
+    if not old:
+        return "bootstrap", ""
+    reads = node.reads
+    inputs = sum(len(state.views[name]) for name in reads if name not in node.relations)
+    change = sum(len(state.deltas[name]) for name in reads if name in state.deltas and name not in node.relations)
+    change += sum(len(came) + len(went) for n, (came, went) in state.facts.items() if n in node.relations)
+    inputs += sum(len(state.asserted[name]) for name in node.relations)
+    if change > max(100, inputs // 2):
+        return "bootstrap", f"{change:,} of {inputs:,} input tuples changed"
+    pairs = 0 if node.closure else changed_pairs(state, reads)
+    if pairs * _SHOWING > budget(node, state):
+        return "bootstrap", f"{pairs:,} pairs of closures changed"
+    return "update", ""
+
+
+def budget(node: HyperNode, state: EpochState) -> float:
+    """The seconds that the update of a node may take: as much as its last bootstrap, as long as all updates that
+    this epoch gives up stay below `switch` of a bootstrap of everything."""
+    costs = state.engine.costs
+    left = state.choice.switch * state.engine.spent - state.wasted
+    return max(_ALWAYS_WORTH, min(left, sum(costs.get(name, 0.0) for name in node.relations)))

@@ -1,0 +1,107 @@
+"""The walk of an epoch: asserted facts first, then the hyper-nodes in order, each by the strategy of its kind.
+
+Only those hyper-nodes are visited for which something may have changed. `strategies` says what is done with them.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping
+
+import numpy
+
+from tidelog.arrays import AnyWords
+from tidelog.maintain.assemble import UNIT
+from tidelog.maintain.deltas import Outcome, Seal
+from tidelog.maintain.epoch import EpochState
+from tidelog.maintain.report import NodeReport
+from tidelog.maintain.strategies.dropping import drop_relations
+from tidelog.maintain.strategies.table import visit
+from tidelog.storage.stored import StoredRelation
+
+
+def run(state: EpochState, changes: Mapping[str, tuple[AnyWords, AnyWords]], seal: Seal) -> Outcome:
+    """Apply the changes of asserted facts, bring all hyper-nodes up to date, and make the result last.
+
+    `changes` are rows to assert and rows to retract by relation. Whatever is raised, the caller has to take the state
+    back.
+    """
+    if UNIT not in state.views:
+        state.views[UNIT] = StoredRelation(state.engine.catalog, 0)
+        state.views[UNIT].insert(numpy.empty((1, 0), numpy.int64))
+    state.views[UNIT].settle()
+    place_relations(state)
+    for name, (insert, delete) in changes.items():
+        assert_facts(state, name, insert, delete)
+    dropped = tuple(drop_relations(state))
+    visited = walk(state)
+    replaced = state.other_state() if state.is_new or state.split else {}
+    state.watch.look()
+    seal(state.views, state.deltas)
+    return state.finish(replaced, dropped, visited)
+
+
+def walk(state: EpochState) -> dict[int, NodeReport]:
+    """Visit the hyper-nodes for which something may have changed, in their order; their reports by position."""
+    if state.choice.closures is not state.engine.compressing:
+        waiting = list(range(len(state.structure.nodes)))
+    else:
+        changed = {state.derived[name] for name in state.facts if name in state.derived}
+        waiting = sorted(changed.union(others(state), *map(state.readers, (*state.deltas, *state.reshaped))))
+    seen = set(waiting)
+    reports = {}
+    while waiting:
+        position = heapq.heappop(waiting)
+        node, state.kept = state.structure.nodes[position], []
+        reports[position] = visit(node, state)
+        if len(state.kept) != 1 or state.kept[0] is not node:
+            state.split[position] = state.kept
+        for name in node.relations:
+            if name in state.deltas or name in state.views.changed:
+                for reader in state.readers(name):
+                    if reader not in seen:
+                        seen.add(reader)
+                        heapq.heappush(waiting, reader)
+    return reports
+
+
+def others(state: EpochState) -> Iterator[int]:
+    """The positions of the hyper-nodes that other rules may have changed: all but those that are the same objects.
+    What shows a closure depends on rules that read it, too."""
+    if state.is_new:
+        before = {id(node) for node in state.engine.nodes}
+        for position, node in enumerate(state.structure.nodes):
+            if id(node) not in before or node.mirrors is not None:
+                yield position
+
+
+def place_relations(state: EpochState) -> None:
+    """Give every relation of the program its storage; facts and view part where a relation has become derived."""
+    if not state.is_new:
+        return
+    for name, info in state.program.relations.items():
+        if name not in state.asserted:
+            state.asserted[name] = StoredRelation(state.engine.catalog, len(info.columns))
+        if name not in state.derived and name not in state.before:
+            state.views[name] = state.asserted[name]
+        elif name not in state.views:
+            state.views[name] = StoredRelation(state.engine.catalog, len(info.columns))
+        elif name in state.derived and state.views[name] is state.asserted[name]:
+            state.asserted[name] = state.views[name].copy_to(state.engine.catalog)
+
+
+def assert_facts(state: EpochState, name: str, insert: AnyWords, delete: AnyWords) -> None:
+    """Apply the net change of the asserted facts of a relation."""
+    stored = state.asserted[name]
+    present = stored.find(delete)
+    gone = numpy.unique(present[present >= 0])
+    came = insert[stored.find(insert) < 0] if len(stored) else insert
+    if not len(gone) and not len(came):
+        return
+    lost = stored.take(gone)
+    start = stored.rows
+    state.open(stored).change_facts(gone, came)
+    if name not in state.derived and name not in state.before:
+        state.note(name, stored)
+    else:
+        state.facts[name] = stored.take(numpy.arange(start, stored.rows)), lost
