@@ -6,15 +6,15 @@ for each partition that it is asked for, and hands connections over to it. The p
 closed, and all ends with the worker daemon that started the host, or when nobody has called for an hour. Whatever is
 killed comes back from the files of the state directory.
 
-A connection begins with a pickled (folder, partition), goes on with a pickled Task and then carries the answer: frames
-of a length and bytes, the first a pickled ("done" | "rows" | "failed", value), those behind it rows, the last empty.
+A connection begins with (folder, partition), goes on with a Task and then carries the answer: ("done" | "rows" |
+"failed", value), and behind it rows as bytes, the last empty. `multiprocessing.connection` frames and pickles them. The
+system says who is at the other end; the check of that module needs a key, a secret to hand to every task.
 """
 
 from __future__ import annotations
 
 import gc
 import os
-import pickle
 import select
 import signal
 import socket
@@ -25,7 +25,9 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterator
+from contextlib import suppress
 from hashlib import sha256
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -37,9 +39,8 @@ from tidelog.spark.cluster.folder import Folder
 _IDLE = 3600.0
 _START = 120.0
 _TRIES = 3
-_LENGTH = struct.Struct("<q")
 _ROWS = 1 << 16
-"""Rows in a frame."""
+"""Rows that are sent at once."""
 
 
 # --- the side of the task ------------------------------------------------------------------------------------------
@@ -50,53 +51,51 @@ def ask(application: str, task: Task) -> Any:
     for attempt in range(_TRIES):
         try:
             with _connected(application, task) as connection:
-                return _answer(connection, task)
-        except (ConnectionError, EOFError):
+                connection.send(task)
+                answer = connection.recv()
+            break
+        except (OSError, EOFError):
             if attempt == _TRIES - 1:
                 raise
-    raise AssertionError
+    return _value(answer)
 
 
 def stream(application: str, task: Task) -> Iterator[bytes]:
     """The rows that a task asks for, as the bytes of words, some rows at a time."""
     with _connected(application, task) as connection:
-        _answer(connection, task)
-        while frame := _receive(connection):
-            yield frame
+        connection.send(task)
+        _value(connection.recv())
+        while rows := connection.recv_bytes():
+            yield rows
 
 
 def stop(application: str, folder: str) -> None:
     """End the partitions of a state directory on this machine, if there are any."""
-    try:
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.connect(_address(application))
-            _send(connection, pickle.dumps((folder, None)))
-            connection.recv(1)
-    except OSError:
-        return
+    handle = socket.socket(socket.AF_UNIX)
+    with handle, suppress(OSError, EOFError):
+        handle.connect(_address(application))
+        with Connection(handle.detach()) as connection:
+            connection.send((folder, None))
+            connection.recv_bytes()  # until the host has closed it
 
 
-def _answer(connection: socket.socket, task: Task) -> Any:
-    _send(connection, pickle.dumps(task))
-    kind, value = pickle.loads(_receive(connection))
+def _value(answer: tuple[str, Any]) -> Any:
+    kind, value = answer
     if kind == "failed":
         raise value
     return value
 
 
-def _connected(application: str, task: Task) -> socket.socket:
+def _connected(application: str, task: Task) -> Connection:
     """A connection to the process of a partition, whose host is started if there is none."""
     address, deadline = _address(application), time.monotonic() + _START
     while True:
-        connection = socket.socket(socket.AF_UNIX)
-        try:
-            connection.connect(address)
-            if _is_mine(connection):
-                _send(connection, pickle.dumps((task.folder, task.partition)))
+        with socket.socket(socket.AF_UNIX) as handle, suppress(OSError):
+            handle.connect(address)
+            if _is_mine(handle):  # Pickles of others are not to be trusted.
+                connection = Connection(handle.detach())
+                connection.send((task.folder, task.partition))
                 return connection
-            connection.close()  # Pickles of others are not to be trusted.
-        except OSError:
-            connection.close()
         if time.monotonic() > deadline:
             raise InternalError(Problem("E0901", f"the host of the partitions in {task.folder} does not start"))
         _start(application)
@@ -124,27 +123,6 @@ def _address(application: str) -> str:
     """The socket of a host: without a file where the system has that, or in the temporary directory."""
     name = f"tidelog-{os.getuid()}-{sha256(application.encode()).hexdigest()[:24]}"
     return f"\0{name}" if sys.platform == "linux" else str(Path(tempfile.gettempdir()) / name)
-
-
-def _send(connection: socket.socket, data: bytes | memoryview) -> None:
-    connection.sendall(_LENGTH.pack(len(data)))
-    connection.sendall(data)
-
-
-def _receive(connection: socket.socket) -> bytes:
-    (length,) = _LENGTH.unpack(_exactly(connection, _LENGTH.size))
-    return _exactly(connection, length)
-
-
-def _exactly(connection: socket.socket, length: int) -> bytes:
-    data = bytearray(length)
-    view = memoryview(data)
-    while view:
-        got = connection.recv_into(view)
-        if not got:
-            raise EOFError("the process at the other end is gone")
-        view = view[got:]
-    return bytes(data)
 
 
 # --- the host ------------------------------------------------------------------------------------------------------
@@ -192,12 +170,13 @@ def serve(application: str, parent: int) -> None:
 
 def _welcome(listening: socket.socket, children: Children) -> None:
     """Hand a new connection to the process of its partition, or end those of a folder."""
-    connection, _ = listening.accept()
-    with connection:
-        if not _is_mine(connection):
-            return
+    handle, _ = listening.accept()
+    if not _is_mine(handle):
+        handle.close()
+        return
+    with Connection(handle.detach()) as connection:
         try:
-            folder, partition = pickle.loads(_receive(connection))
+            folder, partition = connection.recv()
         except (EOFError, OSError):
             return
         if partition is None:
@@ -240,15 +219,15 @@ def _attend(control: socket.socket) -> None:
         if not signal_:
             return
         for handle in handles:
-            with socket.socket(fileno=handle) as connection:
+            with Connection(handle) as connection:
                 try:
                     _attend_to(keeper, connection)
                 except (OSError, EOFError):
                     continue  # Who asked is gone.
 
 
-def _attend_to(keeper: Any, connection: socket.socket) -> None:
-    task: Task = pickle.loads(_receive(connection))
+def _attend_to(keeper: Any, connection: Connection) -> None:
+    task: Task = connection.recv()
     reading = task.what in ("rows", "came", "went")
     batches: Iterator[Words] = keeper.read(task) if reading else iter(())
     try:
@@ -262,13 +241,13 @@ def _attend_to(keeper: Any, connection: socket.socket) -> None:
     except Exception as error:
         told = f"partition {task.partition}: {error}\n{traceback.format_exc()}"
         answer, batch = ("failed", InternalError(Problem("E0901", told))), None
-    _send(connection, pickle.dumps(answer))
+    connection.send(answer)
     while batch is not None:
         for start in range(0, len(batch), _ROWS):
-            _send(connection, memoryview(batch[start : start + _ROWS].tobytes()))
+            connection.send_bytes(batch[start : start + _ROWS].tobytes())
         batch = next(batches, None)
     if answer[0] == "rows":
-        _send(connection, b"")
+        connection.send_bytes(b"")
 
 
 def _is_mine(connection: socket.socket) -> bool:
