@@ -86,9 +86,8 @@ class Folder:
         """Write a file, which is there either as a whole or not at all; one of that name is replaced."""
         temporary = f"{name}.{os.getpid()}.part"
         if self.local is not None:
-            files = LocalFiles(self.local)
-            files.put(temporary, data)
-            files.rename(temporary, name)
+            LocalFiles(self.local).put(temporary, data)
+            os.replace(self.local / temporary, self.local / name)
         else:
             system, path = self._remote
             with system.open_output_stream(f"{path}/{temporary}") as stream:
