@@ -89,11 +89,23 @@ def full_disk(size: int) -> Iterator[None]:
         signal.signal(signal.SIGXFSZ, handler)
 
 
-def test_a_disk_without_room_for_an_epoch(tmp_path: Path) -> None:
+def compiled(folder: Path, change: Callable[[tidelog.Database], None]) -> None:
+    """Commit a change elsewhere, so that its kernels are in the cache, which has no room on a full disk either."""
+    filled(folder)
+    with tidelog.connect(folder) as db:
+        change(db)
+        db.commit()
+
+
+def test_a_disk_without_room_for_an_epoch(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    def change(db: tidelog.Database) -> None:
+        db.insert("e", [(f"long {i}",) for i in range(1000)])
+
+    compiled(tmp_path_factory.mktemp("elsewhere"), change)
     filled(tmp_path)
     with tidelog.connect(tmp_path) as db:
         files, kept = sorted(tmp_path.rglob("*")), views(db)
-        db.insert("e", [(f"long {i}",) for i in range(1000)])
+        change(db)
         with full_disk(500), pytest.raises(UsageError, match="nothing has changed") as caught:
             db.commit()
         assert caught.value.code == "E0681"
@@ -106,11 +118,15 @@ def test_a_disk_without_room_for_an_epoch(tmp_path: Path) -> None:
         assert set(db["t"]) == {("a",), ("c",), ("d",)}
 
 
-def test_a_disk_without_room_for_the_manifest(tmp_path: Path) -> None:
+def test_a_disk_without_room_for_the_manifest(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    def change(db: tidelog.Database) -> None:
+        db.load(f".decl more(x: symbol)  more(x) :- t(x), x != '{'y' * 5000}'.".replace("'", '"'))
+
+    compiled(tmp_path_factory.mktemp("elsewhere"), change)
     filled(tmp_path)
     with tidelog.connect(tmp_path) as db:
         kept = views(db)
-        db.load(f".decl more(x: symbol)  more(x) :- t(x), x != '{'y' * 5000}'.".replace("'", '"'))
+        change(db)
         with full_disk(4000), pytest.raises(UsageError) as caught:
             db.commit()
         assert caught.value.code == "E0681"
