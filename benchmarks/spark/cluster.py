@@ -80,7 +80,7 @@ def bootstrap(
     draft = front.draft
     try:
         started = time.perf_counter()
-        engine.epoch(draft, {each: RowChange(rows, rows[:0]) for each, rows in facts.items()}, {})
+        engine.epoch(draft, {each: RowChange.of_words(rows, rows[:0]) for each, rows in facts.items()}, {})
         together = time.perf_counter() - started
         if engine.size(view) != expected:
             raise AssertionError(f"{name}: {engine.size(view):,} rows of {view}, not {expected:,}")
@@ -93,7 +93,7 @@ def bootstrap(
         for number in range(updates):
             here, there = rows[10 * number : 10 * number + 10], rows[10 * number - 10 : 10 * number]
             started = time.perf_counter()
-            engine.epoch(draft, {changing: RowChange(there, here)}, {})
+            engine.epoch(draft, {changing: RowChange.of_words(there, here)}, {})
             seconds.append(time.perf_counter() - started)
             rounds.append(engine.explanation.rounds)
         return Bootstrap(

@@ -45,12 +45,16 @@ def growth(session: SparkSession, facts: Mapping[str, Words], spans: int = 4) ->
     ten, none = facts["e"][:10], facts["e"][:0]
     found = []
     try:
-        engine.epoch(front.draft, {name: RowChange(rows, rows[:0]) for name, rows in facts.items()}, {})
+        engine.epoch(front.draft, {name: RowChange.of_words(rows, rows[:0]) for name, rows in facts.items()}, {})
         for span in range(1, spans + 1):
             rounds, plans = set[int](), set[int]()
             files, stored = list[int](), list[int]()
             for number in range(EPOCHS):
-                engine.epoch(front.draft, {"e": RowChange(ten, none) if number % 2 else RowChange(none, ten)}, {})
+                engine.epoch(
+                    front.draft,
+                    {"e": RowChange.of_words(ten, none) if number % 2 else RowChange.of_words(none, ten)},
+                    {},
+                )
                 sizes = {file.name: file.stat().st_size for file in Path(engine.folder.address).iterdir()}
                 rounds.add(engine.explanation.rounds)
                 plans.add(sizes[engine.committed.plan])

@@ -87,7 +87,7 @@ def point(program: str, partitions: int, facts: Words) -> Point:
     engine = PartitionedEngine(front.dictionary, LocalExecutors(), folder, partitions, APART)
     try:
         started = time.perf_counter()
-        engine.epoch(front.draft, {"e": RowChange(facts, facts[:0])}, {})
+        engine.epoch(front.draft, {"e": RowChange.of_words(facts, facts[:0])}, {})
         seconds = time.perf_counter() - started
         last = engine.explanation
         return Point(program, partitions, engine.size("t"), last.rounds, last.rows, last.bytes, seconds)

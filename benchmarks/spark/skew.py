@@ -92,7 +92,7 @@ def hub(program: str, given: Mapping[str, Words], limit: int) -> Hub:
     executors, folder = Watched(), Folder(tempfile.mkdtemp(prefix="tidelog-skew-"))
     engine = PartitionedEngine(front.dictionary, executors, folder, PARTITIONS, replace(APART, skew=limit))
     try:
-        engine.epoch(front.draft, {name: RowChange(rows, rows[:0]) for name, rows in given.items()}, {})
+        engine.epoch(front.draft, {name: RowChange.of_words(rows, rows[:0]) for name, rows in given.items()}, {})
         rows = executors.rows_of()
         of_share, seconds = max(rows) * PARTITIONS / sum(rows), max(executors.seconds.values())
         return Hub(program, limit < NEVER, max(rows), of_share, seconds, engine.explanation.rows)

@@ -15,8 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 import tidelog
 from tidelog.errors import DataError
-from tidelog.spark import SparkDatabase, embedded
+from tidelog.spark import SparkDatabase
 from tidelog.spark.frames import translation
+from tidelog.spark.rows import SparkRows
 
 PROGRAM = """
 .type Place = [town: symbol, number: unsigned]
@@ -109,11 +110,11 @@ def test_only_who_knows_the_secret_is_served(db: SparkDatabase) -> None:
 
 
 def test_large_frames_come_to_the_driver_a_part_at_a_time(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedded, "MOST_AT_ONCE", 30)
+    monkeypatch.setattr("tidelog.spark.rows.MOST_AT_ONCE", 30)
     frame = spark.range(100).selectExpr("id as c0", "-id as c1").repartition(3)
-    assert sorted(map(tuple, embedded.local(frame).tolist())) == [(x, -x) for x in range(100)]
-    assert embedded.local(frame.where("c0 < 0")).shape == (0, 2)
-    assert embedded.local(spark.range(1).selectExpr("id as unit")).shape == (1, 0)
+    assert sorted(map(tuple, SparkRows(frame, 2).local().tolist())) == [(x, -x) for x in range(100)]
+    assert SparkRows(frame.where("c0 < 0"), 2).local().shape == (0, 2)
+    assert SparkRows(spark.range(1).selectExpr("id as unit"), 0).local().shape == (1, 0)
 
 
 def test_a_million_rows_and_one(spark: SparkSession) -> None:

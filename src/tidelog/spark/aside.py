@@ -19,8 +19,9 @@ from tidelog.errors import Problem, UsageError
 from tidelog.limits.watch import Watch, guarded
 from tidelog.maintain.engine import evaluated
 from tidelog.pattern import QUERY, Pattern, remaining
-from tidelog.spark.embedded import Front, local
-from tidelog.spark.engines import Draft, Engine, RowChange, Rows
+from tidelog.spark.embedded import Front
+from tidelog.spark.engines import Draft, Engine, RowChange
+from tidelog.spark.rows import DriverRows, Rows, no_rows
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.stored import StoredRelation
 
@@ -40,16 +41,16 @@ class Aside:
         assert pattern.program is not None
         front = self._front
         asked = remaining(pattern, front.interned, front.committed, front.unchanged.core.relations)
-        rows = {**{name: engine.relation(name) for name in asked.reads}, **asked.facts}
+        rows: dict[str, Rows] = {name: engine.relation(name) for name in asked.reads}
+        rows |= {name: DriverRows(words) for name, words in asked.facts.items()}
         if sum(map(engine.size, asked.reads)) <= most:
             watch = Watch(options.get("timeout"), options.get("max_rows"))
             with guarded(watch):
-                facts = {name: local(found) for name, found in rows.items()}
-                return evaluated(front.interned, asked.core, facts, watch).views[QUERY].words()
+                facts = {name: found.local() for name, found in rows.items()}
+                return DriverRows(evaluated(front.interned, asked.core, facts, watch).views[QUERY].words())
         other = self._another()
         self._engines.append(other)
-        none = {name: np.empty((0, len(asked.core.relations[name].columns)), np.int64) for name in rows}
-        changes = {name: RowChange(found, none[name]) for name, found in rows.items()}
+        changes = {name: RowChange(found, no_rows(found.arity)) for name, found in rows.items()}
         other.epoch(Draft((), pattern.program, asked.core), changes, options)
         return other.relation(QUERY)
 
@@ -61,11 +62,11 @@ class Aside:
         if count > most:
             message = f"a certificate takes {count:,} rows to the driver, more than the embedded_limit of {most:,}"
             raise UsageError(Problem("E0688", message, hint="raise it with options(embedded_limit=…), if they fit"))
-        facts = {name: local(engine.asserted(name)) for name in draft.checked.relations}
+        facts = {name: engine.asserted(name).local() for name in draft.checked.relations}
         alone = certificate_of(evaluated(dictionary, draft.core, facts, watch), draft.checked)
 
         def view(name: str) -> tuple[Words, Words]:
-            rows = local(engine.relation(name))
+            rows = engine.relation(name).local()
             return rows, _births(rows, *alone.view(name))
 
         return replace(alone, view=view)

@@ -9,7 +9,8 @@ from pyspark.sql import DataFrame
 
 from tidelog.copies import Uncopied
 from tidelog.maintain.report import Report
-from tidelog.spark.engines import Prospect, RowChange, Rows
+from tidelog.spark.engines import Prospect, RowChange
+from tidelog.spark.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class _Frames(Uncopied):
         """How many tuples of a relation came or went; where the cluster has them, it counts them."""
         change = self._changes.get(name) if name in self else None
         both = () if change is None else (change.inserted, change.deleted)
-        return sum(rows.count() if isinstance(rows, DataFrame) else len(rows) for rows in both)
+        return sum(rows.count() for rows in both)
 
     def __iter__(self) -> Iterator[str]:
         """The names of the relations that changed."""

@@ -3,7 +3,7 @@
 Facts come as DataFrames, as names of tables or as anything that a Database takes; views and changes go out as
 DataFrames. The front (`embedded.Front`) reads programs and local data. At `commit` everything pending becomes one epoch
 of the engine: the embedded one or, above `embedded_limit` facts or on demand, that of the cluster. `streams` and
-`pipeline` make their epochs by `SparkDatabase.apply`, `keeping` writes what is to survive the process, and `aside`
+`pipelines` make their epochs by `SparkDatabase.apply`, `keeping` writes what is to survive the process, and `aside`
 evaluates what an engine does not have at hand.
 """
 
@@ -35,14 +35,15 @@ from tidelog.ruleset import RuleSet
 from tidelog.spark.aside import Aside
 from tidelog.spark.change import Delivery, SparkChange, SparkRelationChange, SparkReport, nowhere
 from tidelog.spark.choice import EngineChoice
-from tidelog.spark.embedded import Embedded, Front, local
-from tidelog.spark.engines import Draft, Engine, Prospect, RowChange, Rows
+from tidelog.spark.embedded import Embedded, Front
+from tidelog.spark.engines import Draft, Engine, Prospect, RowChange
 from tidelog.spark.failures import reading, working
 from tidelog.spark.frames.collect import collect_words
 from tidelog.spark.frames.parts import shared_folder
 from tidelog.spark.frames.translation import Translation
 from tidelog.spark.keeping import Keeping, changes_in, stored, tables_of
 from tidelog.spark.machine import check_session, check_workers
+from tidelog.spark.rows import DriverRows, Rows, SparkRows, no_rows
 from tidelog.spark.sources.facts import FactFrame, PendingFacts
 from tidelog.spark.sources.mapping import CheckedSource, check_sources, map_exactly, refuse_bad_rows
 from tidelog.spark.sources.readers import located
@@ -141,7 +142,7 @@ class SparkDatabase(Uncopied):
         """Put what the front has collected behind what is pending already."""
         with Deferring():  # In between it would be in neither.
             taken = self._front.take_facts()
-            self._pending += [PendingFacts(relation, asserts, words, len(words)) for relation, asserts, words in taken]
+            self._pending += [PendingFacts(name, asserts, DriverRows(rows), len(rows)) for name, asserts, rows in taken]
 
     @property
     def rules(self) -> RuleSet:
@@ -215,7 +216,7 @@ class SparkDatabase(Uncopied):
         """Have these changes wait for `commit` as well."""
         with self._changing():
             self._take_local()
-            self._front.keep((each.relation, each.facts) for each in pending if isinstance(each.facts, np.ndarray))
+            self._front.keep((each.relation, each.facts.held) for each in pending if each.facts.held is not None)
             self._pending += pending
 
     @property
@@ -260,7 +261,7 @@ class SparkDatabase(Uncopied):
         before.
 
         `into` is a relation, or a mapping that says where its columns come from and which column says what a row does
-        (`mapping.target_of`). `name` is what stats() calls the stream, the relation's if nothing else is said.
+        (`target.target_of`). `name` is what stats() calls the stream, the relation's if nothing else is said.
         `checkpoint` is where Spark keeps how far it has read: in the state folder, if there is one. `trigger` are the
         arguments of Spark's `trigger`. Rows that do not fit go to the folder `quarantine`, to the one of the state
         folder, or, some of them, to memory: see `quarantine()`, and docs/how-to/spark-streams.md for all of this.
@@ -360,7 +361,7 @@ class SparkDatabase(Uncopied):
         relations = draft.checked.relations
         if engine.name == "embedded":
             calls = [(each.relation, each.asserts, self._on_driver(draft, each)) for each in pending]
-            return {name: RowChange(*rows) for name, rows in net_changes(calls).items()}
+            return {name: RowChange.of_words(*rows) for name, rows in net_changes(calls).items()}
         names = dict.fromkeys(change.relation for change in pending)
         told = {name: [(c.asserts, c.facts) for c in pending if c.relation == name] for name in names}
         return {name: self._translation.net(relations[name].columns, own) for name, own in told.items()}
@@ -369,7 +370,7 @@ class SparkDatabase(Uncopied):
         if isinstance(change.facts, FactFrame):
             columns = draft.checked.relations[change.relation].columns
             return collect_words(change.facts, columns, self._front.interned)
-        return local(change.facts)
+        return change.facts.local()
 
     # --- engines -------------------------------------------------------------------------------------------------
 
@@ -422,24 +423,23 @@ class SparkDatabase(Uncopied):
             return list(wanted)
         columns = self._front.committed.relations[name].columns
         asserted = self._engine.asserted(name)
-        if isinstance(asserted, np.ndarray) and not len(asserted):
+        if asserted.is_surely_empty:
             return list(wanted)
-        if isinstance(asserted, np.ndarray) and all(isinstance(each.facts, np.ndarray) for each in wanted):
-            words = np.concatenate([np.empty((0, len(columns)), np.int64), *(each.facts for each in wanted)])
-            came, gone = self._front.compared(name, words)
-            return [PendingFacts(name, False, gone, len(gone)), PendingFacts(name, True, came, len(came))]
+        local = [each.facts.held for each in wanted if each.facts.held is not None]
+        if asserted.held is not None and len(local) == len(wanted):
+            words = np.concatenate([np.empty((0, len(columns)), np.int64), *local])
+            came, gone = map(DriverRows, self._front.compared(name, words))
+            return [PendingFacts(name, False, gone, gone.count()), PendingFacts(name, True, came, came.count())]
         change = self._translation.net(columns, [(True, each.facts) for each in wanted])
-        there = self._translation.frame(asserted, len(columns))
-        new = self._translation.frame(change.inserted, len(columns))
+        there, new = (SparkRows(self._translation.frame(each), len(columns)) for each in (asserted, change.inserted))
         count = sum(each.count for each in wanted)
-        return [PendingFacts(name, False, there.subtract(new), 0), PendingFacts(name, True, new.subtract(there), count)]
+        return [PendingFacts(name, False, there.without(new), 0), PendingFacts(name, True, new.without(there), count)]
 
     def _hand_over(self, engine: Engine) -> None:
         """Bring another engine to where the present one is."""
         draft = self._front.unchanged
-        relations = draft.checked.relations
-        none = {name: np.empty((0, len(each.columns)), np.int64) for name, each in relations.items()}
-        facts = {name: RowChange(self._engine.asserted(name), none[name]) for name in relations}
+        asserted = {name: self._engine.asserted(name) for name in draft.checked.relations}
+        facts = {name: RowChange(rows, no_rows(rows.arity)) for name, rows in asserted.items()}
         with self._front.interned.reading():  # What changes then has words that nothing holds yet.
             engine.epoch(draft, facts, self._limits)
 
@@ -465,25 +465,25 @@ class SparkDatabase(Uncopied):
         """The rows of a relation as of the last committed epoch, which need not know it."""
         columns = self._front[name].columns
         known = self._epochs and name in self._front.committed.relations
-        return self._engine.relation(name) if known else np.empty((0, len(columns)), np.int64)
+        return self._engine.relation(name) if known else no_rows(len(columns))
 
     def _frame(self, name: str, rows: Rows | None) -> DataFrame:
         """Rows of a relation as values; None is no row."""
         columns = self._front[name].columns
-        return self._translation.values(name, np.empty((0, len(columns)), np.int64) if rows is None else rows, columns)
+        return self._translation.values(name, no_rows(len(columns)) if rows is None else rows, columns)
 
     def words(self, name: str) -> Words:
         """The rows of a relation, brought to the driver, in words of the front's dictionary: for modules of this
         package."""
         with self._using(), working():
-            return local(self._rows(name))
+            return self._rows(name).local()
 
     def query(self, text: str) -> DataFrame:
         """The tuples of a relation, or the pairs that a path connects, that match an atom, see `Database.query`."""
         with self._using():
             if self._engine.name == "embedded":
                 found = self._front.query(text)
-                return self._translation.values(found.name, self._front.words_of(found), found.columns)
+                return self._translation.values(found.name, DriverRows(self._front.words_of(found)), found.columns)
             pattern = matching(text, self._front.draft.programs)
             if pattern.program is None:
                 columns, rows = self._front[pattern.relation].columns, self._rows(pattern.relation)
@@ -492,7 +492,7 @@ class SparkDatabase(Uncopied):
                 with working():
                     most = self._choice.embedded_limit
                     rows = self._aside.pairs(pattern, self._engine, most, self._limits)
-            return self._translation.values(pattern.relation, self._translation.select(pattern, rows), columns)
+            return self._translation.values(pattern.relation, rows.matching(pattern, self._front.interned), columns)
 
     def subscribe(self, relation: str, callback: Callable[[SparkRelationChange], object]) -> Callable[[], None]:
         """Call `callback` with the change of a relation after each epoch that changes it, see `Database.subscribe`.

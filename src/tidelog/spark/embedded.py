@@ -11,8 +11,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from tidelog.arrays import Words
 from tidelog.change import Change
@@ -24,9 +22,9 @@ from tidelog.pending import Pending
 from tidelog.relation import Relation
 from tidelog.relation import WordRows as LocalRows
 from tidelog.rules.core import CoreProgram
-from tidelog.spark.engines import Draft, Epoch, Prospect, RowChange, Rows, Seal, sealed_at_once, word_columns
-from tidelog.spark.frames.collect import MOST_AT_ONCE
+from tidelog.spark.engines import Draft, Epoch, Prospect, RowChange, Seal, sealed_at_once
 from tidelog.spark.frames.deferred import is_over
+from tidelog.spark.rows import DriverRows, Rows, no_rows
 from tidelog.storage.stored import StoredRelation
 
 LocalChanges = list[tuple[str, bool, Words]]
@@ -111,12 +109,13 @@ class Front(Database):
         deltas: dict[str, Delta],
     ) -> None:
         @cache
-        def relation(name: str) -> Words:
-            width = len(pending.checked.relations[name].columns)
-            return np.array(views[name].words(), np.int64) if name in views else np.empty((0, width), np.int64)
+        def relation(name: str) -> Rows:
+            if name not in views:
+                return no_rows(len(pending.checked.relations[name].columns))
+            return DriverRows(np.array(views[name].words(), np.int64))
 
         change = Change(pending.checked, self._dictionary, Outcome(deltas, Report(0.0, ())), self.turns)
-        self._sealing(Prospect(_Changes(change, self), relation, lambda name: len(relation(name))))
+        self._sealing(Prospect(_Changes(change, self), relation, lambda name: relation(name).count()))
 
     @property
     def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
@@ -174,16 +173,16 @@ class Embedded:
         seal: Seal = sealed_at_once,
     ) -> Epoch:
         self._front.options(**options)
-        calls = [(name, True, local(change.inserted)) for name, change in facts.items()]
-        calls += [(name, False, local(change.deleted)) for name, change in facts.items()]
+        calls = [(name, True, change.inserted.local()) for name, change in facts.items()]
+        calls += [(name, False, change.deleted.local()) for name, change in facts.items()]
         change = self._front.evaluate(draft, [call for call in calls if len(call[2])], seal)
         return Epoch(_Changes(change, self._front), change.report)
 
     def relation(self, name: str) -> Rows:
-        return self._front.words_of(self._front[name])
+        return DriverRows(self._front.words_of(self._front[name]))
 
     def asserted(self, name: str) -> Rows:
-        return self._front.asserted(name)
+        return DriverRows(self._front.asserted(name))
 
     def size(self, name: str) -> int:
         return len(self._front[name])
@@ -212,7 +211,7 @@ class _Changes(Mapping[str, RowChange]):
         if name not in self._names:
             raise KeyError(name)
         change = self._change[name]
-        return RowChange(self._front.words_of(change.inserted), self._front.words_of(change.deleted))
+        return RowChange.of_words(self._front.words_of(change.inserted), self._front.words_of(change.deleted))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -222,20 +221,3 @@ class _Changes(Mapping[str, RowChange]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._names
-
-
-def local(rows: Rows) -> Words:
-    """Rows on the driver. Those of a large frame come in several jobs, because Spark never ends one whose result Java's
-    memory cannot hold."""
-    if isinstance(rows, np.ndarray):
-        return rows
-    parts = max(1, -(-rows.count() // MOST_AT_ONCE))
-    part = F.pmod(F.xxhash64(*rows.columns), F.lit(parts))
-    return np.concatenate([_words(rows.where(part == number) if parts > 1 else rows) for number in range(parts)])
-
-
-def _words(rows: DataFrame) -> Words:
-    table = rows.toArrow()
-    if rows.columns == word_columns(0):
-        return np.empty((table.num_rows, 0), np.int64)
-    return np.stack([column.to_numpy() for column in table.columns], axis=1)

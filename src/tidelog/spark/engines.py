@@ -4,10 +4,7 @@ Above this line are users' data frames, types, symbols, quarantine, transactions
 64-bit integers and a core program. Two engines meet it: `embedded`, on the driver, and the package `cluster`, in the
 session's executors. A database may move from the first to the second while it grows (`SparkDatabase.commit`).
 
-Rows cross it in either of two forms (`Rows`), whichever the giver has; the taker has to cope with both:
-
-    an array      int64 of shape (rows, arity), on the driver
-    a DataFrame   of the columns `word_columns(arity)`, all of them long and without nulls
+Rows cross it on the driver or in Spark, whichever the giver has, see `rows.Rows`.
 
 What a word means is for `storage.dictionary.Dictionary` to say, of which a database has one, on the driver, for all
 its engines. An engine that has to compute with symbols or records asks that object: it can be pickled, so that
@@ -23,14 +20,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from pyspark.sql import DataFrame
-
 from tidelog.arrays import Words
 from tidelog.language.syntax import CheckedProgram, Program
 from tidelog.maintain.report import Report
 from tidelog.rules.core import CoreProgram
-
-Rows: TypeAlias = Words | DataFrame
+from tidelog.spark.rows import DriverRows, Rows
 
 
 @dataclass(frozen=True)
@@ -48,6 +42,11 @@ class RowChange:
 
     inserted: Rows
     deleted: Rows
+
+    @classmethod
+    def of_words(cls, inserted: Words, deleted: Words) -> RowChange:
+        """Return the change of rows on the driver."""
+        return cls(DriverRows(inserted), DriverRows(deleted))
 
 
 @dataclass(frozen=True)
@@ -96,12 +95,12 @@ class Engine(Protocol):
 
         `options` are those of `Database.options`. `seal` is called when nothing else can go wrong, unless there is
         nothing to do. Raises LimitError, DataError, KeyboardInterrupt or what `seal` raises, and then nothing has
-        changed. DataFrames in the result are lazy and hold until the next epoch; arrays are the caller's.
+        changed. Rows of the result that are in Spark are lazy and hold until the next epoch; arrays are the caller's.
         """
 
     def relation(self, name: str) -> Rows:
-        """The rows of a relation as of the last epoch, each once; a DataFrame is lazy and holds until the next epoch.
-        A declared relation that nobody has mentioned yet is empty."""
+        """Return the rows of a relation as of the last epoch, each once; in Spark they are lazy and hold until the next
+        epoch. A declared relation that nobody has mentioned yet is empty."""
 
     def asserted(self, name: str) -> Rows:
         """The same for the asserted facts of a relation."""
@@ -117,9 +116,3 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Give back memory and remove all temporary state. No other call follows, except `close` again."""
-
-
-def word_columns(arity: int) -> list[str]:
-    """The names of a DataFrame's columns of words. A relation without columns, which has one row or none, has one
-    column `unit` that is 0, because Spark's files and Arrow batches lose rows without columns."""
-    return [f"c{i}" for i in range(arity)] or ["unit"]

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from tidelog.durable.damage import damaged
 from tidelog.language.syntax import CheckedProgram, Program, RelationType
-from tidelog.spark.engines import RowChange, Rows
+from tidelog.spark.engines import RowChange
 from tidelog.spark.frames.parts import write_parts
 from tidelog.spark.frames.translation import Translation
+from tidelog.spark.rows import Rows
 from tidelog.spark.sources.readers import literal
 from tidelog.store.state import Segment, StateFolder, text_of
 from tidelog.store.tables import FactTables, facts_table
@@ -59,16 +60,16 @@ def tables_of(
     found: dict[tuple[str, bool], pa.Table | Callable[[Path], None]] = {}
     for name, change in facts.items():
         for asserts, rows in ((True, change.inserted), (False, change.deleted)):
-            if isinstance(rows, DataFrame) or len(rows):
+            if not rows.is_surely_empty:
                 found[name, asserts] = stored(relations[name], rows, translation)
     return found
 
 
 def stored(relation: RelationType, rows: Rows, translation: Translation) -> pa.Table | Callable[[Path], None]:
     """Rows as values: a table, or what writes them."""
-    if not isinstance(rows, DataFrame):
-        return facts_table(relation, translation.dictionary, rows)
-    values = translation.values(relation.name, rows, relation.columns) if relation.columns else rows
+    if rows.held is not None:
+        return facts_table(relation, translation.dictionary, rows.held)
+    values = translation.values(relation.name, rows, relation.columns) if relation.columns else translation.frame(rows)
 
     def write(path: Path) -> None:
         write_parts(values, path)

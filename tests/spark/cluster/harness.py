@@ -26,6 +26,7 @@ from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.processes.executors import Executors, LocalExecutors
 from tidelog.spark.embedded import Front
 from tidelog.spark.engines import Epoch, RowChange
+from tidelog.spark.rows import Rows
 
 NOTHING_EVERYWHERE = PlacementLimits(replicate=0, closures=0, gather=0)
 """All relations are split, and all recursions that no choice of columns makes local are exchanged."""
@@ -81,7 +82,7 @@ class Cluster:
         draft = self.front.draft
         try:
             net = net_changes(self.front.take_facts())
-            facts = {name: RowChange(came, went) for name, (came, went) in net.items()}
+            facts = {name: RowChange.of_words(came, went) for name, (came, went) in net.items()}
             epoch = self.engine.epoch(draft, facts, self.options)
         except BaseException:
             self.front.rollback()
@@ -95,10 +96,10 @@ class Cluster:
     def __getitem__(self, name: str) -> set[Row]:
         return self.decoded(name, self.engine.relation(name))
 
-    def decoded(self, name: str, words: Any) -> set[Row]:
+    def decoded(self, name: str, found: Rows) -> set[Row]:
         """Rows of words of a relation as values."""
         columns = self.front.program.relations[name].columns
-        rows = list(Relation(name, WordRows(columns, self.front.dictionary, np.ascontiguousarray(words))))
+        rows = list(Relation(name, WordRows(columns, self.front.dictionary, np.ascontiguousarray(found.local()))))
         assert len(set(rows)) == len(rows), f"{name} has rows twice"
         return set(rows)
 

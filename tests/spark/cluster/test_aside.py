@@ -15,6 +15,7 @@ from tidelog.errors import CertificateRejected, LimitError, UsageError
 from tidelog.limits.watch import Watch
 from tidelog.pattern import matching
 from tidelog.spark.cluster.placement.place import PlacementLimits
+from tidelog.spark.rows import DriverRows
 
 GRAPH = """
 .decl e(x: number, y: number)
@@ -65,7 +66,7 @@ def test_wrong_views_are_rejected(
     right = graph.engine.relation
 
     def relation(asked: str) -> Any:
-        return wrong(right(asked)) if asked == name else right(asked)
+        return DriverRows(wrong(right(asked).local())) if asked == name else right(asked)
 
     monkeypatch.setattr(graph.engine, "relation", relation)
     with pytest.raises(CertificateRejected) as rejected:
@@ -96,6 +97,6 @@ def test_paths_that_no_rule_asks_for(most: int) -> None:
             graph["d"] = pairs(other, graph, nodes)
             for asked in (path, other, f"({other})?"):
                 pattern = matching(f"<{asked}>(X, Y)", db.front.draft.programs)
-                found: Any = db.aside.pairs(pattern, db.engine, most, {})
-                assert set(map(tuple, found.tolist())) == pairs(asked, graph, nodes), f"seed {seed}, {asked}"
+                found = db.aside.pairs(pattern, db.engine, most, {})
+                assert set(map(tuple, found.local().tolist())) == pairs(asked, graph, nodes), f"seed {seed}, {asked}"
             db.aside.close()

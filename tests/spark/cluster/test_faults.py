@@ -144,8 +144,8 @@ def test_a_driver_that_stops_in_the_middle(tmp_path: Path) -> None:
     second = Cluster(3, NOTHING_EVERYWHERE, tmp_path / "state", LocalExecutors())
     assert set((tmp_path / "state").iterdir()) < left
     second.load(PROGRAM)
-    words = second.engine.relation("t")
-    assert second.decoded("t", words) == embedded()["t"]
+    rows = second.engine.relation("t")
+    assert second.decoded("t", rows) == embedded()["t"]
     second.front.settle(second.front.draft)
     second.insert("e", [(3, 4)])
     second.commit()

@@ -23,6 +23,7 @@ from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.processes.executors import SparkExecutors
 from tidelog.spark.embedded import Front
 from tidelog.spark.engines import Epoch, RowChange
+from tidelog.spark.rows import DriverRows, Rows, SparkRows
 
 PROGRAM = """
 .decl e(x: number, y: number)
@@ -54,14 +55,14 @@ class Session:
         self.front.settle(draft)
         return epoch
 
-    def words(self, name: str, rows: Any) -> Any:
+    def words(self, name: str, rows: Any) -> Rows:
         width = len(self.front.program.relations[name].columns)
-        return rows if isinstance(rows, DataFrame) else np.array(rows, np.int64).reshape(-1, width)
+        if isinstance(rows, DataFrame):
+            return SparkRows(rows, width)
+        return DriverRows(np.array(rows, np.int64).reshape(-1, width))
 
     def rows(self, name: str) -> set[Any]:
-        frame = self.engine.relation(name)
-        assert isinstance(frame, DataFrame)
-        return set(map(tuple, frame.collect()))
+        return collected(self.engine.relation(name))
 
 
 @pytest.fixture
@@ -70,6 +71,12 @@ def chain(spark: SparkSession) -> Iterator[Session]:
     session = Session(spark, PROGRAM, PlacementLimits(closures=0))
     yield session
     session.engine.close()
+
+
+def collected(rows: Rows) -> set[Any]:
+    """Rows that Spark has, and the driver has not."""
+    assert rows.held is None
+    return set(map(tuple, rows.local().tolist()))
 
 
 def chained(last: int) -> set[tuple[int, int]]:
@@ -87,10 +94,6 @@ def processes(of: str) -> list[int]:
                     started = (entry / "stat").read_text().rsplit(")", 1)[1].split()[19]
                     found.append((int(started), int(entry.name)))
     return [number for _, number in sorted(found)]
-
-
-def collected(frame: Any) -> set[tuple[Any, ...]]:
-    return set(map(tuple, frame.collect()))
 
 
 def kill_host(chain: Session) -> None:
@@ -127,23 +130,8 @@ def test_golden_programs_in_the_session(spark: SparkSession) -> None:
     executors = SparkExecutors(spark)
     for golden in golden_programs():
         if golden.name in CHOSEN:
-            found = evaluated(golden.text, {}, partitions=3, limits=NOTHING_EVERYWHERE, executors=Collected(executors))
+            found = evaluated(golden.text, {}, partitions=3, limits=NOTHING_EVERYWHERE, executors=executors)
             assert difference(found, golden.expected) == ""
-
-
-class Collected:
-    """Executors whose frames are collected."""
-
-    def __init__(self, executors: SparkExecutors) -> None:
-        self.executors = executors
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.executors, name)
-
-    def rows(self, tasks: Any, arity: int) -> Any:
-        table = self.executors.rows(tasks, arity).toArrow()
-        rows = np.column_stack([column.to_numpy() for column in table.columns]).astype(np.int64)
-        return rows[:, :arity]
 
 
 CHOSEN = ("lists", "symbols", "nested_aggregates", "mutual_recursion", "negation_levels")

@@ -17,9 +17,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import numpy
-
-from tidelog.arrays import Words
 from tidelog.durable.damage import damaged
 from tidelog.limits.interrupts import Deferring
 from tidelog.limits.watch import changing_within_memory
@@ -32,11 +29,12 @@ from tidelog.spark.cluster.manifest import MANIFEST, ClusterManifest, continued,
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.placement.plan import ClusterPlan, facts_name, moved
 from tidelog.spark.cluster.processes.executors import Executors
+from tidelog.spark.engines import Draft, Epoch, Prospect, RowChange, Seal
+from tidelog.spark.rows import Rows, no_rows
 from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
     from tidelog.durable.owner import Owner
-    from tidelog.spark.engines import Draft, Epoch, RowChange, Rows, Seal
 
 
 class PartitionedEngine:
@@ -109,8 +107,6 @@ class PartitionedEngine:
         seal: Seal | None = None,
     ) -> Epoch:
         """One epoch, see `engines.Engine.epoch`."""
-        from tidelog.spark.engines import Epoch, Prospect
-
         assert self.owner is not None
         self.owner.check()
         epoch = Attempt(self, draft.core, options, draft.checked.size_limits)
@@ -182,7 +178,7 @@ class PartitionedEngine:
     def asserted(self, name: str) -> Rows:
         """The asserted facts of a relation."""
         if self.plan is None or name not in self.plan.facts:
-            return numpy.empty((0, self._arity(name)), numpy.int64)
+            return no_rows(self._arity(name))
         replicated = self.plan.facts[name] == "all"
         return self._read("rows", (name, facts_name(name), replicated, ""), self._arity(name))
 
@@ -192,7 +188,7 @@ class PartitionedEngine:
 
     def _rows(self, what: str, name: str) -> Rows:
         if self.plan is None or name not in self.plan.views:
-            return numpy.empty((0, self._arity(name)), numpy.int64)
+            return no_rows(self._arity(name))
         replicated = self.plan.homes[name] == "all"
         return self._read(what, (name, self.plan.views[name], replicated, self.committed.token), self._arity(name))
 
@@ -205,11 +201,9 @@ class PartitionedEngine:
 
     def change(self, name: str) -> RowChange:
         """What the last epoch has changed in a relation."""
-        from tidelog.spark.engines import RowChange
-
         came, went = self._rows("came", name), self._rows("went", name)
         if name in self.moved:
-            came, went = _without(came, went), _without(went, came)
+            came, went = came.without(went), went.without(came)
         return RowChange(came, went)
 
     # --- the rest --------------------------------------------------------------------------------------------------
@@ -266,7 +260,7 @@ class PartitionedEngine:
             self.folder.destroy()
 
 
-class _Changes(Mapping[str, "RowChange"]):
+class _Changes(Mapping[str, RowChange]):
     """What an epoch has changed; frames are made when somebody asks."""
 
     def __init__(self, engine: PartitionedEngine, names: list[str]) -> None:
@@ -286,14 +280,3 @@ class _Changes(Mapping[str, "RowChange"]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._names
-
-
-def _without(rows: Rows, others: Rows) -> Rows:
-    """Those of the distinct rows that are not among others."""
-    if not isinstance(rows, numpy.ndarray):
-        assert not isinstance(others, numpy.ndarray)
-        return rows.subtract(others)
-    assert isinstance(others, numpy.ndarray)
-    unwanted = set(map(tuple, others.tolist()))
-    kept: Words = rows[numpy.array([tuple(row) not in unwanted for row in rows.tolist()], bool)]
-    return kept

@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from tidelog.limits.watch import Watch
 from tidelog.maintain.report import Report
@@ -23,10 +23,9 @@ from tidelog.spark.cluster.placement.plan import ClusterPlan, facts_name, relati
 from tidelog.spark.cluster.placement.skew import Frequent, find, outdated
 from tidelog.spark.cluster.processes.executors import Delivery, Executors, Scattered
 from tidelog.spark.cluster.reports import merged
+from tidelog.spark.engines import RowChange
+from tidelog.spark.rows import Rows
 from tidelog.storage.dictionary import Dictionary
-
-if TYPE_CHECKING:
-    from tidelog.spark.engines import RowChange, Rows
 
 _MANY = 0.5
 """The part of a recursion that is suspected at most, or else it is evaluated anew."""

@@ -15,13 +15,12 @@ from pyspark.sql import functions as F
 
 from tidelog.arrays import Words
 from tidelog.language.syntax import PRIMITIVES, Column, Kind
+from tidelog.spark.rows import MOST_AT_ONCE
 from tidelog.spark.sources.facts import FactFrame
 from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-MOST_AT_ONCE = 4_000_000  # rows that come to the driver in one Spark job, if no partition has more
 
 
 def collect_words(facts: FactFrame, columns: Sequence[Column], dictionary: Dictionary) -> Words:

@@ -1,6 +1,6 @@
 """Between what users see and words: facts on their way to the cluster, and rows of either engine on their way out.
 
-Symbols are joined with the dictionary's frame (`encode.SymbolTable`). Floats and records need Python on the workers:
+Symbols are joined with the dictionary's frame (`symbols.SymbolTable`). Floats and records need Python on the workers:
 Spark has no expression for the bits of a float, and a record's fields are in the dictionary's tables.
 """
 
@@ -21,16 +21,16 @@ from pyspark.sql.pandas.types import from_arrow_type
 
 from tidelog.arrays import Words
 from tidelog.language.syntax import PRIMITIVES, Column
-from tidelog.pattern import Pattern
 from tidelog.pending import net_changes
 from tidelog.relation import Relation
 from tidelog.relation import WordRows as LocalRows
-from tidelog.spark.engines import RowChange, Rows, word_columns
+from tidelog.spark.engines import RowChange
 from tidelog.spark.failures import letting_go
 from tidelog.spark.frames.arrow import spark_type, to_spark
 from tidelog.spark.frames.collect import collect_words
 from tidelog.spark.frames.deferred import Lender
 from tidelog.spark.frames.symbols import SymbolTable
+from tidelog.spark.rows import DriverRows, Rows, SparkRows, no_rows, word_columns
 from tidelog.spark.sources.facts import FactFrame
 from tidelog.storage.dictionary import Dictionary
 
@@ -70,13 +70,13 @@ class Translation:
         """What several calls about one relation, whether they assert and what, come to: of those about a row the last
         one counts. Facts stay in Spark, if they have no records."""
         rows = [(asserts, self._rows(columns, facts)) for asserts, facts in calls]
-        local = [("", asserts, given) for asserts, given in rows if isinstance(given, np.ndarray)]
-        none = np.empty((0, len(columns)), np.int64)
+        local = [("", asserts, given.held) for asserts, given in rows if given.held is not None]
+        none = no_rows(len(columns))
         if len(local) == len(rows):
-            return RowChange(*net_changes(local)[""]) if local else RowChange(none, none)
-        frames = [(asserts, self.frame(given, len(columns))) for asserts, given in rows]
+            return RowChange.of_words(*net_changes(local)[""]) if local else RowChange(none, none)
+        frames = [(asserts, self.frame(given)) for asserts, given in rows]
         if len({asserts for asserts, _ in frames}) == 1:
-            together = reduce(DataFrame.unionAll, [frame for _, frame in frames])
+            together = SparkRows(reduce(DataFrame.unionAll, [frame for _, frame in frames]), len(columns))
             return RowChange(together, none) if frames[0][0] else RowChange(none, together)
         numbered = [
             frame.withColumns({"_asserts": F.lit(asserts), "_call": F.lit(call)})
@@ -84,40 +84,37 @@ class Translation:
         ]
         names = word_columns(len(columns))
         last = reduce(DataFrame.unionAll, numbered).groupBy(names).agg(F.max_by("_asserts", "_call").alias("_asserts"))
-        return RowChange(last.where("_asserts").select(names), last.where("not _asserts").select(names))
+        came, went = (last.where(kept).select(names) for kept in ("_asserts", "not _asserts"))
+        return RowChange(SparkRows(came, len(columns)), SparkRows(went, len(columns)))
 
-    def frame(self, rows: Rows, arity: int) -> DataFrame:
-        """Rows of words as a frame."""
-        import pyarrow as pa
-
-        if isinstance(rows, DataFrame):
-            return rows
-        words = rows if arity else np.zeros((len(rows), 1), np.int64)
-        names = word_columns(arity)
-        return self._session.createDataFrame(pa.table({name: words[:, i] for i, name in enumerate(names)}))
+    def frame(self, rows: Rows) -> DataFrame:
+        """Return rows of words as a frame of the session."""
+        return rows.frame(self._session)
 
     def _rows(self, columns: Sequence[Column], facts: Rows | FactFrame) -> Rows:
         if not isinstance(facts, FactFrame):
             return facts
         if any(column.kind not in PRIMITIVES for column in columns):
-            return collect_words(facts, columns, self.dictionary)  # records get their numbers on the driver
+            return DriverRows(collect_words(facts, columns, self.dictionary))  # it numbers records on the driver
         if not columns:
-            return facts.frame.select(F.lit(0).cast("long").alias("unit"))
+            return SparkRows(facts.frame.select(F.lit(0).cast("long").alias("unit")), 0)
         self._symbols.grow(facts)
         encoded = self._symbols.encode(facts.frame, _of_kind(columns, "symbol"))
         floats = _of_kind(columns, "float")
-        return _converted(encoded, dict.fromkeys(floats, T.LongType()), _bits) if floats else encoded
+        if floats:
+            encoded = _converted(encoded, dict.fromkeys(floats, T.LongType()), _bits)
+        return SparkRows(encoded, len(columns))
 
     # --- out -----------------------------------------------------------------------------------------------------
 
     def values(self, name: str, rows: Rows, columns: Sequence[Column]) -> DataFrame:
-        """Rows of words as a frame of values."""
-        if isinstance(rows, np.ndarray):
-            held = LocalRows(tuple(columns), self.dictionary, rows)
-            return self.local_values(name, len(rows), lambda: held, columns)
+        """Return rows of words as a frame of values."""
+        if rows.held is not None:
+            local = LocalRows(tuple(columns), self.dictionary, rows.held)
+            return self.local_values(name, len(rows.held), lambda: local, columns)
         if not columns:
-            return rows.select()
-        found = self._symbols.decode(rows, _of_kind(columns, "symbol"))
+            return self.frame(rows).select()
+        found = self._symbols.decode(self.frame(rows), _of_kind(columns, "symbol"))
         floats = _of_kind(columns, "float")
         if floats:
             found = _converted(found, dict.fromkeys(floats, T.DoubleType()), _floats)
@@ -145,17 +142,6 @@ class Translation:
         types = table(np.empty((0, len(columns)), np.int64)).schema
         schema = pa.schema([(field.name, spark_type(field.type)) for field in types])
         return self._lender.frame(count, schema, rows, table)
-
-    def select(self, pattern: Pattern, rows: Rows) -> Rows:
-        """The rows of words that match a pattern."""
-        if isinstance(rows, np.ndarray):
-            return pattern.select(rows, self.dictionary)
-        words = pattern.words(self.dictionary)
-        for column, _ in pattern.constants:
-            rows = rows.where(F.col(f"c{column}") == words[column] if column in words else F.lit(False))
-        for one, other in pattern.equal:
-            rows = rows.where(F.col(f"c{one}") == F.col(f"c{other}"))
-        return rows
 
     def _unpacked(self, rows: DataFrame, records: dict[str, str]) -> DataFrame:
         """`rows` with records in place of their numbers; the dictionary goes to the workers."""

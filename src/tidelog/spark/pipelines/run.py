@@ -29,6 +29,7 @@ from tidelog.spark.frames.collect import collect_words, distinct
 from tidelog.spark.pipelines.description import PipelineDescription, Sink, Source
 from tidelog.spark.pipelines.result import Result
 from tidelog.spark.pipelines.sinks import check_formats, write_bad_rows, write_changes, write_view
+from tidelog.spark.rows import DriverRows
 from tidelog.spark.sources.facts import Counts, FactFrame, PendingFacts
 from tidelog.spark.sources.mapping import (
     QUARANTINE_COLUMNS,
@@ -276,15 +277,15 @@ class _Run:
             columns = relations[own[0].relation].columns
             words = [collect_words(each.facts, columns, dictionary) for each in own]  # type: ignore[arg-type]
             rows = distinct(np.concatenate(words))
-            found.append(PendingFacts(own[0].relation, asserts, rows, len(rows)))
+            found.append(PendingFacts(own[0].relation, asserts, DriverRows(rows), len(rows)))
         return found, max(0, given - sum(change.count for change in found))
 
     def difference(self, name: str, pending: list[PendingFacts]) -> list[PendingFacts]:
         """A snapshot as the difference to what is asserted now."""
         facts = [fact.values for fact in self.said if fact.relation == name]
         declared = self.db.front.program.relations[name]
-        said = encode(facts, declared, self.db.front.interned)
-        return self.db.difference(name, [*pending, PendingFacts(name, True, said, len(said))] if facts else pending)
+        said = DriverRows(encode(facts, declared, self.db.front.interned))
+        return self.db.difference(name, [*pending, PendingFacts(name, True, said, said.count())] if facts else pending)
 
     # --- sinks ---------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ is a leaf that says whether it is there, and below it the leaves of its fields. 
 
     number, unsigned   long; an unsigned by its bit pattern
     float              double (Spark has no expression for its bits, so the driver takes them)
-    symbol             string; `encode` makes it a long
+    symbol             string; `frames.symbols` makes it a long
     a record           boolean: not nil
 
 Every check is total: nothing in it raises, with ANSI mode or without. Reasons start with the column's name and never

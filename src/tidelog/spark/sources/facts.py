@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from tidelog.arrays import Words
+from tidelog.spark.rows import Rows
 from tidelog.spark.sources.checks import Leaf
 
 
@@ -33,6 +33,8 @@ class FactFrame:
     leaves: tuple[Leaf, ...]
     rows: int
     kept: bool
+    held: None = None
+    """The driver has none of them, see `Rows.held`."""
 
 
 @dataclass(frozen=True)
@@ -41,5 +43,5 @@ class PendingFacts:
 
     relation: str
     asserts: bool
-    facts: Words | FactFrame | DataFrame
+    facts: Rows | FactFrame
     count: int

@@ -24,12 +24,11 @@ from tidelog.spark.cluster.placement.plan import Placement
 from tidelog.spark.cluster.placement.skew import Frequent, frequent
 from tidelog.spark.cluster.processes.serve import Keeper
 from tidelog.spark.frames.deferred import frame_of_tasks, mapped
+from tidelog.spark.rows import DriverRows, Rows, SparkRows, word_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
-
-    from tidelog.spark.engines import Rows
+    from pyspark.sql import SparkSession
 
 
 class Executors(Protocol):
@@ -38,8 +37,8 @@ class Executors(Protocol):
     def run(self, tasks: Sequence[Task]) -> list[Any]:
         """The answers, in the order of the tasks. Raises what a task raises."""
 
-    def rows(self, tasks: Sequence[Task], arity: int) -> Words | DataFrame:
-        """The rows that the tasks ask for, together; columns as in `engines.word_columns`."""
+    def rows(self, tasks: Sequence[Task], arity: int) -> Rows:
+        """Return the rows that the tasks ask for, together; columns as in `rows.word_columns`."""
 
     def scatter(self, folder: Folder, name: str, rows: Rows, delivery: Delivery) -> list[Scattered]:
         """Write rows to files whose names begin with `name`."""
@@ -84,15 +83,14 @@ class LocalExecutors:
     def run(self, tasks: Sequence[Task]) -> list[Any]:
         return [self.keepers.setdefault((task.folder, task.partition), Keeper()).perform(task) for task in tasks]
 
-    def rows(self, tasks: Sequence[Task], arity: int) -> Words:
+    def rows(self, tasks: Sequence[Task], arity: int) -> Rows:
         none = numpy.empty((0, max(arity, 1)), numpy.int64)
         found = [self.keepers.setdefault((task.folder, task.partition), Keeper()).read(task) for task in tasks]
         words = numpy.concatenate([none, *(batch for each in found for batch in each)])
-        return words if arity else words[:, :0]
+        return DriverRows(words if arity else words[:, :0])
 
     def scatter(self, folder: Folder, name: str, rows: Rows, delivery: Delivery) -> list[Scattered]:
-        assert isinstance(rows, numpy.ndarray), "there are no frames without a session"
-        return [Scattered.written(folder, name, rows, delivery)] if len(rows) else []
+        return [] if rows.is_surely_empty else [Scattered.written(folder, name, rows.local(), delivery)]
 
     def stop(self, folder: Folder) -> None:
         self.keepers.clear()
@@ -134,10 +132,8 @@ class SparkExecutors:
                 raise answer
         return [answers[number][1] for number in range(len(tasks))]
 
-    def rows(self, tasks: Sequence[Task], arity: int) -> DataFrame:
+    def rows(self, tasks: Sequence[Task], arity: int) -> Rows:
         import pyarrow as pa
-
-        from tidelog.spark.engines import word_columns
 
         tasks, application, names = list(tasks), self.application, word_columns(arity)
         schema = pa.schema([(name, pa.int64()) for name in names])
@@ -157,13 +153,15 @@ class SparkExecutors:
             except TidelogError as error:
                 yield str(error)
 
-        return frame_of_tasks(self.session, len(tasks), schema, read)
+        return SparkRows(frame_of_tasks(self.session, len(tasks), schema, read), arity)
 
     def scatter(self, folder: Folder, name: str, rows: Rows, delivery: Delivery) -> list[Scattered]:
-        if isinstance(rows, numpy.ndarray):
-            return [Scattered.written(folder, name, rows, delivery)] if len(rows) else []
+        if rows.is_surely_empty:
+            return []
+        if rows.held is not None:
+            return [Scattered.written(folder, name, rows.held, delivery)]
         address = folder.address
-        empty = rows.columns == ["unit"]
+        empty = not rows.arity
 
         def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             import numpy
@@ -182,7 +180,7 @@ class SparkExecutors:
             yield pyarrow.RecordBatch.from_arrays([told], names=["written"])
 
         self.jobs += 1
-        frame = mapped(rows, write, "written binary")
+        frame = mapped(rows.frame(self.session), write, "written binary")
         return [pickle.loads(row["written"]) for row in frame.collect()]
 
     def stop(self, folder: Folder) -> None:

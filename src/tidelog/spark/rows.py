@@ -1,0 +1,159 @@
+"""Rows of words of one relation, on the driver or in Spark, with the same methods for both.
+
+`Rows` cross the line between a database and its engines in either form, whichever the giver has. A frame has the
+columns `word_columns(arity)`, all of them long and without nulls.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from tidelog.arrays import Words
+from tidelog.pattern import Pattern
+from tidelog.storage.dictionary import Dictionary
+
+MOST_AT_ONCE = 4_000_000  # rows that come to the driver in one Spark job, if no partition has more
+
+
+class Rows(ABC):
+    """Rows of words. Those in Spark are evaluated lazily."""
+
+    @property
+    @abstractmethod
+    def arity(self) -> int:
+        """The number of columns of the relation."""
+
+    @property
+    @abstractmethod
+    def held(self) -> Words | None:
+        """The rows, if they are on the driver; None if Spark has them. For algorithms that differ between the two."""
+
+    @property
+    @abstractmethod
+    def is_surely_empty(self) -> bool:
+        """True if there are no rows, as far as that is known without a Spark job."""
+
+    @abstractmethod
+    def count(self) -> int:
+        """Return the number of rows."""
+
+    @abstractmethod
+    def local(self) -> Words:
+        """Return the rows on the driver, int64 of shape (rows, arity)."""
+
+    @abstractmethod
+    def frame(self, session: SparkSession) -> DataFrame:
+        """Return the rows as a frame of this session, the one that has them if they are in Spark."""
+
+    @abstractmethod
+    def without(self, others: Rows) -> Rows:
+        """Return the rows that are not among others, which are in the same place; the rows are distinct."""
+
+    @abstractmethod
+    def matching(self, pattern: Pattern, dictionary: Dictionary) -> Rows:
+        """Return the rows that match a pattern."""
+
+
+@dataclass(frozen=True, eq=False)
+class DriverRows(Rows):
+    """Rows in an array on the driver, int64 of shape (rows, arity)."""
+
+    words: Words
+
+    @property
+    def arity(self) -> int:
+        return int(self.words.shape[1])
+
+    @property
+    def held(self) -> Words:
+        return self.words
+
+    @property
+    def is_surely_empty(self) -> bool:
+        return not len(self.words)
+
+    def count(self) -> int:
+        return len(self.words)
+
+    def local(self) -> Words:
+        return self.words
+
+    def frame(self, session: SparkSession) -> DataFrame:
+        import pyarrow as pa
+
+        words = self.words if self.arity else np.zeros((len(self.words), 1), np.int64)
+        return session.createDataFrame(pa.table({name: words[:, i] for i, name in enumerate(word_columns(self.arity))}))
+
+    def without(self, others: Rows) -> DriverRows:
+        unwanted = set(map(tuple, others.local().tolist()))
+        return DriverRows(self.words[np.array([tuple(row) not in unwanted for row in self.words.tolist()], bool)])
+
+    def matching(self, pattern: Pattern, dictionary: Dictionary) -> DriverRows:
+        return DriverRows(pattern.select(self.words, dictionary))
+
+
+@dataclass(frozen=True, eq=False)
+class SparkRows(Rows):
+    """Rows of a relation with `width` columns in a data frame."""
+
+    words: DataFrame
+    width: int
+
+    @property
+    def arity(self) -> int:
+        return self.width
+
+    @property
+    def held(self) -> None:
+        return None
+
+    @property
+    def is_surely_empty(self) -> bool:
+        return False
+
+    def count(self) -> int:
+        return self.words.count()
+
+    def local(self) -> Words:
+        """See `Rows`. Many rows come in several jobs, because Spark never ends one whose result Java's memory cannot
+        hold."""
+        parts = max(1, -(-self.count() // MOST_AT_ONCE))
+        part = F.pmod(F.xxhash64(*self.words.columns), F.lit(parts))
+        frames = [self.words.where(part == number) if parts > 1 else self.words for number in range(parts)]
+        return np.concatenate([self._collected(frame) for frame in frames])
+
+    def frame(self, session: SparkSession) -> DataFrame:
+        return self.words
+
+    def without(self, others: Rows) -> SparkRows:
+        return SparkRows(self.words.subtract(others.frame(self.words.sparkSession)), self.arity)
+
+    def matching(self, pattern: Pattern, dictionary: Dictionary) -> SparkRows:
+        rows, words = self.words, pattern.words(dictionary)
+        for column, _ in pattern.constants:
+            rows = rows.where(F.col(f"c{column}") == words[column] if column in words else F.lit(False))
+        for one, other in pattern.equal:
+            rows = rows.where(F.col(f"c{one}") == F.col(f"c{other}"))
+        return SparkRows(rows, self.arity)
+
+    def _collected(self, frame: DataFrame) -> Words:
+        table = frame.toArrow()
+        if not self.arity:
+            return np.empty((table.num_rows, 0), np.int64)
+        return np.stack([column.to_numpy() for column in table.columns], axis=1)
+
+
+def no_rows(arity: int) -> DriverRows:
+    """Return no rows of a relation with so many columns."""
+    return DriverRows(np.empty((0, arity), np.int64))
+
+
+def word_columns(arity: int) -> list[str]:
+    """Return the names of a frame's columns of words. A relation without columns, which has one row or none, has one
+    column `unit` that is 0, because Spark's files and Arrow batches lose rows without columns."""
+    return [f"c{i}" for i in range(arity)] or ["unit"]
