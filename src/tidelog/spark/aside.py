@@ -1,4 +1,4 @@
-"""What a database on the cluster evaluates beside its views: certificates, and paths that no rule asks for.
+"""Evaluate for a database on the cluster what is beside its views: certificates, and paths that no rule asks for.
 
 Partitions have births each of their own, which cannot be compared. So for a certificate the driver evaluates the
 program once more, over the facts, and takes the births from there. They are hints: views and facts of the certificate
@@ -27,7 +27,7 @@ from tidelog.storage.stored import StoredRelation
 
 
 class Aside:
-    """Evaluates for the database of `front`; `another` makes a cluster engine."""
+    """Evaluations for the database of `front`; `another` makes a cluster engine."""
 
     def __init__(self, front: Front, another: Callable[[], Engine]) -> None:
         self._front = front
@@ -35,8 +35,8 @@ class Aside:
         self._engines: list[Engine] = []
 
     def pairs(self, pattern: Pattern, engine: Engine, most: int, options: Mapping[str, Any]) -> Rows:
-        """The pairs that the path of a pattern connects in the views of `engine`, at least those that match: on the
-        driver where no more than `most` rows have to be read for it, else by a cluster engine that has them until
+        """Return the pairs that the path of a pattern connects in the views of `engine`, at least those that match: on
+        the driver where no more than `most` rows have to be read for it, else by a cluster engine that has them until
         `close`. Raises as `Engine.epoch`."""
         assert pattern.program is not None
         front = self._front
@@ -55,8 +55,8 @@ class Aside:
         return other.relation(QUERY)
 
     def certificate(self, engine: Engine, most: int, watch: Watch) -> Certificate:
-        """The certificate of the last epoch of `engine`. Raises UsageError (E0688) where it has more than `most` rows,
-        LimitError or KeyboardInterrupt."""
+        """Return the certificate of the last epoch of `engine`. Raises UsageError (E0688) where it has more than `most`
+        rows, LimitError or KeyboardInterrupt."""
         draft, dictionary = self._front.unchanged, self._front.interned
         count = sum(map(engine.size, draft.checked.relations))
         if count > most:
@@ -78,7 +78,7 @@ class Aside:
 
 
 def _births(rows: Words, known: Words, births: Words) -> Words:
-    """The births of rows by those of known ones; all others are younger than these."""
+    """Return the births of rows by those of known ones; all others are younger than these."""
     stored = StoredRelation(Catalog(64), known.shape[1])
     stored.insert(known)
     return np.append(births, births.max(initial=0) + 1)[stored.find(rows)]

@@ -1,4 +1,4 @@
-"""Which engine a SparkDatabase works with: the embedded one on the driver, or the cluster's."""
+"""Choose the engine of a SparkDatabase: the embedded one on the driver, or the cluster's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class EngineChoice:
     cluster_folder: str | os.PathLike[str] | None = None
 
     def changed(self, options: Mapping[str, Any]) -> tuple[EngineChoice, dict[str, Any]]:
-        """The choice with those of the options that belong to it, and the others. UsageError (E0603) for a wrong
+        """Return the choice with those of the options that belong to it, and the others. UsageError (E0603) for a wrong
         value."""
         own = {field.name: options[field.name] for field in fields(self) if field.name in options}
         if not isinstance(engine := own.get("engine", "auto"), str) or engine not in ENGINES:
@@ -40,8 +40,8 @@ class EngineChoice:
         return replace(self, **own), {name: value for name, value in options.items() if name not in own}
 
     def next(self, current: str, facts: int) -> tuple[str, str]:
-        """The engine of an epoch that leads to so many facts, and why it would be another than the current one. On the
-        cluster a database stays until it is called back."""
+        """Return the engine of an epoch that leads to so many facts, and why it would be another than the current one.
+        On the cluster a database stays until it is called back."""
         if self.engine != "auto":
             return self.engine, f"asked for by options(engine={self.engine!r})"
         if current == "embedded" and facts > self.embedded_limit:

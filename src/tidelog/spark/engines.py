@@ -51,8 +51,8 @@ class RowChange:
 
 @dataclass(frozen=True)
 class Epoch:
-    """What an epoch did: the exact net change of each relation of the program that changed (auxiliary ones, whose names
-    begin with "#", are of no interest), each row once, and the report."""
+    """The result of an epoch: the exact net change of each relation of the program that changed (auxiliary ones, whose
+    names begin with "#", are of no interest), each row once, and the report."""
 
     changes: Mapping[str, RowChange]
     report: Report
@@ -60,8 +60,8 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Prospect:
-    """What an epoch is about to make of an engine: what it changes, and the rows of relations and their number as they
-    will then be. It holds until the epoch has happened or failed; its arrays are the caller's."""
+    """The state that an epoch is about to give to an engine: its changes, and the rows and sizes of relations as they
+    will be. It holds until the epoch has happened or failed; its arrays are the caller's."""
 
     changes: Mapping[str, RowChange]
     relation: Callable[[str], Rows]
@@ -69,7 +69,7 @@ class Prospect:
 
 
 Seal: TypeAlias = Callable[[Prospect], object]
-"""What lets an epoch last."""
+"""Commits an epoch to where it lasts."""
 
 
 def sealed_at_once(prospect: Prospect) -> None:
@@ -80,7 +80,7 @@ class Engine(Protocol):
     """Asserted facts and views in words. Not for use by several threads at once: the database sees to that."""
 
     name: str
-    """What `db.options(engine=…)` calls it, and what reports say."""
+    """The name in `db.options(engine=…)` and in reports."""
 
     def epoch(
         self,
@@ -103,16 +103,16 @@ class Engine(Protocol):
         epoch. A declared relation that nobody has mentioned yet is empty."""
 
     def asserted(self, name: str) -> Rows:
-        """The same for the asserted facts of a relation."""
+        """Return the same for the asserted facts of a relation."""
 
     def size(self, name: str) -> int:
-        """The number of rows of a relation, without a look at them."""
+        """Return the number of rows of a relation, without a look at them."""
 
     def stats(self) -> Mapping[str, Any]:
-        """What `db.stats()` says beside what the database knows itself: sizes, memory, rounds, bytes shuffled …"""
+        """Return the engine's part of `db.stats()`: sizes, memory, rounds, bytes shuffled …"""
 
     def explain(self) -> str:
-        """How the program is evaluated, and how the last epoch went: for people."""
+        """Return a text about how the program is evaluated, and how the last epoch went."""
 
     def close(self) -> None:
         """Give back memory and remove all temporary state. No other call follows, except `close` again."""

@@ -1,4 +1,4 @@
-"""What Spark says when something fails, as errors of tidelog: one sentence, the file where it names one, and a hint."""
+"""Turn errors of Spark into errors of tidelog: one sentence, the file where it names one, and a hint."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _HINTS = (
     ("No suitable driver", "the driver's jar comes with the session: spark.jars.packages"),
 )
 _IDLE_CAUSES = ("SocketException", "EOFException", "ClassNotFoundException")
-"""What is said in the end when something else is the matter."""
+"""Exceptions that end a chain of causes when the cause is another one."""
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 @contextmanager
 def reading(place: str) -> Iterator[None]:
-    """Turns what Spark says about an unreadable source into DataError (E0482), or into SetupError (E0705) where its
+    """Turn what Spark says about an unreadable source into DataError (E0482), or into SetupError (E0705) where its
     session has been stopped meanwhile."""
     with _told(lambda error: DataError(_unreadable(error, place))):
         yield
@@ -46,7 +46,7 @@ def reading(place: str) -> Iterator[None]:
 
 @contextmanager
 def working() -> Iterator[None]:
-    """The same for the work of an epoch, into SetupError (E0708)."""
+    """Turn what Spark says about the work of an epoch into SetupError (E0708)."""
     hint = "nothing has changed; commit again"
     with _told(lambda error: SetupError(Problem("E0708", f"the work in Spark has failed: {said(error)}", hint=hint))):
         yield
@@ -65,12 +65,12 @@ def letting_go() -> Iterator[None]:
 
 
 def is_of_spark(error: BaseException) -> bool:
-    """Whether an exception comes from Spark, or from the bridge to Java."""
+    """Return True if an exception comes from Spark, or from the bridge to Java."""
     return isinstance(error, PySparkException) or type(error).__module__.startswith("py4j")
 
 
 def said(error: BaseException) -> str:
-    """The sentence in which Spark says what is wrong, without names of classes and its trace."""
+    """Return the sentence in which Spark says what is wrong, without names of classes and its trace."""
     text = str(error)
     header = re.search(r"Header: (.*)\n\s*Schema: (.*)", text)
     if header:
@@ -92,7 +92,7 @@ def said(error: BaseException) -> str:
 
 
 def hint_for(error: BaseException) -> str:
-    """What to do about it."""
+    """Return the hint for an error of Spark."""
     text = f"{error} {said(error)}"
     return next((hint for pattern, hint in _HINTS if re.search(pattern, text)), NOTHING_CHANGED)
 

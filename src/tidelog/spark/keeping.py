@@ -1,4 +1,4 @@
-"""What a SparkDatabase writes to its state folder and reads from there: facts as values, by Spark where it has them."""
+"""Write the facts of a SparkDatabase to its state folder and read them: as values, by Spark where it has them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Keeping:
 def tables_of(
     relations: Mapping[str, RelationType], facts: Mapping[str, RowChange], translation: Translation
 ) -> FactTables:
-    """What an epoch asserts and retracts."""
+    """Return the facts that an epoch asserts and retracts, as tables or writers of files."""
     found: dict[tuple[str, bool], pa.Table | Callable[[Path], None]] = {}
     for name, change in facts.items():
         for asserts, rows in ((True, change.inserted), (False, change.deleted)):
@@ -66,7 +66,7 @@ def tables_of(
 
 
 def stored(relation: RelationType, rows: Rows, translation: Translation) -> pa.Table | Callable[[Path], None]:
-    """Rows as values: a table, or what writes them."""
+    """Return rows as values: a table, or what writes them."""
     if rows.held is not None:
         return facts_table(relation, translation.dictionary, rows.held)
     values = translation.values(relation.name, rows, relation.columns) if relation.columns else translation.frame(rows)

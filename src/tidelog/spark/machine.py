@@ -1,4 +1,4 @@
-"""What Spark needs from the machine: PySpark, a Java runtime, the same Python for the workers.
+"""Check what Spark needs from the machine: PySpark, a Java runtime, the same Python for the workers.
 
 `session` starts a local session for the demo, the tests and those who have none yet. Pipelines take any
 session; Python workers are needed for the cluster engine and for frames of more than a million rows. Code of yours that
@@ -48,8 +48,8 @@ _LOCAL_CONF = {
 
 
 def session(threads: int = 2, *, brief: bool = False, conf: Mapping[str, str] | None = None) -> SparkSession:
-    """A local Spark session with `threads` worker threads, no UI, quiet logs and the configuration `conf`; `.stop()` is
-    the caller's.
+    """Return a local Spark session with `threads` worker threads, no UI, quiet logs and the configuration `conf`;
+    `.stop()` is the caller's.
 
     `brief` suits work of a minute or two: Java then compiles quickly rather than well, which halves the time of many
     small jobs and makes large ones slower. The workers run this interpreter. A session that is already active is
@@ -97,8 +97,8 @@ def _errors_kept() -> Iterator[IO[bytes]]:
 
 
 def java_home() -> Path:
-    """The home of a Java runtime that Spark can use: JAVA_HOME, that of `java` on the PATH, or one below /usr/lib/jvm.
-    SetupError (E0702) when there is none."""
+    """Return the home of a Java runtime that Spark can use: JAVA_HOME, that of `java` on the PATH, or one below
+    /usr/lib/jvm. SetupError (E0702) when there is none."""
     found = []
     on_path = shutil.which("java")
     candidates = [os.environ.get("JAVA_HOME"), Path(on_path).resolve().parent.parent if on_path else None]
@@ -115,7 +115,8 @@ def java_home() -> Path:
 
 
 def java_lacks(home: Path) -> str | None:
-    """What the runtime at `home` lacks for Spark, or None. Trimmed runtimes miss a module and Spark does not start."""
+    """Return what the runtime at `home` lacks for Spark, or None. Trimmed runtimes miss a module and Spark does not
+    start."""
     module = "jdk.incubator.vector"
     try:
         command = [str(home / "bin" / "java"), "--add-modules", module, "-version"]

@@ -81,7 +81,7 @@ class PartitionedEngine:
 
     @property
     def is_own(self) -> bool:
-        """Whether this process has the folder, and not another one since a fork, or since the lock is gone."""
+        """True if this process has the folder, and not another one since a fork, or since the lock is gone."""
         return self.owner is not None and self.owner.stands
 
     def go_on(self) -> None:
@@ -152,7 +152,7 @@ class PartitionedEngine:
         self.folder.remove(name for name in self.folder.names() if name not in needed and name != LOCK)
 
     def tasks(self, what: str, arguments: tuple[Any, ...] = ()) -> list[Task]:
-        """A task for each partition in the committed state."""
+        """Return a task for each partition in the committed state."""
         manifest = self.committed
         return [
             Task(
@@ -172,18 +172,18 @@ class PartitionedEngine:
     # --- reading ---------------------------------------------------------------------------------------------------
 
     def relation(self, name: str) -> Rows:
-        """The rows of a relation as of the last epoch."""
+        """Return the rows of a relation as of the last epoch."""
         return self._rows("rows", name)
 
     def asserted(self, name: str) -> Rows:
-        """The asserted facts of a relation."""
+        """Return the asserted facts of a relation."""
         if self.plan is None or name not in self.plan.facts:
             return no_rows(self._arity(name))
         replicated = self.plan.facts[name] == "all"
         return self._read("rows", (name, facts_name(name), replicated, ""), self._arity(name))
 
     def size(self, name: str) -> int:
-        """The number of rows of a relation."""
+        """Return the number of rows of a relation."""
         return size_of(self.plan, self.committed.sizes, name)
 
     def _rows(self, what: str, name: str) -> Rows:
@@ -200,7 +200,7 @@ class PartitionedEngine:
         return len(core.relations[name].columns) if core is not None and name in core.relations else 0
 
     def change(self, name: str) -> RowChange:
-        """What the last epoch has changed in a relation."""
+        """Return the change of a relation in the last epoch."""
         came, went = self._rows("came", name), self._rows("went", name)
         if name in self.moved:
             came, went = came.without(went), went.without(came)
@@ -224,7 +224,7 @@ class PartitionedEngine:
         }
 
     def explain(self) -> str:
-        """How the relations are laid out, and what the last epoch took, as text."""
+        """Return the layout of the relations, and the costs of the last epoch, as text."""
         last = self.explanation
         lines = [
             f"{self.committed.partitions} partitions, epoch {self.committed.epoch}",
@@ -261,7 +261,7 @@ class PartitionedEngine:
 
 
 class _Changes(Mapping[str, RowChange]):
-    """What an epoch has changed; frames are made when somebody asks."""
+    """The changes of an epoch; frames are made on demand."""
 
     def __init__(self, engine: PartitionedEngine, names: list[str]) -> None:
         self._engine = engine

@@ -1,4 +1,5 @@
-"""One epoch of the cluster engine: facts to where they live, then rounds until nobody has anything to say."""
+"""Run one epoch of the cluster engine: facts to where they live, then rounds until no partition has anything to
+send."""
 
 from __future__ import annotations
 
@@ -37,8 +38,8 @@ _OUTGROWN = 4
 
 @dataclass
 class Explanation:
-    """How the last epoch went: rounds with the bytes and rows that partitions sent each other, and the seconds of each;
-    partitions restored, recursions evaluated anew or taken back in part, and how each hyper-node is computed."""
+    """The course of the last epoch: rounds with the bytes and rows that partitions sent each other, and the seconds of
+    each; partitions restored, recursions evaluated anew or taken back in part, and how each hyper-node is computed."""
 
     rounds: int = 0
     bytes: int = 0
@@ -62,7 +63,7 @@ class EngineState(Protocol):
     symbols: tuple[str, ...]
     """The files of symbols that partitions know."""
     told: dict[str, int]
-    """How much of the dictionary these files have."""
+    """The extent of the dictionary that these files have."""
 
     def tasks(self, what: str, arguments: tuple[Any, ...] = ()) -> list[Task]:
         """Return a task for each partition in the committed state."""
@@ -108,7 +109,7 @@ class Attempt:
         self.plan_name = ""
 
     def run(self, facts: Mapping[str, RowChange]) -> ClusterManifest:
-        """Everything but the commit."""
+        """Do everything but the commit; return the manifest for it."""
         self.look_back()
         pieces, shared = self.deliver(facts)
         changed = self.make_plan()
@@ -149,7 +150,7 @@ class Attempt:
         self.folder.write(self.past, wire.dumps((manifest.plan, log)))
 
     def shortened(self) -> Log:
-        """What partitions have been told, on balance, as one entry for each."""
+        """Return the net content of all that partitions have been sent, as one entry for each."""
         written = self.engine.executors.run(self.engine.tasks("keep", (f"kept-{self.token}",)))
         shared = [each for each, _ in written if each is not None]
         return {
@@ -194,7 +195,7 @@ class Attempt:
         return own, shared
 
     def scattered(self, name: str, rows: Rows, asserts: bool) -> list[Scattered]:
-        """Facts of a relation, written in pieces for the partitions where they live."""
+        """Write facts of a relation in pieces for the partitions where they live."""
         place = self.places.get(name, 0)
         delivery = Delivery((facts_name(name), asserts), 0 if place == "all" else place, self.partitions)
         return self.engine.executors.scatter(self.folder, f"facts-{self.token}", rows, delivery)
@@ -211,7 +212,7 @@ class Attempt:
         return (name, 0) in find(seen, sizes, self.partitions, limit, self.engine.plan).columns()
 
     def outgrown(self, name: str, count: int) -> bool:
-        """Whether facts that are everywhere become too many for that by `count` more."""
+        """Return True if facts that are everywhere become too many for that by `count` more."""
         plan = self.engine.plan
         if plan is None or plan.views.get(name) != facts_name(name) or not self.core.relations[name].columns:
             return False
@@ -219,7 +220,7 @@ class Attempt:
         return plan.homes[name] == "all" and known + count > _OUTGROWN * self.engine.limits.replicate
 
     def make_plan(self) -> bool:
-        """Plan the program, unless nothing has changed that a plan depends on; whether it is another one."""
+        """Plan the program, unless nothing has changed that a plan depends on. Return True for another plan."""
         before, limits = self.engine.plan, self.engine.limits
         sizes = {name: size_of(before, self.sizes, name) for name in (before.views if before is not None else ())}
         for name, rows in self.fact_rows.items():
@@ -289,7 +290,7 @@ class Attempt:
         self.dirty.difference_update(cycles)
 
     def round(self, round: Round, everybody: bool, cyclic: bool = False) -> None:
-        """One Spark job."""
+        """Run one round, as one Spark job."""
         started = time.perf_counter()
         self.watch.look()
         self.tell_symbols()
@@ -369,7 +370,7 @@ class Attempt:
     # --- what comes of it ------------------------------------------------------------------------------------------
 
     def manifest(self) -> ClusterManifest:
-        """What is to be committed."""
+        """Return the manifest that commits the attempt."""
         return ClusterManifest(
             self.partitions,
             self.committed.epoch + 1,
@@ -387,18 +388,18 @@ class Attempt:
         )
 
     def changed(self) -> list[str]:
-        """The relations of the user's program that have changed."""
+        """Return the relations of the user's program that have changed."""
         names = dict.fromkeys(name for reply in self.replies.values() for name in reply.changed)
         return [name for name in self.core.relations if name in names and not name.startswith("#")]
 
     def report(self) -> Report:
-        """The epoch, hyper-node by hyper-node."""
+        """Return the report of the epoch, hyper-node by hyper-node."""
         seconds = time.perf_counter() - self.started
         return Report(seconds, merged(self.core.nodes, self.plan, self.reports, self.replies, len(self.rounds)))
 
 
 def size_of(plan: ClusterPlan | None, sizes: Mapping[int, Mapping[str, int]], name: str) -> int:
-    """The rows of a relation over all partitions."""
+    """Return the number of rows of a relation over all partitions."""
     if plan is None:
         return 0
     found = [each.get(name, 0) for each in sizes.values()]
@@ -406,7 +407,7 @@ def size_of(plan: ClusterPlan | None, sizes: Mapping[int, Mapping[str, int]], na
 
 
 def _weakened(before: ClusterPlan, plan: ClusterPlan, forget: tuple[str, ...]) -> set[int]:
-    """The cycles of a plan that have lost a rule, or a part of what has been sent."""
+    """Return the cycles of a plan that have lost a rule, or a part of what has been sent."""
     rules: dict[str, set[object]] = {}
     for node in before.program.nodes:
         for rule in node.rules:

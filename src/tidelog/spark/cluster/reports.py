@@ -19,8 +19,8 @@ def merged(
     last: Mapping[int, Reply],
     rounds: int,
 ) -> tuple[NodeReport, ...]:
-    """A report for each hyper-node of the user's program: the strongest thing that any partition did in any round, with
-    its reason; the impact is that on relations that users know."""
+    """Return a report for each hyper-node of the user's program: the strongest thing that any partition did in any
+    round, with its reason; the impact is that on relations that users know."""
     ways = {name: way for relations, way in plan.nodes for name in relations}
     done: dict[str, tuple[int, str]] = {}
     seconds: dict[str, float] = {}

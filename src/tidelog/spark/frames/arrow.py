@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def to_spark(session: SparkSession, table: pa.Table) -> DataFrame:
-    """An Arrow table as a DataFrame that holds its own data."""
+    """Return an Arrow table as a DataFrame that holds its own data."""
     import pyarrow as pa
 
     if not table.column_names:
@@ -27,7 +27,7 @@ def to_spark(session: SparkSession, table: pa.Table) -> DataFrame:
 
 
 def spark_type(given: pa.DataType) -> pa.DataType:
-    """The Arrow type next to `given` that Spark can read."""
+    """Return the Arrow type next to `given` that Spark can read."""
     import pyarrow as pa
 
     if pa.types.is_uint64(given):

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 
 def collect_words(facts: FactFrame, columns: Sequence[Column], dictionary: Dictionary) -> Words:
-    """The facts as words, int64 of shape (rows, arity), in no particular order."""
+    """Return the facts as words, int64 of shape (rows, arity), in no particular order."""
     parts = [words_of(table, columns, dictionary) for table in _tables(facts)]
     return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
 def _tables(facts: FactFrame) -> Iterator[pa.Table]:
-    """The leaf columns, and `_row`, which is there for relations without columns."""
+    """Yield the leaf columns, and `_row`, which is there for relations without columns."""
     rows = facts.frame.withColumn("_row", F.lit(0))
     if facts.rows <= MOST_AT_ONCE or not facts.kept:
         yield rows.toArrow()
@@ -49,7 +49,7 @@ def _tables(facts: FactFrame) -> Iterator[pa.Table]:
 
 
 def words_of(table: pa.Table, columns: Sequence[Column], dictionary: Dictionary) -> Words:
-    """The rows of `table` (leaf columns) as words, int64 of shape (rows, arity), C-contiguous."""
+    """Return the rows of `table` (leaf columns) as words, int64 of shape (rows, arity), C-contiguous."""
     leaves = {name: table.column(name) for name in table.column_names}
     words = np.empty((table.num_rows, len(columns)), dtype=np.int64)
     for i, column in enumerate(columns):
@@ -80,7 +80,7 @@ def _column_words(name: str, kind: Kind, leaves: Mapping[str, pa.ChunkedArray], 
 
 
 def distinct(words: Words) -> Words:
-    """The rows of `words`, each once."""
+    """Return the rows of `words`, each once."""
     if words.shape[1] == 0:
         return words[:1]
     keys = np.zeros(len(words), dtype=np.uint64)

@@ -35,7 +35,7 @@ _ROWS = 1 << 17
 
 
 def is_over() -> UsageError:
-    """What to say to who reads a frame when its epoch is over."""
+    """Return the error for a frame that is read when its epoch is over."""
     message = "the epoch of this frame is over: there has been another commit, or the database is closed"
     hint = "ask the database for it again, or persist and count() it before the commit"
     return UsageError(Problem("E0687", message, hint=hint))
@@ -57,7 +57,8 @@ def mapped(frame: DataFrame, function: Any, schema: Any) -> DataFrame:
 def frame_of_tasks(
     session: SparkSession, tasks: int, schema: pa.Schema, read: Callable[[int], Iterator[pa.RecordBatch | str]]
 ) -> DataFrame:
-    """A frame of the rows that `read` yields in each of so many tasks; a text instead of rows says what is wrong."""
+    """Return a frame of the rows that `read` yields in each of so many tasks; a text instead of rows says what is
+    wrong."""
     extended = schema.append(pa.field("failed", pa.string()))
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -78,7 +79,7 @@ def frame_of_tasks(
 
 
 class Lender:
-    """Lets tasks read rows of the driver. Its thread starts with the first frame."""
+    """A server from which tasks read rows of the driver. Its thread starts with the first frame."""
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
@@ -88,9 +89,9 @@ class Lender:
     def frame(
         self, count: int, schema: pa.Schema, rows: Callable[[], WordRows], table: Callable[[Words], pa.Table]
     ) -> DataFrame:
-        """A frame of `count` rows, until `end`. `rows` gives them when the first of them is read, in any thread, and
-        may raise UsageError; `table` makes values of some of them, of this schema. SetupError (E0704) without workers
-        for it."""
+        """Return a frame of `count` rows, until `end`. `rows` gives them when the first of them is read, in any thread,
+        and may raise UsageError; `table` makes values of some of them, of this schema. SetupError (E0704) without
+        workers for it."""
         key, secret, address = secrets.token_hex(8), self._secret, self._server.address
         tasks = self._session.sparkContext.defaultParallelism
         self._loans[key] = _Loan(count, tasks, rows, lambda some: table(some).cast(schema))
@@ -160,7 +161,7 @@ class _Loan:
         self._rows: WordRows | None = None
 
     def part(self, number: int) -> Iterator[pa.Table]:
-        """The rows for a task."""
+        """Return the rows for a task."""
         with self._lock:
             if self._rows is None:
                 self._rows = self._wanted()
@@ -169,13 +170,13 @@ class _Loan:
         return self._tables(rows, start, stop)
 
     def _tables(self, rows: WordRows, start: int, stop: int) -> Iterator[pa.Table]:
-        """The rows from `start` to `stop`, which keep their words until the last of them has been sent."""
+        """Yield the rows from `start` to `stop`, which keep their words until the last of them has been sent."""
         for i in range(start, stop, _ROWS):
             yield self._table(rows.words()[i : min(i + _ROWS, stop)])
 
 
 class _Server(socketserver.ThreadingTCPServer):
-    """Has a thread per connection."""
+    """A TCP server with one thread per connection."""
 
     daemon_threads = True
     block_on_close = False

@@ -158,7 +158,7 @@ class TaskFile:
 
 
 def _found(path: Path) -> FilePart | None:
-    """The file as the driver sees it."""
+    """Return the file as the driver sees it."""
     import pyarrow as pa
     from pyarrow import parquet
 

@@ -65,7 +65,7 @@ class SymbolTable:
         return reduce(DataFrame.unionAll, [part.frame for part in self._parts])
 
     def grow(self, facts: FactFrame) -> None:
-        """Gives an id to every symbol of the facts, in the engine's dictionary too."""
+        """Give an id to every symbol of the facts, in the engine's dictionary too."""
         self._dictionary.stop_reusing()  # Spark numbers from the end of the dictionary on.
         self.follow()
         names = [leaf.name for leaf in facts.leaves if leaf.kind == "symbol"]
@@ -117,7 +117,7 @@ class SymbolTable:
             self._kept = [each for each in self._kept if each is not frame]
 
     def close(self) -> None:
-        """Lets go of what is kept in Spark."""
+        """Release the frames that are kept in Spark."""
         self._parts.clear()
         self.settle()
 
@@ -125,7 +125,7 @@ class SymbolTable:
         return F.broadcast(self.frame) if len(self) <= FEW_SYMBOLS else self.frame
 
     def follow(self) -> None:
-        """Catches up with symbols that came into the engine by other ways: constants, functors, direct inserts."""
+        """Add the symbols that the dictionary got by other ways: constants, functors, direct inserts."""
         stamp = self._dictionary.stamp
         if stamp != self._stamp:  # Words have been given back, or have another meaning.
             self._parts.clear()
@@ -159,7 +159,7 @@ class SymbolTable:
         self._parts[first:] = [part]
 
     def _keep(self, frame: DataFrame, count: int) -> _Part:
-        """A part with rows of its own in Spark."""
+        """Return a part with rows of its own in Spark."""
         self._kept.append(frame)  # before it is kept, so that an interruption leaves nothing in Spark
         frame.persist(StorageLevel.MEMORY_AND_DISK)
         frame.count()

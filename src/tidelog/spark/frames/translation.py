@@ -67,8 +67,8 @@ class Translation:
     # --- in ------------------------------------------------------------------------------------------------------
 
     def net(self, columns: Sequence[Column], calls: Sequence[tuple[bool, Rows | FactFrame]]) -> RowChange:
-        """What several calls about one relation, whether they assert and what, come to: of those about a row the last
-        one counts. Facts stay in Spark, if they have no records."""
+        """Return the change that several calls about one relation lead to; each asserts rows or retracts them, and of
+        those about a row the last one counts. Facts stay in Spark, if they have no records."""
         rows = [(asserts, self._rows(columns, facts)) for asserts, facts in calls]
         local = [("", asserts, given.held) for asserts, given in rows if given.held is not None]
         none = no_rows(len(columns))
@@ -163,7 +163,7 @@ class Translation:
         return len(self.dictionary), *self.dictionary.stamp, *counts
 
     def _sharing(self) -> Broadcast[Dictionary]:
-        """The dictionary on the workers, sent anew when it has grown."""
+        """Return the dictionary on the workers, sent anew when it has grown."""
         size = self._size
         if size not in self._shared:
             self._shared[size] = self._session.sparkContext.broadcast(self.dictionary)
@@ -181,7 +181,7 @@ def _of_kind(columns: Sequence[Column], kind: str) -> list[str]:
 
 
 def _unsigned(word: Expression) -> Expression:
-    """The unsigned number with these bits: the upper half of them are the negative words."""
+    """Return the unsigned number with these bits: the upper half of them are the negative words."""
     wide = word.cast("decimal(20,0)")
     return F.when(word < 0, (wide + F.lit(Decimal(2**64))).cast("decimal(20,0)")).otherwise(wide)
 

@@ -145,7 +145,8 @@ class PipelineDescription:
 
 
 def _named(format: str) -> str:
-    """The name of a format that is treated in a way of its own, which Spark knows in any case, as it is known here."""
+    """Return the name of a format that is treated in a way of its own, which Spark knows in any case, as it is known
+    here."""
     return format.lower() if format.lower() in ("csv", "json", "delta") else format
 
 

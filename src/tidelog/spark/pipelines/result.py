@@ -16,7 +16,7 @@ from tidelog.spark.sources.facts import Counts
 
 @dataclass(frozen=True)
 class Result(Mapping[str, DataFrame]):
-    """What a run has brought: its views as DataFrames by name.
+    """The result of a run: its views as DataFrames by name.
 
     `counts` says for each relation that was read what became of its rows, `quarantine` holds the bad ones (relation,
     reason, row as JSON, source file), `change` is what the run changed, `written` where sinks and quarantine are,

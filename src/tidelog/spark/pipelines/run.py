@@ -126,7 +126,7 @@ class _Run:
             raise
 
     def explained(self, hint: str | None) -> str | None:
-        """The hint of an error, and what another run does with the sinks that have been written already."""
+        """Return the hint of an error, and what another run does with the sinks that have been written already."""
         if not self.reached:
             return hint
         parts = [f"the database is as before, but sinks have been written for its epoch {self.epoch}"]
@@ -197,7 +197,7 @@ class _Run:
     # --- sources -------------------------------------------------------------------------------------------------
 
     def sources(self) -> list[Mapped]:
-        """All sources mapped, or everything that is wrong with them."""
+        """Return all sources mapped, or everything that is wrong with them."""
         found, problems = [], []
         for source in self.pipeline.sources:
             try:
@@ -229,7 +229,7 @@ class _Run:
         return replace(mapped, place=place)
 
     def frame(self, source: Source, names: Sequence[str]) -> tuple[DataFrame, Expression | None]:
-        """The rows of a source, and the reason of those that cannot be taken apart."""
+        """Return the rows of a source, and the reason of those that cannot be taken apart."""
         if source.frame is not None:
             return source.frame, None
         if source.path is not None and source.format == "csv":
@@ -248,7 +248,7 @@ class _Run:
     # --- facts ---------------------------------------------------------------------------------------------------
 
     def changes(self, checked: Sequence[CheckedSource]) -> list[PendingFacts]:
-        """What all sources together change, and the counts of their rows."""
+        """Return the changes of all sources together, and count their rows."""
         incoming = sum(source.read - source.quarantined for source in checked)
         embedded = self.db.is_embedded_with(incoming)
         found: list[PendingFacts] = []
@@ -269,7 +269,8 @@ class _Run:
         return found
 
     def collected(self, pending: Sequence[PendingFacts], given: int) -> tuple[list[PendingFacts], int]:
-        """The same with words on the driver, and how many of the `given` rows say what another row says as well."""
+        """Return the same with words on the driver, and how many of the `given` rows say what another row says as
+        well."""
         dictionary, relations = self.db.front.interned, self.db.front.program.relations
         found = []
         for asserts in dict.fromkeys(change.asserts for change in pending):
@@ -281,7 +282,7 @@ class _Run:
         return found, max(0, given - sum(change.count for change in found))
 
     def difference(self, name: str, pending: list[PendingFacts]) -> list[PendingFacts]:
-        """A snapshot as the difference to what is asserted now."""
+        """Return a snapshot as the difference to what is asserted now."""
         facts = [fact.values for fact in self.said if fact.relation == name]
         declared = self.db.front.program.relations[name]
         said = DriverRows(encode(facts, declared, self.db.front.interned))
@@ -290,7 +291,7 @@ class _Run:
     # --- sinks ---------------------------------------------------------------------------------------------------
 
     def views(self) -> tuple[str, ...]:
-        """The relations that the program names with `.output`, or all derived ones."""
+        """Return the relations that the program names with `.output`, or all derived ones."""
         program = self.db.front.program
         named = [directive.relation for directive in program.directives if directive.name == "output"]
         derived = {head.relation for rule in program.rules for head in rule.heads}
@@ -320,7 +321,7 @@ class _Run:
             self.written[path] = sum(source.quarantined for source in checked)
 
     def quarantine(self, checked: Sequence[CheckedSource], change: SparkChange) -> DataFrame:
-        """The bad rows of this run, from where they were written or in memory."""
+        """Return the bad rows of this run, from where they were written or in memory."""
         if self.pipeline.quarantine is not None:
             folder = literal(located(self.session, self.pipeline.quarantine).rstrip("/"))
             return self.session.read.parquet(f"{folder}/epoch={change.epoch}")
@@ -330,13 +331,13 @@ class _Run:
         return self.session.createDataFrame(rows.limit(MOST_BAD_ROWS).toArrow())
 
     def bad_rows(self, checked: Sequence[CheckedSource]) -> DataFrame:
-        """The rows that do not fit, of the sources that have any."""
+        """Return the rows that do not fit, of the sources that have any."""
         bad = [source.bad for source in checked if source.quarantined]
         return reduce(DataFrame.unionAll, bad, empty_frame(self.session, *QUARANTINE_COLUMNS))
 
 
 def _distinct(pending: Sequence[PendingFacts]) -> int:
-    """The number of different facts among changes of one relation."""
+    """Return the number of different facts among changes of one relation."""
     frames = [change.facts.frame for change in pending if isinstance(change.facts, FactFrame)]
     # Leaves may differ where a record type contains itself.
     together = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
@@ -344,12 +345,12 @@ def _distinct(pending: Sequence[PendingFacts]) -> int:
 
 
 def check_named(given: Program) -> tuple[Program, ...]:
-    """The program with names for all rules."""
+    """Return the program with names for all rules."""
     return name_rules((given,))
 
 
 def _again(sink: Sink) -> str:
-    """What another run does with a sink that has an epoch which did not happen."""
+    """Return what another run does with a sink that has an epoch which did not happen."""
     if sink.format == "delta":
         return "Delta tables that have this epoch keep it as it is: {}"
     return IN_THE_WAY if sink.mode == "error" and sink.what == "view" else ANEW

@@ -68,8 +68,8 @@ def write_bad_rows(session: SparkSession, rows: DataFrame, folder: str | os.Path
 
 
 def _once(database: str, path: str, epoch: int) -> dict[str, Any]:
-    """What makes a second write of the same epoch change nothing in a Delta table. (Another database, or a run without
-    a state folder, begins with the same numbers again.)"""
+    """Return the options by which a second write of the same epoch changes nothing in a Delta table. (Another database,
+    or a run without a state folder, begins with the same numbers again.)"""
     return {"txnAppId": f"tidelog:{database}:{path}", "txnVersion": epoch}
 
 

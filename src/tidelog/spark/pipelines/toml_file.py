@@ -114,7 +114,7 @@ class _Reader:
         needed: tuple[str, ...],
         where: tuple[str, int],
     ) -> Any:
-        """A Source or a Sink, None where it is wrong."""
+        """Return a Source or a Sink, None where it is wrong."""
         before = len(self.problems)
         self.look(given, known, needed, where)
         if len(self.problems) > before:
@@ -130,7 +130,7 @@ class _Reader:
             return None
 
     def place(self, path: str) -> str | Path:
-        """A path as seen from the file; an address, such as s3://, is left alone, and so is an empty one."""
+        """Return a path as seen from the file; an address, such as s3://, is left alone, and so is an empty one."""
         return path if is_address(path) or not path else self.file.absolute().parent / path
 
     def look(
@@ -155,7 +155,7 @@ class _Reader:
         self.problems.append(Problem("E0686", message, place=place, hint=hint or "see docs/how-to/spark-pipeline.md"))
 
     def line(self, key: str | None, where: TomlTable | None) -> int:
-        """The line of a key of the table `where`, of the table itself, or 1."""
+        """Return the line of a key of the table `where`, of the table itself, or 1."""
         start = 0
         if where is not None:
             name, number = where

@@ -1,4 +1,4 @@
-"""Which values of a Spark column fit a declared kind: pure Spark expressions, no Python on the workers.
+"""Find the values of a Spark column that do not fit a declared kind: pure Spark expressions, no Python on the workers.
 
 `leaves` flattens one column of a relation into leaf columns that hold one word each. A primitive is one leaf; a record
 is a leaf that says whether it is there, and below it the leaves of its fields. What a leaf holds:
@@ -66,7 +66,7 @@ def leaves(
     records: Mapping[str, RecordType],
     exact: bool = False,
 ) -> list[Leaf]:
-    """The leaf columns `name`, `name_0`, … of `column`, which is of the Spark type `given` and should be `kind`.
+    """Return the leaf columns `name`, `name_0`, … of `column`, which is of the Spark type `given` and should be `kind`.
 
     `place` is how reasons call it. With `exact`, nothing is converted: the type has to be one whose values are all, but
     for null, NaN and range, values of the kind. Raises WrongType when the types do not go together.
@@ -140,7 +140,7 @@ def _wrong_type(place: str, given: T.DataType, kind: Kind, expected: str) -> Pro
 
 
 def _cast_hint(given: T.DataType, kind: Kind) -> str:
-    """How to get from one type to the other in Spark."""
+    """Return a hint: how to convert one type to the other in Spark."""
     match given, kind:
         case (T.DecimalType(), "number" | "unsigned"):
             return 'cents instead of euros: (column * 100).cast("long"); or declare the column as float'
@@ -163,7 +163,7 @@ def _cast_hint(given: T.DataType, kind: Kind) -> str:
 
 
 def _primitive(column: Expression, given: T.DataType, kind: Kind, place: str) -> tuple[Expression, Expression]:
-    """The leaf's value and why it is wrong (null where it is not) for a column without nulls."""
+    """Return the leaf's value and why it is wrong (null where it is not) for a column without nulls."""
     if kind == "symbol":
         if not isinstance(given, _TEXTS):
             raise WrongType(_wrong_type(place, given, kind, "a string"))
@@ -197,8 +197,8 @@ def _float(column: Expression, given: T.DataType) -> tuple[Expression, Expressio
 
 
 def _is_kept(column: Expression, given: T.DataType, value: Expression) -> Expression:
-    """Whether an integer or a decimal is what its float says: equal for whole numbers of 64 bits; for all others the
-    digits are, in which floats are written."""
+    """Return True if an integer or a decimal is what its float says: equal for whole numbers of 64 bits; for all others
+    the digits are, in which floats are written."""
     # The largest long is no float, and what is cast back from the float above it.
     whole = (value < F.lit(2.0**63)) & (value.try_cast("long") == column)
     if isinstance(given, T.DecimalType):
@@ -244,7 +244,7 @@ def _unsigned(column: Expression, given: T.DataType) -> tuple[Expression, Expres
 
 
 def _whole(column: Expression, given: T.DataType) -> Expression:
-    """A chain of `when` that catches what is no whole number."""
+    """Return a chain of `when` that catches what is no whole number."""
     never = F.when(F.lit(False), F.lit(""))
     if isinstance(given, _INTEGERS):
         return never

@@ -12,7 +12,7 @@ from tidelog.spark.sources.checks import Leaf
 
 @dataclass(frozen=True)
 class Counts:
-    """What became of the rows read for one relation: `read == accepted + quarantined`.
+    """The numbers of rows that were read for one relation: `read == accepted + quarantined`.
 
     `duplicates` of the accepted rows state a fact that another row of the same run states as well.
     """

@@ -1,4 +1,4 @@
-"""Frames and files mapped to declared relations: rows that fit, and the others with their reasons.
+"""Map frames and files to declared relations: rows that fit, and the others with their reasons.
 
 `map_frame` and `map_exactly` make a `Mapped`; `check_sources` evaluates all of them in one job and counts. The counts
 come from the very rows that go on, which are kept until the run ends, so that read = accepted + quarantined holds even
@@ -32,7 +32,8 @@ QUARANTINE_COLUMNS = ("relation string", f"{REASON} string", f"{ROW} string", f"
 
 @dataclass(frozen=True)
 class Operation:
-    """What makes a row of a change feed an assertion or a retraction: a text in `column`, of `insert` or of `delete`.
+    """The rule by which a row of a change feed is an assertion or a retraction: a text in `column`, of `insert` or of
+    `delete`.
 
     The defaults are those of Delta's change data feed and of tidelog's own change tables. Of several rows about one
     fact in a batch that with the largest value in the column `order` counts, and of equal ones an insertion: a table
@@ -73,18 +74,18 @@ class CheckedSource:
 
     @property
     def inserted(self) -> FactFrame:
-        """What the good rows assert."""
+        """The facts that the good rows assert."""
         if self.source.operation is None:
             return self._facts(self._good())
         return self._facts(self._net().where(F.col("_op")))
 
     @property
     def deleted(self) -> FactFrame | None:
-        """What they retract; None where it is no feed of changes."""
+        """The facts that they retract; None where it is no feed of changes."""
         return None if self.source.operation is None else self._facts(self._net().where(~F.col("_op")))
 
     def pending(self) -> list[PendingFacts]:
-        """What the good rows change."""
+        """Return the changes that the good rows make."""
         count = self.read - self.quarantined
         changes = [PendingFacts(self.relation, True, self.inserted, count)]
         return changes if self.deleted is None else [PendingFacts(self.relation, False, self.deleted, count), *changes]
@@ -109,7 +110,7 @@ class CheckedSource:
         return FactFrame(self.relation, rows.select(names), self.source.leaves, self.read - self.quarantined, kept)
 
     def _net(self) -> DataFrame:
-        """Each fact once with `_op`, where the rows about it do not cancel out."""
+        """Return each fact once with `_op`, where the rows about it do not cancel out."""
         names = [leaf.name for leaf in self.source.leaves]
         assert self.source.operation is not None
         if self.source.operation.order is not None:
@@ -130,7 +131,7 @@ def map_frame(
     torn: Expression | None = None,
     of_bytes: bool = False,
 ) -> Mapped:
-    """Maps a frame to a relation by column names, or as `columns` says (declared name -> name or expression).
+    """Map a frame to a relation by column names, or as `columns` says (declared name -> name or expression).
 
     `rejected` names a column of the frame that is null in good rows and a reason in rows already known to be bad.
     With an `operation` the frame is a feed of changes. `torn` is the reason of rows that have a text in the column
@@ -174,7 +175,7 @@ def map_frame(
 
 
 def map_exactly(program: CheckedProgram, relation: str, frame: DataFrame) -> Mapped:
-    """Maps a frame whose columns are those of the relation, by name, in any case as in Spark, or by position where all
+    """Map a frame whose columns are those of the relation, by name, in any case as in Spark, or by position where all
     names are others; types have to be the declared ones. DataError (E0406, E0481), UsageError (E0484, E0601)."""
     declared = relation_type(program, relation)
     no_stream(frame, relation)
@@ -197,7 +198,7 @@ def no_stream(frame: DataFrame, relation: str) -> None:
 
 
 def relation_type(program: CheckedProgram, relation: str) -> RelationType:
-    """The declaration of a relation; UsageError (E0601) when there is none."""
+    """Return the declaration of a relation; UsageError (E0601) when there is none."""
     if not isinstance(relation, str) or relation not in program.relations:
         known = ", ".join(sorted(program.relations)) or "none"
         raise UsageError(Problem("E0601", f"no relation {relation!r}", hint=f"declared are: {known}"))
@@ -205,7 +206,7 @@ def relation_type(program: CheckedProgram, relation: str) -> RelationType:
 
 
 def check_sources(sources: Sequence[Mapped]) -> list[CheckedSource]:
-    """Evaluates all sources in one Spark job, keeps their rows and counts them. The caller releases them. DataError
+    """Evaluate all sources in one Spark job, keep their rows and count them. The caller releases them. DataError
     (E0482) with the place of the one that cannot be read; SetupError (E0708) where something else is the matter."""
     try:
         for source in sources:
@@ -267,7 +268,7 @@ def _source(
     exact: bool = False,
     operation: Operation | None = None,
 ) -> Mapped:
-    """The source whose columns are `found`; `shown` is the row as JSON. `broken` is a reason that stands alone,
+    """Return the source whose columns are `found`; `shown` is the row as JSON. `broken` is a reason that stands alone,
     `rejected` one that comes before those of the values."""
     with reading(declared.name):
         types = frame.select(*[column.alias(f"c{i}") for i, column in enumerate(found)]).schema
@@ -306,7 +307,7 @@ def _named(prefix: str, columns: Mapping[str, Expression]) -> list[Expression]:
 
 
 def _changes(operation: Operation, frame: DataFrame) -> tuple[dict[str, Expression], Expression]:
-    """The columns `_op` and perhaps `_order`, and the reason where there is no such operation, or null."""
+    """Return the columns `_op` and perhaps `_order`, and the reason where there is no such operation, or null."""
     said = quoted(operation.column).cast("string")
     inserts, deletes = said.isin(*operation.insert), said.isin(*operation.delete)
     reason = F.when(said.isNull(), F.lit(f"{operation.column}: null")).when(

@@ -74,7 +74,7 @@ def csv_frame(
 
 
 def _lines(session: SparkSession, place: str, given: Mapping[str, str], has_header: bool) -> DataFrame:
-    """The lines of CSV files as they are, in the column _LINE, without headers."""
+    """Return the lines of CSV files as they are, in the column _LINE, without headers."""
     options = {key: value for key, value in given.items() if key in _OF_LINES}
     reader = session.read.options(**options).options(sep=_NOWHERE, quote="", enforceSchema=not has_header)
     name = reader.csv(place).columns[0] if has_header else _LINE
@@ -82,7 +82,7 @@ def _lines(session: SparkSession, place: str, given: Mapping[str, str], has_head
 
 
 def _is_open(line: Expression, given: Mapping[str, str]) -> Expression:
-    """Whether a line of CSV has a quotation mark without another one."""
+    """Return True if a line of CSV has a quotation mark without another one."""
     quote, escape = given.get("quote", '"'), given.get("escape", "\\")
     if not quote:
         return F.lit(False)
@@ -122,8 +122,8 @@ def _texts(names: Sequence[str]) -> T.StructType:
 
 
 def located(session: SparkSession, path: str | os.PathLike[str]) -> str:
-    """A path as Spark should be given it. Java does not follow `os.chdir`, so that on one machine a relative path is
-    made absolute here; on a cluster, text is for its file system to understand."""
+    """Return a path as Spark should be given it. Java does not follow `os.chdir`, so that on one machine a relative
+    path is made absolute here; on a cluster, text is for its file system to understand."""
     text = os.fspath(path)
     on_one_machine = (session.conf.get("spark.master", "") or "").startswith("local")
     if isinstance(path, os.PathLike) or (on_one_machine and not is_address(text)):
@@ -132,26 +132,27 @@ def located(session: SparkSession, path: str | os.PathLike[str]) -> str:
 
 
 def is_address(path: str | os.PathLike[str]) -> bool:
-    """Whether a path has a scheme, such as s3://."""
+    """Return True if a path has a scheme, such as s3://."""
     return isinstance(path, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", path) is not None
 
 
 def literal(path: str | os.PathLike[str]) -> str:
-    """A path as a reader should be given it for which no part of a name is a pattern."""
+    """Return a path as a reader should be given it for which no part of a name is a pattern."""
     return re.sub(r"([\\*?{}\[\]])", r"\\\1", os.fspath(path))
 
 
 def empty_frame(session: SparkSession, *columns: str) -> DataFrame:
-    """A frame without rows; `columns` are "name type". (An empty list given to Spark would need Python workers.)"""
+    """Return a frame without rows; `columns` are "name type". (An empty list given to Spark would need Python
+    workers.)"""
     pairs = [column.split(" ") for column in columns]
     return session.range(0).select(*[F.lit(None).cast(kind).alias(name) for name, kind in pairs])
 
 
 def quoted(name: str) -> Expression:
-    """The column of this name, whatever characters are in it."""
+    """Return the column of this name, whatever characters are in it."""
     return F.col(escaped(name))
 
 
 def escaped(name: str) -> str:
-    """A name as SQL has it, whatever characters are in it."""
+    """Return a name as SQL has it, whatever characters are in it."""
     return f"`{name.replace('`', '``')}`"

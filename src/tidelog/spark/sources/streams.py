@@ -141,7 +141,7 @@ class Streams:
         return str(self._database.session.sparkContext.master).startswith("local")
 
     def _batch(self, stream: Stream, frame: DataFrame, number: int) -> None:
-        """What Spark calls, in a thread of its own, for each micro-batch."""
+        """Commit a micro-batch as an epoch; Spark calls this in a thread of its own."""
         stream.started.wait()
         assert stream.query is not None
         began = time.perf_counter()
@@ -201,7 +201,7 @@ class Streams:
             stream.bad[query, number] = bad.limit(room).toArrow()
 
     def bad_rows(self) -> DataFrame:
-        """The bad rows of all streams, those in the state folder also of earlier processes."""
+        """Return the bad rows of all streams, those in the state folder also of earlier processes."""
         session = self._database.session
         frames = [session.createDataFrame(table) for stream in self._streams.values() for table in stream.bad.values()]
         folders = {stream.quarantine for stream in self._streams.values()} | {self._database.state_quarantine}
@@ -226,7 +226,7 @@ class Streams:
 
 
 def empty_like(frame: DataFrame) -> DataFrame:
-    """A frame without rows and without a stream, of the same columns."""
+    """Return a frame without rows and without a stream, of the same columns."""
     return empty_frame(frame.sparkSession).select(*[_null(field) for field in frame.schema.fields])
 
 
@@ -235,7 +235,7 @@ def _null(part: Any) -> Any:
 
 
 def _triggered(writer: DataStreamWriter, trigger: Mapping[str, Any]) -> DataStreamWriter:
-    """The writer with a trigger. UsageError (E0685) where Spark knows none such."""
+    """Return the writer with a trigger. UsageError (E0685) where Spark knows none such."""
     try:
         return writer.trigger(**trigger)
     except (TypeError, PySparkException) as error:
@@ -244,13 +244,14 @@ def _triggered(writer: DataStreamWriter, trigger: Mapping[str, Any]) -> DataStre
 
 
 def _last(database: StreamDatabase, query: str) -> int:
-    """The number of the last batch of a query that has been committed."""
+    """Return the number of the last batch of a query that has been committed."""
     last: int = database.notes.get("streams", {}).get(query, -1)
     return last
 
 
 def _error(stream: Stream) -> str | None:
-    """What has ended the stream: in a batch, or outside of one, such as that its source cannot be read."""
+    """Return the error that has ended the stream: in a batch, or outside of one, such as that its source cannot be
+    read."""
     if stream.error is not None or stream.query is None:
         return stream.error
     error = stream.query.exception()
@@ -258,8 +259,8 @@ def _error(stream: Stream) -> str | None:
 
 
 def _progress(stream: Stream) -> dict[str, Any]:
-    """The counts are this process's; `last` is what Spark says about the last trigger, with the offsets that the
-    sources have reached and, where they know, those of the latest data."""
+    """Return the progress of a stream. The counts are this process's; `last` is what Spark says about the last trigger,
+    with the offsets that the sources have reached and, where they know, those of the latest data."""
     query = stream.query
     found = query.lastProgress if query is not None else None
     last = json.loads(found.json) if found is not None else {}

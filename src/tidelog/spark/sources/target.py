@@ -1,4 +1,4 @@
-"""How rows of a source are to become facts of a relation, as a user says it in Python, in TOML or to `maintain`."""
+"""Read a user's mapping of rows to facts, as given in Python, in TOML or to `maintain`."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Target:
 
 
 def target_of(into: object) -> Target:
-    """What `into` of `maintain` means: a relation, or a mapping with `relation` and perhaps `columns` (declared name ->
-    name or expression) and, of a feed of changes, `op` (the column that says what a row does), `insert` and `delete`
-    (what it says), `order` (the column that says when). UsageError (E0685) for anything else."""
+    """Return the target that `into` of `maintain` names: a relation, or a mapping with `relation` and perhaps `columns`
+    (declared name -> name or expression) and, of a feed of changes, `op` (the column that says what a row does),
+    `insert` and `delete` (what it says), `order` (the column that says when). UsageError (E0685) for anything else."""
     if isinstance(into, str):
         return Target(into)
     if not isinstance(into, Mapping):
@@ -44,7 +44,7 @@ def target_of(into: object) -> Target:
 
 
 def operation_of(given: Mapping[str, Any]) -> Operation | None:
-    """The Operation that the keys `op`, `insert`, `delete` and `order` describe; None without `op`."""
+    """Return the Operation that the keys `op`, `insert`, `delete` and `order` describe; None without `op`."""
     if "op" not in given:
         for key in ("insert", "delete", "order"):
             if key in given:

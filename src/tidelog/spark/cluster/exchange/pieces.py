@@ -1,4 +1,4 @@
-"""Pieces: what one partition tells another in a round, as part of a file.
+"""Pieces: the rows that one partition sends another in a round, as part of a file.
 
 A piece is a sequence of statements: rows that are asserted or retracted in a relation. As bytes it is the length of a
 JSON header, the header, padding to 8 bytes, and the words of all rows.
@@ -40,7 +40,7 @@ class PieceMessage:
 
 
 def packed(statements: Iterable[PieceChange]) -> bytes:
-    """A piece."""
+    """Return the bytes of a piece with these statements."""
     entries, bodies = [], []
     for name, asserts, words in statements:
         entries.append((name, asserts, *words.shape))
@@ -51,7 +51,7 @@ def packed(statements: Iterable[PieceChange]) -> bytes:
 
 
 def unpacked(piece: bytes) -> Iterator[PieceChange]:
-    """The statements of a piece."""
+    """Yield the statements of a piece."""
     start = 8 + int.from_bytes(piece[:8], "little")
     for name, asserts, rows, arity in json.loads(piece[8:start]):
         words = numpy.frombuffer(piece, numpy.int64, rows * arity, start).reshape(rows, arity)
@@ -60,7 +60,7 @@ def unpacked(piece: bytes) -> Iterator[PieceChange]:
 
 
 def read_pieces(folder: Folder, pieces: Iterable[Sequence[object]]) -> Iterator[PieceChange]:
-    """The statements of pieces in turn."""
+    """Yield the statements of pieces in turn."""
     for piece in pieces:
         file, offset, length, _ = Piece(*piece)  # type: ignore[arg-type]  # lists, where they have been JSON
         yield from unpacked(folder.read(file, offset, length))

@@ -1,4 +1,4 @@
-"""What the driver and the partitions tell each other: rounds, tasks, replies, and the log that restores a partition."""
+"""The messages between the driver and the partitions: rounds, tasks, replies, and the log that restores a partition."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOWHERE: RoundState = ("", 0, "")
 
 @dataclass(frozen=True)
 class Round:
-    """What all partitions are told of a round, as a file. They `forget` what they have been sent for these relations
+    """A round as all partitions get it, as a file. They `forget` what they have been sent for these relations
     and send what the exports of `cycles` say anew; `pieces` are for one partition each, `shared` ones for all. Of facts
     that have been everywhere and have become too many for that they keep those that live with them (`narrow`)."""
 
@@ -44,7 +44,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Logged:
-    """What came to a partition in the past, in order: pieces, and relations to forget or narrow before them, and
+    """One entry of what came to a partition in the past: pieces, and relations to forget or narrow before them, and
     whether it took back what was suspected."""
 
     forget: tuple[str, ...]
@@ -55,7 +55,7 @@ class Logged:
 
 @dataclass(frozen=True)
 class Task:
-    """What a partition is asked to do. It is to be in `state`; where it is not, it is restored from the file `past` and
+    """The task of a partition. It is to be in `state`; where it is not, it is restored from the file `past` and
     the rounds `since` then (names of files), with the `symbols` known by now."""
 
     folder: str
@@ -73,7 +73,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a partition has done in a round: the `state` that it is in now, `messages` that wait to be released, the
+    """The answer of a partition to a round: the `state` that it is in now, `messages` that wait to be released, the
     cycles that have `shrunk` because their inputs lost something, the sizes of the user's relations, the bytes that it
     has `kept` of what it has been told, how many rows of each relation have come and gone in the epoch so
     far, the reports of the hyper-nodes, and a file of new symbols and records."""

@@ -34,18 +34,18 @@ _SUFFIX = "@gone"
 
 
 def gone_name(relation: str) -> str:
-    """The relation of rows of another relation that have gone, or have derivations from such."""
+    """Return the relation of rows of another relation that have gone, or have derivations from such."""
     return relation + _SUFFIX
 
 
 def watched(name: str) -> str | None:
-    """The relation whose suspected rows a relation has."""
+    """Return the relation whose suspected rows a relation has."""
     return name.removesuffix(_SUFFIX) if name.endswith(_SUFFIX) else None
 
 
 def watching(program: CoreProgram, cycles: Sequence[Cycle], lost: Collection[str]) -> CoreProgram:
-    """The program of a partition with rules for what is suspected in cycles, after relations have `lost` rows; where
-    relations are read negatively, what they have gained counts as lost."""
+    """Return the program of a partition with rules for what is suspected in cycles, after relations have `lost` rows;
+    where relations are read negatively, what they have gained counts as lost."""
     within = frozenset[str]().union(*(cycle.relations for cycle in cycles))
     names = within | set(lost)
     info = program.relations
@@ -71,12 +71,13 @@ def _suspecting(rule: CoreRule, names: Collection[str]) -> Iterator[CoreRule]:
 
 
 class Suspicions:
-    """What a partition remembers of an epoch for the sake of its cycles: what has gone, and what is suspected."""
+    """The rows of an epoch that concern the cycles of a partition: those that have gone, and those that are
+    suspected."""
 
     def __init__(self) -> None:
         self.lost: dict[str, list[Words]] = {}
         self.told: dict[str, list[Words]] = {}
-        """What other partitions suspect of what they have sent here."""
+        """The rows that other partitions have sent here and suspect now."""
         self.cycles: tuple[int, ...] = ()
         self.program: CoreProgram | None = None
         self.fresh = False
@@ -126,7 +127,7 @@ class Suspicions:
         return [(gone_name(name), True, rows) for name, rows in lost.items()]
 
     def new(self, source: str, views: Mapping[str, StoredRelation], deltas: Mapping[str, Delta]) -> Words:
-        """The rows of a relation that have come to be suspected in the last round."""
+        """Return the rows of a relation that have come to be suspected in the last round."""
         name = gone_name(source)
         if self.fresh or name not in deltas:
             return views[name].words(None if self.fresh else 0)
@@ -135,8 +136,8 @@ class Suspicions:
     def end(
         self, plan: ClusterPlan, cycles: tuple[int, ...], views: Mapping[str, StoredRelation]
     ) -> tuple[dict[str, Words], list[PieceChange]]:
-        """What this partition has suspected of what it sends in cycles, and what it has to take back of what it was
-        sent."""
+        """Return the suspected rows of those that this partition sends in cycles, and the statements that take back
+        suspected rows that it was sent."""
         internal = [export for export in plan.exports if export.cycle in cycles]
         sources, targets = {each.source for each in internal}, {each.target for each in internal}
         due = {name: views[gone_name(name)].words().astype(numpy.int64) for name in sources}

@@ -21,13 +21,13 @@ SYMBOLS = ""
 
 
 def extent(dictionary: Dictionary, kinds: Iterable[str]) -> dict[str, int]:
-    """The numbers of symbols and of the records of each of these types."""
+    """Return the numbers of symbols and of the records of each of these types."""
     counts = {kind: dictionary.record_count(kind) for kind in kinds}
     return {SYMBOLS: len(dictionary), **{kind: count for kind, count in counts.items() if count}}
 
 
 def told(dictionary: Dictionary, known: Mapping[str, int], now: Mapping[str, int]) -> bytes:
-    """What a dictionary, which has the extent `now`, has beyond the extent `known`."""
+    """Return the values that a dictionary of the extent `now` has beyond the extent `known`."""
     new: dict[str, Any] = {}
     for kind, count in now.items():
         start = known.get(kind, 0)

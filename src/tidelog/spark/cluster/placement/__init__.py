@@ -6,5 +6,5 @@ skew            skewed keys: words with so many rows that these are spread over 
 sites           the cheapest site of a rule, and the copies that it reads there
 intermediates   a rule that needs two partitionings as two rules
 levels          when exports are released
-placement       all of these together: a core program becomes a plan
+place           all of these together: a core program becomes a plan
 """

@@ -131,7 +131,7 @@ class _Placer:
         }
         self.rules: list[AnyRule] = []
         self.single: list[AnyRule] = []
-        """Those of the rules that only the first partition evaluates."""
+        """The rules that only the first partition evaluates."""
         self.exports: dict[Export, None] = {}
         self.ways: list[tuple[tuple[str, ...], str]] = []
 

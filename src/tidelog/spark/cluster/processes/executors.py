@@ -1,4 +1,4 @@
-"""Who does the tasks: a Spark session, or the driver itself.
+"""Bring tasks to partitions: over a Spark session, or in the driver itself.
 
 `SparkExecutors` runs one Spark job of one stage per round: a range of as many rows as there are tasks, and `mapInArrow`
 over it, so that plans are the same in every round. `LocalExecutors` keeps the partitions in this process: for tests,
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 
 class Executors(Protocol):
-    """Does tasks, each for a partition of its own."""
+    """Whatever does tasks, each for a partition of its own."""
 
     def run(self, tasks: Sequence[Task]) -> list[Any]:
-        """The answers, in the order of the tasks. Raises what a task raises."""
+        """Return the answers, in the order of the tasks. Raises what a task raises."""
 
     def rows(self, tasks: Sequence[Task], arity: int) -> Rows:
-        """Return the rows that the tasks ask for, together; columns as in `rows.word_columns`."""
+        """Return the rows that the tasks ask for, together; columns as in `engines.word_columns`."""
 
     def scatter(self, folder: Folder, name: str, rows: Rows, delivery: Delivery) -> list[Scattered]:
         """Write rows to files whose names begin with `name`."""

@@ -1,4 +1,4 @@
-"""A partition: an embedded engine over its share of the rows, and what it tells the others.
+"""A partition: an embedded engine over its share of the rows, and the rows that it sends to others.
 
 In a round a partition goes to the plan of the round, applies the pieces that are for it as one epoch of its engine, and
 writes what its exports have gained and lost to a file. Nothing of this is lost with the process: the files say it all,
@@ -65,7 +65,7 @@ class Partition:
 
     @classmethod
     def at(cls, task: Task) -> Partition:
-        """The partition in the state that a task wants, from files."""
+        """Return the partition in the state that a task wants, from files."""
         partition = cls(Folder(task.folder), task.partition, task.partitions)
         partition.learn(task.symbols)
         if task.past:
@@ -99,7 +99,7 @@ class Partition:
         self.established = frozenset(self.plan.routes().values())
 
     def own(self) -> list[PieceChange]:
-        """What each partition knows of itself."""
+        """Return the facts that each partition has of itself: its buckets, and whether it is the first."""
         first = numpy.empty((1 if self.number == 0 else 0, 0), numpy.int64)
         return [(MINE, True, owned(self.number, self.partitions)), (FIRST, True, first)]
 
@@ -112,13 +112,13 @@ class Partition:
 
     @property
     def base(self) -> CoreProgram:
-        """What the plan has for this partition."""
+        """The program that the plan has for this partition."""
         assert self.plan is not None
         return self.plan.others if self.number else self.plan.program
 
     @property
     def program(self) -> CoreProgram:
-        """What this partition runs."""
+        """The program that this partition runs."""
         return self.suspicions.program or self.base
 
     def learn(self, symbols: Sequence[str]) -> None:
@@ -188,7 +188,7 @@ class Partition:
         return self.reply
 
     def statements(self, round: Round) -> list[PieceChange]:
-        """What a round says about relations of the plan, what it forgets first."""
+        """Return the statements of a round about relations of the plan, those that it forgets first."""
         assert self.plan is not None
         relations = self.program.relations
         asserted = self.engine.asserted
@@ -237,8 +237,8 @@ class Partition:
     def said(
         self, plan: ClusterPlan, deltas: Mapping[str, Delta], settled: frozenset[ExportRoute], due: Mapping[str, Words]
     ) -> Iterator[tuple[Export, PieceChange]]:
-        """What exports say of their targets: what has come and gone, all rows where that is not `settled`, and of rows
-        that are `due` those that are still here; and what has come to be suspected."""
+        """Yield what exports say of their targets: what has come and gone, all rows where that is not `settled`, and of
+        rows that are `due` those that are still here; and what has come to be suspected."""
         views = self.engine.views
         for export, route in plan.routes().items():
             source, target = export.source, export.target
@@ -253,7 +253,7 @@ class Partition:
                 yield export, (gone_name(target), True, self.suspicions.new(source, views, deltas))
 
     def directed(self, plan: ClusterPlan, export: Export, words: Words) -> Iterator[tuple[int, Words]]:
-        """The rows that an export sends to each partition, EVERYBODY for all."""
+        """Yield the rows that an export sends to each partition, EVERYBODY for all."""
         homes = homes_of(export.place, words, plan.skewed_keys, self.partitions)
         if export.signed:
             words = numpy.column_stack([words, numpy.full(len(words), self.number, numpy.int64)])
@@ -267,7 +267,8 @@ class Partition:
     def shrunk(
         self, plan: ClusterPlan, deltas: Mapping[str, Delta], statements: Iterable[PieceChange]
     ) -> Iterator[int]:
-        """The cycles whose inputs have lost something, so that what feeds itself may have nothing else to live on."""
+        """Yield the cycles whose inputs have lost something, so that what feeds itself may have nothing else to live
+        on."""
         internal = {export.target for export in plan.exports if export.cycle is not None}
         retracted = {name for name, asserts, rows in statements if not asserts and len(rows)} - internal
         for number, cycle in enumerate(plan.cycles):
@@ -281,14 +282,15 @@ class Partition:
     # --- reading ---------------------------------------------------------------------------------------------------
 
     def rows(self, name: str, replicated: bool) -> Iterator[Words]:
-        """The rows of a relation of the partitions' program that live here, some at a time."""
+        """Yield the rows of a relation of the partitions' program that live here, some at a time."""
         stored = self.engine.views.get(name)
         for words in stored.batches() if stored is not None else ():
             yield self.living(words.astype(numpy.int64), replicated)
 
     def changes(self, name: str, copy: str, replicated: bool, epoch: str) -> tuple[Words, Words]:
-        """The rows of a relation that live here and came and went in an epoch, the last or one in which nobody has told
-        this partition anything. Of one that has moved, all rows that live here now, and all that did before."""
+        """Return the rows of a relation that live here and came and went in an epoch, the last or one in which nobody
+        has told this partition anything. Of one that has moved, all rows that live here now, and all that did
+        before."""
         stored = self.engine.views.get(copy)
         if stored is None:
             raise InternalError(Problem("E0901", f"partition {self.number} has no relation {copy}"))
@@ -301,7 +303,8 @@ class Partition:
         return self.living(came, replicated), self.living(went, replicated or copy in self.narrowed)
 
     def balance(self, copy: str) -> tuple[Words, Words]:
-        """The rows of a relation that came and went on balance in the changes of the epoch, each of which is exact."""
+        """Return the rows of a relation that came and went on balance in the changes of the epoch, each of which is
+        exact."""
         steps = self.deltas.get(copy, [])
         if len(steps) == 1:
             return steps[0]
@@ -325,7 +328,7 @@ class Partition:
         return net
 
     def changed(self, plan: ClusterPlan) -> Iterator[tuple[str, tuple[int, int]]]:
-        """How many rows of each relation that users see came and went here, in the epoch so far."""
+        """Return how many rows of each relation that users see came and went here, in the epoch so far."""
         for name, copy in plan.views.items():
             if name in self.moved or copy not in self.had:
                 came, went = len(self.engine.views[copy]), len(self.moved.get(name, ()))

@@ -1,4 +1,4 @@
-"""What a partition does for a task, wherever it runs: in a process of its own (`host`) or in the driver."""
+"""Do the tasks of a partition, wherever it runs: in a process of its own (`host`) or in the driver."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Keeper:
         self.partition: Partition | None = None
 
     def partition_for(self, task: Task) -> Partition:
-        """The partition in the state that the task wants, restored from files where it is not."""
+        """Return the partition in the state that the task wants, restored from files where it is not."""
         if self.partition is None or self.partition.state != task.state:
             self.partition = None
             self.partition = Partition.at(task)

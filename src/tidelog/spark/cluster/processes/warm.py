@@ -1,4 +1,4 @@
-"""What a host does before it forks partitions: load the kernels, which all of them then have."""
+"""Load the kernels in a host before it forks partitions, which then have them, too."""
 
 from __future__ import annotations
 
