@@ -136,12 +136,17 @@ def test_a_disk_without_room_for_the_manifest(tmp_path: Path, tmp_path_factory: 
         assert views(db) == kept
 
 
-def test_a_disk_without_room_for_a_checkpoint(tmp_path: Path) -> None:
+def test_a_disk_without_room_for_a_checkpoint(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     """The epoch is safe in its segment."""
+
+    def change(db: tidelog.Database) -> None:
+        db.insert("e", [("d",)])
+
+    compiled(tmp_path_factory.mktemp("elsewhere"), change)
     filled(tmp_path)
     with tidelog.connect(tmp_path) as db:
         db._price = 0.0
-        db.insert("e", [("d",)])
+        change(db)
         with full_disk(2000):
             db.commit()
         assert db.stats()["store"] | {"folder": "", "opening": {}} == {
