@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from tidelog.storage.stored import StoredRelation
+
+class MarkedRows(Protocol):
+    """A relation as far as its marks go: each by row, dead rows among them, and the numbers of the live rows."""
+
+    @property
+    def counted(self) -> bool: ...
+    @property
+    def keeps_supports(self) -> bool: ...
+    @property
+    def keeps_births(self) -> bool: ...
+    def live(self) -> NDArray[numpy.int64]: ...
+    def counts(self) -> NDArray[numpy.int32]: ...
+    def births(self) -> NDArray[numpy.signedinteger[Any]]: ...
+    def supports(self) -> NDArray[numpy.int32]: ...
 
 
 @dataclass(frozen=True)
@@ -23,7 +35,7 @@ class Marks:
     by_row: bool
 
     @classmethod
-    def of(cls, stored: StoredRelation) -> Marks:
+    def of(cls, stored: MarkedRows) -> Marks:
         """The marks of a relation between two epochs."""
         live = stored.live()
         counts = stored.counts()[live] if stored.counted else None
