@@ -8,6 +8,7 @@ import pytest
 
 from tests.maintain.test_many_rules import bytecodes
 from tests.rdf.stores import delete, insert, triples
+from tidelog.maintain.strategies import situation
 from tidelog.rdf import Store, StoreChange, connect
 
 ONTOLOGY = (
@@ -61,7 +62,8 @@ def evaluated_again(change: StoreChange) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("axiom", AXIOMS)
-def test_an_axiom_evaluates_nothing_again(axiom: str, store: Store) -> None:
+def test_an_axiom_evaluates_nothing_again(axiom: str, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(situation, "_ALWAYS_WORTH", 60.0)  # A busy machine gives no update up.
     before, size = set(store.database.rules), len(store)
     for edit in (insert, delete):
         edit(store, triples(AXIOMS[axiom]))

@@ -51,6 +51,20 @@ def shown(store: Store) -> tuple[Any, ...]:
     return set(store.triples()), set(store.inferred()), set(store["named"]), clashes(store)
 
 
+def test_literals_are_told_apart_among_words_that_were_given_back(eager: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large answer looks at all symbols at once, between which there are words without a text."""
+    monkeypatch.setattr(data, "_FEW", 0)
+    store = connect()
+    for step in range(4):
+        for number in range(300):
+            store.insert([(f"{EXAMPLE}i{number}", f"{EXAMPLE}p", f'"{step} {number}"')])
+        if step:
+            for number in range(0, 300, 2):
+                store.delete([(f"{EXAMPLE}i{number}", f"{EXAMPLE}p", f'"{step - 1} {number}"')])
+        store.commit()
+    assert len(set(store.triples())) == 300 + 3 * 150
+
+
 @pytest.mark.parametrize(("seed", "few"), [(0, 0), (1, 4096)])
 def test_churn_shows_what_a_store_shows_that_keeps_all_words(
     seed: int, few: int, eager: None, monkeypatch: pytest.MonkeyPatch

@@ -194,8 +194,10 @@ class Triples:
             if len(words) <= max(_FEW, (end - known) // 4):
                 texts = self.dictionary.strings(words)
                 return numpy.fromiter((text.startswith(_QUOTE) for text in texts), bool, len(texts))
-            texts = self.dictionary.decode_column(numpy.arange(known, end), "symbol")
-            flags = numpy.concatenate([flags[:known], numpy.asarray(pc.starts_with(texts, _QUOTE))])
+            present = self.dictionary.present("symbol", known, end)  # Words that were given back have no text.
+            fresh = numpy.zeros(end - known, bool)
+            fresh[present - known] = pc.starts_with(self.dictionary.decode_column(present, "symbol"), _QUOTE)
+            flags = numpy.concatenate([flags[:known], fresh])
             self._literals = flags, stamp
         found: NDArray[numpy.bool_] = flags[words]
         return found

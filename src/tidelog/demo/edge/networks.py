@@ -43,7 +43,7 @@ class Traffic:
     def of(counts: Mapping[str, int], size: int) -> Traffic:
         """From the numbers of messages by their kind. Questions whether all are done are not counted."""
         receipts = sum(counts.get(kind, 0) for kind in ("Ack", "Noted", "Floor", "Heard"))
-        return Traffic(counts.get("Offer", 0), counts.get("Change", 0), receipts, size)
+        return Traffic(counts.get("Offer", 0), counts.get("RuleChange", 0), receipts, size)
 
     @property
     def messages(self) -> int:
