@@ -25,10 +25,11 @@ demo: .venv/stamp ## the whole story on real input: the standard library's sourc
 test: .venv/stamp ## run all tests
 	@$(WITH_JAVA) $(PYTHON) -m pytest -q -n auto --dist worksteal
 
-lint: .venv/stamp ## run the linter, check the layout of the code and the spelling
+lint: .venv/stamp ## run the linter, check the layout of the code, its imports and the spelling
 	@.venv/bin/ruff check --quiet .
 	@.venv/bin/ruff format --check --quiet .
 	@.venv/bin/codespell
+	@.venv/bin/lint-imports --no-cache >/dev/null || .venv/bin/lint-imports --no-cache
 
 types: .venv/stamp ## check the types of the package, the tests, the benchmarks and the rest
 	@.venv/bin/mypy

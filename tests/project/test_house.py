@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from graphlib import TopologicalSorter
 from itertools import chain
 from pathlib import Path
 
@@ -61,49 +60,43 @@ def test_module_has_a_docstring_and_is_short(module: Path) -> None:
     assert len(text.splitlines()) <= 600
 
 
-def imported(module: Path) -> set[str]:
-    """The rooms that a module imports, also inside of functions, but not for types alone."""
-    names = set[str]()
-    nodes: list[ast.AST] = [ast.parse(module.read_text(encoding="utf-8"))]
-    for node in nodes:
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tidelog."):
-            names.add(str(node.module).split(".")[1])
-        if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
-            nodes.extend(ast.iter_child_nodes(node))
-    return names
-
-
-def test_rooms_import_those_before_them_in_the_list_of_the_architecture() -> None:
+def test_rooms_have_the_order_of_the_architecture() -> None:
+    """`make lint` holds imports against the list in pyproject.toml, which is that of the architecture turned round."""
     lines = (ROOT / "docs/architecture.md").read_text(encoding="utf-8").splitlines()
     rows = [re.findall(r"`(\w+)(?:/|\.py)`", line.split("|")[1]) for line in lines if line.startswith("| `")]
-    place = {name: number for number, row in enumerate(rows) for name in row}
-    found = set()
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    layers = [re.findall(r"tidelog\.(\w+)", layer) for layer in contracts[0]["layers"]]
+    assert [["__init__"], *layers[::-1]] == rows
+    rooms = {module.relative_to(ROOT / "src/tidelog").parts[0].removesuffix(".py") for module in MODULES}
+    assert {name for layer in layers for name in layer} == rooms - {"__init__", "__main__"}
+
+
+def test_a_public_class_has_a_name_of_its_own() -> None:
+    places: dict[str, list[str]] = {}
     for module in MODULES:
-        room = module.relative_to(ROOT / "src/tidelog").parts[0].removesuffix(".py")
-        if room not in ("__init__", "__main__"):
-            found |= {(room, other) for other in imported(module) if place[other] > place[room]}
-    assert found == set()
+        for node in ast.parse(module.read_text(encoding="utf-8")).body:
+            match node:
+                case ast.ClassDef(name=name):
+                    places.setdefault(name, []).append(identify(module))
+                case ast.AnnAssign(target=ast.Name(id=name), annotation=ast.Name(id="TypeAlias")):
+                    places.setdefault(name, []).append(identify(module))
+                case _:
+                    pass
+    assert {name: found for name, found in places.items() if len(found) > 1 and not name.startswith("_")} == {}
 
 
-def modules_of(room: str) -> dict[str, set[str]]:
-    """The modules of a room, and which of the others each imports, for types as well."""
-    files = [file for file in MODULES if file.is_relative_to(ROOT / "src/tidelog" / room)]
-    parts = {file: file.relative_to(ROOT / "src").with_suffix("").parts for file in files}
-    names = {".".join(parts[file]).removesuffix(".__init__"): file for file in files}
-    found: dict[str, set[str]] = {}
-    for name, file in names.items():
-        nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        froms = [
-            (node.module or "", each.name) for node in nodes if isinstance(node, ast.ImportFrom) for each in node.names
-        ]
-        modules = {f"{module}.{each}" if f"{module}.{each}" in names else module for module, each in froms}
-        found[name] = {module for module in modules if module in names} - {name}
-    return found
-
-
-@pytest.mark.parametrize("room", ["spark"])
-def test_no_modules_of_a_room_import_each_other_in_a_circle(room: str) -> None:
-    assert len(list(TopologicalSorter(modules_of(room)).static_order())) > 1  # which raises CycleError
+def test_no_module_imports_what_another_one_keeps_for_itself() -> None:
+    private = [
+        f"{identify(module)}: {node.module}.{each.name}"
+        for module in MODULES
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom)
+        for each in node.names
+        if re.match(r"_[^_]", each.name)
+    ]
+    assert private == []
 
 
 def test_no_machine_is_named() -> None:

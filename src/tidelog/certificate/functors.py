@@ -18,7 +18,7 @@ from fractions import Fraction
 from functools import partial
 from inspect import Parameter, Signature
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from tidelog.language.regex import PatternError, translated
 from tidelog.language.syntax import Kind
 from tidelog.looking import Look
 from tidelog.rules.core import CoreConstant
+from tidelog.semantics.values import Scalar
 from tidelog.storage.arrow_arrays import mask_to_arrow, numbers_to_arrow, numbers_to_numpy
 from tidelog.storage.dictionary import Dictionary
 
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-Scalar: TypeAlias = Any
-"""A value whose kind is known elsewhere."""
 
 SQL_TYPES = {"unsigned": "UBIGINT", "float": "DOUBLE", "test": "BOOLEAN"}
 """The types of kinds in SQL; all others are BIGINT. A test is what a comparison gives."""

@@ -41,9 +41,8 @@ from tidelog.language.syntax import (
 from tidelog.language.trees import parts, rebuild, rebuild_atom, rebuild_term, variables
 from tidelog.semantics.aggregates import aggregate
 from tidelog.semantics.functors import apply, holds
+from tidelog.semantics.literals import Substitution
 from tidelog.semantics.values import NoValueError, Row, cast, normal
-
-Substitution: TypeAlias = dict[str, Value]
 
 
 @dataclass(frozen=True)

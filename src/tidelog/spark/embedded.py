@@ -22,7 +22,7 @@ from tidelog.pending import Pending
 from tidelog.relation import Relation
 from tidelog.relation import WordRows as LocalRows
 from tidelog.rules.core import CoreProgram
-from tidelog.spark.engines import Draft, Epoch, Prospect, RowChange, Seal, sealed_at_once
+from tidelog.spark.engines import Draft, Epoch, Prospect, RowChange, SealRows, sealed_at_once
 from tidelog.spark.frames.deferred import is_over
 from tidelog.spark.rows import DriverRows, Rows, no_rows
 from tidelog.storage.stored import StoredRelation
@@ -35,7 +35,7 @@ class Front(Database):
 
     _core: CoreProgram | None = None
     _kept: Sequence[LocalRows] = ()
-    _sealing: Seal
+    _sealing: SealRows
 
     @property
     def epoch(self) -> int:
@@ -86,7 +86,7 @@ class Front(Database):
         if self._pending.programs is draft.programs:
             self._pending = self._nothing()
 
-    def evaluate(self, draft: Draft, facts: LocalChanges, seal: Seal) -> Change:
+    def evaluate(self, draft: Draft, facts: LocalChanges, seal: SealRows) -> Change:
         """Make `draft` and `facts` one epoch here, which `seal` lets last; other pending changes stay so."""
         with Deferring():
             self._sealing = seal
@@ -170,7 +170,7 @@ class Embedded:
         draft: Draft,
         facts: Mapping[str, RowChange],
         options: Mapping[str, Any],
-        seal: Seal = sealed_at_once,
+        seal: SealRows = sealed_at_once,
     ) -> Epoch:
         self._front.options(**options)
         calls = [(name, True, change.inserted.local()) for name, change in facts.items()]

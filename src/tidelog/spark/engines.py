@@ -68,7 +68,7 @@ class Prospect:
     size: Callable[[str], int]
 
 
-Seal: TypeAlias = Callable[[Prospect], object]
+SealRows: TypeAlias = Callable[[Prospect], object]
 """Commits an epoch to where it lasts."""
 
 
@@ -87,7 +87,7 @@ class Engine(Protocol):
         draft: Draft,
         facts: Mapping[str, RowChange],
         options: Mapping[str, Any],
-        seal: Seal = sealed_at_once,
+        seal: SealRows = sealed_at_once,
     ) -> Epoch:
         """Go to the program of `draft` and apply `facts`, relation -> rows to assert and to retract. Rows may occur
         several times; to assert a present fact or retract an absent one changes nothing. A fact that is asserted for a

@@ -29,7 +29,7 @@ from tidelog.spark.cluster.manifest import MANIFEST, ClusterManifest, continued,
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.placement.plan import ClusterPlan, facts_name, moved
 from tidelog.spark.cluster.processes.executors import Executors
-from tidelog.spark.engines import Draft, Epoch, Prospect, RowChange, Seal
+from tidelog.spark.engines import Draft, Epoch, Prospect, RowChange, SealRows
 from tidelog.spark.rows import Rows, no_rows
 from tidelog.storage.dictionary import Dictionary
 
@@ -104,7 +104,7 @@ class PartitionedEngine:
         draft: Draft,
         facts: Mapping[str, RowChange],
         options: Mapping[str, Any],
-        seal: Seal | None = None,
+        seal: SealRows | None = None,
     ) -> Epoch:
         """One epoch, see `engines.Engine.epoch`."""
         assert self.owner is not None

@@ -51,7 +51,7 @@ class Explanation:
     nodes: tuple[tuple[tuple[str, ...], str], ...] = ()
 
 
-class EngineState(Protocol):
+class ClusterState(Protocol):
     """The part of an engine that an attempt at an epoch reads and changes, see `engine.PartitionedEngine`."""
 
     dictionary: Dictionary
@@ -73,7 +73,7 @@ class Attempt:
     """One attempt at an epoch."""
 
     def __init__(
-        self, engine: EngineState, core: CoreProgram, options: Mapping[str, Any], limits: Mapping[str, int]
+        self, engine: ClusterState, core: CoreProgram, options: Mapping[str, Any], limits: Mapping[str, int]
     ) -> None:
         self.engine = engine
         self.folder = engine.folder
