@@ -18,7 +18,7 @@ from tests.pressing import pressed, presses
 from tidelog.durable.local import LocalFiles
 from tidelog.errors import DataError, UsageError
 from tidelog.spark import Pipeline, Sink, Source
-from tidelog.spark.change import ChangeDelivery
+from tidelog.spark.change import Delivered
 
 PROGRAM = """
 .type pair = [x: number, y: symbol]
@@ -48,7 +48,7 @@ OPERATIONS = ("create", "make", "sync", "sync_folder", "rename", "remove", "remo
 Seen = dict[str, tuple[list[Any], list[Any], list[Any], int]]
 
 
-def seen(names: tuple[str, ...], delivery: ChangeDelivery) -> Seen:
+def seen(names: tuple[str, ...], delivery: Delivered) -> Seen:
     """For some relations what a delivery says of it: its rows, those that came and went, and their number."""
     found = {}
     for name in names:
@@ -93,7 +93,7 @@ def test_a_delivery_is_what_the_epoch_then_shows(
             step(db)
             delivered: list[Seen] = []
 
-            def note(each: ChangeDelivery, told: list[Seen] = delivered) -> None:
+            def note(each: Delivered, told: list[Seen] = delivered) -> None:
                 told.append(seen(names, each))
 
             change = db.commit_and({}, note)
@@ -113,7 +113,7 @@ def test_a_delivery_that_fails_leaves_everything_as_it_was(spark: SparkSession, 
         STEPS[1](db)
         delivered: list[Seen] = []
 
-        def fail(delivery: ChangeDelivery) -> None:
+        def fail(delivery: Delivered) -> None:
             delivered.append(seen(names, delivery))
             raise ValueError("no room there")
 
@@ -137,7 +137,7 @@ class Failing(LocalFiles):
     error: BaseException = OSError(errno.EIO, os.strerror(errno.EIO))
 
 
-def telling(told: list[int]) -> Callable[[ChangeDelivery], None]:
+def telling(told: list[int]) -> Callable[[Delivered], None]:
     return lambda each: told.append(each.size("n"))
 
 
@@ -201,7 +201,7 @@ def test_a_delivery_is_interrupted_at_any_place(spark: SparkSession) -> None:
             db.delete("e", [(2,)])
             sizes: list[int] = []
 
-            def deliver(delivery: ChangeDelivery, sizes: list[int] = sizes) -> None:
+            def deliver(delivery: Delivered, sizes: list[int] = sizes) -> None:
                 sizes.append(delivery.view("n").count())
 
             stopped = pressed(attempt, partial(db.commit_and, {}, deliver))

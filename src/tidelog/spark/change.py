@@ -66,7 +66,7 @@ class _Frames(Uncopied):
         return isinstance(name, str) and name in self._changes
 
 
-class ChangeDelivery(_Frames):
+class Delivered(_Frames):
     """An epoch that is about to last: what it changes, and the views as they will be, to be written elsewhere before.
     Its frames hold until the epoch has happened or failed."""
 
@@ -103,5 +103,5 @@ class SparkChange(_Frames):
         return f"<SparkChange of {names}; {self.report.engine}, {self.report.seconds:.3f} s>"
 
 
-def nowhere(delivery: ChangeDelivery) -> None:
+def nowhere(delivery: Delivered) -> None:
     """Deliver an epoch to nobody."""

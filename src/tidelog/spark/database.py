@@ -33,7 +33,7 @@ from tidelog.pattern import QUERY, matching
 from tidelog.pending import net_changes
 from tidelog.ruleset import RuleSet
 from tidelog.spark.aside import Aside
-from tidelog.spark.change import ChangeDelivery, SparkChange, SparkRelationChange, SparkReport, nowhere
+from tidelog.spark.change import Delivered, SparkChange, SparkRelationChange, SparkReport, nowhere
 from tidelog.spark.choice import EngineChoice
 from tidelog.spark.embedded import Embedded, Front
 from tidelog.spark.engines import Draft, Engine, Prospect, RowChange
@@ -157,9 +157,7 @@ class SparkDatabase(Uncopied):
         """
         return self.commit_and({}, nowhere)
 
-    def commit_and(
-        self, notes: Mapping[str, Mapping[str, Any]], deliver: Callable[[ChangeDelivery], object]
-    ) -> SparkChange:
+    def commit_and(self, notes: Mapping[str, Mapping[str, Any]], deliver: Callable[[Delivered], object]) -> SparkChange:
         """`commit` for modules of this package: `notes` for the state folder, and what is to be done with the epoch
         before it lasts. When that fails, or the state folder cannot have the epoch then, nothing has changed here; what
         `deliver` has done elsewhere is up to its caller."""
@@ -170,7 +168,7 @@ class SparkDatabase(Uncopied):
         self,
         interrupts: Interrupts,
         notes: Mapping[str, Mapping[str, Any]],
-        deliver: Callable[[ChangeDelivery], object],
+        deliver: Callable[[Delivered], object],
     ) -> SparkChange:
         with interrupts.holding(self.turns.changing):
             self.turns.check_outside("commit()")
@@ -293,7 +291,7 @@ class SparkDatabase(Uncopied):
         draft: Draft,
         pending: Sequence[PendingFacts],
         notes: Mapping[str, Mapping[str, Any]],
-        deliver: Callable[[ChangeDelivery], object],
+        deliver: Callable[[Delivered], object],
         interrupts: Interrupts,
     ) -> SparkChange:
         started = time.perf_counter()
@@ -304,7 +302,7 @@ class SparkDatabase(Uncopied):
 
         def seal(prospect: Prospect) -> None:
             with interrupts.let_through():
-                deliver(ChangeDelivery(self._epochs + 1, prospect, self._frame))
+                deliver(Delivered(self._epochs + 1, prospect, self._frame))
             keeping.seal()
 
         try:

@@ -22,7 +22,7 @@ from tidelog.io import encode
 from tidelog.language import check, read
 from tidelog.language.check import name_rules
 from tidelog.language.syntax import Fact, Program
-from tidelog.spark.change import ChangeDelivery, SparkChange
+from tidelog.spark.change import Delivered, SparkChange
 from tidelog.spark.database import SparkDatabase
 from tidelog.spark.failures import reading, working
 from tidelog.spark.frames.collect import collect_words, distinct
@@ -100,7 +100,7 @@ class _Run:
                 db.pend(self.changes(checked))
             start = time.perf_counter()
 
-            def deliver(delivery: ChangeDelivery) -> None:
+            def deliver(delivery: Delivered) -> None:
                 self.finish("engine", start)
                 with self.stage("sinks"):
                     self.deliver(delivery, checked)
@@ -297,7 +297,7 @@ class _Run:
         derived = {head.relation for rule in program.rules for head in rule.heads}
         return tuple(dict.fromkeys(named)) or tuple(name for name in program.relations if name in derived)
 
-    def deliver(self, delivery: ChangeDelivery, checked: Sequence[CheckedSource]) -> None:
+    def deliver(self, delivery: Delivered, checked: Sequence[CheckedSource]) -> None:
         """Write the sinks."""
         self.epoch = delivery.epoch
         for sink in self.pipeline.sinks:
