@@ -3,11 +3,12 @@
 
 PYTHON := .venv/bin/python
 FUZZ_SECONDS ?= 600
+QUICK_TESTS = tests/language tests/rules tests/errors tests/semantics tests/reference tests/project/test_house.py
 WITH_JAVA = java_home="$$(scripts/java)" && JAVA_HOME="$$java_home"
 
 export TIDELOG_PYTHON
 
-.PHONY: help setup demo test lint types format docs proofs bench bench-elastic bench-rules bench-graphs bench-spark bench-rdf bench-network fuzz fuzz-network mutants test-delta clean
+.PHONY: help setup demo test quick lint types format docs proofs bench bench-elastic bench-rules bench-graphs bench-spark bench-rdf bench-network fuzz fuzz-network mutants test-delta clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -24,6 +25,9 @@ demo: .venv/stamp ## the whole story on real input: the standard library's sourc
 
 test: .venv/stamp ## run all tests
 	@$(WITH_JAVA) $(PYTHON) -m pytest -q -n auto --dist worksteal
+
+quick: .venv/stamp ## run the tests of the language, the rules and the house: under two minutes
+	@$(PYTHON) -m pytest -q -n auto $(QUICK_TESTS)
 
 lint: .venv/stamp ## run the linter, check the layout of the code, its imports and the spelling
 	@.venv/bin/ruff check --quiet .
