@@ -41,6 +41,8 @@ def test_churn_shows_what_a_database_shows_that_keeps_all_words(seed: int, eager
 
 def test_a_store_with_few_facts_is_opened_with_few_words(tmp_path: Path, eager: None) -> None:
     twins = reopened(random.Random(8), tmp_path / "views.tide", 12)
+    twins.sparing.insert("e", [(f"one {i}", f"other {i}") for i in range(20)])
+    twins.sparing.commit()
     before = twins.sparing._dictionary.size
     for name in FACTS:
         twins.sparing.delete(name, list(twins.sparing[name]))
