@@ -1,4 +1,4 @@
-"""What stores, nodes and the cluster engine need to keep something on a disk.
+"""Files that last: the disk as stores, nodes and the cluster engine use it.
 
 files      the operations on the files of a folder, one method each, and atomic replacement
 local      the file system of the machine

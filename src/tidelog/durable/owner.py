@@ -1,4 +1,4 @@
-"""Who may change a folder: the process that has taken its lock, as long as others find that lock."""
+"""The owner of a folder: the process that has taken its lock, as long as others find that lock."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Owner:
 
     @property
     def stands(self) -> bool:
-        """Whether `check` raises nothing."""
+        """Return True if `check` raises nothing."""
         try:
             self.check()
         except (UsageError, OSError):

@@ -2,7 +2,7 @@
 
 While an epoch runs, Ctrl-C only sets a flag (`interrupts`). It is looked at where stopping is safe and becomes a
 KeyboardInterrupt there, so that no change is ever half made. That is between kernel calls, which come back every tenth
-of a second or so; those that cannot promise it are told to come back (`Watch.telling`).
+of a second or so; those that cannot promise it are asked to come back (`Watch.telling`).
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class Outcome:
 
 
 Seal: TypeAlias = Callable[[Mapping[str, StoredRelation], dict[str, Delta]], object]
-"""What lets an epoch last that is worked out: it sees the views as the epoch leaves them, and what has changed. Rows of
+"""Makes a finished epoch last: it sees the views as the epoch leaves them, and what has changed. Rows of
 these relations are read by `words`; those that died still count in their lengths."""
 
 

@@ -128,7 +128,7 @@ class EpochState:
                 self.open(new).call_all_new()
 
     def history(self, relation: str, closure: str = "") -> History:
-        """What has happened to a relation in this epoch; to the asserted facts of the `closure` itself."""
+        """Return the history of a relation in this epoch; of the asserted facts of the `closure` itself."""
         if relation == closure:
             stored = self.asserted[relation]
             none = stored.words(0)

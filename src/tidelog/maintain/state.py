@@ -58,7 +58,7 @@ class EngineState:
 
     @property
     def structure(self) -> Structure:
-        """What can be said of the hyper-nodes without a look at the data."""
+        """Return the facts about the hyper-nodes that need no data."""
         found = self._structure
         if found is None or found.program is not self.program or found.nodes is not self.nodes:
             self._structure = found = Structure(self.program, self.nodes)

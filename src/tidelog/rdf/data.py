@@ -36,7 +36,7 @@ class Triples:
         self._database = database
         self._names = names
         self.dictionary = database.interned
-        """What the words of the triples mean."""
+        """Return the dictionary of the words of the triples."""
         self.turns = database.turns
         # For each of the first symbols whether it is a literal, and the dictionary's stamp then.
         self._literals: tuple[NDArray[numpy.bool_], tuple[int, int]] = numpy.empty(0, bool), self.dictionary.stamp

@@ -73,7 +73,7 @@ def with_closures(
 
 
 def _looked(node: HyperNode) -> Looked:
-    """What can be said of a recursive hyper-node."""
+    """Return the facts about a recursive hyper-node."""
     closure, others = _closure(node)
     if closure is None:
         return Looked(node, None, node)

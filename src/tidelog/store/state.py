@@ -231,7 +231,7 @@ class StateFolder:
 
     @property
     def is_own(self) -> bool:
-        """Whether this process has the folder, and not another one since a fork."""
+        """Return True if this process has the folder, and not another one since a fork."""
         return self._owner is not None and self._owner.stands
 
     # --- opening -----------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from tidelog.rules.core import AggregateRule, HyperNode
 
 
 def applies(node: HyperNode, state: EpochState) -> bool:
-    """Whether a hyper-node is that of an aggregate rule."""
+    """Return True if a hyper-node is that of an aggregate rule."""
     return isinstance(node.rules[0], AggregateRule)
 
 

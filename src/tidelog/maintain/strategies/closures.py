@@ -20,7 +20,7 @@ from tidelog.storage.closure import ClosedRelation, Closure
 
 
 def can_be_kept(node: HyperNode, state: EpochState) -> bool:
-    """Whether a hyper-node may be evaluated as a closure."""
+    """Return True if a hyper-node may be evaluated as a closure."""
     return (
         node.closure is not None
         and state.choice.closures

@@ -13,7 +13,7 @@ from tidelog.storage.closure import ClosedRelation
 
 
 def can_mirror(node: HyperNode, state: EpochState) -> bool:
-    """Whether the relation of a node can share the graph of the closure that it shows."""
+    """Return True if the relation of a node can share the graph of the closure that it shows."""
     name, views = node.relations[0], state.engine.views
     fresh = name not in views or (not len(views[name]) and name not in state.engine.mirrors)
     same = state.engine.mirrors.get(name) == node.mirrors
@@ -22,7 +22,7 @@ def can_mirror(node: HyperNode, state: EpochState) -> bool:
 
 
 def applies(node: HyperNode, state: EpochState) -> bool:
-    """Whether the relation of a node shares the graph of a closure in this epoch."""
+    """Return True if the relation of a node shares the graph of a closure in this epoch."""
     return node.mirrors in state.closures and can_mirror(node, state)
 
 

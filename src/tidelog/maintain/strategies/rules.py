@@ -17,7 +17,7 @@ from tidelog.rules.core import AggregateRule, CoreRule, HyperNode
 
 
 def applies(node: HyperNode, state: EpochState) -> bool:
-    """Whether a hyper-node has ordinary rules: all have for which no other strategy applies."""
+    """Return True if a hyper-node has ordinary rules: all have for which no other strategy applies."""
     return True
 
 

@@ -1,4 +1,4 @@
-"""What a hyper-node meets in an epoch, and what the ways to bring it up to date would cost."""
+"""The situation of a hyper-node in an epoch, and the estimated cost of each strategy."""
 
 from __future__ import annotations
 
