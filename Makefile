@@ -63,7 +63,7 @@ bench-graphs: .venv/stamp ## regular paths over gMark's graphs and closures: tab
 bench-rdf: .venv/stamp ## OWL 2 RL over a million triples, beside reasonable and owlrl: tables, JSON; QUICK=--quick for fewer
 	@$(PYTHON) -m benchmarks.rdf $(QUICK)
 
-bench-spark: .venv/stamp ## the pipeline and the cluster engine on Spark, beside yardsticks: tables, JSON; QUICK=--quick for fewer
+bench-spark: .venv/stamp ## the pipeline and the cluster engine on Spark, beside baselines: tables, JSON; QUICK=--quick for fewer
 	@$(WITH_JAVA) $(PYTHON) -m benchmarks.spark $(QUICK)
 
 bench-network: .venv/stamp ## messages and state of nodes when links are cut, 100 node processes; QUICK=--quick for fewer

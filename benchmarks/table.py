@@ -1,7 +1,11 @@
-"""The table: one row per line of a run; what the peers needed and the parts of the time are below it."""
+"""The table of a run, one row per line, with the peers and the parts of the time below each."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from benchmarks import findings
 from benchmarks.harness import Line
 
 _HEAD = ("case", "what", "sizes", "wall s", "CPU s", "runs", "peak MB", "target", "met")
@@ -10,12 +14,12 @@ _NUMERIC = (3, 4, 5, 6)
 
 
 def head() -> str:
-    """The line above the table, and a rule below it."""
+    """Return the line above the table, and a rule below it."""
     return f"{_row(_HEAD)}\n{'-' * len(_row(_HEAD))}"
 
 
 def row(line: Line) -> str:
-    """A line of the table; where sizes are wrong, what they are and should be is said below."""
+    """Return a line of the table; below it, for wrong sizes, those found and those expected."""
     measured = line.measured
     sizes = ("exact" if line.exact else "WRONG") if line.expected else ""
     met = {True: "yes", False: "NO", None: ""}[line.met]
@@ -41,6 +45,34 @@ def row(line: Line) -> str:
         sizes_found = "; ".join(f"{engine} found {dict(m.sizes)}" for engine, m in found.items())
         texts.append(f"    expected {dict(line.expected)}; {sizes_found}")
     return "\n".join(texts)
+
+
+def published(lines: Sequence[Line]) -> dict[str, Any]:
+    """Return the table that a run publishes; numbers have three digits behind the point."""
+    titles = (
+        "case", "what", "size", "wall s", "CPU s", "peak MB", "target", "met", "peer", "peer, CPU s", "times tidelog",
+        "besides",
+    )  # fmt: skip
+    return findings.table(titles, [_published(line) for line in lines])
+
+
+def _published(line: Line) -> list[Any]:
+    measured, peers = line.measured, line.peers
+    per_tuple = measured.details.get("bytes_per_tuple")
+    return [
+        line.case,
+        line.what,
+        [measured.sizes[name] for name in line.expected],
+        round(measured.wall, 3),
+        round(measured.cpu, 3),
+        round(measured.peak / 1e6),
+        ", ".join(map(str, line.targets)),
+        line.met,
+        [*peers],
+        [round(peer.cpu, 3) for peer in peers.values()],
+        [round(line.ratio(peer), 1) for peer in peers],
+        None if per_tuple is None else {"bytes per tuple": round(per_tuple)},
+    ]
 
 
 def _row(cells: tuple[str, ...]) -> str:

@@ -107,7 +107,7 @@ class Run:
         """Everything as JSON."""
         judged = [one.as_json() for one in self.judged]
         found = {"seed": self.asked.seed, **self.found, "targets": judged, "failures": self.failures}
-        findings.write(self.asked.json, found)
+        findings.write(self.asked.json, found, {"targets": findings.targets(self.judged)})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

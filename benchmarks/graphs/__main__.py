@@ -138,8 +138,9 @@ class Run:
     def write(self) -> None:
         """Everything as JSON."""
         judged = [one.as_json() for one in self.judged]
-        asked = {"seed": self.asked.seed, "limits": asdict(self.limits)}
-        findings.write(self.asked.json, {**asked, **self.found, "targets": judged, "failures": self.failures})
+        found = {"seed": self.asked.seed, "limits": asdict(self.limits), **self.found, "failures": self.failures}
+        tables = {"targets": findings.targets(self.judged)}
+        findings.write(self.asked.json, {**found, "targets": judged}, tables)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

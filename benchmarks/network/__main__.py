@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.findings import Judged, promises, write
+from benchmarks.findings import Judged, promises, targets, write
 from benchmarks.network.measure import Cost, exhaustive_cost, node_cost
 from benchmarks.network.processes import settling
 from benchmarks.network.topology import LINEAR, NON_LINEAR
@@ -63,8 +63,9 @@ def main() -> None:
             "costs": [asdict(cost) for cost in costs],
             "exhaustive": [asdict(each) for each in exhaustive],
             "processes": asdict(processes) if processes else None,
-            "promises": [one.as_json() for one in judged],
+            "targets": [one.as_json() for one in judged],
         },
+        {"targets": targets(judged)},
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.findings import Judged, promises, write
+from benchmarks.findings import Judged, promises, targets, write
 from benchmarks.graphs.processes import apart
 from benchmarks.harness import BenchmarkError
 from benchmarks.rdf import measure
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except BenchmarkError as error:
             print(f"could not be run: {error}", file=sys.stderr)
             return 1
-    write(asked.json, {**found, "targets": [one.as_json() for one in judged]})
+    write(asked.json, {**found, "targets": [one.as_json() for one in judged]}, {"targets": targets(judged)})
     print(f"\n{promises(judged)}\n\nwritten to {asked.json}")
     if unexplained:
         print(f"FAILED: {unexplained} triples differ without a reason")

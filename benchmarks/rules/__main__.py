@@ -111,7 +111,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _write(path: Path, updates: dict[str, list[Timed]], failures: list[str]) -> None:
     sections = {name: [timed.as_json() for timed in some] for name, some in updates.items()}
-    findings.write(path, {"sections": sections, "failures": failures})
+    findings.write(path, {"sections": sections, "failures": failures}, {"updates": report.published(updates)})
 
 
 if __name__ == "__main__":

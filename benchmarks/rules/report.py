@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from benchmarks import findings
 from benchmarks.harness import BenchmarkError
 from benchmarks.rules.updates import Timed
 
@@ -61,6 +63,27 @@ def row(timed: Timed) -> str:
 
 def _seconds(timed: Timed) -> tuple[float, ...]:
     return timed.wall, timed.cpu, timed.again, timed.fixpoint, timed.scratch
+
+
+def published(updates: Mapping[str, Sequence[Timed]]) -> dict[str, Any]:
+    """Return the table of all updates; `ratio` compares CPU seconds with those of an evaluation from scratch."""
+    titles = ("case", "update", "impact", "ms", "again, ms", "ratio", "target", "met", "the paper")
+    rows = [
+        [
+            name,
+            f"{timed.group}: {timed.step.what}",
+            timed.impact,
+            round(timed.wall * 1e3, 1),
+            round(timed.again * 1e3, 1),
+            round(timed.cpu_ratio, 3),
+            ", ".join(map(str, timed.goals)),
+            timed.met,
+            timed.step.paper,
+        ]
+        for name, some in updates.items()
+        for timed in some
+    ]
+    return findings.table(titles, rows)
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""The yardsticks: what Spark itself offers for recursion.
+"""The baselines: what Spark itself offers for recursion.
 
 `dataframes` is semi-naive evaluation of a program with joins and anti-joins, its lineage cut in every iteration;
 `recursive_query` is `WITH RECURSIVE`, which has UNION ALL only and so lists the ways of a graph and not its pairs, and
@@ -30,7 +30,7 @@ Tables = dict[str, DataFrame]
 
 
 @dataclass(frozen=True)
-class Yardstick:
+class Baseline:
     """Tuples of the view if it `finished`, iterations and seconds; it was stopped when the time was up, or Spark has
     given up before."""
 
@@ -44,7 +44,7 @@ class Yardstick:
         return f"{self.seconds:.1f} s, {self.iterations} iterations, {end}"
 
 
-def dataframes(session: SparkSession, text: str, facts: Mapping[str, DataFrame], view: str, limit: float) -> Yardstick:
+def dataframes(session: SparkSession, text: str, facts: Mapping[str, DataFrame], view: str, limit: float) -> Baseline:
     """Semi-naive evaluation of a program over frames of numbers, for at most `limit` seconds. BenchmarkError for rules
     that have anything but atoms without negation."""
     front = Front()
@@ -69,7 +69,7 @@ def dataframes(session: SparkSession, text: str, facts: Mapping[str, DataFrame],
     return replace(found, iterations=iterations)
 
 
-def recursive_query(session: SparkSession, edges: DataFrame, limit: float) -> Yardstick:
+def recursive_query(session: SparkSession, edges: DataFrame, limit: float) -> Baseline:
     """Spark's recursive query for the closure of the frame `edges` (x, y), for at most `limit` seconds."""
     edges.toDF("x", "y").createOrReplaceTempView("edges")
     query = """
@@ -131,7 +131,7 @@ def _positive(rule: AnyRule) -> tuple[CoreAtom, list[CoreAtom]]:
         body = [literal for literal in rule.body if isinstance(literal, CoreAtom) and not literal.negated]
         if body and len(body) == len(rule.body):
             return rule.head, body
-    raise BenchmarkError(f"the yardstick knows rules over atoms only: {rule}")
+    raise BenchmarkError(f"the baseline knows rules over atoms only: {rule}")
 
 
 def _derived(head: CoreAtom, body: list[CoreAtom], at: int, deltas: Tables, tables: Tables) -> DataFrame:
@@ -170,7 +170,7 @@ def _columns(arity: int) -> list[str]:
     return [f"c{number}" for number in range(arity)]
 
 
-def _within(session: SparkSession, limit: float, evaluate: Callable[[], int]) -> Yardstick:
+def _within(session: SparkSession, limit: float, evaluate: Callable[[], int]) -> Baseline:
     """How long a function takes to count tuples, whose jobs are cancelled after `limit` seconds."""
     over, started = threading.Event(), time.perf_counter()
 
@@ -183,10 +183,10 @@ def _within(session: SparkSession, limit: float, evaluate: Callable[[], int]) ->
     canceller = threading.Thread(target=cancel)
     canceller.start()
     try:
-        return Yardstick(evaluate(), 1, time.perf_counter() - started, "finished")
+        return Baseline(evaluate(), 1, time.perf_counter() - started, "finished")
     except (PySparkException, Py4JJavaError):
         seconds = time.perf_counter() - started
-        return Yardstick(0, 1, seconds, "failed" if seconds < limit else "stopped")
+        return Baseline(0, 1, seconds, "failed" if seconds < limit else "stopped")
     finally:
         over.set()
         canceller.join()

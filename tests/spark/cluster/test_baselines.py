@@ -1,4 +1,4 @@
-"""The yardsticks of the benchmarks evaluate what they say, or else factors mean nothing."""
+"""The baselines of the benchmarks evaluate what they say, or else factors mean nothing."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ def test_dataframes(spark: SparkSession) -> None:
     assert set(kept()) <= before
 
 
-def test_rules_that_the_yardstick_does_not_know(spark: SparkSession) -> None:
+def test_rules_that_the_baseline_does_not_know(spark: SparkSession) -> None:
     with pytest.raises(BenchmarkError, match="rules over atoms only"):
         seminaive.dataframes(spark, f"{NAMES}\nodd(x, y) :- e(x, y), !e(y, x).", {}, "odd", 60)
