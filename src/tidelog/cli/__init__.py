@@ -1,6 +1,6 @@
-"""The command line: one file per command, each with `add` (its arguments) and `execute` (what it does).
+"""The command line: one file per command, each with `add` (its arguments) and `execute` (its work).
 
-    entry       the parser, and what becomes of errors: exit codes, messages, JSON
+    entry       the parser; errors as messages, JSON and exit codes
     run         tidelog run PROG.dl -F FACTS -D OUT
     check       tidelog check PROG.dl, or FOLDER
     init        tidelog init STORE PROG.dl -F FACTS
@@ -11,8 +11,8 @@
     network     tidelog network FILE.toml
     pipeline    tidelog pipeline run FILE.toml
     demo        tidelog demo
-    on_spark    a database over Spark as `run` takes it, and a session for those who have none
-    shared      options of several commands, and the store that has to be there
+    on_spark    a database over Spark for `run`, and a session for users without one
+    shared      options of several commands, and a store that must exist
     report      tables for --stats, JSON for --json
 
 Command modules import the engine inside `execute`, so that `tidelog --help` answers at once.

@@ -1,4 +1,4 @@
-"""`tidelog apply STORE`: change the facts and the rules of a store, all as one epoch, and say what that did.
+"""`tidelog apply STORE`: change the facts and the rules of a store as one epoch, and show the changes.
 
 FILE is anything that `.input` reads, or - for standard input. Without a change nothing happens.
 """
@@ -42,7 +42,7 @@ def add(commands: Commands) -> None:
 
 
 def _facts(text: str) -> tuple[str, str]:
-    """The relation and the file of REL=FILE."""
+    """Return the relation and the file of REL=FILE."""
     relation, equals, file = text.partition("=")
     if not (relation and equals and file):
         raise argparse.ArgumentTypeError(f"expected REL=FILE, found {text!r}")
@@ -50,7 +50,7 @@ def _facts(text: str) -> tuple[str, str]:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Make the changes one epoch and show what it did."""
+    """Make the changes one epoch and show them."""
     from tidelog.cli.report import print_json, report_as_json, stats
     from tidelog.cli.run import check_folders
     from tidelog.cli.shared import existing
@@ -82,7 +82,8 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _read(db: StoredDatabase, name: str, file: str) -> Words:
-    """The facts of a file. DataError where it is missing or wrong, UsageError (E0601) for an unknown relation."""
+    """Return the facts of a file. Raise DataError if it is missing or wrong, UsageError (E0601) for an unknown
+    relation."""
     from tidelog.io import read_facts
 
     relation = db.program.relations[db[name].name]
@@ -90,7 +91,8 @@ def _read(db: StoredDatabase, name: str, file: str) -> Words:
 
 
 def _write(db: StoredDatabase, change: Change, folder: Path) -> list[Path]:
-    """Write what came and what went, a file per relation and direction, also where there is nothing; the files."""
+    """Write the inserted and the deleted tuples, a file per relation and direction, empty ones included; return the
+    files."""
     from tidelog.io import write_view
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -104,7 +106,7 @@ def _write(db: StoredDatabase, change: Change, folder: Path) -> list[Path]:
 
 
 def _show(change: Change, *, rows: bool) -> None:
-    """Print the changes, all of them as lines with + or -, or a table of their numbers."""
+    """Print the changes: all of them as lines with + or -, or a table of their numbers."""
     from tidelog.cli.report import table
     from tidelog.cli.run import sorted_rows
     from tidelog.storage.record_text import format_value
@@ -120,7 +122,7 @@ def _show(change: Change, *, rows: bool) -> None:
 
 
 def _as_json(change: Change, name: str, *, rows: bool) -> dict[str, Any]:
-    """The change of a relation: numbers of tuples, or the tuples."""
+    """Return the change of a relation: numbers of tuples, or the tuples."""
     from tidelog.cli.run import sorted_rows
 
     both = {"inserted": change[name].inserted, "deleted": change[name].deleted}

@@ -1,5 +1,6 @@
-"""`tidelog check PROG.dl`: every error and warning of a program, without running it. `tidelog check FOLDER`: are the
-views right that a store or a certificate in the folder has?
+"""`tidelog check PROG.dl`: show every error and warning of a program, without running it.
+
+`tidelog check FOLDER`: verify the views of the store or certificate in the folder.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def add(commands: Commands) -> None:
     command = commands.add_parser("check", help=help_text, description=__doc__, allow_abbrev=False)
     command.add_argument("path", metavar="PROG.dl|FOLDER", type=Path)
     command.add_argument(
-        "--timeout", metavar="S", type=positive(float), help="give up checking views after so many seconds"
+        "--timeout", metavar="S", type=positive(float), help="stop checking views after so many seconds"
     )
     command.add_argument("--json", action="store_true", help="print the result, or the errors, as JSON")
     add_preprocessing(command)
@@ -31,7 +32,7 @@ def add(commands: Commands) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Check what the path names, and say how much there is in it."""
+    """Check the file or folder of the path, and print a summary."""
     from tidelog.store import is_marked
 
     if is_marked(arguments.path):

@@ -17,7 +17,9 @@ FOLDER = Path("out/demo")
 
 def add(commands: Commands) -> None:
     """Add the command `demo` to the parser."""
-    command = commands.add_parser("demo", help="the whole story on real input", description=__doc__, allow_abbrev=False)
+    command = commands.add_parser(
+        "demo", help="answer questions about real input", description=__doc__, allow_abbrev=False
+    )
     command.add_argument(
         "story", nargs="?", choices=("library", "edge"), default="library", help="default: %(default)s"
     )

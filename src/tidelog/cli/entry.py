@@ -1,7 +1,7 @@
-"""The parser of the command line, and what becomes of errors.
+"""The parser of the command line, and the errors of all commands.
 
-Exit codes: 0 done, 1 the program or the data is wrong, 2 wrong usage, 3 out of a limit, 130 interrupted. Errors go to
-standard error, or with `--json` to standard output as JSON. Nobody sees a traceback unless TIDELOG_DEBUG=1 asks for it.
+Exit codes: 0 done, 1 the program or the data is wrong, 2 wrong usage, 3 a limit reached, 130 interrupted. Errors go to
+standard error, or with `--json` to standard output as JSON. A traceback shows only with TIDELOG_DEBUG=1.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ REPORT_HINT = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line `arguments` (those of the process when None) and return the exit code."""
+    """Run the command line `arguments` (those of the process if None) and return the exit code."""
     parsed: argparse.Namespace | None = None
     try:
         parsed = parser().parse_args(arguments)
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of all commands; `execute` of its result is the command's function."""
+    """Return the parser of all commands; `execute` of its result is the command's function."""
     top = argparse.ArgumentParser(
         prog="tidelog",
         description="Datalog whose views follow facts and rules.",
@@ -59,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 class _Version(argparse.Action):
-    """`--version`: looking the version up takes time, so that it is done only when asked for."""
+    """The option `--version`, which looks the version up only on request, because that takes time."""
 
     def __init__(self, option_strings: Sequence[str], dest: str) -> None:
         super().__init__(option_strings, dest=argparse.SUPPRESS, nargs=0, help="show the version and exit")
@@ -72,7 +72,7 @@ class _Version(argparse.Action):
 
 
 def _as_tidelog_error(error: Exception) -> TidelogError:
-    """What the user is told about `error`: itself, or that the machine or tidelog has failed."""
+    """Return `error` for the user: itself, or a failure of the machine or of tidelog."""
     if isinstance(error, TidelogError):
         return error
     if isinstance(error, MemoryError):

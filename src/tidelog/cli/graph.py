@@ -21,7 +21,7 @@ def add(commands: Commands) -> None:
         "--output",
         metavar="FILE",
         type=Path,
-        help="the picture: .dot, or with the extra `draw` .svg, .html, .png or .pdf; without it, print it as text",
+        help="file of the picture: .dot, or with the extra `draw` .svg, .html, .png or .pdf; default: print text",
     )
     add_preprocessing(command)
     command.set_defaults(execute=execute)

@@ -1,4 +1,4 @@
-"""`tidelog init STORE PROG.dl -F FACTS`: a store on disk, with the program, its facts and its views."""
+"""`tidelog init STORE PROG.dl -F FACTS`: make a store on disk, with the program, its facts and its views."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ def add(commands: Commands) -> None:
     command.add_argument("store", metavar="STORE", type=Path, help="a new folder")
     command.add_argument("program", metavar="PROG.dl", type=Path)
     command.add_argument(
-        "-F", "--fact-dir", metavar="FACTS", type=Path, default=Path(), help="where .input finds its files (default: .)"
+        "-F",
+        "--fact-dir",
+        metavar="FACTS",
+        type=Path,
+        default=Path(),
+        help="folder of the files of .input (default: .)",
     )
     add_limits(command)
     add_preprocessing(command)

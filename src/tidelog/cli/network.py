@@ -26,7 +26,9 @@ def add(commands: Any) -> None:
         "network", help="run a located program on processes of this machine", allow_abbrev=False
     )
     parser.add_argument("config", type=Path, help="program, nodes and facts, as TOML")
-    parser.add_argument("--wait", metavar="S", type=float, default=60.0, help="seconds to wait for quiet (60)")
+    parser.add_argument(
+        "--wait", metavar="S", type=float, default=60.0, help="seconds to wait until the network is quiet (60)"
+    )
     parser.set_defaults(execute=execute)
 
 
@@ -76,7 +78,7 @@ def _follow(network: LocalNetwork, line: str, wait: float) -> None:
 
 
 def _fact(network: LocalNetwork, text: str) -> tuple[str, tuple[Any, ...]]:
-    """The fact that a text states. Raises ProgramError and UsageError."""
+    """Return the fact that a text states. Raise ProgramError and UsageError."""
     from tidelog.language import check, read
 
     base = "\n".join(line for line in network.book.text.splitlines() if line.lstrip().startswith((".decl", ".type")))

@@ -59,7 +59,7 @@ def _new_keys(path: Path) -> int:
 
 
 def _config(path: Path) -> NodeConfig | None:
-    """The configuration in a file, or on the first line of standard input; None where that has ended."""
+    """Return the configuration in a file, or on the first line of standard input; None if standard input has ended."""
     from tidelog.network.config import node_config, node_config_of_line
 
     if str(path) != "-":
@@ -115,7 +115,7 @@ def _obey(node: Node) -> None:
 
 
 def _do(node: Node, command: dict[str, Any]) -> Any:
-    """The answer to a command, see `network.local`."""
+    """Return the answer to a command, see `network.local`."""
     match command:
         case {"insert": relation, "rows": rows}:
             node.insert(relation, rows)

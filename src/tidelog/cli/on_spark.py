@@ -1,4 +1,4 @@
-"""What `tidelog run` needs of a database, over the cluster engine of a Spark session."""
+"""The database of `tidelog run` on the cluster engine of a Spark session."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def spark_session(conf: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
-    """The session that is active, or one on this machine that ends with the block."""
+    """Provide the active session, or one on this machine that ends with the block."""
     from tidelog.spark import session
 
     # isort: split
@@ -36,7 +36,7 @@ def spark_session(conf: Mapping[str, str] | None = None) -> Iterator[SparkSessio
 
 
 class OnSpark:
-    """A program on the cluster engine; facts come from here, and views are brought here."""
+    """A program on the cluster engine, with facts from this process and views brought back to it."""
 
     def __init__(self, session: SparkSession) -> None:
         import tidelog
@@ -57,19 +57,19 @@ class OnSpark:
 
     @property
     def program(self) -> CheckedProgram:
-        """The program that was loaded."""
+        """Return the loaded program."""
         return self._db.front.program
 
     @property
     def dictionary(self) -> Dictionary:
-        """What the words of symbols and records mean."""
+        """Return the dictionary of the views."""
         return self._db.front.dictionary
 
     def commit(self) -> SparkChange:
-        """Evaluate it."""
+        """Evaluate the program."""
         return self._db.commit()
 
     def __getitem__(self, name: str) -> Relation:
-        """A view."""
+        """Return a view."""
         columns = self.program.relations[name].columns
         return Relation(name, WordRows(columns, self.dictionary, self._db.words(name)))

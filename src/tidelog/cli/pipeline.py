@@ -1,7 +1,7 @@
-"""`tidelog pipeline run FILE.toml`: read the sources that the file describes, maintain the views, write the sinks.
+"""`tidelog pipeline run FILE.toml`: read the sources in the file, maintain the views, write the sinks.
 
-It takes a session that is active, or starts one on this machine, and says at the end what became of the rows that were
-read, what was written, and which engine has worked.
+It uses the active session, or starts one on this machine. At the end it prints how many rows it read, accepted and put
+into quarantine, the files that it wrote, and the engine that it used.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ def add(commands: Commands) -> None:
     """Add the command `pipeline` to the parser."""
     command = commands.add_parser("pipeline", help="run a pipeline on Spark", allow_abbrev=False)
     run = command.add_subparsers(title="commands", metavar="COMMAND", required=True).add_parser(
-        "run", help="run it once", description=__doc__, allow_abbrev=False
+        "run", help="run a pipeline once", description=__doc__, allow_abbrev=False
     )
     run.add_argument("pipeline", metavar="FILE.toml", type=Path)
-    run.add_argument("--engine", choices=("auto", "embedded", "cluster"), help="instead of what the file says")
-    run.add_argument("--json", action="store_true", help="print the summary, or what is wrong, as JSON")
+    run.add_argument("--engine", choices=("auto", "embedded", "cluster"), help="override the engine of the file")
+    run.add_argument("--json", action="store_true", help="print the summary, or the errors, as JSON")
     run.set_defaults(execute=execute)
 
 

@@ -1,4 +1,4 @@
-"""What the commands print about a run: aligned tables for people, JSON for programs (see docs/reference/cli.md)."""
+"""Reports of a run: aligned tables for people, JSON for programs (see docs/reference/cli.md)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ def print_json(document: Mapping[str, Any]) -> None:
 
 
 def failure(error: TidelogError, status: int) -> dict[str, Any]:
-    """The document that `--json` prints for `error`, with the exit code `status`."""
+    """Return the document that `--json` prints for `error`, with the exit code `status`."""
     return {"ok": False, "exit": status, "errors": [problem_as_json(problem) for problem in error.problems]}
 
 
 def problem_as_json(problem: Problem) -> dict[str, Any]:
-    """`problem` with `file`, `line` and `column` (from 1) where it stands in a program, else with `place`."""
+    """Return `problem` as JSON: with `file`, `line` and `column` (from 1) if it has a place in a program, else with
+    `place`."""
     document: dict[str, Any] = {"code": problem.code, "severity": problem.severity, "message": problem.message}
     if problem.span is not None:
         document |= _position(problem.span)
@@ -42,7 +43,7 @@ def _position(span: Span) -> dict[str, Any]:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """`rows` under `header`, columns aligned: numbers to the right, everything else to the left."""
+    """Return `rows` under `header` as text with aligned columns: numbers to the right, everything else to the left."""
     if not rows:
         return "  ".join(header)
     cells = [[_cell(value) for value in row] for row in rows]
@@ -57,7 +58,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def stats(report: Report, sizes: Mapping[str, Any]) -> str:
-    """What `--stats` prints: hyper-nodes in the order of evaluation, then `sizes` as `db.stats()` gives them."""
+    """Return the text of `--stats`: hyper-nodes in the order of evaluation, then `sizes` as `db.stats()` gives them."""
     nodes = table(
         ("rules", "strategy", "reason", "seconds", "impact"),
         [(node.rules, node.strategy, node.reason, node.seconds, node.impact) for node in report.nodes],
@@ -70,7 +71,7 @@ def stats(report: Report, sizes: Mapping[str, Any]) -> str:
 
 
 def report_as_json(report: Report, sizes: Mapping[str, Any]) -> dict[str, Any]:
-    """The same as a document."""
+    """Return the content of `stats` as a document."""
     nodes = [
         {
             "rules": list(node.rules),
@@ -92,7 +93,7 @@ def report_as_json(report: Report, sizes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _flat(document: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
-    """The entries of nested mappings, `a.b` for the entry b of a."""
+    """Yield the entries of nested mappings, `a.b` for the entry b of a."""
     for key, value in document.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{key}.")
@@ -113,7 +114,7 @@ def _cell(value: object) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """`value` in terms that JSON has."""
+    """Return `value` in types that JSON has."""
     if isinstance(value, Mapping):
         return {str(key): _plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

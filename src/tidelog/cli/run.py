@@ -1,8 +1,8 @@
 """`tidelog run PROG.dl -F FACTS -D OUT`: read the facts, evaluate the program, write its outputs.
 
-Relations with `.input` are read, those with `.output` are written, the sizes of those with `.printsize` are printed.
-Files are written after everything has been computed, each under another name first, so that an interrupted run
-leaves no half-written output.
+The command reads relations with `.input`, writes those with `.output`, and prints the sizes of those with `.printsize`.
+It writes files after all computation, each under another name first, so that an interrupted run leaves no half-written
+output.
 """
 
 from __future__ import annotations
@@ -32,14 +32,26 @@ def add(commands: Commands) -> None:
     command = commands.add_parser("run", help="evaluate a program", description=__doc__, allow_abbrev=False)
     command.add_argument("program", metavar="PROG.dl", type=Path)
     command.add_argument(
-        "-F", "--fact-dir", metavar="FACTS", type=Path, default=Path(), help="where .input finds its files (default: .)"
+        "-F",
+        "--fact-dir",
+        metavar="FACTS",
+        type=Path,
+        default=Path(),
+        help="folder of the files of .input (default: .)",
     )
     command.add_argument(
-        "-D", "--output-dir", metavar="OUT", default=".", help="where .output writes (default: .); - prints instead"
+        "-D",
+        "--output-dir",
+        metavar="OUT",
+        default=".",
+        help="folder for the files of .output (default: .); - prints them",
     )
-    command.add_argument("--check", action="store_true", help="prove the views before anything is written")
+    command.add_argument("--check", action="store_true", help="prove the views before writing them")
     command.add_argument(
-        "--engine", choices=("embedded", "spark"), default="embedded", help="where to evaluate (default: %(default)s)"
+        "--engine",
+        choices=("embedded", "spark"),
+        default="embedded",
+        help="engine that evaluates (default: %(default)s)",
     )
     add_limits(command)
     add_preprocessing(command)
@@ -48,7 +60,7 @@ def add(commands: Commands) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Load, read, commit, check if asked to, write."""
+    """Load, read, commit, check on request, write."""
     from tidelog.cli.on_spark import OnSpark
     from tidelog.cli.report import print_json, problem_as_json, report_as_json, stats
     from tidelog.language.lints import warnings
@@ -88,7 +100,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _connected(engine: str, stack: ExitStack) -> Database | OnSpark:
-    """An empty database, which the stack closes."""
+    """Return an empty database, which the stack closes."""
     import tidelog
     from tidelog.cli.on_spark import OnSpark, spark_session
 
@@ -98,7 +110,7 @@ def _connected(engine: str, stack: ExitStack) -> Database | OnSpark:
 
 
 def check_folders(facts: Path, outputs: Path | None) -> None:
-    """UsageError when the folders are none; before any work is done."""
+    """Raise UsageError if a folder does not exist, before any work is done."""
     from tidelog.errors import Problem, UsageError
 
     if not facts.is_dir():
@@ -110,7 +122,7 @@ def check_folders(facts: Path, outputs: Path | None) -> None:
 
 
 def needed(program: CheckedProgram) -> frozenset[str]:
-    """The relations that the outputs of a program depend on; all where it has none."""
+    """Return the relations that the outputs of a program depend on; all if it has no outputs."""
     from tidelog.language.paths import repeats, steps
     from tidelog.language.trees import atoms
 
@@ -136,7 +148,7 @@ def needed(program: CheckedProgram) -> frozenset[str]:
 
 
 def read_inputs(db: Database | OnSpark, folder: Path, needed: frozenset[str] | None = None) -> None:
-    """Insert what the program's `.input` directives name; DataError for what cannot be read.
+    """Insert the facts of the program's `.input` directives. Raise DataError for a file that cannot be read.
 
     The file of a relation that is not in `needed` may be missing, as for Soufflé.
     """
@@ -155,8 +167,8 @@ def read_inputs(db: Database | OnSpark, folder: Path, needed: frozenset[str] | N
 
 
 def load_by_sizes(db: Database, demand: AutomaticDemand) -> None:
-    """Let a database in which nothing is committed, but facts wait, load the program with demand by their sizes
-    instead, where that is another one."""
+    """Reload the program with demand by the sizes of the facts, if that gives another program. Nothing is committed
+    yet, and the facts wait."""
     facts = db.waiting().facts
     sizes: Counter[str] = Counter()
     for name, _, words in facts:
@@ -171,12 +183,12 @@ def load_by_sizes(db: Database, demand: AutomaticDemand) -> None:
 
 
 def _directives(db: Database | OnSpark, name: str) -> list[Directive]:
-    """The directives with this name, in the order of the text."""
+    """Return the directives with this name, in the order of the text."""
     return [directive for directive in db.program.directives if directive.name == name]
 
 
 def _write(db: Database | OnSpark, directive: Directive, folder: Path | None) -> Path | None:
-    """Write a view into `folder`, which is made when it is missing, or print it when there is none; the file's path."""
+    """Write a view into `folder`, which is made if missing, or print it without a folder; return the file's path."""
     from tidelog.io import write_view
 
     sys.stdout.flush()  # what follows goes to the bytes below
@@ -188,7 +200,7 @@ def _write(db: Database | OnSpark, directive: Directive, folder: Path | None) ->
 
 
 def _answer(db: Database | OnSpark, folder: Path | None) -> None:
-    """Write or print the outputs, then print the sizes asked for."""
+    """Write or print the outputs, then print the requested sizes."""
     from tidelog.io import size_line
 
     for directive in _directives(db, "output"):
@@ -198,7 +210,7 @@ def _answer(db: Database | OnSpark, folder: Path | None) -> None:
 
 
 def _answer_as_json(db: Database | OnSpark, folder: Path | None) -> dict[str, Any]:
-    """Write the outputs; the part of the document that is about them. What would be printed is in the document."""
+    """Write the outputs; return their part of the document, which also has everything that would be printed."""
     outputs: dict[str, Any] = {}
     for directive in _directives(db, "output"):
         view = db[directive.relation]
@@ -213,7 +225,7 @@ def _answer_as_json(db: Database | OnSpark, folder: Path | None) -> dict[str, An
 
 
 def sorted_rows(view: Relation) -> list[tuple[Value, ...]]:
-    """The tuples of a view in the order in which files have them."""
+    """Return the tuples of a view in the order in which files have them."""
     from tidelog.io.sorting import sorted_words
     from tidelog.relation import Relation, WordRows
 

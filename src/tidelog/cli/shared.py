@@ -1,4 +1,4 @@
-"""What commands share: options of an epoch and of the preprocessor, and the store that has to be there already."""
+"""Shared parts of commands: options of an epoch and of the preprocessor, and a store that must exist."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def positive(kind: type[float] | type[int]) -> Any:
-    """A reader of numbers above zero for argparse."""
+    """Return a converter of numbers above zero for argparse."""
 
     def convert(text: str) -> float:
         value = kind(text)
@@ -26,16 +26,16 @@ def positive(kind: type[float] | type[int]) -> Any:
 
 def add_limits(command: argparse.ArgumentParser) -> None:
     """Add the options of an epoch to a command."""
-    command.add_argument("--timeout", metavar="S", type=positive(float), help="give up after so many seconds")
-    command.add_argument("--max-rows", metavar="N", type=positive(int), help="give up when more tuples are derived")
-    command.add_argument("--stats", action="store_true", help="report what was done for each hyper-node, and sizes")
+    command.add_argument("--timeout", metavar="S", type=positive(float), help="stop after so many seconds")
+    command.add_argument("--max-rows", metavar="N", type=positive(int), help="stop when more tuples are derived")
+    command.add_argument("--stats", action="store_true", help="report the strategy of each hyper-node, and sizes")
     command.add_argument("--json", action="store_true", help="print results and errors as JSON")
 
 
 def add_preprocessing(command: argparse.ArgumentParser) -> None:
     """Add Soufflé's options for the preprocessor to a command."""
     command.add_argument(
-        "-I", "--include-dir", metavar="DIR", type=Path, action="append", default=[], help="where #include looks too"
+        "-I", "--include-dir", metavar="DIR", type=Path, action="append", default=[], help="another folder for #include"
     )
     command.add_argument(
         "-M",
@@ -43,18 +43,18 @@ def add_preprocessing(command: argparse.ArgumentParser) -> None:
         metavar="MACROS",
         action="append",
         default=[],
-        help="define macros: NAME or NAME=text, several apart",
+        help="define macros: NAME or NAME=text, separated by spaces",
     )
-    command.add_argument("--no-preprocessor", action="store_true", help="take lines that begin with # as they are")
+    command.add_argument("--no-preprocessor", action="store_true", help="do not preprocess lines that begin with #")
 
 
 def add_warnings(command: argparse.ArgumentParser) -> None:
-    """Add the option that keeps warnings back."""
+    """Add the option that hides warnings."""
     command.add_argument("-w", "--no-warn", action="store_true", help="show no warnings")
 
 
 def parsed(arguments: argparse.Namespace) -> Program:
-    """The program that a command's arguments name, read as its options say."""
+    """Return the program that a command's arguments name, read with its options."""
     from tidelog.language.reading import Preprocessing, read
 
     macros = tuple(macro for text in arguments.macro for macro in text.split())
@@ -63,7 +63,7 @@ def parsed(arguments: argparse.Namespace) -> Program:
 
 
 def existing(folder: Path, *, read_only: bool = False) -> StoredDatabase:
-    """The store in a folder, opened. UsageError (E0654) where there is none, and nothing is made."""
+    """Open the store in a folder. Raise UsageError (E0654) if there is none, and make nothing."""
     from tidelog.errors import Problem, UsageError
     from tidelog.store import StoredDatabase, is_marked
 

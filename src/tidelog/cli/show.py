@@ -1,4 +1,5 @@
-"""`tidelog show STORE REL`: the tuples of a relation of a store. Without REL, what is in the store."""
+"""`tidelog show STORE REL`: print the tuples of a relation of a store. Without REL, print the sizes of all
+relations."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ def add(commands: Commands) -> None:
     command = commands.add_parser("show", help="read a store", description=__doc__, allow_abbrev=False)
     command.add_argument("store", metavar="STORE", type=Path)
     command.add_argument("relation", metavar="REL", nargs="?")
-    command.add_argument("--json", action="store_true", help="print the tuples, or what is wrong, as JSON")
+    command.add_argument("--json", action="store_true", help="print the tuples, or the errors, as JSON")
     command.set_defaults(execute=execute)
 
 

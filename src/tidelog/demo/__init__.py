@@ -1,11 +1,9 @@
-"""The demos. The first asks questions about Python's standard library, from source files through Spark into views and
-pictures; the second is in `edge`.
+"""The demos. The first asks questions about Python's standard library: Spark reads source files, tidelog derives views
+and pictures. The second is in `edge`.
 
-facts       source files to facts, on Spark's workers
-program.dl  the questions, as rules
-report      the answers as a table and a page;  drawing  one answer as a picture
-story       everything in order: what `tidelog demo` runs
-edge        a wind farm of nodes: what `tidelog demo edge` runs
+facts       source files to facts, on Spark's workers program.dl  the questions, as rules report      the answers as a
+table and a page;  drawing  one answer as a picture story       everything in order: the work of `tidelog demo` edge
+a wind farm of nodes: the work of `tidelog demo edge`
 """
 
 from typing import TYPE_CHECKING
@@ -17,7 +15,7 @@ __all__ = ["run"]
 
 
 def __getattr__(name: str) -> object:
-    """`run` is loaded when first used: it needs Spark, which the other demo does not."""
+    """Load `run` when it is first used: it needs Spark, and the other demo does not."""
     if name == "run":
         from tidelog.demo.story import run
 

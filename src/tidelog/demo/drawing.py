@@ -17,15 +17,15 @@ _INK, _FAINT, _ARROW = "#1f2933", "#52606d", "#9fb3c8"
 
 
 def check_packages() -> None:
-    """SetupError (E0790) without matplotlib and networkx."""
+    """Raise SetupError (E0790) without matplotlib and networkx."""
     for module in ("matplotlib", "networkx"):
         if not is_installed(module):
             raise SetupError(Problem("E0790", f"the picture needs {module}", hint=how_to_install("draw")))
 
 
 def draw_cycles(imports: pa.Table, file: Path) -> None:
-    """Draws the rows (first, m, n) of `imports`: in the cycle named after `first`, m imports n. Writes SVG (or what the
-    ending of `file` says). SetupError (E0790) without matplotlib and networkx."""
+    """Draw the rows (first, m, n) of `imports`: in the cycle named after `first`, m imports n. Write SVG, or the format
+    of the ending of `file`. Raise SetupError (E0790) without matplotlib and networkx."""
     check_packages()
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -53,7 +53,7 @@ def draw_cycles(imports: pa.Table, file: Path) -> None:
 
 
 def _ring(axes: Any, edges: list[tuple[str, str]], colour: str, large: bool) -> None:
-    """One cycle: modules on a ring, larger the more of the others import them; an arrow for each import."""
+    """Draw one cycle: modules on a ring, larger if more of the others import them; an arrow for each import."""
     import networkx as nx
 
     graph = nx.DiGraph(edges)

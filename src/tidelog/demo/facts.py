@@ -1,8 +1,8 @@
 """Facts about Python source files, found with `ast`, in parallel on Spark's workers.
 
 `library` lists the modules of the running interpreter's standard library. `extract` gives one frame for each relation
-of `program.dl`. A name that a module uses is resolved only as far as one file can tell: to what module `n` calls `x`.
-What that is, the program finds out, because re-exports need recursion.
+of `program.dl`. It resolves a used name only as far as one file shows: the module and the name there. The program
+resolves the rest, because re-exports need recursion.
 
 A file that cannot be read or parsed is a row of `module` with a reason, which the pipeline puts into its quarantine.
 """
@@ -47,14 +47,14 @@ _PARTS = 4  # more than there are cores, because files differ in size
 
 
 def library() -> dict[str, Path]:
-    """The standard library's source files by module name, without tests and installed packages."""
+    """Return the standard library's source files by module name, without tests and installed packages."""
     root = Path(sysconfig.get_paths()["stdlib"])
     files = (file for file in root.rglob("*.py") if not _APART & set(file.relative_to(root).parts))
     return {name: file for file in sorted(files) if (name := module_name(file.relative_to(root)))}
 
 
 def module_name(file: Path) -> str | None:
-    """The module that a path below the root is imported as, or None where no import can name it."""
+    """Return the name under which a path below the root is imported, or None if no import can name it."""
     parts = list(file.with_suffix("").parts)
     if parts[-1] == "__init__":
         parts.pop()
@@ -62,7 +62,7 @@ def module_name(file: Path) -> str | None:
 
 
 def extract(session: SparkSession, files: Mapping[str, Path]) -> DataFrame:
-    """The facts of `files` as one frame: relation, problem (null for a fact), and the values as v0, v1, …"""
+    """Return the facts of `files` as one frame: relation, problem (null for a fact), and the values as v0, v1, …"""
     import pyarrow as pa
 
     modules = frozenset(files)
@@ -80,13 +80,13 @@ def extract(session: SparkSession, files: Mapping[str, Path]) -> DataFrame:
 
 
 def frame_of(facts: DataFrame, relation: str) -> DataFrame:
-    """The rows of one relation, with its column names and `problem`."""
+    """Return the rows of one relation, with its column names and `problem`."""
     rows = facts.where(facts["relation"] == relation)
     return rows.select("problem", *[rows[f"v{i}"].alias(name) for i, name in enumerate(COLUMNS[relation])])
 
 
 def as_batch(rows: Iterable[tuple[str, str | None, FactRow]]) -> pa.RecordBatch:
-    """Facts of different arity as one Arrow batch of `_SCHEMA`; values that a fact does not have are null."""
+    """Return facts of different arity as one Arrow batch of `_SCHEMA`; missing values are null."""
     import pyarrow as pa
 
     padded = [(relation, problem, *fact, *[None] * (_WIDTH - len(fact))) for relation, problem, fact in rows]
@@ -98,7 +98,8 @@ def as_batch(rows: Iterable[tuple[str, str | None, FactRow]]) -> pa.RecordBatch:
 def facts_of_file(
     name: str, file: Path, modules: frozenset[str], packages: frozenset[str]
 ) -> list[tuple[str, str | None, FactRow]]:
-    """The facts of one file as (relation, problem, values); a single row with a problem if it cannot be parsed."""
+    """Return the facts of one file as (relation, problem, values); a single row with a problem if it cannot be
+    parsed."""
     try:
         with tokenize.open(file) as stream:
             text = stream.read()
@@ -117,7 +118,7 @@ def facts_of_file(
 
 
 class _Reader:
-    """Reads one module. `facts` is a set of (relation, values)."""
+    """Reader of one module. `facts` is a set of (relation, values)."""
 
     def __init__(self, name: str, modules: frozenset[str], is_package: bool) -> None:
         self.name = name
@@ -178,7 +179,7 @@ class _Reader:
     # --- definitions -------------------------------------------------------------------------------------------------
 
     def _block(self, body: Iterable[ast.AST], path: str, owner: str | None, when: str) -> None:
-        """Statements outside of functions; `path` is the class around them ("" or "C."), `owner` its full name."""
+        """Read statements outside of functions; `path` is the class around them ("" or "C."), `owner` its full name."""
         for node in body:
             if isinstance(node, ast.ClassDef):
                 self._class(node, path, when)
@@ -238,7 +239,7 @@ class _Reader:
             self._add("calls_name", caller, *found)
 
     def _resolve(self, node: ast.expr) -> tuple[str, str] | None:
-        """`node` as (module, what that module calls it), if it is a name or a chain of attributes."""
+        """Return `node` as (module, name in that module), if it is a name or a chain of attributes."""
         names: list[str] = []
         while isinstance(node, ast.Attribute):
             names.append(node.attr)
@@ -258,7 +259,7 @@ class _Reader:
             self._mention(part, place)
 
     def _mention(self, node: ast.AST, place: str) -> None:
-        """Private names that are read at `place`; texts count, for they may be looked up with getattr."""
+        """Note private names that are read at `place`; texts count, because getattr may look them up."""
         if isinstance(node, (ast.Name, ast.Attribute)):
             name = (node.id if isinstance(node, ast.Name) else node.attr) if isinstance(node.ctx, ast.Load) else ""
         elif isinstance(node, ast.alias):
@@ -270,7 +271,7 @@ class _Reader:
 
 
 def _runs_late(node: ast.AST) -> bool:
-    """Whether what is below `node` does not run when the module is imported."""
+    """Return True if code below `node` does not run when the module is imported."""
     if not isinstance(node, ast.If):
         return False
     names = {part.id for part in ast.walk(node.test) if isinstance(part, ast.Name)}

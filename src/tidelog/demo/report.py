@@ -18,7 +18,7 @@ _EXAMPLES = 5
 
 @dataclass(frozen=True)
 class Answer:
-    """A question, how many there are, and some examples, the most remarkable first."""
+    """A question, the number of its answers, and some examples, the most remarkable first."""
 
     question: str
     amount: int
@@ -27,7 +27,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Summary:
-    """What went in, what came out, and how long it took: facts by relation, answers, seconds by stage."""
+    """Input, output and time: facts by relation, answers, seconds by stage."""
 
     counts: Mapping[str, Counts]
     answers: tuple[Answer, ...]
@@ -36,7 +36,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class _Question:
-    """The rows of `view` that `keep` keeps answer `text`; the examples are `show`n by descending `rank`."""
+    """A question: the rows of `view` that `keep` keeps answer `text`; the examples are `show`n by descending `rank`."""
 
     text: str
     view: str
@@ -99,7 +99,7 @@ _QUESTIONS = (
 
 
 def summarize(counts: Mapping[str, Counts], views: Mapping[str, pa.Table], stages: Mapping[str, float]) -> Summary:
-    """The answers to all questions, out of the views by name."""
+    """Return the answers to all questions, from the views by name."""
     return Summary(counts, tuple(_answer(question, views[question.view]) for question in _QUESTIONS), dict(stages))
 
 
@@ -112,7 +112,7 @@ def _answer(question: _Question, view: pa.Table) -> Answer:
 
 
 def as_text(summary: Summary) -> str:
-    """The summary as tables of text."""
+    """Return the summary as tables of text."""
     counts = [
         (name, str(c.read), str(c.accepted), str(c.duplicates), str(c.quarantined))
         for name, c in summary.counts.items()
@@ -126,7 +126,7 @@ def as_text(summary: Summary) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of text; the first column is aligned left, numbers right."""
+    """Yield lines of text; the first column is aligned left, numbers right."""
     widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
     return [
         "  ".join(
@@ -160,7 +160,7 @@ _STYLE = """
 
 
 def as_page(summary: Summary) -> str:
-    """The summary as an HTML page beside `rules.svg` and `cycles.svg`."""
+    """Return the summary as an HTML page beside `rules.svg` and `cycles.svg`."""
     facts = sum(count.accepted - count.duplicates for count in summary.counts.values())
     cards = "\n".join(
         f'<section><div class="amount">{answer.amount:,}</div><h3>{escape(answer.question)}</h3><ul>'

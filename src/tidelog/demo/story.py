@@ -26,11 +26,11 @@ THREADS = 2
 
 
 def run(folder: Path = Path("out/demo"), progress: bool = True, files: Mapping[str, Path] | None = None) -> int:
-    """Asks the questions of program.dl about `files` (the standard library when None) and returns 0.
+    """Ask the questions of program.dl about `files` (the standard library if None) and return 0.
 
-    Leaves in `folder`: `views/NAME` and `quarantine` as Parquet, `rules.svg`, `cycles.svg`, `index.html`. Prints the
-    summary, and on standard error the stages with their seconds if `progress` is set. A session that is active already
-    is used and left running.
+    Leave in `folder`: `views/NAME` and `quarantine` as Parquet, `rules.svg`, `cycles.svg`, `index.html`. Print the
+    summary, and on standard error the stages with their seconds if `progress` is set. Use an active session, and leave
+    it running.
     """
     stages: dict[str, float] = {}
 
@@ -88,7 +88,7 @@ def _ask(
 
 
 def _pipeline(facts: DataFrame, folder: Path) -> Pipeline:
-    """Every relation that `facts` has, the program, and its outputs as tables."""
+    """Return the pipeline: every relation that `facts` has, the program, and its outputs as tables."""
     sources = [Source(relation, frame=frame_of(facts, relation), rejected="problem") for relation in COLUMNS]
     outputs = [directive.relation for directive in read(PROGRAM).directives if directive.name == "output"]
     sinks = [Sink(name, folder / "views" / name) for name in dict.fromkeys(outputs)]

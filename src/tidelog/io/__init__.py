@@ -1,7 +1,7 @@
-"""User data in and out: `encode` for what a program passes, `read_facts` and `write_view` for files.
+"""User data in and out: `encode` for data that a program passes, `read_facts` and `write_view` for files.
 
 - `at_hand` reads data that are still to be made; `encode` takes any, by `rows` (Python values) and `columns` (Arrow),
-  which refuse what does not fit: `values`.
+  which reject values that do not fit: `values`.
 - `files` finds the file of a directive (`options`) and leaves it to the reader or writer of its format: `text_reader`,
   `text_writer`, `table_files`, `json_files`, `sqlite_files`, with the help of `record_reader`, `packed` and `sorting`.
 """

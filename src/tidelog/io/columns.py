@@ -1,7 +1,7 @@
-"""Arrow columns to words, the one place where tables of all kinds and most files pass through.
+"""Arrow columns to words: the one place for tables of all kinds and most files.
 
-`encode_table` matches the columns of a table with the declared ones, `column_words` converts one column and refuses
-what does not fit: nulls, NaN, values out of range, other types.
+`encode_table` matches the columns of a table with the declared ones. `column_words` converts one column and rejects
+values that do not fit: nulls, NaN, values out of range, other types.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 def encode_table(
     table: pa.Table, relation: RelationType, dictionary: Dictionary, place: Locator, look: Look = unlimited
 ) -> Words:
-    """The words of an Arrow table; int64 of shape (rows, arity). `look` is called between columns, and while records
-    are read from text; it may raise."""
+    """Return the words of an Arrow table; int64 of shape (rows, arity). `look` is called between columns, and while
+    records are read from text; it may raise."""
     order = match_columns(table.column_names, [c.name for c in relation.columns], place(None, None))
     words = np.empty((table.num_rows, len(order)), dtype=np.int64)
     for position, (column, source) in enumerate(zip(relation.columns, order, strict=True)):
@@ -40,8 +40,8 @@ def encode_table(
 
 
 def match_columns(found: Sequence[object], declared: Sequence[str], place: str) -> list[int]:
-    """For each declared name the position of its column among those found: by name if all names are there, by position
-    if none is there and the number is the same. DataError (E0406) otherwise."""
+    """Return for each declared name the position of its column: by name if all names are there, by position if none is
+    there and the number is the same. Raise DataError (E0406) otherwise."""
     names = list(map(str, found))
     if len(set(names)) == len(names) and set(declared) == set(names):
         return [names.index(name) for name in declared]
@@ -59,7 +59,8 @@ def match_columns(found: Sequence[object], declared: Sequence[str], place: str) 
 def column_words(
     column: pa.ChunkedArray, declared: Column, dictionary: Dictionary, place: Locator, look: Look = unlimited
 ) -> Words:
-    """The words of one column. DataError at the first value that does not fit; what `look` raises ends the work."""
+    """Return the words of one column. Raise DataError at the first value that does not fit; an exception from `look`
+    ends the work."""
     import pyarrow as pa
 
     if len(column) == 0:
@@ -89,7 +90,7 @@ def column_words(
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The same column without encodings that save space; dictionaries of text stay."""
+    """Return the same column without encodings that save space; dictionaries of text stay."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -104,7 +105,7 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _without_views(kind: pa.DataType) -> pa.DataType:
-    """The type with large_string in place of string_view, which pyarrow has few functions for."""
+    """Return the type with large_string in place of string_view, for which pyarrow has few functions."""
     import pyarrow as pa
 
     if pa.types.is_struct(kind):
@@ -125,7 +126,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _first(column: pa.ChunkedArray, wrong: Callable[[pa.Array], NDArray[np.bool_]]) -> int:
-    """The number of the first row for which `wrong` holds, given that there is one."""
+    """Return the number of the first row for which `wrong` holds; there must be one."""
     start = 0
     for chunk in column.chunks:
         mask = wrong(chunk)
@@ -164,7 +165,7 @@ def _integer_words(column: pa.ChunkedArray, declared: Column, place: Locator) ->
 
 
 def _back(floats: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
-    """Floats as integers of the type of `values`; those beyond its range become something else than they were."""
+    """Return floats as integers of the type of `values`; floats beyond its range change their value."""
     limit = float(np.iinfo(values.dtype).max)
     return np.where(floats < limit, floats, 0).astype(values.dtype)
 
@@ -215,7 +216,7 @@ def _record_words(
 def _record_text_words(
     column: pa.ChunkedArray, declared: Column, dictionary: Dictionary, place: Locator, look: Look
 ) -> Words:
-    """The words of records written as text; each different text is read once."""
+    """Return the words of records written as text; read each different text once."""
     import pyarrow as pa
 
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()

@@ -1,4 +1,4 @@
-"""Whatever a user passes to `insert`, `delete` or `query` as data, to words."""
+"""Data that a user passes to `insert`, `delete` or `query`, to words."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def encode(data: Any, relation: RelationType, dictionary: Dictionary) -> Words:
-    """The words of `data` as rows of `relation`: int64 of shape (rows, arity), C-contiguous, in the order given.
+    """Return the words of `data` as rows of `relation`: int64 of shape (rows, arity), C-contiguous, in the order given.
 
     `data` is an iterable of tuples, lists or dicts (by column name), a pandas, Polars, Arrow or DuckDB table, a tidelog
     Relation, anything else with `__arrow_c_stream__`, or a 2-D array of integers. Columns of tables are matched by name
@@ -49,8 +49,8 @@ def encode(data: Any, relation: RelationType, dictionary: Dictionary) -> Words:
 
 
 def at_hand(data: Any, name: str) -> Any:
-    """Data for a relation of this name that `encode` can take without running code of the caller's, or waiting for
-    other threads: relations, streams and iterators are read now. Raises DataError as `encode`."""
+    """Return data that `encode` can take without running the caller's code or waiting for other threads: read
+    relations, streams and iterators now. Raise DataError as `encode`."""
     if isinstance(data, (list, tuple, set, frozenset, np.ndarray)) or _is_pandas(data):
         return data
     if isinstance(data, Relation):

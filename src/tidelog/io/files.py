@@ -1,13 +1,13 @@
-"""`.input` and `.output`: which file, which format, and what to do when it is not there.
+"""Files of `.input` and `.output`: their names, their formats, and errors for those that are missing.
 
     format     read             written        names
-    file       text_reader      text_writer    .facts .csv .tsv .txt, each also with .gz; CSV, or what the options say
+    file       text_reader      text_writer    .facts .csv .tsv .txt, each also with .gz; CSV, or as the options say
     parquet    table_files      table_files    .parquet
     arrow      table_files      table_files    .arrow .feather
     json       json_files       json_files     .json .json.gz
     sqlite     sqlite_files     sqlite_files   .sqlite .db
 
-Files are written beside their place and renamed when they are whole.
+A writer makes a new file beside the old one and renames it when it is whole.
 """
 
 from __future__ import annotations
@@ -60,10 +60,11 @@ def read_facts(
     dictionary: Dictionary,
     span: Span | None = None,
 ) -> Words:
-    """The facts that an `.input` directive names, as words; int64 of shape (rows, arity).
+    """Return the facts that an `.input` directive names, as words; int64 of shape (rows, arity).
 
-    The file is `filename`, or REL.facts, in `folder`; where the program says neither name nor format also REL.csv,
-    REL.tsv and the other names of the table above, packed or not. DataError when it is missing or wrong.
+    The file is `filename`, or REL.facts, in `folder`. If the program gives neither name nor format, also look for
+    REL.csv, REL.tsv and the other names of the table above, packed or not. Raise DataError if the file is missing or
+    wrong.
     """
     wanted = FileOptions.of(options, span)
     if wanted.io in ("stdin", "stdout"):
@@ -92,7 +93,7 @@ def write_view(
     span: Span | None = None,
     stream: BinaryIO | None = None,
 ) -> Path | None:
-    """Writes the rows of a relation, sorted, as an `.output` directive says; the path of the file.
+    """Write the rows of a relation, sorted, as an `.output` directive says; return the path of the file.
 
     The file is `filename`, or REL.csv (REL.parquet, …), in `folder`. With IO=stdout, or without a folder, the rows go
     to `stream` (standard output) between Soufflé's lines instead; without a folder under the names of the columns.
@@ -129,7 +130,7 @@ def write_view(
 
 
 def size_line(relation: RelationType, count: int) -> str:
-    """What `.printsize` prints."""
+    """Return the line that `.printsize` prints."""
     return f"{relation.name}\t{count}"
 
 
@@ -176,7 +177,7 @@ def _output_path(wanted: FileOptions, folder: Path, relation: RelationType) -> P
 
 @contextmanager
 def _in_place_of(path: Path) -> Iterator[Path]:
-    """A path to write to; what is there takes the place of `path` unless the block raises."""
+    """Provide a path to write to; its file replaces `path` unless the block raises."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         yield temporary
@@ -205,7 +206,8 @@ def _read_text_file(path: Path, options: FileOptions, relation: RelationType, di
 
 
 def _text_format(options: FileOptions, name: str, first_line: bytes) -> TextFormat:
-    """Without a delimiter it is TAB, except that a .csv file whose first line has commas and no TAB has commas."""
+    """Return the format of a text file. The default delimiter is TAB, but a comma for a .csv file whose first line has
+    commas and no TAB."""
     delimiter = options.delimiter
     if delimiter is None:
         is_csv = name.removesuffix(".gz").endswith(".csv")
@@ -224,7 +226,7 @@ def _print(
     stream: BinaryIO,
     headers: bool,
 ) -> None:
-    """The form in which Soufflé prints a relation, with or without the names of its columns."""
+    """Print a relation as Soufflé does, with or without the names of its columns."""
     form = _text_format(options, "", b"")
     stream.write(f"{_RULE[False]}{relation.name}\n".encode())
     if headers:

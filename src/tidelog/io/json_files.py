@@ -1,5 +1,7 @@
-"""JSON files: a list of rows, each a list of values or an object by column names. nil is null; records are lists, and
-also read from objects by field names."""
+"""JSON files: a list of rows, each a list of values or an object by column names.
+
+nil is null. Records are lists; the reader also takes objects by field names.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from tidelog.storage.record_text import format_number, format_value
 
 
 def read_json(path: Path, options: FileOptions, relation: RelationType, dictionary: Dictionary) -> Words:
-    """The words of a JSON file."""
+    """Return the words of a JSON file."""
     try:
         rows: Any = json.loads(file_bytes(path))
     except json.JSONDecodeError as error:
@@ -40,7 +42,7 @@ def read_json(path: Path, options: FileOptions, relation: RelationType, dictiona
 
 
 def json_of(words: Words, relation: RelationType, dictionary: Dictionary, objects: bool) -> bytes:
-    """The file, with a row per line."""
+    """Return the file, with a row per line."""
     names = [json.dumps(column.name, ensure_ascii=False) for column in relation.columns]
     lines = []
     for row in Relation(relation.name, WordRows(relation.columns, dictionary, words)):
@@ -54,7 +56,8 @@ def json_of(words: Words, relation: RelationType, dictionary: Dictionary, object
 
 
 def _number(value: float) -> str:
-    """JSON has neither infinities nor NaN: numbers beyond the range of floats are read as the first, null is none."""
+    """Return a number as JSON: infinities as numbers beyond the range of floats, which read as infinite; NaN as
+    null."""
     if math.isfinite(value):
         return format_number(value)
     return "null" if math.isnan(value) else "1e999" if value > 0 else "-1e999"

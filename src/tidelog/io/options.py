@@ -1,4 +1,4 @@
-"""The options of `.input` and `.output`, checked: `FileOptions.of({"IO": "file", "delimiter": ","})`."""
+"""The checked options of `.input` and `.output`: `FileOptions.of({"IO": "file", "delimiter": ","})`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _IGNORED = ("name", "operation", "attributeNames", "auxArity", "fact-dir", "outp
 
 @dataclass(frozen=True)
 class FileOptions:
-    """Where and how facts are read or a view is written. `io`, `filename` and `delimiter` are None when the program
-    leaves them open; `objects` asks JSON for objects instead of lists."""
+    """Options for reading facts or writing a view. `io`, `filename` and `delimiter` are None if the program leaves them
+    open; `objects` asks JSON for objects instead of lists."""
 
     io: str | None = None
     filename: str | None = None
@@ -33,7 +33,7 @@ class FileOptions:
 
     @staticmethod
     def of(options: Mapping[str, str | int | bool], span: Span | None = None) -> FileOptions:
-        """The options of a directive. DataError (E0413) for one that is unknown or has a bad value."""
+        """Return the options of a directive. Raise DataError (E0413) for one that is unknown or has a bad value."""
         for name in options:
             if name not in _KNOWN + _IGNORED:
                 raise _wrong(f"unknown option {name}", f"the options are {', '.join(_KNOWN)}", span)

@@ -1,4 +1,4 @@
-"""Files as bytes, compressed or not: gzip is recognised by its first bytes, whatever the name says."""
+"""Files as bytes, compressed or not: the first bytes show gzip, not the name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _GZIP = b"\x1f\x8b"
 
 
 def file_bytes(path: Path) -> bytes:
-    """What the file holds, unpacked. DataError (E0411) when it cannot be read."""
+    """Return the content of a file, unpacked. Raise DataError (E0411) if it cannot be read."""
     try:
         return unpacked(path.read_bytes(), str(path))
     except OSError as error:
@@ -20,7 +20,7 @@ def file_bytes(path: Path) -> bytes:
 
 
 def unpacked(data: bytes, name: str) -> bytes:
-    """The bytes that messages call `name`, unpacked if they are packed."""
+    """Return the bytes that messages call `name`, unpacked if they are packed."""
     if not data.startswith(_GZIP):
         return data
     try:

@@ -24,7 +24,7 @@ _PACE = 1_024
 
 
 def record_from_text(text: str, column: Column, dictionary: Dictionary, look: Look = unlimited) -> Value | Complaint:
-    """The record that `text` says, as nested tuples, or what is wrong with it. Depth is not limited. `look` is called
+    """Return the record of a text as nested tuples, or the complaint about it. Depth is not limited. `look` is called
     again and again, and may raise."""
     open_records: list[tuple[tuple[Column, ...], list[Value]]] = []  # the fields wanted, the values read so far
     position = _skip(text, 0)

@@ -1,5 +1,7 @@
-"""Rows of Python values to words: whole columns at a time where the types are what they should be, one value at a time
-where they are not. pyarrow is not needed, so that a handful of tuples takes microseconds.
+"""Rows of Python values to words: whole columns at a time if their types are as expected, otherwise one value at a
+time.
+
+It does not need pyarrow, so a handful of tuples takes microseconds.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ Locator: TypeAlias = Callable[[int | None, str | None], str]
 
 
 def place_in(name: str) -> Locator:
-    """Places like "e, row 3, column y"; rows are shown from 1."""
+    """Return places like "e, row 3, column y"; rows are shown from 1."""
 
     def place(row: int | None, column: str | None) -> str:
         rows = [] if row is None else [f"row {row + 1}"]
@@ -30,7 +32,7 @@ def place_in(name: str) -> Locator:
 
 
 def encode_rows(rows: Iterable[Any], relation: RelationType, dictionary: Dictionary, place: Locator) -> Words:
-    """The words of rows that are tuples, lists or dicts by column name; int64 of shape (rows, arity)."""
+    """Return the words of rows that are tuples, lists or dicts by column name; int64 of shape (rows, arity)."""
     rows = rows if isinstance(rows, (list, tuple)) else list(rows)
     if not set(map(type, rows)) <= {tuple, list}:
         rows = [_as_tuple(row, number, relation, place) for number, row in enumerate(rows)]
@@ -45,7 +47,7 @@ def encode_rows(rows: Iterable[Any], relation: RelationType, dictionary: Diction
 
 
 def encode_values(values: Sequence[Any], column: Column, dictionary: Dictionary, place: Locator) -> Words:
-    """The words of the values of one column."""
+    """Return the words of the values of one column."""
     words = _quick(values, column.kind, dictionary)
     if words is not None:
         return words
@@ -57,7 +59,7 @@ def encode_values(values: Sequence[Any], column: Column, dictionary: Dictionary,
 
 
 def _quick(values: Sequence[Any], kind: Kind, dictionary: Dictionary) -> Words | None:
-    """The words of values that are all of the plain Python type of their kind, None when some value needs a look."""
+    """Return the words of values that are all of the plain Python type of their kind, None if some value is not."""
     types = set(map(type, values))
     try:
         if kind == "symbol":

@@ -1,5 +1,7 @@
-"""The order in which views are written: by the columns from left to right, numbers by value, symbols by their UTF-8
-bytes, records by their fields with nil first. The same facts give the same file, whatever happened before.
+"""The order in which views are written: by the columns from left to right.
+
+Numbers are ordered by value, symbols by their UTF-8 bytes, records by their fields with nil first. The same facts give
+the same file, whatever happened before.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from tidelog.storage.record_text import format_value
 
 
 def sorted_words(words: Words, columns: Sequence[Column], dictionary: Dictionary) -> Words:
-    """The rows of `words`, sorted."""
+    """Return the rows of `words`, sorted."""
     if len(words) < 2 or not columns:
         return words
     keys = [_sort_key(words[:, i], column.kind, dictionary) for i, column in enumerate(columns)]
@@ -26,7 +28,8 @@ def sorted_words(words: Words, columns: Sequence[Column], dictionary: Dictionary
 
 
 def _order(keys: list[NDArray[Any]]) -> NDArray[np.intp]:
-    """The order of rows by several keys; those that fit together into 63 bits become one, which sorts much faster."""
+    """Return the order of rows by several keys; keys that fit together into 63 bits become one, which sorts much
+    faster."""
     if all(key.dtype == np.int64 for key in keys):
         lows = [int(key.min()) for key in keys]
         widths = [int(key.max()) - low + 1 for key, low in zip(keys, lows, strict=True)]
@@ -39,7 +42,7 @@ def _order(keys: list[NDArray[Any]]) -> NDArray[np.intp]:
 
 
 def _sort_key(words: Words, kind: Kind, dictionary: Dictionary) -> NDArray[Any]:
-    """A vector that is in the order of the values."""
+    """Return a vector in the order of the values."""
     words = np.ascontiguousarray(words)
     if kind == "number":
         return words
@@ -50,7 +53,7 @@ def _sort_key(words: Words, kind: Kind, dictionary: Dictionary) -> NDArray[Any]:
 
 
 def _ranks(different: Words, kind: Kind, dictionary: Dictionary) -> NDArray[np.int64]:
-    """The place of each of these different symbols or records among them."""
+    """Return the rank of each of these different symbols or records among them."""
     if kind == "symbol":
         order = numbers_to_numpy(_sort_indices(dictionary.decode_column(different, kind))).astype(np.int64)
     elif dictionary.is_recursive(kind):

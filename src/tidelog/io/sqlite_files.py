@@ -1,4 +1,4 @@
-"""SQLite databases: a table per relation. An unsigned number beyond SQLite's 64 signed bits is text, as are records."""
+"""SQLite databases: a table per relation. Unsigned numbers beyond SQLite's 64 signed bits and records are text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DIGITS = re.compile(r"[0-9]{19,20}")
 
 
 def read_sqlite(path: Path, options: FileOptions, relation: RelationType, dictionary: Dictionary) -> Words:
-    """The words of the table or view with the relation's name."""
+    """Return the words of the table or view with the relation's name."""
     place = place_in(f"{path}, table {relation.name}")
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
@@ -51,7 +51,7 @@ def read_sqlite(path: Path, options: FileOptions, relation: RelationType, dictio
 
 
 def _values(stored: list[Any], column: Column, dictionary: Dictionary, place: Locator) -> list[Any]:
-    """Stored values as the program's values, as far as text stands for something else."""
+    """Return stored values as the program's values; text may stand for other types."""
     if column.kind == "unsigned":
         return [int(v) if isinstance(v, str) and _DIGITS.fullmatch(v) else v for v in stored]
     if column.kind in PRIMITIVES:
@@ -68,7 +68,7 @@ def _values(stored: list[Any], column: Column, dictionary: Dictionary, place: Lo
 def write_sqlite(
     path: Path, options: FileOptions, relation: RelationType, words: Words, dictionary: Dictionary
 ) -> None:
-    """Puts the rows into a table of the database, in place of what has that name, in one transaction."""
+    """Write the rows into a table of the database, in one transaction; replace a table of that name."""
     columns = relation.columns or (Column("unit", "number", "number"),)
     name = _name(relation.name)
     declared = ", ".join(f"{_name(c.name)} {_SQL_TYPES.get(c.kind, 'TEXT')}".strip() for c in columns)

@@ -1,6 +1,6 @@
 """Parquet and Arrow files: tables with named columns. A folder of Parquet files is read as one table.
 
-A relation without columns is a table with one column that says nothing, and with a row if the relation holds.
+A relation without columns is a table with one dummy column, and with a row if the relation holds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _UNIT = RelationType("unit", (Column("unit", "number", "number"),))
 
 
 def read_parquet(path: Path, options: FileOptions, relation: RelationType, dictionary: Dictionary) -> Words:
-    """The words of a Parquet file or of a folder of them."""
+    """Return the words of a Parquet file or of a folder of them."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -47,14 +47,14 @@ def read_parquet(path: Path, options: FileOptions, relation: RelationType, dicti
 def write_parquet(
     path: Path, options: FileOptions, relation: RelationType, words: Words, dictionary: Dictionary
 ) -> None:
-    """Writes a Parquet file."""
+    """Write a Parquet file."""
     from pyarrow import parquet
 
     parquet.write_table(_table(relation, words, dictionary), path, compression="zstd")
 
 
 def read_arrow(path: Path, options: FileOptions, relation: RelationType, dictionary: Dictionary) -> Words:
-    """The words of an Arrow IPC file or stream (also known as Feather)."""
+    """Return the words of an Arrow IPC file or stream (also known as Feather)."""
     import pyarrow as pa
 
     try:
@@ -72,7 +72,7 @@ def read_arrow(path: Path, options: FileOptions, relation: RelationType, diction
 
 
 def write_arrow(path: Path, options: FileOptions, relation: RelationType, words: Words, dictionary: Dictionary) -> None:
-    """Writes an Arrow IPC file."""
+    """Write an Arrow IPC file."""
     import pyarrow as pa
 
     table = _table(relation, words, dictionary)

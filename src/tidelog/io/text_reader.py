@@ -1,9 +1,9 @@
-"""Facts in text files: one row per line, as Soufflé reads them, or quoted as RFC 4180 says.
+"""Facts in text files: one row per line, as Soufflé reads them, or quoted as in RFC 4180.
 
 There are two readers of the same language. `_read_quickly` gives whole columns to pyarrow and returns None as soon as
-anything is unusual. `_read_exactly` then goes through the text row by row; it knows line and column of what is wrong.
+anything is unusual. `_read_exactly` then reads the text row by row; it knows line and column of each error.
 
-    Lines end with LF or CRLF; a byte order mark at the beginning is skipped. Without RFC 4180 a field is what stands
+    Lines end with LF or CRLF; a byte order mark at the beginning is skipped. Without RFC 4180 a field is the text
     between two delimiters, whatever it is; a record ends at its bracket. Blank lines are skipped, except that they are
     the empty symbol in a relation of one symbol. A relation without columns holds `()` or nothing.
 """
@@ -38,7 +38,7 @@ _SUBSTITUTES = "\x1f\x1e\x1d\x1c\x01\x02\x03\x04"
 
 @dataclass(frozen=True)
 class TextFormat:
-    """How rows are written: the delimiter, whether a line with names comes first, and whether fields may be quoted."""
+    """The form of rows: the delimiter, whether a line with names comes first, and whether fields may be quoted."""
 
     delimiter: str = "\t"
     headers: bool = False
@@ -46,7 +46,7 @@ class TextFormat:
 
 
 def read_text(data: bytes, name: str, form: TextFormat, relation: RelationType, dictionary: Dictionary) -> Words:
-    """The words of the rows in a text file that messages call `name`."""
+    """Return the words of the rows in a text file that messages call `name`."""
     data = data.removeprefix(_BYTE_ORDER_MARK)
     columns = relation.columns
     if not columns:
@@ -64,13 +64,14 @@ def read_text(data: bytes, name: str, form: TextFormat, relation: RelationType, 
 
 
 def _read_units(data: bytes, headers: bool) -> Words:
-    """The rows of a relation without columns: as in Soufflé it holds if there is any line, even a blank one."""
+    """Return the rows of a relation without columns: as in Soufflé it holds if there is any line, even a blank one."""
     lines = len(data.splitlines()) - headers
     return np.empty((1 if lines > 0 else 0, 0), dtype=np.int64)
 
 
 def _read_headers(data: bytes, name: str, form: TextFormat, relation: RelationType) -> tuple[int, int, list[int]]:
-    """Where the rows begin, the number of lines before, and for each declared column its position in the file."""
+    """Return the begin of the rows, the number of lines before, and for each declared column its position in the
+    file."""
     if not data.strip():
         raise Complaint("E0411", "expected a line with the names of the columns, found nothing").at(f"{name}:1:1")
     end = data.find(b"\n") + 1 or len(data)
@@ -99,7 +100,7 @@ def _decoded(data: bytes, name: str) -> str:
 def _read_quickly(
     data: bytes, start: int, form: TextFormat, columns: list[Column], dictionary: Dictionary
 ) -> Words | None:
-    """The words of the rows from `start` on, or None if the exact reader has to look at them."""
+    """Return the words of the rows from `start` on, or None if the exact reader has to look at them."""
     prepared = _prepare(data, start, form, columns)
     if prepared is None:
         return None
@@ -121,7 +122,8 @@ def _read_quickly(
 
 
 def _prepare(data: bytes, start: int, form: TextFormat, columns: list[Column]) -> tuple[memoryview | bytes, str] | None:
-    """The bytes to read and a delimiter that pyarrow can use; None for what it reads in another way than we do."""
+    """Return the bytes to read and a delimiter that pyarrow can use; None if pyarrow reads them in another way than
+    tidelog."""
     delimiter = form.delimiter
     if data.count(b"\r") != data.count(b"\r\n"):
         return None  # pyarrow ends lines at a CR alone
@@ -170,7 +172,7 @@ def _read_table(body: memoryview | bytes, delimiter: str, quoted: bool, columns:
 
 
 def _blank_counts(columns: list[Column]) -> bool:
-    """Whether a blank line is a row, the empty symbol."""
+    """Return True if a blank line is a row, the empty symbol."""
     return len(columns) == 1 and columns[0].kind == "symbol"
 
 
@@ -180,7 +182,7 @@ def _blank_counts(columns: list[Column]) -> bool:
 def _read_exactly(
     text: str, lines: int, name: str, form: TextFormat, columns: list[Column], dictionary: Dictionary
 ) -> Words:
-    """The words of the rows of `text`, which begins behind `lines` lines of the file."""
+    """Return the words of the rows of `text`, which begins behind `lines` lines of the file."""
     has_records = any(column.kind not in PRIMITIVES for column in columns)
     words: list[list[int]] = []
     for fields in _rows(text, form, has_records, name, lines):
@@ -235,7 +237,7 @@ def _rows(text: str, form: TextFormat, has_records: bool, name: str, lines: int)
 
 
 def _split_outside_brackets(line: str, delimiter: str) -> list[str]:
-    """The fields of a line, of which those that begin with `[` go on to the bracket that closes it."""
+    """Return the fields of a line; a field that begins with `[` goes on to its closing bracket."""
     fields: list[str] = []
     start = position = 0
     while True:

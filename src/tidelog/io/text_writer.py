@@ -1,4 +1,4 @@
-"""Views as text, a row per line: as Soufflé writes them, symbols as they are, or quoted as RFC 4180 says.
+"""Views as text, a row per line: symbols as they are, like Soufflé, or quoted as in RFC 4180.
 
 Columns become text in Arrow and are joined there, so that the buffer of the joined column is the file.
 """
@@ -24,7 +24,7 @@ _CHUNK = 1 << 20  # rows that are text at a time
 
 
 def text_of(words: Words, columns: Sequence[Column], dictionary: Dictionary, form: TextFormat) -> Iterator[bytes]:
-    """The file, in pieces."""
+    """Yield the file in pieces."""
     if form.headers:
         yield (form.delimiter.join(column.name for column in columns) + "\n").encode()
     if not columns:
@@ -59,7 +59,7 @@ def _text_column(words: Words, kind: Kind, dictionary: Dictionary) -> pa.Array:
 
 
 def _quoted(text: pa.Array, delimiter: str, alone: bool) -> pa.Array:
-    """Fields in quotes where they need them; the only field of a line also when it is empty."""
+    """Return fields in quotes if they need them; the only field of a line also if it is empty."""
     import re
 
     import pyarrow.compute as pc

@@ -1,8 +1,8 @@
-"""What may stand in a column, and what to say about a value that may not.
+"""Valid values of a column, and complaints about others.
 
-`complaint` judges one Python value, `text_complaint` a piece of text as it stands in a file. Both are slow and exact:
-the fast paths of `rows`, `columns` and `text_reader` accept whole columns at a time, and come here to find the first
-value that was wrong and why.
+`complaint` judges one Python value, `text_complaint` a piece of text from a file. Both are slow and exact: the fast
+paths of `rows`, `columns` and `text_reader` accept whole columns at a time, and come here to find the first wrong value
+with its reason.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ RANGES = {"number": (-(2**63), 2**63 - 1), "unsigned": (0, 2**64 - 1)}
 
 @dataclass(frozen=True)
 class Complaint:
-    """What is wrong with a value: code, message and hint, without the place."""
+    """A complaint about a value: code, message and hint, without the place."""
 
     code: str
     message: str
     hint: str | None = None
 
     def at(self, place: str) -> DataError:
-        """The error that says so of the value at `place`."""
+        """Return the error with this complaint for the value at `place`."""
         return DataError(Problem(self.code, self.message, hint=self.hint, place=place))
 
 
@@ -40,7 +40,7 @@ NAN_HINT = "NaN is not equal to itself, so that no set can hold it; leave such r
 
 
 def shown(value: object) -> str:
-    """A value as messages show it, cut to a length that fits on a line."""
+    """Return a value as messages show it, cut to a length that fits on a line."""
     if isinstance(value, int) and value.bit_length() > 200:
         return f"an integer of {value.bit_length()} bits"
     if isinstance(value, (str, bytes)) and len(value) > 60:
@@ -53,18 +53,18 @@ def shown(value: object) -> str:
 
 
 def article(name: str) -> str:
-    """The name of a type with its article."""
+    """Return the name of a type with its article."""
     return f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"
 
 
 def expected(column: Column) -> str:
-    """The type of a column as messages show it, with its article."""
+    """Return the type of a column as messages show it, with its article."""
     name = article(column.type)
     return name if column.type == column.kind else f"{name} (which is {article(column.kind)})"
 
 
 def complaint(value: object, kind: Kind, dictionary: Dictionary, typename: str | None = None) -> Complaint | None:
-    """What is wrong with `value` in a column of this kind, or None. `typename` is the type to name in messages.
+    """Return the complaint about `value` in a column of this kind, or None. `typename` is the type to name in messages.
 
     Records are tuples, lists, or mappings with the names of the fields; None is nil. Depth is not limited.
     """
@@ -109,12 +109,12 @@ def _primitive_complaint(value: object, kind: Kind, typename: str) -> Complaint 
 
 
 def _is_nan(value: object) -> bool:
-    """Whether it is what pandas puts where there is no value."""
+    """Return True if a value is the missing value of pandas."""
     return isinstance(value, (float, np.floating)) and math.isnan(value)
 
 
 def range_hint(kind: Kind) -> str:
-    """Which values fit."""
+    """Return the range of values that fit."""
     low, high = RANGES[kind]
     return f"{article(kind)} is at least {low} and at most {high}"
 
@@ -175,7 +175,7 @@ _FLOAT = re.compile(
 
 
 def text_complaint(text: str, kind: Kind, typename: str) -> Complaint | None:
-    """What is wrong with a piece of a file in a column of a primitive kind."""
+    """Return the complaint about a piece of a file in a column of a primitive kind."""
     if kind == "symbol":
         return None
     if not text.strip():
@@ -192,7 +192,7 @@ def text_complaint(text: str, kind: Kind, typename: str) -> Complaint | None:
 
 
 def value_of_text(text: str, kind: Kind) -> int | float | str:
-    """The value of a text of a primitive kind that has no complaint."""
+    """Return the value of a text of a primitive kind that has no complaint."""
     if kind == "symbol":
         return text
     if kind == "float":

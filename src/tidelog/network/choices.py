@@ -1,8 +1,9 @@
-"""What a node holds true: the newest offer of every sender for each tuple that it owns, the one that it has chosen, and
+"""Choices of a node: the newest offer of every sender for each tuple that it owns, the offer that it has chosen, and
 the derivations that follow here.
 
-A derivation that rests on its own head is never offered, so that no tuple ever holds itself up, in whatever order
-messages come. See `docs/explanation/network.md` for why this ends, and in what. `Machine` adds the conversations.
+A node never offers a derivation that rests on its own head. So no tuple ever keeps itself alive, in whatever order
+messages come. `docs/explanation/network.md` explains why this ends, and with which views. `NodeState` adds the
+conversations.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ FORMER_RELATIONS = 1000
 
 
 class Given(NamedTuple):
-    """An offer as it is kept: `seq` is 0 for what the node says to itself."""
+    """An offer as the node keeps it: `seq` is 0 for the node's own."""
 
     height: int
     support: Support
@@ -45,9 +46,12 @@ class Chosen(NamedTuple):
 
 @dataclass(frozen=True)
 class Options:
-    """`sticky`: keep a derivation while it is valid, even when a shorter one appears; insertions then cost less.
-    `roots`: name in the sets what else derivations rest on (see `Grounds`); without, sets are shorter, and what becomes
-    underivable costs many times the messages. `limits` are on what others make the node keep and do."""
+    """Settings of a node.
+
+    `sticky`: keep a derivation while it is valid, even when a shorter one appears; insertions then cost less. `roots`:
+    name the other grounds of derivations in the sets (see `Grounds`). Without them sets are shorter, but a tuple that
+    becomes underivable costs many times the messages. `limits` bound what others make the node keep and do.
+    """
 
     sticky: bool = False
     roots: bool = True
@@ -55,11 +59,11 @@ class Options:
 
 
 class Choices:
-    """Those of the node `name`, of a program in which no rules have changed, before anything was offered. `secret` and
-    `count` are as for `Grounds`.
+    """The choices of the node `name` before any offer, for a program in which no rules have changed.
 
-    `excluded` are tuples that are not used, because a rule takes too many steps at them (`limits`); `rejected` counts
-    what was not taken from others, by reason."""
+    `secret` and `count` are as for `Grounds`. `excluded` are tuples that the node does not use, because a rule takes
+    too many steps at them (`limits`). `rejected` counts rejected messages by reason.
+    """
 
     def __init__(self, name: str, text: str, options: Options, secret: bytes, count: int) -> None:
         self.name = name
@@ -79,18 +83,18 @@ class Choices:
         self._derivations = self._joined()
 
     def view(self, relation: str) -> list[tuple[Any, ...]]:
-        """The tuples of a relation that live here."""
+        """Return the tuples of a relation that live here."""
         return self.tuples.rows(relation)
 
     def owner(self, fact: LocatedTuple) -> str:
-        """Where a tuple lives; here, if every node has the relation for itself. What is said about relations of rules
-        that are gone has to be taken back, so that their locations are remembered."""
+        """Return the node of a tuple: this one, if every node has the relation for itself. The node remembers the
+        locations of relations of removed rules, because their offers must be withdrawn."""
         location = self.locations.get(fact[0])
         return self.name if location is None or location >= len(fact[1]) else str(fact[1][location])
 
     def restore(self, sources: Mapping[LocatedTuple, str], last: Mapping[LocatedTuple, tuple[Any, ...]]) -> None:
-        """After offers, rules, grounds and the like were filled in: build what follows from them again. `sources` says
-        which offer of each tuple was chosen, `last` which derivation was."""
+        """Rebuild all consequences after offers, rules, grounds and the like were filled in. `sources` says which offer
+        of each tuple was chosen, `last` which derivation."""
         self._learn_locations()
         for fact, source in sources.items():
             given = self.offers[fact][source]
@@ -101,7 +105,7 @@ class Choices:
         self._settle()
 
     def limit(self, limits: Limits) -> None:
-        """Have other limits from now on."""
+        """Set other limits from now on."""
         self.options = replace(self.options, limits=limits)
         self._derivations.limits = limits
 
@@ -111,7 +115,7 @@ class Choices:
     # --- changes -----------------------------------------------------------------------------------------------------
 
     def _give(self, fact: LocatedTuple, sender: str, given: Given | None) -> None:
-        """The newest offer of a sender, None if it withdrew the last one. `_settle` then does what follows."""
+        """Set the newest offer of a sender, None if that is withdrawn. `_settle` then derives the consequences."""
         offers = self.offers.setdefault(fact, {})
         if given is not None:
             offers[sender] = given
@@ -123,13 +127,13 @@ class Choices:
         self._dirty[fact] = None
 
     def _switch(self, change: RuleChange) -> None:
-        """Let a change of a rule count. `_settle` then does what follows."""
+        """Apply a change of a rule. `_settle` then derives the consequences."""
         before = self.book.program.keys
         self.book.take(change)
         self._follow(before)
 
     def _hold(self, keys: Mapping[str, None]) -> None:
-        """Set rules aside that have travelled and take too much. `_settle` then does what follows."""
+        """Set travelled rules aside that take too much. `_settle` then derives the consequences."""
         before = self.book.program.keys
         self.rejected["rule takes too much"] += self.book.hold(keys)
         self._follow(before)
@@ -143,7 +147,7 @@ class Choices:
         self._derivations.switch(self.book.program)
 
     def _learn_locations(self) -> None:
-        """Remember where relations live. Those of former rules are forgotten where they are many and have no tuple."""
+        """Remember the locations of relations. Forget those of former rules when they are many and have no tuple."""
         places = self.book.program.places
         if len(self.locations) > len(places) + FORMER_RELATIONS:
             used = {fact[0] for fact in self._spoken_of()}
@@ -151,7 +155,7 @@ class Choices:
         self.locations.update({name: place.location for name, place in places.items()})
 
     def _spoken_of(self) -> Iterable[LocatedTuple]:
-        """The tuples that are kept, or of which another node may still have to hear."""
+        """Return the stored tuples, and those that another node may still have to hear of."""
         return chain(self.offers, self._derivations.heads(), self._foreign)
 
     # --- choosing ----------------------------------------------------------------------------------------------------
@@ -181,7 +185,7 @@ class Choices:
                     self._give(head, self.name, own)
 
     def _shun(self) -> bool:
-        """Choose again where an offer rests on what has ended; whether there was anything to do."""
+        """Choose again where an offer rests on an ended ground; return True if there was anything to do."""
         news = self.grounds.news()
         for fact, offers in self.offers.items() if news else ():
             if any(not news.isdisjoint(given.support) for given in offers.values()):
@@ -189,7 +193,7 @@ class Choices:
         return bool(self._dirty)
 
     def _reconsider(self, fact: LocatedTuple) -> None:
-        """Choose again among the offers of a tuple, and let what follows from it know."""
+        """Choose again among the offers of a tuple, and update its consequences."""
         del self._dirty[fact]
         best, old = self._choice(fact), self.chosen.get(fact)
         if best == old:
@@ -211,7 +215,7 @@ class Choices:
                     self._derivations.touched[head] = None
 
     def _appear(self, fact: LocatedTuple) -> None:
-        """Derive what follows from a tuple, or exclude it where that takes too much."""
+        """Derive the consequences of a tuple, or exclude it if that takes too much."""
         try:
             self._derivations.appear(fact, trusted=BASE in self.offers[fact])
         except OverrunError:
@@ -220,7 +224,7 @@ class Choices:
             self._dirty[fact] = None
 
     def _choice(self, fact: LocatedTuple) -> Chosen | None:
-        """The least height, ties by the name of the sender and never by what came first."""
+        """Return the offer with the least height; the name of the sender breaks ties, never the order of arrival."""
         if fact in self.excluded:
             return None
         current = self.chosen.get(fact)
@@ -235,8 +239,8 @@ class Choices:
         return best[1] if best else None
 
     def _best(self, head: LocatedTuple) -> Said | None:
-        """The best derivation of a tuple here: the least height, ties by the rule and its body. Those that rest on the
-        tuple itself do not take part."""
+        """Return the best derivation of a tuple here: the least height; the rule and its body break ties. Derivations
+        that rest on the tuple itself do not count."""
         ranked = []
         for instance in self._derivations.of(head):
             if any(fact in self.chosen for fact in instance.absent):
@@ -256,9 +260,9 @@ class Choices:
         return Said(best[1], best[3])
 
     def _value(self, head: LocatedTuple, instance: Derivation) -> tuple[int, Support]:
-        """The height of a derivation, and what it rests on: the tuples of the head's own component, and the grounds on
-        which those below take part. The latter settle by themselves and count as height 0; a head that does not depend
-        on itself needs no set."""
+        """Return the height of a derivation and its set: the tuples of the head's own component, and the grounds of
+        those below. Tuples below settle by themselves and count as height 0; a head that does not depend on itself
+        needs no set."""
         component = self.book.program.component
         own = component.get(head[0])
         if own is None:
@@ -276,7 +280,7 @@ class Choices:
         return height + 1, frozenset(support)
 
     def _together(self, fact: LocatedTuple, head: LocatedTuple) -> bool:
-        """Whether two tuples may depend on each other."""
+        """Return True if two tuples may depend on each other."""
         component = self.book.program.component
         own = component.get(head[0])
         return own is not None and component.get(fact[0]) == own

@@ -32,7 +32,7 @@ FactLists = Mapping[str, list[list[Any]]]
 
 @dataclass(frozen=True, kw_only=True)
 class NodeConfig:
-    """One node: `program` is a path or a text, `nodes` maps every name to address and public key."""
+    """Configuration of one node: `program` is a path or a text, `nodes` maps every name to address and public key."""
 
     name: str
     program: Path | str
@@ -48,7 +48,7 @@ class NodeConfig:
 
 @dataclass(frozen=True)
 class NetworkConfig:
-    """A network on one machine; `program` is a path or a text."""
+    """Configuration of a network on one machine; `program` is a path or a text."""
 
     program: Path | str
     nodes: tuple[str, ...]
@@ -59,7 +59,7 @@ class NetworkConfig:
 
 
 def node_config(path: Path) -> NodeConfig:
-    """The configuration of a node. Raises UsageError (E0624), and OSError where a file cannot be read."""
+    """Return the configuration of a node. Raise UsageError (E0624), and OSError if a file cannot be read."""
     table = _Table.of_file(path)
     name, program, secret = (table.take(key, str) for key in ("name", "program", "secret"))
     store = table.take("store", str, "")
@@ -73,7 +73,7 @@ def node_config(path: Path) -> NodeConfig:
 
 
 def node_config_of_line(line: str) -> NodeConfig:
-    """The configuration of a node from a line of JSON, with the program and the secret in it. Raises UsageError
+    """Return the configuration of a node from a line of JSON with the program and the secret in it. Raise UsageError
     (E0624)."""
     table = _Table.of_line(line)
     name, program, secret = (table.take(key, str) for key in ("name", "program", "secret"))
@@ -81,7 +81,7 @@ def node_config_of_line(line: str) -> NodeConfig:
 
 
 def line_of(config: NodeConfig) -> str:
-    """The line of JSON of a configuration whose program is a text, and which has no store."""
+    """Return the line of JSON for a configuration whose program is a text, and which has no store."""
     nodes = {name: {"address": address, "key": key} for name, (address, key) in config.nodes.items()}
     values = {"name": config.name, "program": config.program, "secret": config.secret, "nodes": nodes}
     options = {"incarnation": config.incarnation, "sticky": config.sticky, "roots": config.roots}
@@ -115,7 +115,7 @@ def _node_config(table: _Table, name: str, program: Path | str, secret: str, sto
 
 
 def _limits(table: _Table) -> Limits | None:
-    """The limits of a table of that name; None where there is none."""
+    """Return the limits of a table of that name; None if there is none."""
     values = table.take("limits", dict, {})
     known = [each.name for each in fields(Limits)]
     for key, value in values.items():
@@ -134,7 +134,7 @@ def _incarnation(table: _Table) -> int:
 
 
 def network_config(path: Path) -> NetworkConfig:
-    """The configuration of a network on one machine. Raises UsageError (E0624)."""
+    """Return the configuration of a network on one machine. Raise UsageError (E0624)."""
     table = _Table.of_file(path)
     nodes = table.take("nodes", list)
     if not nodes or not all(map(_is_text, nodes)) or len(set(nodes)) != len(nodes):
@@ -152,7 +152,7 @@ def network_config(path: Path) -> NetworkConfig:
 
 
 class _Table:
-    """Keys with their values, taken one by one; `place` is where they stand."""
+    """Keys with their values, taken one by one; `place` is their place in the file."""
 
     def __init__(self, values: dict[str, Any], place: str) -> None:
         self._values = values
@@ -179,7 +179,7 @@ class _Table:
         return table
 
     def take(self, key: str, kind: type, default: Any = None) -> Any:
-        """The value of a key, which has to be there if it has no default."""
+        """Return the value of a key, which must be present if it has no default."""
         value = self._values.pop(key, default)
         if type(value) is not kind:
             names = {str: "a text", bool: "true or false", list: "a list", dict: "a table", int: "a number"}
@@ -187,7 +187,7 @@ class _Table:
         return value
 
     def facts(self) -> FactLists:
-        """The table of facts: rows by relation."""
+        """Return the table of facts: rows by relation."""
         facts = self.take("facts", dict, {})
         for relation, rows in facts.items():
             if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
@@ -195,7 +195,7 @@ class _Table:
         return facts  # type: ignore[no-any-return]
 
     def end(self) -> None:
-        """Whatever is left is unknown."""
+        """Raise UsageError for the keys that are left."""
         if self._values:
             raise self.wrong(f"there is no key `{next(iter(self._values))}`")
 

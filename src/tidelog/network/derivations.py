@@ -1,10 +1,10 @@
-"""The rule instances of a node: which tuples at hand derive which heads, while tuples, rules and groups come and go.
+"""The rule instances of a node: which tuples derive which heads, while tuples, rules and groups come and go.
 
-An instance joins tuples that are present. Negated tuples are part of it and decide later, when a derivation is chosen,
-whether it counts; so a negated tuple that comes or goes only makes its heads worth another look.
+An instance joins tuples that are present. Negated tuples are part of it; they decide later, when a derivation is
+chosen, whether it counts. So a change of a negated tuple only makes its heads worth another look.
 
-No peer may keep a node busy for good: joins count their steps (`limits`). A rule that has travelled and
-takes too many is set aside, and a tuple of others for which a rule of the node's own program does is not used.
+No peer may keep a node busy for good: joins count their steps (`limits`). If a travelled rule takes too many steps, the
+node sets the rule aside. If a rule of the node's own program does, the node does not use the tuple of others.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tidelog.semantics.values import NoValueError
 
 
 class Derivation(NamedTuple):
-    """A way to derive a head: the rule's key, the tuples that it needs, and those that have to be absent."""
+    """A derivation of a head: the rule's key, the tuples that it needs, and those that must be absent."""
 
     rule: str
     body: tuple[LocatedTuple, ...]
@@ -29,9 +29,12 @@ class Derivation(NamedTuple):
 
 
 class Derivations:
-    """`touched` collects the heads whose derivations have changed, and `overrun` the keys of rules that have travelled
-    and took more than `limits` allow; whoever looks at them empties them. `own` are the keys of the other rules. At the
-    beginning nothing is limited, since all of it was done before."""
+    """The instances of a node's rules over its tuples.
+
+    `touched` collects the heads whose derivations have changed. `overrun` collects the keys of travelled rules that
+    took more than `limits` allow. The reader empties both. `own` are the keys of the other rules. The first evaluation
+    has no limits, since the node did all of it before.
+    """
 
     def __init__(self, name: str, program: LocatedProgram, tuples: Tuples, limits: Limits, own: frozenset[str]) -> None:
         self._name = name
@@ -51,34 +54,34 @@ class Derivations:
         self.begin()
 
     def begin(self) -> None:
-        """Begin a step of the node: rules that have travelled may take as many steps again."""
+        """Begin a step of the node: travelled rules may take as many steps again."""
         self._meters = {}
 
     def of(self, head: LocatedTuple) -> Iterable[Derivation]:
-        """The instances that derive a tuple."""
+        """Return the instances that derive a tuple."""
         return self._of.get(head, ())
 
     def heads(self) -> Iterable[LocatedTuple]:
-        """The tuples that have instances."""
+        """Return the tuples that have instances."""
         return self._of
 
     def users(self, fact: LocatedTuple) -> list[LocatedTuple]:
-        """The heads of the instances in which a tuple takes part."""
+        """Return the heads of the instances that use a tuple."""
         return [head for head, _ in self._uses.get(fact, ())]
 
     # --- changes -----------------------------------------------------------------------------------------------------
 
     def appear(self, fact: LocatedTuple, *, trusted: bool) -> None:
-        """A tuple is there now; `tuples` has it already. Raises OverrunError where a rule of the node's own program
-        derives something too large from it or, if it is not `trusted`, takes too many steps; then it has to disappear.
-        """
+        """Add the instances of a new tuple, which `tuples` has already. Raise OverrunError where a rule of the node's
+        own program derives something too large from it or, if it is not `trusted`, takes too many steps; the caller
+        then removes it."""
         self.touched.update(dict.fromkeys(self.users(fact)))
         for rule, position in self._program.readers.get(fact[0], ()):
             self._match(rule, Meter(None if trusted else self.limits.steps), position, fact[1])
         self._collect(fact)
 
     def disappear(self, fact: LocatedTuple) -> None:
-        """A tuple is gone; `tuples` has it no more."""
+        """Remove the instances of a tuple that `tuples` has no more."""
         for head, instance in list(self._uses.get(fact, ())):
             self.touched[head] = None
             if fact in instance.body:
@@ -86,7 +89,7 @@ class Derivations:
         self._collect(fact)
 
     def switch(self, program: LocatedProgram) -> None:
-        """Go on with another program. All heads are worth another look, because what a derivation rests on depends on
+        """Go on with another program. All heads are worth another look, because the set of a derivation depends on
         which relations are recursive."""
         before, keep = self._program.keys, program.keys
         for head, instances in list(self._of.items()):
@@ -103,7 +106,7 @@ class Derivations:
         self.touched.update(dict.fromkeys(self._of))
 
     def settle_groups(self) -> bool:
-        """Bring aggregates up to date with their values; whether there was anything to do."""
+        """Update aggregates with their values; return True if there was anything to do."""
         stale, self._stale = self._stale, {}
         for rule, group in stale:
             old, new = self._groups.get((rule, group)), self._aggregated(rule, group)
@@ -128,7 +131,7 @@ class Derivations:
                 self._stale[each, row] = None
 
     def _match(self, rule: LocalRule, meter: Meter, position: int | None = None, row: NodeRow = ()) -> None:
-        """Link what a rule derives. The `meter` is for rules of the node's own program; others have one each."""
+        """Link the instances of a rule. The `meter` is for rules of the node's own program; others have one each."""
         limited = self._meters is not None and rule.key not in self._own
         if limited and rule.key in self.overrun:
             return
@@ -148,8 +151,8 @@ class Derivations:
             self.overrun[rule.key] = None
 
     def _is_here(self, rule: LocalRule, bound: Substitution) -> bool:
-        """Whether this node is the one where a rule is evaluated; tuples of other nodes never get here, but relations
-        that every node has for itself may be all that a rule reads."""
+        """Return True if this node evaluates a rule. Tuples of other nodes never get here, but a rule may read only
+        relations that every node has for itself."""
         return rule.at is None or str(value_of(rule.at, bound)) == self._name
 
     def _link(self, head: LocatedTuple, instance: Derivation) -> None:
@@ -186,7 +189,7 @@ class Derivations:
             self._stale[rule, fact[1][: rule.groups]] = None
 
     def _aggregated(self, rule: LocalAggregate, group: NodeRow) -> tuple[LocatedTuple, Derivation] | None:
-        """The tuple of a group, if the group is asked for and has a value."""
+        """Return the tuple of a group if some instance asks for the group and it has a value."""
         outer = (rule.outer, group)
         if outer not in self._tuples:
             return None

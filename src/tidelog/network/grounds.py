@@ -1,15 +1,15 @@
-"""What derivations rest on beside the tuples of their own component, so that all of them end at once when it is gone.
+"""Grounds: what derivations rest on besides the tuples of their own component, so that all of them end together.
 
-Tuples that rest on a link that was cut hold each other up for a while: each node that loses one way tries the next, and
-the ways get longer until no set of tuples is free of the head. That ends, but after many messages. So the sets also
-have members that say why they hold, and whoever hears that one of those is over ignores every offer that rests on it:
+Tuples that rest on a cut link keep each other alive for a while: a node that loses one way tries the next, and the ways
+get longer until no set is free of the head. That ends, but after many messages. So the sets also have members that name
+their grounds. A node that hears of the end of a ground ignores every offer that rests on it:
 
 root    stands for an asserted fact, or for the presence or absence of a tuple of a component below, until that changes;
-        the node where that is so gives it a number, and never gives the same number again
-rule    stands for a rule, until the node itself hears that it is gone
+        the node of that tuple numbers the root, and never uses a number twice
+rule    stands for a rule, until the node itself hears of its removal
 
-A node must not end what rests on the roots of others. So a root carries the digest of a text that its node alone knows,
-and whoever says that it is over has to show that text, which its node gives away when it is. Anybody may pass it on.
+A node must not end the roots of others. So a root carries the digest of a text that its node alone knows. A message
+that says that a root is over has to show that text; its node publishes it when the root ends. Any node may pass it on.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ RULE = "#rule"
 
 
 class Grounds:
-    """The grounds that node `name` gives, and those that it knows to be over; none unless they are `kept`.
+    """The grounds that the node `name` makes, and those that it knows to be over; none unless they are `kept`.
 
-    `secret` is what the node proves with that its roots are over. `count` is the last number that was given, `standing`
-    the root of each tuple that has one, `dead` are roots that are over, each with the proof, and `retired` such rules.
-    What is over is forgotten after a while: that costs messages, and nothing else.
+    `secret` is the source of the proofs that roots of this node are over. `count` is the last number used, `standing`
+    has the root of each tuple that has one. `dead` are roots that are over, each with its proof, and `retired` such
+    rules. A node forgets ended grounds after a while; that costs messages, and nothing else.
     """
 
     most_dead = 2**14
@@ -52,29 +52,29 @@ class Grounds:
         self._news: set[LocatedTuple] = set()
 
     def root(self, number: int) -> LocatedTuple:
-        """The root of this node with a number."""
+        """Return the root of this node with a number."""
         return root_of(self._proof(number))
 
     def asserted(self) -> Support:
-        """What a fact rests on that is asserted now."""
+        """Return the grounds of a fact that is asserted now."""
         return frozenset([self._new()] if self._kept else ())
 
     def of(self, rule: str, below: list[LocatedTuple]) -> list[LocatedTuple]:
-        """What a derivation rests on: its rule, and the tuples `below` being as they are."""
+        """Return the grounds of a derivation: its rule, and the tuples `below` as they are."""
         return [(RULE, (rule,)), *map(self._root, below)] if self._kept else []
 
     def over(self, fact: LocatedTuple) -> None:
-        """A tuple has come or gone."""
+        """End the root of a tuple that was inserted or deleted."""
         root = self.standing.pop(fact, None)
         if root is not None:
             self.end([root])
 
     def end(self, support: Iterable[LocatedTuple]) -> None:
-        """The roots among these are over; all are this node's own."""
+        """End roots, all of them this node's own."""
         self.bury([self._proof(fact[1][1]) for fact in support if fact[0] == ROOT])
 
     def bury(self, proofs: Iterable[LocatedTuple]) -> None:
-        """The roots that these prove to be over are."""
+        """Note the roots whose end these texts prove."""
         new = {root_of(proof): proof for proof in proofs} if self._kept else {}
         new = {root: proof for root, proof in new.items() if root not in self.dead}
         if new:
@@ -84,22 +84,22 @@ class Grounds:
             self._news |= new.keys()
 
     def switch(self, before: AbstractSet[str], after: AbstractSet[str]) -> None:
-        """Rules with the keys `after` count from now on, instead of those with the keys `before`."""
+        """Let rules with the keys `after` count from now on, instead of those with the keys `before`."""
         gone, come = ({(RULE, (key,)) for key in keys} for keys in (before - after, after - before))
         if self._kept:
             self.retired = (self.retired | gone) - come
             self._news |= gone | come
 
     def holds(self, support: Support) -> bool:
-        """Whether a derivation rests on nothing that is known to be over."""
+        """Return True if a derivation rests on no ground that is known to be over."""
         return self.dead.keys().isdisjoint(support) and self.retired.isdisjoint(support)
 
     def dead_in(self, support: Support) -> Support:
-        """The proofs for the dead roots among these, for others to know."""
+        """Return the proofs for the dead roots among these, for other nodes."""
         return frozenset(self.dead[root] for root in support & self.dead.keys())
 
     def news(self) -> set[LocatedTuple]:
-        """The grounds that have ended, or count again, since this was last asked."""
+        """Return the grounds that have ended, or count again, since the last call."""
         found, self._news = self._news, set()
         return found
 
@@ -118,12 +118,12 @@ class Grounds:
 
 
 def root_of(proof: LocatedTuple) -> LocatedTuple:
-    """The root that this proves to be over."""
+    """Return the root whose end this text proves."""
     node, number, text = proof[1]
     return ROOT, (node, number, _digest(f"{number} {text} {node}"))
 
 
 def _digest(text: str, key: bytes = b"") -> str:
-    """96 bits: enough that nobody finds another text with the same digest."""
+    """Return a digest of 96 bits, enough that nobody finds another text with the same digest."""
     data = text.encode("utf-8", "surrogatepass")
     return b64encode(hashlib.blake2b(data, digest_size=12, key=key).digest()).decode()

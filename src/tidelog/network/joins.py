@@ -1,8 +1,8 @@
-"""Joins at one node: which literals can be evaluated when, the tuples of a node with their indexes, and the ways in
-which a rule's body holds there.
+"""Joins at one node: the order in which literals are evaluated, the node's tuples with their indexes, and the ways in
+which a body holds there.
 
-Every body atom is looked up through an index over the columns that are known when its turn comes. `_plan`
-orders them once for each body atom that a new tuple can match first.
+Every body atom is looked up through an index over the columns that are known when its turn comes. `_plan` orders them
+once for each body atom that a new tuple can match first.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Substitution = dict[str, Any]
 
 
 def variables(literals: Iterable[core.CoreLiteral]) -> list[core.CoreVariable]:
-    """The variables of literals, each once, in order."""
+    """Return the variables of literals, each once, in order."""
     return list(dict.fromkeys(variable for literal in literals for variable in variables_of(literal)))
 
 
 def is_ready(literal: core.CoreLiteral, known: Iterable[str]) -> bool:
-    """Whether a literal that is no negated atom can be evaluated; an atom as soon as it shares a variable."""
+    """Return True if a literal that is no negated atom can be evaluated; an atom can once it shares a variable."""
 
     def given(*wanted: core.CoreValue) -> bool:
         return all(isinstance(value, core.CoreConstant) or value.name in known for value in wanted)
@@ -53,7 +53,7 @@ def is_ready(literal: core.CoreLiteral, known: Iterable[str]) -> bool:
 
 
 class Tuples:
-    """The tuples present at a node, by relation, with an index for every set of columns that was ever asked for.
+    """The tuples present at a node, by relation, with an index for every set of columns that was ever used.
 
     Tables are dictionaries without values: they keep the order of insertion, so that a run can be repeated exactly.
     """
@@ -66,15 +66,15 @@ class Tuples:
         return fact[1] in self._rows.get(fact[0], ())
 
     def rows(self, relation: str) -> list[NodeRow]:
-        """All tuples of a relation."""
+        """Return all tuples of a relation."""
         return list(self._rows.get(relation, ()))
 
     def relations(self) -> list[str]:
-        """The names of the relations that have tuples."""
+        """Return the names of the relations that have tuples."""
         return [name for name, rows in self._rows.items() if rows]
 
     def find(self, relation: str, columns: tuple[int, ...], key: NodeRow) -> list[NodeRow]:
-        """The tuples with the values `key` in `columns`."""
+        """Return the tuples with the values `key` in `columns`."""
         if not columns:
             return self.rows(relation)
         indexes = self._indexes.setdefault(relation, {})
@@ -106,7 +106,7 @@ class Tuples:
 
 @dataclass(frozen=True)
 class _Lookup:
-    """Matches the atom at `position` through the columns of which the value is known; `bind` gives names to others, and
+    """A lookup that matches the atom at `position` through the columns with known values. `bind` names the others, and
     `same` are columns that repeat one of those."""
 
     position: int
@@ -119,8 +119,8 @@ class _Lookup:
 
 @cache
 def _plan(rule: LocalRule, first: int | None) -> tuple[_Lookup | core.CoreLiteral, ...]:
-    """The order in which to evaluate a body: what can be computed as soon as it can be, then the atom of which most is
-    known; the atom at `first` before all."""
+    """Return the order in which to evaluate a body: computations as soon as possible, then the atom with the most known
+    columns; the atom at `first` before all."""
     known: set[str] = set()
     atoms = dict(enumerate(rule.positive))
     computed = list(rule.conditions)
@@ -145,7 +145,7 @@ def _known(atom: core.CoreAtom, known: set[str]) -> int:
 
 
 def _lookup(position: int, atom: core.CoreAtom, known: set[str]) -> _Lookup:
-    """How to match an atom; `known` grows by what that binds."""
+    """Return the lookup for an atom; add the variables that it binds to `known`."""
     columns, key, bind, same = [], [], [], []
     before = set(known)
     for column, arg in enumerate(atom.args):
@@ -161,20 +161,20 @@ def _lookup(position: int, atom: core.CoreAtom, known: set[str]) -> _Lookup:
 
 
 def value_of(value: core.CoreValue, bound: Mapping[str, Any]) -> Any:
-    """What a variable or constant stands for."""
+    """Return the value of a variable or constant."""
     return normal(value.value, value.kind) if isinstance(value, core.CoreConstant) else bound[value.name]
 
 
 def ground(atom: core.CoreAtom, bound: Mapping[str, Any]) -> LocatedTuple:
-    """The tuple that an atom is about."""
+    """Return the tuple that an atom stands for."""
     return atom.relation, tuple([value_of(arg, bound) for arg in atom.args])
 
 
 def matches(
     rule: LocalRule, tuples: Tuples, meter: Meter, first: int | None = None, row: NodeRow = ()
 ) -> Iterator[tuple[Substitution, tuple[LocatedTuple, ...]]]:
-    """The ways in which a body holds, but for negation: the substitution, and the tuple of each positive atom in order.
-    With `first`, those in which the atom at that position is matched by `row`. Each tuple and value that is tried is a
+    """Yield the ways in which a body holds, but for negation: the substitution, and the tuple of each positive atom in
+    order. With `first`, only those in which `row` matches the atom at that position. Each tuple and value tried is a
     step for the `meter`, which may raise OverrunError."""
     plan = _plan(rule, first)
     chosen: list[LocatedTuple] = [("", ())] * len(rule.positive)
@@ -208,5 +208,5 @@ def matches(
 
 
 def _is_long(value: Any) -> bool:
-    """Whether a text is longer than any packet may hold; computing with it could double it again and again."""
+    """Return True if a text is longer than any packet may hold; computations could double it again and again."""
     return isinstance(value, str) and len(value) > LONGEST_TEXT

@@ -1,8 +1,8 @@
-"""The store of a node: a folder with the state at some moment, and the steps that were taken since.
+"""The store of a node: a folder with the state at some moment, and the steps since.
 
-A node is a state machine, so that the same steps lead to the same state: the journal holds what came in, and each entry
-is on the disk before anything that follows from it is sent. An entry that was cut off by the end of the machine was
-never acted upon, and is dropped. Now and then the state is written anew and the journal begins again.
+A node is a state machine, so the same steps lead to the same state. The journal holds the messages that came in. Each
+entry is on the disk before the node sends anything that follows from it. A crash may cut the last entry off; the node
+never acted on it, and drops it. Now and then the node writes its state anew and begins the journal again.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ LONGEST = 4 * 2**20
 
 
 class Journal:
-    """The store in a folder, which is made if need be. One process at a time can have it."""
+    """The store in a folder, which is made if missing. Only one process at a time can have it."""
 
     def __init__(self, folder: str | os.PathLike[str], files: Files | None = None) -> None:
-        """`files` are those of a simulated disk."""
+        """Prepare the store; `files` are those of a simulated disk."""
         self._folder = Path(folder)
         self._files = files or LocalFiles(self._folder.absolute())
         self._file: Output | None = None
@@ -43,8 +43,8 @@ class Journal:
         self._limit = LONGEST
 
     def open(self, name: str, text: str) -> NodeState | None:
-        """The node as it was when it last acted; None in a new store. Raises UsageError (E0623) where the store is in
-        use, cannot be used, or is of another node or program, DataError (E0416) where it cannot be read."""
+        """Return the node as of its last step; None in a new store. Raise UsageError (E0623) if the store is in use,
+        cannot be used, or belongs to another node or program, DataError (E0416) if it cannot be read."""
         with self._using():
             return self._open(name, text)
 
@@ -89,7 +89,7 @@ class Journal:
             self._owner.check()
 
     def begin(self, machine: NodeState) -> None:
-        """Write the state anew and go on with an empty journal. Raises as `append`."""
+        """Write the state anew and go on with an empty journal. Raise as `append`."""
         self.check()
         with self._using():
             self._begin(machine)
@@ -107,8 +107,8 @@ class Journal:
         self._files.remove_tree(before)
 
     def append(self, machine: NodeState, kind: str, letters: Sequence[Letter] = ()) -> None:
-        """Keep what a node has just done: a "step", a "resend" or an "ask". Raises as `check`; what is behind an entry
-        that could not be written is never read."""
+        """Write a step of the node: a "step", a "resend" or an "ask". Raise as `check`; nothing behind an entry that
+        failed to be written is ever read."""
         self.check()
         entry = [kind, [[sender, message_to_json(message)] for sender, message in letters]]
         data = json.dumps(entry, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -121,7 +121,7 @@ class Journal:
             self._files.sync(self._file)
 
     def close(self) -> None:
-        """Let another process have the store."""
+        """Release the store for other processes."""
         if self._file is not None:
             with suppress(OSError):  # of an entry that could not be written
                 self._file.close()
@@ -135,7 +135,7 @@ class Journal:
         return f"journal.{self._generation}"
 
     def _replayed(self) -> Iterator[tuple[str, list[Letter], int]]:
-        """The entries of the journal; the file is left open behind the last whole one."""
+        """Yield the entries of the journal; leave the file open behind the last whole one."""
         files = self._files
         if files.kind(self._name) is None:  # the machine has stopped before the name was on the disk, and any entry
             files.create(self._name).close()
@@ -154,7 +154,7 @@ class Journal:
 
     @contextmanager
     def _using(self) -> Iterator[None]:
-        """Inside, the disk may refuse: UsageError (E0623)."""
+        """Turn errors of the disk into UsageError (E0623)."""
         try:
             yield
         except OSError as error:
@@ -167,8 +167,8 @@ class Journal:
 
 
 def _read(entry: bytes) -> tuple[str, list[Letter], int]:
-    """A whole entry: what was done, with which messages, and how many others are beyond a bound. A node that did not
-    have this bound yet may have kept such a message, and could not go on with it."""
+    """Return a whole entry: the kind of step, its messages, and the number of messages beyond a bound. An older node
+    may have stored such a message when it had no bound yet, and could not go on with it."""
     try:
         kind, parts = json.loads(entry.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""The bounds of what a node takes from others: of each field of a packet, and of what it keeps and does for them.
+"""The bounds on what a node takes from others: on each field of a packet, on memory and on work.
 
-A field beyond its bound makes a packet malformed, so that it never reaches the journal. `Limits` are a node's own: they
-count memory and work in units that do not depend on the machine, so that a journal replays to the same state.
+A field beyond its bound makes a packet malformed, so it never reaches the journal. `Limits` are a node's own. They
+count memory and work in units that do not depend on the machine, so a journal replays to the same state.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Limits:
     names: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
-        """Raise UsageError (E0624) where a limit is not a positive number, or names are not texts."""
+        """Raise UsageError (E0624) if a limit is not a positive number, or names are not texts."""
         for name in ("memory", "peers", "rules", "steps", "rows"):
             value = getattr(self, name)
             if type(value) is not int or value < 1:
@@ -89,7 +89,7 @@ def is_name(value: object) -> bool:
 
 
 def checked_name(name: str) -> str:
-    """Return the name. Raise UsageError (E0624) where no node can have it."""
+    """Return the name. Raise UsageError (E0624) if no node can have it."""
     if not is_name(name):
         message = f"no node can be called {name!r:.60}"
         hint = f"use a text of at most {LONGEST_NAME} bytes in UTF-8, without NUL"
@@ -98,7 +98,7 @@ def checked_name(name: str) -> str:
 
 
 def checked_names(names: Iterable[str]) -> list[str]:
-    """Return the names. Raise UsageError where these cannot be gone through (E0635), or no names of nodes (E0624)."""
+    """Return the names. Raise UsageError if these cannot be iterated (E0635), or are not names of nodes (E0624)."""
     try:
         found = iter(names)
     except (TypeError, NotImplementedError):
@@ -107,7 +107,7 @@ def checked_names(names: Iterable[str]) -> list[str]:
 
 
 def checked_seconds(seconds: float) -> float:
-    """Return the seconds. Raise UsageError (E0635) where that is no number, or less than 0."""
+    """Return the seconds. Raise UsageError (E0635) if that is not a number, or below 0."""
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 <= seconds < float("inf"):
         raise wrong_argument("a time", "a number of seconds, 0 or more", seconds)
     return seconds
@@ -126,7 +126,7 @@ def is_sendable(row: tuple[Any, ...]) -> bool:
 
 
 def weigh(row: tuple[Any, ...]) -> int:
-    """Return about how many bytes of memory a tuple takes."""
+    """Return an estimate of the memory of a tuple, in bytes."""
     total = 64 + 8 * len(row)
     for value in row:
         if type(value) is str:
@@ -143,7 +143,7 @@ class OverrunError(Exception):
 
 
 class Meter:
-    """Counts steps down; raises OverrunError when none are left. With `steps` None it only counts."""
+    """A counter of steps that raises OverrunError when none are left. With `steps` None it only counts."""
 
     def __init__(self, steps: int | None) -> None:
         self._left = steps

@@ -26,11 +26,12 @@ from tidelog.network.zeromq import new_keys
 
 
 class LocalNetwork:
-    """The processes of `config`, all running and with their facts. Raises ProgramError, UsageError and DataError where
-    the configuration is wrong.
+    """The processes of `config`, all running and with their facts. Raises ProgramError, UsageError and DataError for a
+    wrong configuration.
 
-    Nothing is written to a disk, and each process ends with its standard input: whatever becomes of this process, no
-    other one stays, and no secret."""
+    Nothing is written to a disk. Each process ends with its standard input: however this process ends, no other process
+    and no secret remains.
+    """
 
     def __init__(self, config: NetworkConfig) -> None:
         if not isinstance(config, NetworkConfig):
@@ -62,7 +63,7 @@ class LocalNetwork:
     # --- changes -----------------------------------------------------------------------------------------------------
 
     def insert(self, relation: str, rows: Iterable[Any]) -> None:
-        """Assert facts, each at the node where it lives."""
+        """Assert facts, each at its own node."""
         self._tell("insert", relation, self._split(relation, rows))
 
     def delete(self, relation: str, rows: Iterable[Any]) -> None:
@@ -84,11 +85,11 @@ class LocalNetwork:
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def __getitem__(self, relation: str) -> set[tuple[Any, ...]]:
-        """The tuples of a relation at all nodes together, as far as they know by now."""
+        """Return the tuples of a relation at all nodes together, as far as they know by now."""
         return self.views([relation])[relation]
 
     def views(self, relations: Sequence[str]) -> dict[str, set[tuple[Any, ...]]]:
-        """The tuples of several relations, for which every node is asked once."""
+        """Return the tuples of several relations; this asks every node once."""
         if isinstance(relations, str) or not isinstance(relations, Sequence):
             raise wrong_argument("what is shown", "a list of names", relations)
         for relation in relations:
@@ -97,17 +98,18 @@ class LocalNetwork:
         return {name: {_row(row) for node in self.names for row in self._answer(node)} for name in relations}
 
     def settle(self, seconds: float) -> bool:
-        """Wait until the whole network is quiet, at most so long; whether it is."""
+        """Wait until the whole network is quiet, at most `seconds`; return True if it is."""
         return bool(self._ask(self.names[0], {"quiet": checked_seconds(seconds)}))
 
     def settled(self) -> bool:
-        """Whether every node is quiet at this moment, as its process says; cheaper than `settle`, and no proof."""
+        """Return True if the process of every node says that the node is quiet now; cheaper than `settle`, and no
+        proof."""
         self._post(self.names, {"is_quiet": True})
         answers = [self._answer(name) for name in self.names]  # of all, or the next answer would be an old one
         return all(answers)
 
     def counts(self) -> dict[str, int]:
-        """How many messages and bytes were sent, and how much was refused, at all nodes together."""
+        """Return the numbers of messages and bytes sent, and of rejections, over all nodes."""
         self._post(self.names, {"counts": True})
         found: dict[str, int] = {}
         for name in self.names:
@@ -186,7 +188,8 @@ class LocalNetwork:
 
 
 def node_configs(config: NetworkConfig, program: str) -> dict[str, NodeConfig]:
-    """The configuration of each node of a network whose program is this text, with a key and a port of its own."""
+    """Return the configuration of each node of a network whose program is this text, each with a key and a port of its
+    own."""
     keys = {name: new_keys() for name in config.nodes}
     ports = _free_ports(len(config.nodes))
     nodes = {
@@ -215,7 +218,7 @@ def _row(parts: list[Any]) -> tuple[Any, ...]:
 
 
 def _free_ports(number: int) -> list[int]:
-    """Ports that nobody listens at now."""
+    """Return ports on which nobody listens now."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
     ports = [each.getsockname()[1] for each in sockets]
     for each in sockets:

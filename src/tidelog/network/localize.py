@@ -1,16 +1,16 @@
 """`localize`: the rule localization rewrite of declarative networking.
 
-A rule whose atoms live at several nodes becomes a chain of rules each of which reads one node's tuples: what the atoms
-at one node have in common is sent, as a tuple of an auxiliary relation, to another node that they name, joined there
-with what lives there, and so on up to the node where the rule ends. So
+A rule whose atoms live at several nodes becomes a chain of rules, each of which reads one node's tuples. A rule sends
+the join of the atoms at one node, as a tuple of an auxiliary relation, to another node that they name. The next rule
+joins it there with local tuples, and so on up to the node of the head. So
 
     r2: reachable(@s, d) :- link(@s, z), reachable(@z, d).
 
 becomes `#r2(@z, s) :- link(@s, z).` and `reachable(@s, d) :- #r2(@z, s), reachable(@z, d).`
 
-Who sends to whom is a tree of locations. All trees are tried, for rules have few locations; the one is taken that sends
-the fewest tuples that change often: those of the head's own recursion first, then derived ones. (Section 2.2 of
-*Maintaining Distributed Recursive Views Incrementally*.)
+Senders and receivers form a tree of locations. Rules have few locations, so `localize` tries all trees. It takes the
+one that sends the fewest tuples that change often: those of the head's own recursion first, then derived ones. (Section
+2.2 of *Maintaining Distributed Recursive Views Incrementally*.)
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ MOST_LOCATIONS = 6
 
 
 def localize(checked: CheckedProgram) -> LocatedProgram:
-    """The rules of a located program, each for one node. Raises ProgramError with every rule that cannot be made
-    local (E0313, E0314, E0315), and where the marks of the program are wrong (E0310 to E0312)."""
+    """Return the rules of a located program, each for one node. Raise ProgramError with every rule that cannot be made
+    local (E0313, E0314, E0315), and for wrong marks (E0310 to E0312)."""
     declared = declared_locations(checked)
     program = compile_program(checked, as_written=True)
     rules = [rule for node in program.nodes for rule in node.rules]
@@ -78,7 +78,7 @@ class _NotLocalError(Exception):
 
 @dataclass(frozen=True)
 class _Step:
-    """What a node of the tree does: it joins `body`, with what its children sent, and sends `head`."""
+    """The work of a node of the tree: it joins `body` with the tuples from its children, and sends `head`."""
 
     head: core.CoreAtom
     body: tuple[core.CoreLiteral, ...]
@@ -87,14 +87,14 @@ class _Step:
 
 @dataclass
 class _Shipping:
-    """`places` grows by the relations that carry tuples from node to node."""
+    """A rewrite in progress; `places` grows by the relations that carry tuples from node to node."""
 
     places: dict[str, RelationLocation]
     group_of: Mapping[str, int]
     derived: frozenset[str]
 
     def localized(self, rule: core.CoreRule | core.AggregateRule) -> list[LocalRule | LocalAggregate]:
-        """The rules that take the place of one."""
+        """Return the rules that replace one rule."""
         if isinstance(rule, core.AggregateRule):
             names = (rule.head, rule.op, rule.kind, rule.groups, rule.inner, rule.outer)
             return [LocalAggregate("", *names, rule.origin)]
@@ -116,7 +116,7 @@ class _Shipping:
     def _plans(
         self, rule: core.CoreRule, keys: Sequence[core.CoreValue]
     ) -> Iterator[tuple[tuple[int, ...], list[_Step]]]:
-        """Every tree of locations along which the rule can be evaluated, with what it costs."""
+        """Yield every tree of locations along which the rule can be evaluated, with its cost."""
         indexes = range(len(keys) if len(keys) <= MOST_LOCATIONS else 0)
         for root in indexes:
             choices = ([root] if each == root else [other for other in indexes if other != each] for each in indexes)
@@ -129,7 +129,7 @@ class _Shipping:
     def _steps(
         self, rule: core.CoreRule, keys: Sequence[core.CoreValue], order: Sequence[int], parents: Sequence[int]
     ) -> list[_Step] | None:
-        """What each node of a tree does; None where something is not known in time."""
+        """Return the work of each node of a tree; None if some variable is not known in time."""
         here = {index: [atom for atom in _atoms(rule) if self._key(atom) == keys[index]] for index in order}
         everywhere: list[core.CoreLiteral] = [atom for atom in _atoms(rule) if self._key(atom) is None]
         computed: list[core.CoreLiteral] = [literal for literal in rule.body if not isinstance(literal, core.CoreAtom)]
@@ -160,7 +160,7 @@ class _Shipping:
         return None
 
     def _carrier(self, stem: str, target: core.CoreValue, carried: Sequence[core.CoreVariable]) -> core.CoreAtom:
-        """The head of a rule that sends `carried` to `target`, of a relation of its own."""
+        """Return the head of a rule that sends `carried` to `target`, of a relation of its own."""
         name = f"{stem}.{len(self.places)}"
         args = (target, *carried)
         columns = tuple(Column(f"c{i}", arg.kind, arg.kind) for i, arg in enumerate(args))
@@ -168,7 +168,7 @@ class _Shipping:
         return core.CoreAtom(name, args)
 
     def _cost(self, rule: core.CoreRule, steps: Sequence[_Step]) -> tuple[int, int, int]:
-        """How many atoms are sent on: those that depend on the head, those that are derived, all."""
+        """Return the numbers of atoms sent on: those that depend on the head, those that are derived, all."""
         content: dict[str, list[str]] = {}
         sent: list[str] = []
         for step in steps[:-1]:
@@ -190,7 +190,7 @@ def _atoms(rule: core.CoreRule) -> list[core.CoreAtom]:
 
 
 def _children_first(root: int, parents: Sequence[int]) -> list[int]:
-    """The members of the tree below `root`, each behind its children."""
+    """Return the members of the tree below `root`, each behind its children."""
     order = [root]
     for index in order:
         order += [child for child, parent in reversed(list(enumerate(parents))) if parent == index and child != root]
@@ -198,7 +198,8 @@ def _children_first(root: int, parents: Sequence[int]) -> list[int]:
 
 
 def _taken(waiting: list[core.CoreLiteral], known: set[str], *, at_once: bool = False) -> list[core.CoreLiteral]:
-    """Takes from `waiting` what can be evaluated with what is `known`, which grows by what that binds."""
+    """Take the literals from `waiting` that can be evaluated with the `known` variables; add the variables that they
+    bind."""
     taken: list[core.CoreLiteral] = []
     while True:
         ready = next((literal for literal in waiting if at_once or is_ready(literal, known)), None)
@@ -213,7 +214,7 @@ def _taken(waiting: list[core.CoreLiteral], known: set[str], *, at_once: bool = 
 
 
 def _apart(rule: core.CoreRule, keys: Sequence[core.CoreValue]) -> Problem:
-    """No node of one location of a rule knows where another one is."""
+    """Return the error that no node of one location of a rule knows another location."""
     shown = " and ".join(f"`{value_text(key)}`" for key in keys[:2])
     if len(keys) > MOST_LOCATIONS:
         message = f"rule `{rule.origin}` reads tuples at {len(keys)} locations, among them {shown}"
@@ -224,7 +225,7 @@ def _apart(rule: core.CoreRule, keys: Sequence[core.CoreValue]) -> Problem:
 
 
 def _no_home(rule: core.CoreRule, auxiliary: bool) -> Problem:
-    """Tuples come from nodes and have no node to go to."""
+    """Return the error that tuples come from nodes and have no node to go to."""
     if auxiliary:
         message = f"rule `{rule.origin}` looks at tuples of several nodes at once, and nothing says at which one"
         hint = "share the location with the rest of the rule: `c = count : { link(s, _) }` where `s` is a location"
@@ -239,7 +240,7 @@ def _no_home(rule: core.CoreRule, auxiliary: bool) -> Problem:
 def _named_by_content(
     rules: Sequence[LocalRule | LocalAggregate], relations: Mapping[str, RelationLocation]
 ) -> tuple[list[LocalRule | LocalAggregate], dict[str, RelationLocation]]:
-    """The rules with keys, and with auxiliary relations named by the rules that derive them, directly or not."""
+    """Return the rules with keys, and with auxiliary relations named by the rules that derive them, directly or not."""
     deriving: dict[str, list[LocalRule | LocalAggregate]] = {}
     for rule in rules:
         deriving.setdefault(_head(rule), []).append(rule)
@@ -264,7 +265,7 @@ def _named_by_content(
 
 
 def _stem(name: str) -> str:
-    """What a name says to a reader: the kind of auxiliary relation and the rule."""
+    """Return the readable part of a name: the kind of auxiliary relation and the rule."""
     return name.rsplit(".", 1)[0]
 
 
@@ -283,7 +284,7 @@ def _read(rule: LocalRule | LocalAggregate) -> Iterable[str]:
 
 
 def _renamed(rule: LocalRule | LocalAggregate, names: Mapping[str, str]) -> LocalRule | LocalAggregate:
-    """The rule with other names of relations, and without what does not belong to its meaning."""
+    """Return the rule with other names of relations, and without the parts that do not belong to its meaning."""
     if isinstance(rule, LocalAggregate):
         return replace(rule, head=names[rule.head], inner=names[rule.inner], outer=names[rule.outer])
     body = tuple(

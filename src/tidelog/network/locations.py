@@ -1,10 +1,10 @@
-"""Where the tuples of each relation live: what the marks `@` of declarations and atoms say together.
+"""The locations of all relations, from the marks `@` of declarations and atoms.
 
-A mark in the declaration settles it; without one, the marks of the atoms do, and they have to agree. Atoms need no mark
-where the declaration has one. A relation without any mark is one that every node has for itself: its facts stand in the
-program, and its rules read no others.
+A mark in the declaration settles the location; without one, the marks of the atoms do, and they have to agree. Atoms
+need no mark if the declaration has one. A relation without any mark is one that every node has for itself: its facts
+stand in the program, and its rules read no others.
 
-Auxiliary relations, which rewrites make, live where most of what derives them lives.
+Rewrites make auxiliary relations. Such a relation lives with most of the relations that derive it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from tidelog.source import Span
 
 
 def declared_locations(checked: CheckedProgram) -> dict[str, int | None]:
-    """The location of each relation of a program. Raises ProgramError where marks disagree (E0310), where a value
-    cannot name a node (E0311), and where nothing is located at all (E0312)."""
+    """Return the location of each relation of a program. Raise ProgramError if marks disagree (E0310), if a value
+    cannot name a node (E0311), and if nothing is located at all (E0312)."""
     found: dict[str, int | None] = {name: relation.location for name, relation in checked.relations.items()}
     said: dict[str, Span | None] = {
         name: relation.span for name, relation in checked.relations.items() if relation.location is not None
@@ -59,7 +59,7 @@ def declared_locations(checked: CheckedProgram) -> dict[str, int | None]:
 
 
 def places(program: core.CoreProgram, declared: Mapping[str, int | None]) -> dict[str, RelationLocation]:
-    """The place of every relation of a compiled program, auxiliary ones included."""
+    """Return the place of every relation of a compiled program, auxiliary ones included."""
     found = {
         name: RelationLocation(name, info.columns, declared.get(name), info.auxiliary)
         for name, info in program.relations.items()
@@ -86,8 +86,8 @@ def _location(
     found: Mapping[str, RelationLocation],
     width: int,
 ) -> int | None:
-    """The column, among the first `width`, that most often holds the location of an atom in the rules that derive
-    auxiliary relations; else in those that read them. None where all that derives them is everywhere."""
+    """Return the column, among the first `width`, that most often holds the location of an atom in the rules that
+    derive auxiliary relations; else in those that read them. Return None if every node has all atoms that derive it."""
     votes: Counter[int] = Counter()
     located = False
     plain = [rule for rule in rules if isinstance(rule, core.CoreRule)]
@@ -110,7 +110,7 @@ def _location(
 
 
 def _locations_of(rule: core.CoreRule, found: Mapping[str, RelationLocation]) -> set[core.CoreValue]:
-    """The variables and constants that say where the atoms of a body live."""
+    """Return the variables and constants that give the locations of a body's atoms."""
     return {
         value for literal in rule.body if isinstance(literal, core.CoreAtom) for value in _location_of(literal, found)
     }

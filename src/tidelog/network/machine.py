@@ -1,7 +1,7 @@
 """A node of a located program, as a state machine without I/O: `step` takes messages and returns messages.
 
-`Choices` says what follows from what has been heard; here are the messages: what becomes of each one that comes, and
-what there is to say. See `docs/explanation/network.md` for why nodes that do this come to rest, and in what.
+`Choices` has the consequences of the offers heard. This module handles the messages: the effect of each incoming one,
+and those to send. `docs/explanation/network.md` explains why such nodes come to rest, and with which views.
 """
 
 from __future__ import annotations
@@ -28,10 +28,13 @@ LIFETIME = 2**40
 
 
 class NodeState(Choices):
-    """A node called `name`, at the beginning: with the facts of the program that live there. A `blank` one has none
-    and is to be restored. A node that begins again without its state has a greater `incarnation` than ever before.
-    `secret` is for `Grounds`, at most 64 bytes that others cannot guess; None makes one. Raises ProgramError where the
-    program is wrong, LimitError (E0507) where one of its facts is too large, UsageError (E0624) for a bad name."""
+    """A node called `name` at the beginning, with the facts of the program that live there.
+
+    A `blank` one has no facts and is to be restored. A node that begins again without its state has a greater
+    `incarnation` than ever before. `secret` is for `Grounds`, at most 64 bytes that others cannot guess; None makes
+    one. Raises ProgramError for a wrong program, LimitError (E0507) if one of its facts is too large, UsageError
+    (E0624) for a bad name.
+    """
 
     conversation = Peer
 
@@ -63,15 +66,16 @@ class NodeState(Choices):
 
     @property
     def quiet(self) -> bool:
-        """Whether everything that this node has to say was heard. Its answers may still change while others are not."""
+        """Return True if other nodes have heard everything that this node has to say. Its views may still change while
+        others are not quiet."""
         return all(peer.quiet for peer in self.peers.values())
 
     def meet(self, name: str) -> None:
-        """Know of another node from now on."""
+        """Add another node to those known."""
         self._peer(name)
 
     def weigh_peers(self) -> None:
-        """After offers and conversations were filled in: note what it takes to remember what each peer has said."""
+        """Compute the memory that each peer's messages take, after offers and conversations were filled in."""
         for peer in self.peers.values():
             peer.weight = sum(map(peer.graves_weight, peer.graves))
         for fact, offers in self.offers.items():
@@ -80,14 +84,16 @@ class NodeState(Choices):
                     self.peers[sender].weight += _weight(fact, given)
 
     def can_meet(self, name: str) -> bool:
-        """Whether this can be another node that is known, or can get known."""
+        """Return True if another node of this name is known, or may become known."""
         return name in self.peers or (is_name(name) and len(self.peers) < self.options.limits.peers)
 
     # --- steps -------------------------------------------------------------------------------------------------------
 
     def step(self, letters: Iterable[Letter]) -> list[Letter]:
-        """Take messages, each with its sender, and return the messages that this makes necessary, each with its
-        receiver. The state has to be kept safe before these are sent: an acknowledgement is a promise."""
+        """Take messages, each with its sender, and return the messages that follow, each with its receiver.
+
+        Store the state before you send these: an acknowledgement is a promise.
+        """
         self._derivations.begin()
         replies: list[Letter] = []
         for sender, message in letters:
@@ -96,7 +102,7 @@ class NodeState(Choices):
         return replies + self._announce()
 
     def resend(self) -> list[Letter]:
-        """What to say when nothing was heard for a while: everything that is not acknowledged."""
+        """Return the messages to send after a silence: everything that is not acknowledged."""
         letters: list[Letter] = [(name, question) for name, question in self.survey.unanswered()]
         self._foreign.update({fact: None for peer in self.peers.values() for fact in peer.held})
         letters += self._announce(impatient=True)
@@ -110,7 +116,7 @@ class NodeState(Choices):
         return letters
 
     def ask(self) -> list[Letter]:
-        """Ask all nodes whether they are quiet; `network_quiet` is then what two rounds of answers say."""
+        """Ask all nodes whether they are quiet; `network_quiet` is then the result of two rounds of answers."""
         return [(name, question) for name, question in self.survey.begin(self.peers, self.name, self._tell(0))]
 
     def _tell(self, number: int) -> Tell:
@@ -118,8 +124,8 @@ class NodeState(Choices):
 
     @property
     def network_quiet(self) -> bool:
-        """Whether no message was on its way and nothing left to do anywhere, at some moment between the last two
-        rounds of `ask`."""
+        """Return True if, at some moment between the last two rounds of `ask`, no message was on its way and nothing
+        was left to do anywhere."""
         return self.survey.quiet
 
     def _take(self, sender: str, message: Message) -> list[Letter]:
@@ -160,7 +166,7 @@ class NodeState(Choices):
     # --- what comes in -----------------------------------------------------------------------------------------------
 
     def _offer(self, sender: str, offer: Offer) -> list[Letter]:
-        """Keep the newest offer of a sender; acknowledge whatever has arrived, news or not."""
+        """Keep the newest offer of a sender; acknowledge every offer that has arrived, news or not."""
         problem = self._problem(offer)
         if problem is not None:  # without acknowledgement: a rule on its way may make it right
             self.rejected[problem] += 1
@@ -188,14 +194,15 @@ class NodeState(Choices):
         return [(sender, Ack(offer.seq))]
 
     def _problem(self, offer: Offer) -> str | None:
-        """Why an offer cannot count, None if it can. What a peer withdraws may be of a relation that is gone."""
+        """Return the reason why an offer cannot count, None if it can. A peer may withdraw a tuple of a removed
+        relation."""
         program = self.book.program
         if offer.height is not None and offer.fact[0] not in program.offered:
             return "nobody derives it elsewhere" if offer.fact[0] in program.places else "unknown relation"
         return fits(offer.fact, program) or (None if self.owner(offer.fact) == self.name else "not ours")
 
     def _base(self, fact: LocatedTuple, present: bool) -> None:
-        """A fact is asserted or retracted here; asserting a present one changes nothing."""
+        """Assert or retract a fact here; asserting a present one changes nothing."""
         if (BASE in self.offers.get(fact, {})) == present:
             return
         self.activity += 1
@@ -206,8 +213,8 @@ class NodeState(Choices):
             self._give(fact, BASE, None)
 
     def _change(self, sender: str, change: RuleChange) -> list[Letter]:
-        """Take over a newer rule and pass it on; nodes may switch at different times. Who tells us of a change
-        knows it; where we have told the same, that is the answer."""
+        """Apply a newer rule and pass it on; nodes may switch at different times. The sender of a change knows it; if
+        this node has sent the same one, the change serves as the answer."""
         replies: list[Letter] = []
         if sender != self.name:
             noted = Noted(change.name, change.version, change.author)
@@ -229,7 +236,7 @@ class NodeState(Choices):
         return replies
 
     def _objection(self, sender: str, change: RuleChange) -> str | None:
-        """Why this node does not take a change of a rule from this sender, None if it does."""
+        """Return the reason why this node rejects a change of a rule from this sender, None if it takes it."""
         limits = self.options.limits
         if (limits.senders is not None and sender not in limits.senders) or (
             limits.names is not None and change.name not in limits.names
@@ -240,8 +247,8 @@ class NodeState(Choices):
         return "version too far" if change.version > self.book.version + VERSION_STEP else None
 
     def _met(self, sender: str, incarnation: int, known: int) -> list[Letter]:
-        """Begin anew with a node that has begun anew: what it has said does not count, and all is to be said again.
-        Where it takes us for what we were before, let it know."""
+        """Begin anew with a node that has begun anew: forget its offers, and send everything again. If it takes this
+        node for an earlier incarnation, correct it."""
         peer, replies = self._peer(sender), list[Letter]()
         if incarnation > peer.incarnation:
             self.activity += 1
@@ -257,15 +264,15 @@ class NodeState(Choices):
         return replies
 
     def brief(self, name: str) -> list[Letter]:
-        """Tell a node that has just come all changes of rules."""
+        """Send a new node all changes of rules."""
         self._peer(name).changes.update(self.book.changes)
         return [(name, change) for change in self.book.changes.values()]
 
     # --- what goes out -----------------------------------------------------------------------------------------------
 
     def _announce(self, *, impatient: bool = False) -> list[Letter]:
-        """Offers for the tuples of other nodes whose height or support is not what was last said. They wait for the
-        acknowledgement of what was; an `impatient` node says at once that it is no longer so."""
+        """Offer the tuples of other nodes whose height or support differs from the last offer. Offers wait for the
+        acknowledgement of the last; an `impatient` node withdraws at once."""
         letters: list[Letter] = []
         foreign, self._foreign = self._foreign, {}
         for head in foreign:
@@ -290,11 +297,11 @@ class NodeState(Choices):
         return chain(super()._spoken_of(), chain.from_iterable(said))
 
     def _differs(self, best: Said | None, old: Said | None) -> bool:
-        """Whether there is something new to say."""
+        """Return True if there is something new to say."""
         return best != old
 
 
 def _weight(fact: LocatedTuple, given: Given | None) -> int:
-    """About how many bytes it takes to remember what a peer has said of a tuple."""
+    """Return an estimate of the memory for a peer's offer of a tuple, in bytes."""
     members = given.support if given is not None else ()
     return weigh(fact[1]) + sum(weigh(row) + 32 for _, row in members)

@@ -1,13 +1,11 @@
-"""What nodes say to each other, and what is said to a node by whoever runs it.
+"""Messages between nodes, and to a node from its user.
 
-Offer    the whole current state of one tuple, as far as the sender derives it: never a mere insertion or deletion
-Ack      an offer was received and stored
-Floor    all offers below a number are acknowledged, so that what was kept to recognise them can go; answered by Heard
-Change   a rule has come or gone; answered by Noted
-Ask      is the network quiet? answered by Tell
-Hello    I know nothing of what was before; answered by Heard
-Met      from whoever runs a node: a packet was the first one of an incarnation, or for another one than this
-Base     from the node's own user: a fact is asserted or retracted
+Offer    the whole current state of one tuple, as far as the sender derives it: never a mere insertion or deletion Ack
+an offer was received and stored Floor    all offers below a number are acknowledged, so the receiver may forget them;
+answered by Heard Change   a rule was added or removed; answered by Noted Ask      is the network quiet? answered by
+Tell Hello    I know nothing of what was before; answered by Heard Met      from the node's driver: a packet was the
+first one of an incarnation, or for another one than this Base     from the node's own user: a fact is asserted or
+retracted
 """
 
 from __future__ import annotations
@@ -23,10 +21,11 @@ Support: TypeAlias = frozenset[LocatedTuple]
 
 @dataclass(frozen=True)
 class Offer:
-    """`fact` has a derivation of this `height` that rests on `support`; with height None it has none any more.
+    """An offer: `fact` has a derivation of this `height` that rests on `support`; with height None it has none any
+    more.
 
     `seq` numbers the offers of a sender to a receiver, `low` is the smallest one that is not acknowledged yet. `dead`
-    are roots that are over, of those on which the last offer rested.
+    are the dead roots among those of the last offer.
     """
 
     seq: int
@@ -54,7 +53,8 @@ class Heard:
 
 @dataclass(frozen=True)
 class RuleChange:
-    """The rule `name` reads `text` from now on, or is gone (None). The greatest (version, author) counts."""
+    """A change of the rule `name`, which reads `text` from now on, or is removed (None). The greatest (version, author)
+    counts."""
 
     name: str
     version: int
@@ -76,7 +76,7 @@ class Hello:
 
 @dataclass(frozen=True)
 class Met:
-    """The sender is in this `incarnation`, and takes us to be in the one `known`."""
+    """The news that the sender is in this `incarnation`, and takes this node to be in the one `known`."""
 
     incarnation: int
     known: int
@@ -89,7 +89,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Tell:
-    """`activity` counts whatever has ever changed at the sender; `peers` are the nodes that it knows."""
+    """An answer to `Ask`: `activity` counts all changes at the sender; `peers` are the nodes that it knows."""
 
     number: int
     quiet: bool

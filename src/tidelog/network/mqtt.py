@@ -1,9 +1,9 @@
-"""Packets by way of an MQTT broker (the extra `network`): for devices that reach a broker and nothing else.
+"""Packets through an MQTT broker (the extra `network`), for devices that reach a broker and nothing else.
 
-Each node listens at the topic PREFIX/NAME. The broker is trusted with nothing: every packet carries a digest made with
-a key that the nodes share (HMAC-SHA256), and one without it is dropped and counted. That proves that a packet is from
-some node of the network, not from which one; for that, and against curious brokers, use TLS and the broker's accounts.
-Packets go with quality of service 0, since nodes themselves say again what is not acknowledged.
+Each node listens at the topic PREFIX/NAME. The nodes do not trust the broker: every packet carries a digest made with a
+shared key (HMAC-SHA256); the transport drops and counts packets without one. That proves that a packet is from some
+node of the network, not from which one. For that, and against curious brokers, use TLS and the broker's accounts.
+Packets use quality of service 0, because nodes repeat everything that is not acknowledged.
 """
 
 from __future__ import annotations
@@ -34,9 +34,12 @@ INBOX = 64 * 2**20
 
 
 class MQTTTransport(Transport):
-    """The end of the node `name` at a broker. `key` is shared by all nodes, at least 16 bytes; `tls` uses the machine's
-    certificates. The connection is made, and made again, in the background. Raises UsageError (E0624) where the key is
-    too short, or the broker cannot be reached at all."""
+    """The end of the node `name` at a broker.
+
+    All nodes share `key`, at least 16 bytes; `tls` uses the machine's certificates. The transport connects, and
+    reconnects, in the background. Raises UsageError (E0624) if the key is too short, or the broker cannot be reached at
+    all.
+    """
 
     def __init__(
         self,
@@ -94,7 +97,7 @@ class MQTTTransport(Transport):
         self._client.loop_stop()
 
     def _topic_of(self, name: str) -> str:
-        """A topic cannot contain what means something to a broker."""
+        """Return the topic of a node, without the characters that mean something to a broker."""
         return f"{self._prefix}/{quote(name, safe='')}"
 
     def _digest(self, data: bytes) -> bytes:

@@ -1,6 +1,7 @@
-"""`Node`: one node of a located program, with its transport and, if wanted, a store that survives its machine.
+"""`Node`: one node of a located program, with its transport and optionally a store that survives a crash.
 
-The node does nothing by itself: `turn` takes what has come and sends what follows, `run` does that for a while.
+The node does nothing by itself: `turn` takes the messages that have come and sends those that follow, `run` repeats
+that for a while.
 """
 
 from __future__ import annotations
@@ -36,17 +37,16 @@ _WITHIN_MEMORY = WithinMemory("nothing has changed; take fewer rows at a time, o
 
 
 class Node(Uncopied):
-    """A node called `name` of the located `program` (text, or a path). Raises ProgramError where that is wrong. A
-    `Machine` in place of the program is one that the caller has made.
+    """A node called `name` of the located `program` (text, or a path), or of a `NodeState` that the caller has made.
 
-    `peers` are nodes to know of from the beginning; others get known by what they say and by what there is to say to
-    them. With `known_only`, packets of nodes that are not among `peers` are refused. `store` is a folder that keeps the
-    state; if it has one already, the node goes on from there. A node that comes back without its state has a greater
-    `incarnation` than ever before, so that others forget what it said, and say again what concerns it. Without `batch`
-    every message is a packet of its own. `limits` bound what others make the node keep and do, and say who may change
-    which rules; None keeps those of the store, or takes the default.
+    `peers` are nodes known from the beginning. The node meets others by their messages, and when it has something to
+    say to them. With `known_only`, it rejects packets of nodes that are not among `peers`. `store` is a folder that
+    keeps the state; if it has one already, the node goes on from there. A node that comes back without its state has a
+    greater `incarnation` than ever before, so that others forget its offers and repeat their own. Without `batch` every
+    message is a packet of its own. `limits` bound what others make the node keep and do, and say who may change which
+    rules; None keeps those of the store, or takes the default.
 
-    Raises UsageError (E0624) where a name or the incarnation is wrong.
+    Raises ProgramError for a wrong program, UsageError (E0624) for a wrong name or incarnation.
     """
 
     def __init__(
@@ -107,19 +107,20 @@ class Node(Uncopied):
 
     @_WITHIN_MEMORY
     def insert(self, relation: str, rows: Iterable[Any]) -> None:
-        """Assert facts that live here. Raises UsageError or DataError, or LimitError (E0503) where memory runs out, and
-        then changes nothing."""
+        """Assert facts that live here. Raise UsageError or DataError, or LimitError (E0503) if memory runs out, and
+        then change nothing."""
         self._base(relation, rows, True)
 
     @_WITHIN_MEMORY
     def delete(self, relation: str, rows: Iterable[Any]) -> None:
-        """Retract facts that live here. Raises as `insert`."""
+        """Retract facts that live here. Raise as `insert`."""
         self._base(relation, rows, False)
 
     @_WITHIN_MEMORY
     def add_rules(self, text: str) -> None:
-        """Add rules, which may bring declarations, at all nodes. Raises ProgramError and UsageError, LimitError (E0507)
-        where a rule is too large, or takes more than the limits of this node allow; such rules are removed again."""
+        """Add rules, which may bring declarations, at all nodes. Raise ProgramError and UsageError, LimitError (E0507)
+        if a rule is too large, or takes more than the limits of this node allow; the node then removes such rules
+        again."""
         changes = self.machine.book.additions(text, self.name)
         self.tell(changes)
         held = [change.name for change in changes if self.machine.book.held.get(change.name) is change]
@@ -130,7 +131,7 @@ class Node(Uncopied):
 
     @_WITHIN_MEMORY
     def remove_rule(self, name: str) -> None:
-        """Remove a rule at all nodes. UsageError (E0608) if there is none of this name."""
+        """Remove a rule at all nodes. Raise UsageError (E0608) if there is none of this name."""
         self.tell([self.machine.book.removal(name, self.name)])
 
     def tell(self, messages: Iterable[Message]) -> None:
@@ -156,26 +157,29 @@ class Node(Uncopied):
 
     @_WITHIN_MEMORY
     def __getitem__(self, relation: str) -> set[tuple[Any, ...]]:
-        """The tuples of a relation that live here, as far as is known by now. LimitError (E0503) where memory does not
-        suffice."""
+        """Return the tuples of a relation that live here, as far as this node knows by now. Raise LimitError (E0503) if
+        memory does not suffice."""
         return set(self.machine.view(declared(relation, self.machine.book.program)))
 
     @property
     def quiet(self) -> bool:
-        """Whether everything that this node has to say was heard."""
+        """Return True if other nodes have heard everything that this node has to say."""
         return self.machine.quiet
 
     @property
     def rejected(self) -> Counter[str]:
-        """How many packets and messages were refused, by reason."""
+        """Return the numbers of rejected packets and messages, by reason."""
         return self.machine.rejected
 
     # --- work --------------------------------------------------------------------------------------------------------
 
     @_WITHIN_MEMORY
     def turn(self, timeout: float = 0.0) -> bool:
-        """Take what has come, after waiting at most `timeout` seconds for something, and send what follows. Whether
-        anything came. LimitError (E0503) where memory runs out; what came is then lost, and is said again."""
+        """Take the packets that have come, and send those that follow; return True if any came.
+
+        Wait at most `timeout` seconds for the first. Raise LimitError (E0503) if memory runs out; peers then repeat the
+        lost packets.
+        """
         received = self.transport.receive(checked_seconds(timeout))
         letters: list[Letter] = []
         for proven, data in received:
@@ -197,7 +201,7 @@ class Node(Uncopied):
         return bool(received)
 
     def _admitted(self, proven: str | None, data: bytes) -> Packet:
-        """A packet that may count. Raises RefusedError."""
+        """Return a packet that may count. Raise RefusedError."""
         packet = decode(data, receiver=self.name, fingerprint=self.machine.book.fingerprint)
         if proven is not None and proven != packet.sender:
             raise RefusedError("forged sender")
@@ -210,7 +214,7 @@ class Node(Uncopied):
         return packet
 
     def _is_first(self, packet: Packet) -> bool:
-        """Whether a packet says anything about incarnations, its sender's or ours."""
+        """Return True if a packet says anything about incarnations, its sender's or this node's."""
         peer = self._peer(packet.sender)
         return peer.greeting or (packet.incarnation, packet.known) != (peer.incarnation, self.machine.incarnation)
 
@@ -218,7 +222,7 @@ class Node(Uncopied):
         return self.machine.peers.get(name) or Peer()
 
     def resend(self, *, everyone: bool = True) -> None:
-        """Say again what is not acknowledged; unless to `everyone`, less often to nodes that do not answer."""
+        """Repeat everything that is not acknowledged; unless to `everyone`, less often to nodes that do not answer."""
         letters = self._done("resend", (), self.machine.resend)
         if not letters:
             return
@@ -226,7 +230,7 @@ class Node(Uncopied):
         self._send(letter for letter in letters if everyone or _is_due(self._tries[letter[0]]))
 
     def introduce(self, name: str) -> None:
-        """Tell a node that has just come which rules have changed."""
+        """Send a new node the changes of rules."""
         self._send(self.machine.brief(checked_name(name)))
 
     def ask(self) -> None:
@@ -234,7 +238,7 @@ class Node(Uncopied):
         self._send(self._done("ask", (), self.machine.ask))
 
     def run(self, seconds: float | None = None, until: Callable[[], bool] | None = None) -> bool:
-        """Take turns for so long (None: for ever), or until something is so; whether it was."""
+        """Take turns for `seconds` (None: for ever), or until a condition holds; return True if it held."""
         if not (until is None or callable(until)):
             raise wrong_argument("`until`", "a function without arguments", until)
         end = None if seconds is None else time.monotonic() + checked_seconds(seconds)
@@ -251,7 +255,8 @@ class Node(Uncopied):
         return True
 
     def network_quiet(self, seconds: float = 10.0) -> bool:
-        """Ask until the whole network is found quiet, for at most so long; whether it was. Nobody else has to wait."""
+        """Ask until the whole network is quiet, for at most `seconds`; return True if it was. Other nodes need
+        not wait."""
         end = time.monotonic() + checked_seconds(seconds)
         while (left := end - time.monotonic()) > 0:
             self.ask()
@@ -263,7 +268,7 @@ class Node(Uncopied):
         return False
 
     def close(self) -> None:
-        """Close the transport and the store. The state is kept in the store."""
+        """Close the transport and the store, which keeps the state."""
         self.transport.close()
         if self._journal is not None:
             self._journal.close()
@@ -277,17 +282,19 @@ class Node(Uncopied):
         self.close()
 
     def _step(self, letters: list[Letter]) -> None:
-        """A step of the machine, kept safe before anything of it is sent. What memory does not suffice to send is said
-        again, like all that gets lost."""
+        """Take a step of the state machine, and store it before anything of it is sent. Messages that memory does not
+        suffice to send count as lost, and are repeated."""
         replies = self._done("step", letters, lambda: self.machine.step(letters))
         with suppress(MemoryError):
             self._send(replies)
 
     def _done(self, kind: str, letters: Sequence[Letter], do: Callable[[], list[Letter]]) -> list[Letter]:
-        """What the machine says when it does something, which the store has then. Raise UsageError where the store
-        belongs to another process (E0627, E0628), and then nothing has happened. Where memory runs out in the middle
-        (LimitError, E0503), or the store cannot be written (UsageError, E0623), the node is closed, and it has not
-        happened for the store."""
+        """Return the messages of a step, after the store has the step.
+
+        Raise UsageError if the store belongs to another process (E0627, E0628); then nothing has happened. If memory
+        runs out in the middle (LimitError, E0503), or the store cannot be written (UsageError, E0623), close the node;
+        the step has not happened for the store.
+        """
         if self._journal is not None:
             self._journal.check()
         try:
@@ -323,5 +330,6 @@ class Node(Uncopied):
 
 
 def _is_due(tries: int) -> bool:
-    """Whether to try again what was in vain so often: at the first, second and fourth time, then at every eighth."""
+    """Return True if it is time to try again after so many attempts: at the first, second and fourth time, then at
+    every eighth."""
     return tries in (1, 2, 4) or tries % 8 == 0

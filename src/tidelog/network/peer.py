@@ -1,9 +1,9 @@
-"""The conversation with one other node: it may lose, repeat and reorder, and still both sides end up agreed.
+"""The conversation with one other node: it may lose, repeat and reorder packets, and still both sides end up agreed.
 
-Each offer is the whole state of one tuple, so that only the newest one counts. There is at most one unacknowledged
-offer per tuple: a later state waits for the acknowledgement, and then only the newest is sent. The receiver remembers
-the number of the last offer of each tuple - as a tombstone where that withdrew it - until the sender says that
-everything below some number is acknowledged and can never come again.
+Each offer is the whole state of one tuple, so only the newest one counts. There is at most one unacknowledged offer per
+tuple: a later state waits for the acknowledgement, and then only the newest is sent. The receiver remembers the number
+of the last offer of each tuple, as a tombstone if that withdrew it. It forgets the number when the sender says that
+everything below it is acknowledged and can never come again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tidelog.network.program import LocatedTuple
 
 @dataclass(frozen=True)
 class Said:
-    """What was last said about a tuple."""
+    """The last state sent of a tuple."""
 
     height: int
     support: Support
@@ -25,11 +25,13 @@ class Said:
 
 @dataclass
 class Peer:
-    """`incarnation` is that of the other node, and `greeting` says that it may not know ours.
+    """The state of a conversation: `incarnation` is that of the other node, and `greeting` says that it may not know
+    ours.
 
-    `said`, `out` and `held` are about what we say: the state last sent of each tuple, the offers that wait for an
-    acknowledgement, by number in `numbers`, and tuples about which there is something newer to say after that. `floor`
-    and `graves` are about what we hear; `weight` is about how many bytes that takes, graves included."""
+    `said`, `out` and `held` are about messages to the other node: the state last sent of each tuple, the offers that
+    wait for an acknowledgement, by number in `numbers`, and tuples with a newer state to send after that. `floor` and
+    `graves` are about messages from it; `weight` estimates the bytes of these, graves included.
+    """
 
     incarnation: int = 0
     greeting: bool = False
@@ -46,18 +48,18 @@ class Peer:
 
     @property
     def quiet(self) -> bool:
-        """Whether the other node has acknowledged everything that there is to say."""
+        """Return True if the other node has acknowledged everything."""
         return not (self.out or self.held or self.changes or self.greeting)
 
     # --- what we say -------------------------------------------------------------------------------------------------
 
     @property
     def low(self) -> int:
-        """The smallest number that is not acknowledged; the next one if there is none."""
+        """Return the smallest number that is not acknowledged; the next one if there is none."""
         return next(iter(self.numbers), self.count + 1)
 
     def say(self, fact: LocatedTuple, said: Said | None, dead: Support = frozenset()) -> Offer:
-        """The offer that tells the other node the state of a tuple."""
+        """Return the offer that gives the other node the state of a tuple."""
         self.count += 1
         self.numbers[self.count] = fact
         if said is None:
@@ -71,7 +73,7 @@ class Peer:
         return offer
 
     def acknowledged(self, seq: int) -> LocatedTuple | None:
-        """The tuple of an offer that has arrived, if there is something newer to say about it."""
+        """Note an acknowledgement; return the tuple of its offer if there is a newer state to send."""
         fact = self.numbers.pop(seq, None)
         if fact is None:
             return None
@@ -86,11 +88,11 @@ class Peer:
         self.held.pop(fact, None)
 
     def again(self) -> list[Offer]:
-        """The offers that wait for an acknowledgement."""
+        """Return the offers that wait for an acknowledgement."""
         return [Offer(o.seq, self.low, o.fact, o.height, o.support, o.dead) for o in self.out.values()]
 
     def noted(self, message: Noted) -> None:
-        """The other node knows of a change of a rule."""
+        """Note that the other node knows a change of a rule."""
         change = self.changes.get(message.name)
         if change is not None and (change.version, change.author) <= (message.version, message.author):
             del self.changes[message.name]
@@ -98,7 +100,7 @@ class Peer:
     # --- what we hear ------------------------------------------------------------------------------------------------
 
     def raise_floor(self, low: int) -> None:
-        """Nothing below `low` comes any more that we have not had: tombstones below are forgotten."""
+        """Forget tombstones below `low`: below it, only offers already seen can still come."""
         if low > self.floor:
             self.floor = low
             for fact in [fact for fact, seq in self.graves.items() if seq < low]:
@@ -106,11 +108,11 @@ class Peer:
                 del self.graves[fact]
 
     def is_news(self, offer: Offer, known: int) -> bool:
-        """Whether an offer is newer than the one numbered `known` (0: none) and than what was withdrawn."""
+        """Return True if an offer is newer than the one numbered `known` (0: none) and than the tombstone."""
         return offer.seq >= self.floor and offer.seq > max(known, self.graves.get(offer.fact, 0))
 
     def graves_weight(self, fact: LocatedTuple) -> int:
-        """About how many bytes the tombstone of a tuple takes; 0 where there is none."""
+        """Return an estimate of the bytes of a tuple's tombstone; 0 if there is none."""
         return weigh(fact[1]) if fact in self.graves else 0
 
     def bury(self, offer: Offer) -> None:

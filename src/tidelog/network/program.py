@@ -1,4 +1,4 @@
-"""A located program: rules that each node can run alone, and where the tuples of every relation live.
+"""A located program: rules that each node can run alone, and the location of every relation.
 
 `LocatedProgram` is what `localize` makes of a checked program and what a node runs. Auxiliary relations are named by
 what they mean: nodes that run other versions of a program while rules travel never confuse their tuples.
@@ -27,8 +27,8 @@ LOCATABLE = ("symbol", "number", "unsigned")
 
 @dataclass(frozen=True)
 class RelationLocation:
-    """Where a relation lives: `location` is the position of the column that names the node, None if every node has the
-    relation for itself."""
+    """The location of a relation: `location` is the position of the column that names the node, None if every node has
+    the relation for itself."""
 
     name: str
     columns: tuple[Column, ...]
@@ -38,8 +38,11 @@ class RelationLocation:
 
 @dataclass(frozen=True)
 class LocalRule:
-    """`head :- body` at the node `at` (None: at every node). All relations of the body live there, so that no other
-    node is asked; the head may live elsewhere. `key` is the same for equal rules and for no others."""
+    """A rule `head :- body` at the node `at` (None: at every node).
+
+    All relations of the body live there, so the node asks no other; the head may live elsewhere. `key` is the same for
+    equal rules and for no others.
+    """
 
     key: str
     head: core.CoreAtom
@@ -49,23 +52,23 @@ class LocalRule:
 
     @cached_property
     def positive(self) -> tuple[core.CoreAtom, ...]:
-        """The atoms that have to be present."""
+        """Return the atoms that must be present."""
         return tuple(each for each in self.body if isinstance(each, core.CoreAtom) and not each.negated)
 
     @cached_property
     def negative(self) -> tuple[core.CoreAtom, ...]:
-        """The atoms that have to be absent."""
+        """Return the atoms that must be absent."""
         return tuple(each for each in self.body if isinstance(each, core.CoreAtom) and each.negated)
 
     @cached_property
     def conditions(self) -> tuple[core.CoreLiteral, ...]:
-        """Comparisons and everything computed."""
+        """Return comparisons and computations."""
         return tuple(each for each in self.body if not isinstance(each, core.CoreAtom))
 
 
 @dataclass(frozen=True)
 class LocalAggregate:
-    """An aggregate whose groups live where their values are collected, see `core.AggregateRule`."""
+    """An aggregate whose groups live with their collected values, see `core.AggregateRule`."""
 
     key: str
     head: str
@@ -79,7 +82,7 @@ class LocalAggregate:
 
 @dataclass(frozen=True)
 class LocatedProgram:
-    """`places` by relation; `facts` that the text states."""
+    """A located program: `places` by relation, and the `facts` that its text states."""
 
     places: Mapping[str, RelationLocation]
     records: Mapping[str, RecordType]
@@ -88,18 +91,18 @@ class LocatedProgram:
     facts: tuple[LocatedTuple, ...] = ()
 
     def owner(self, fact: LocatedTuple) -> str | None:
-        """The node where a tuple lives; None if that is not said, because every node has the relation for itself."""
+        """Return the node of a tuple; None if every node has the relation for itself."""
         place = self.places.get(fact[0])
         return None if place is None or place.location is None else str(fact[1][place.location])
 
     @cached_property
     def keys(self) -> frozenset[str]:
-        """The keys of all rules."""
+        """Return the keys of all rules."""
         return frozenset([*(rule.key for rule in self.rules), *(each.key for each in self.aggregates)])
 
     @cached_property
     def offered(self) -> frozenset[str]:
-        """The relations whose tuples other nodes than their own can derive."""
+        """Return the relations whose tuples nodes other than their own can derive."""
         found = set()
         for rule in self.rules:
             location = self.places[rule.head.relation].location
@@ -109,8 +112,8 @@ class LocatedProgram:
 
     @cached_property
     def component(self) -> Mapping[str, int]:
-        """For each derived relation the number of its strongly connected component; relations that do not depend on
-        themselves have none."""
+        """Return for each derived relation the number of its strongly connected component; relations that do not depend
+        on themselves have none."""
         reads: dict[str, dict[str, None]] = {}
         for rule in self.rules:
             reads.setdefault(rule.head.relation, {}).update(dict.fromkeys(atom.relation for atom in rule.positive))
@@ -124,7 +127,7 @@ class LocatedProgram:
 
     @cached_property
     def readers(self) -> Mapping[str, tuple[tuple[LocalRule, int], ...]]:
-        """For each relation the rules that need it, each with the position among its positive atoms."""
+        """Return for each relation the rules that need it, each with the position among its positive atoms."""
         found: dict[str, list[tuple[LocalRule, int]]] = {}
         for rule in self.rules:
             for position, atom in enumerate(rule.positive):
@@ -133,7 +136,7 @@ class LocatedProgram:
 
     @cached_property
     def collectors(self) -> Mapping[str, tuple[LocalAggregate, ...]]:
-        """For each relation the aggregates that read it."""
+        """Return for each relation the aggregates that read it."""
         found: dict[str, list[LocalAggregate]] = {}
         for each in self.aggregates:
             for name in dict.fromkeys((each.inner, each.outer)):
@@ -141,7 +144,7 @@ class LocatedProgram:
         return {name: tuple(each) for name, each in found.items()}
 
     def __str__(self) -> str:
-        """The rules, each with the mark `@` in front of locations."""
+        """Return the rules, each with the mark `@` in front of locations."""
         lines = [f"{self._atom(rule.head)}{self._body(rule)}." for rule in self.rules]
         lines += [f"{each.head}: {each.op} of {each.inner} for each tuple of {each.outer}." for each in self.aggregates]
         return "\n".join(lines)

@@ -1,8 +1,8 @@
-"""The program of a node while rules travel: the text that all nodes began with, and the changes heard of since.
+"""The program of a node while rules travel: the text that all nodes began with, and the changes since.
 
-Two nodes that have heard of the same changes run the same program, in whatever order they heard. A change that makes
-the program wrong - two that were made at the same time at different nodes may not go together - is set aside by all
-nodes alike: changes count in the order of their versions, and the later one gives way.
+Two nodes that have heard of the same changes run the same program, in whatever order they heard. Two changes made at
+the same time at different nodes may not go together. Then all nodes alike set one aside: changes count in the order of
+their versions, and the later one gives way.
 """
 
 from __future__ import annotations
@@ -38,9 +38,11 @@ class Assembled:
 
 
 class Rulebook:
-    """The base program and the newest change of each rule. `held` are changes that this node alone does not let count,
-    because their rules take too much; `own_keys` those of the rules of the base program. Raises ProgramError where the
-    base program is wrong."""
+    """The base program and the newest change of each rule.
+
+    `held` are changes that this node alone does not let count, because their rules take too much; `own_keys` are the
+    keys of the rules of the base program. Raises ProgramError for a wrong base program.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -52,33 +54,33 @@ class Rulebook:
 
     @property
     def program(self) -> LocatedProgram:
-        """What nodes that have heard of these changes run."""
+        """Return the program of nodes that have heard of these changes."""
         return self._assembled.program
 
     @property
     def refused(self) -> Mapping[str, str]:
-        """Changes that were set aside: for each rule what is wrong with it."""
+        """Return the changes that were set aside: for each rule its error."""
         held = {name: f"rule {name} takes more than this node's limits allow" for name in self.held}
         return MappingProxyType({**self._assembled.refused, **held})
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """The names of the rules in force."""
+        """Return the names of the rules in force."""
         return self._assembled.rules
 
     def is_news(self, change: RuleChange) -> bool:
-        """Whether a change is newer than what is known of its rule."""
+        """Return True if a change is newer than the known one of its rule."""
         known = self.changes.get(change.name)
         return known is None or (change.version, change.author) > (known.version, known.author)
 
     def take(self, change: RuleChange) -> None:
-        """Let a change count."""
+        """Apply a change."""
         self.changes[change.name] = change
         self.held.pop(change.name, None)
         self.renew()
 
     def hold(self, keys: Container[str]) -> int:
-        """Set aside the changes whose rules have one of these keys; how many there were."""
+        """Set aside the changes whose rules have one of these keys; return their number."""
         names = {rule.origin for rule in self.program.rules if rule.key in keys}
         found = {name: change for name, change in self.changes.items() if name in names}
         self.held.update(found)
@@ -86,21 +88,21 @@ class Rulebook:
         return len(found)
 
     def renew(self) -> None:
-        """Let all `changes` count but those `held`."""
+        """Let all `changes` count except those `held`."""
         counted = {name: change for name, change in self.changes.items() if name not in self.held}
         self._assembled = _assemble(self.text, _ordered(counted))
 
     @property
     def version(self) -> int:
-        """The largest version of a change."""
+        """Return the largest version of a change."""
         return max((change.version for change in self.changes.values()), default=0)
 
     # --- new changes -------------------------------------------------------------------------------------------------
 
     def additions(self, text: str, author: str) -> tuple[RuleChange, ...]:
-        """The changes that add the rules of a text, which may bring declarations. Raises ProgramError where the program
-        with them would be wrong, UsageError (E0620) where the text states facts, LimitError (E0507) where a rule is too
-        large."""
+        """Return the changes that add the rules of a text, which may bring declarations. Raise ProgramError if the
+        program with them would be wrong, UsageError (E0620) if the text states facts, LimitError (E0507) if a rule is
+        too large."""
         if not isinstance(text, str):
             raise wrong_argument("what is added", "the text of rules", text)
         program = read(f"{text}\n", name="<text>")
@@ -125,14 +127,14 @@ class Rulebook:
         return tuple(changes)
 
     def removal(self, name: str, author: str) -> RuleChange:
-        """The change that removes a rule. UsageError (E0608) if there is none of this name."""
+        """Return the change that removes a rule. Raise UsageError (E0608) if there is none of this name."""
         if not isinstance(name, str) or name not in self.rules:
             hint = f"there are {', '.join(self.rules)}" if self.rules else "there are no rules"
             raise UsageError(Problem("E0608", f"there is no rule {name!s:.60}", hint=hint))
         return RuleChange(name, self._next(), author, None)
 
     def undoing(self, changes: Iterable[RuleChange]) -> list[RuleChange]:
-        """The changes that remove what these have added."""
+        """Return the changes that remove the rules that these changes have added."""
         return [replace(change, version=self._next(), text=None) for change in changes]
 
     def _next(self) -> int:
@@ -152,7 +154,7 @@ def _free(taken: set[str]) -> str:
 
 
 def program_text(program: str | os.PathLike[str]) -> str:
-    """The text of a program that is given as text or, path-like or in one line that ends in ".dl", as a path."""
+    """Return the text of a program from a text or a path; a path is path-like, or one line that ends in ".dl"."""
     if isinstance(program, str) and not (program.endswith(".dl") and "\n" not in program):
         return program
     if not isinstance(program, (str, os.PathLike)):
@@ -165,7 +167,7 @@ def program_text(program: str | os.PathLike[str]) -> str:
 
 @lru_cache(maxsize=512)
 def _assemble(text: str, changes: tuple[RuleChange, ...]) -> Assembled:
-    """The program with all changes that go together."""
+    """Return the program with all changes that go together."""
     try:
         return _compiled(text, changes)
     except ProgramError:
@@ -203,7 +205,8 @@ def _compiled(text: str, changes: tuple[RuleChange, ...]) -> Assembled:
 
 
 def _read_change(name: str, text: str) -> Program:
-    """The one rule of a change, with its declarations. A text from another node cannot include files of this one."""
+    """Return the one rule of a change, with its declarations. A text from another node cannot include files of this
+    one."""
     message = "a rule that travels is one rule without preprocessor lines"
     problem = Problem("E0111", message, place=f"rule {name}", hint="write out what the lines stand for")
     if any(line.lstrip().startswith("#") for line in text.splitlines()):
@@ -218,7 +221,7 @@ def _read_change(name: str, text: str) -> Program:
 
 
 def _literals(rule: Rule) -> int:
-    """How many literals a rule has, and terms that are computed or taken apart."""
+    """Return the number of literals of a rule, and of terms that are computed or taken apart."""
     nodes = walk(rule.body), walk(arg for head in rule.heads for arg in head.args)
     return sum(not isinstance(node, (Constant, Variable)) for node in chain(*nodes))
 

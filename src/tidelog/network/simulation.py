@@ -1,7 +1,7 @@
 """`Simulation`: a whole network of nodes in one process, with every misfortune that a network can have.
 
-For trying protocols out and for testing them: everything that happens depends on the seed alone, so that a run that
-went wrong can be repeated to the byte. Nodes come into being when a tuple names them.
+It is for trying protocols out and for testing them. Everything depends on the seed alone, so a failed run repeats to
+the byte. A node comes into being when a tuple names it.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ RESTARTS = 0.01
 
 
 class Simulation:
-    """A network of nodes that run `program` (text or a path). Raises ProgramError where the program is wrong.
+    """A network of nodes that run `program` (text or a path). Raises ProgramError for a wrong program.
 
-    `loss` and `duplicates` are the probabilities that a packet is lost or comes again, `schedule` says in which order
-    packets come (see `SimulatedNetwork`), with `restarts` nodes stop and start again from time to time.
+    `loss` and `duplicates` are the probabilities that a packet is lost or comes again. `schedule` gives the order of
+    packets (see `SimulatedNetwork`). With `restarts`, nodes stop and start again from time to time.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Simulation:
     # --- changes -----------------------------------------------------------------------------------------------------
 
     def insert(self, relation: str, rows: Iterable[Any]) -> None:
-        """Assert facts, each at the node where it lives."""
+        """Assert facts, each at its own node."""
         self._base(relation, rows, True)
 
     def delete(self, relation: str, rows: Iterable[Any]) -> None:
@@ -75,15 +75,16 @@ class Simulation:
         self._base(relation, rows, False)
 
     def add_rules(self, text: str) -> None:
-        """Add rules at some node, from which they spread. Raises ProgramError, and then adds nothing."""
+        """Add rules at some node, from which they spread. Raise ProgramError, and then add nothing."""
         self._change(*self.book.additions(text, "simulation"))
 
     def remove_rule(self, name: str) -> None:
-        """Remove a rule at some node, from which that spreads. UsageError (E0608) if there is none of this name."""
+        """Remove a rule at some node, from which the change spreads. Raise UsageError (E0608) if there is none of this
+        name."""
         self._change(self.book.removal(name, "simulation"))
 
     def cut(self, *parts: Iterable[str]) -> None:
-        """Cut the network: nothing gets from one part to another, nor to nodes in none, until `heal`."""
+        """Cut the network: no packet gets from one part to another, nor to nodes in no part, until `heal`."""
         self.network.cut(*parts)
 
     def heal(self) -> None:
@@ -91,13 +92,13 @@ class Simulation:
         self.network.heal()
 
     def restart(self, name: str) -> None:
-        """Stop a node and start it again with the state that it has kept; what was on its way to it may be lost."""
+        """Stop a node and start it again with its stored state; packets on their way to it may be lost."""
         node = self.node(name)
         node.machine = load(dump(node.machine), self._machine)
 
     def lose(self, name: str) -> None:
-        """Stop a node whose store is lost, and start it again with nothing, in its next incarnation: the facts that
-        were asserted there are gone."""
+        """Stop a node whose store is lost, and start it again empty, in its next incarnation: the facts that were
+        asserted there are lost."""
         node = self.node(name)
         incarnation = node.machine.incarnation + 1
         node.machine = self._made(name, incarnation)
@@ -108,8 +109,8 @@ class Simulation:
     # --- running -----------------------------------------------------------------------------------------------------
 
     def run(self, steps: int | None = None) -> None:
-        """Let so many packets arrive or be lost, or (None) all until nothing is left to do. While the network is cut,
-        that is until nothing is left to do but for what cannot get through."""
+        """Let so many packets arrive or be lost; with None, all until nothing is left to do. While the network is cut,
+        packets that cannot get through do not count."""
         left = steps
         while left is None or left > 0:
             if self.network.empty:
@@ -122,7 +123,7 @@ class Simulation:
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing is on its way and nothing left to do."""
+        """Return True if nothing is on its way and nothing left to do."""
         return self.network.empty and all(node.quiet for node in self.nodes.values())
 
     def _deliver(self) -> None:
@@ -137,27 +138,27 @@ class Simulation:
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def __getitem__(self, relation: str) -> set[tuple[Any, ...]]:
-        """The tuples of a relation at all nodes together, as far as they know by now."""
+        """Return the tuples of a relation at all nodes together, as far as they know by now."""
         declared(relation, self.book.program)
         return {row for node in self.nodes.values() for row in node.machine.view(relation)}
 
     @property
     def messages(self) -> int:
-        """How many packets were sent, one message in each; those lost and those sent again count."""
+        """Return the number of packets sent, one message in each; lost and repeated ones count."""
         return self.network.packets
 
     @property
     def bytes(self) -> int:
-        """How long the packets were together."""
+        """Return the total size of the packets in bytes."""
         return self.network.bytes
 
     @property
     def trace(self) -> str:
-        """A digest of every packet that arrived, in order."""
+        """Return a digest of every packet that arrived, in order."""
         return self.network.trace.hexdigest()
 
     def node(self, name: str) -> Node:
-        """The node of this name, which comes into being if need be."""
+        """Return the node of this name; make it if there is none."""
         if name not in self.nodes:
             machine = self._made(name)
             new = Node(name, machine, self.network.transport(name), batch=False)
@@ -173,7 +174,7 @@ class Simulation:
         return self.nodes[name]
 
     def _made(self, name: str, incarnation: int = 0) -> NodeState:
-        """A node at the beginning. Its secret depends on the seed, as everything does."""
+        """Return a node at the beginning. Its secret depends on the seed, as everything does."""
         secret = hashlib.sha256(f"{self._seed} {incarnation} {name}".encode()).digest()
         return self._machine(name, self.book.text, self._options, incarnation=incarnation, secret=secret)
 

@@ -1,6 +1,6 @@
-"""The state of a node as bytes, and back: everything that it has to remember when its machine stops and starts again.
+"""The state of a node as bytes, and back: everything that it must remember across a restart.
 
-Only what was heard and said is written; what follows from it is built anew. The text is JSON, like the packets.
+It holds only the messages heard and said; the consequences are rebuilt. The text is JSON, like the packets.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FORMAT = 3
 
 
 def dump(machine: NodeState) -> bytes:
-    """The state of a node between two steps."""
+    """Return the state of a node between two steps, as bytes."""
     state = {
         "format": FORMAT,
         "name": machine.name,
@@ -55,7 +55,7 @@ def dump(machine: NodeState) -> bytes:
 
 
 def load(data: bytes, kind: type[NodeState] = NodeState) -> NodeState:
-    """The node whose state that is. Raises ValueError, TypeError or KeyError where it is none."""
+    """Return the node with this state. Raise ValueError, TypeError or KeyError for bytes of another form."""
     state = json.loads(data.decode("utf-8", "surrogatepass"))
     if state["format"] != FORMAT:
         raise ValueError(f"format {state['format']}")

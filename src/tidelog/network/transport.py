@@ -1,7 +1,8 @@
-"""How packets get from node to node. A transport promises nothing: packets may be lost, repeated, reordered and late.
+"""Transports carry packets from node to node. A transport promises nothing: packets may be lost, repeated, reordered
+and late.
 
-`Transport` is the base class of all; `SimulatedTransport`, here, carries packets within one process with every kind of
-misfortune, in an order that a seed decides. Others live in modules of their own, because they need packages.
+`Transport` is the base class of all. `SimulatedTransport`, here, carries packets within one process with every kind of
+misfortune, in an order that a seed decides. Others have modules of their own, because they need packages.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ class Transport(ABC):
 
     @abstractmethod
     def send(self, receiver: str, data: bytes) -> None:
-        """Send a packet on its way; never waits, never fails because of the other side."""
+        """Send a packet on its way; never wait, and never fail because of the other side."""
 
     @abstractmethod
     def receive(self, timeout: float = 0.0) -> list[tuple[str | None, bytes]]:
-        """The packets that have come, after waiting at most `timeout` seconds for the first; each with the name of the
-        sender where the transport has proof of it, None where it has not."""
+        """Return the packets that have come, after waiting at most `timeout` seconds for the first; each with the name
+        of the sender if the transport can prove it, else None."""
 
     @abstractmethod
     def close(self) -> None:
-        """Give everything back. Nothing can be sent or received any more."""
+        """Release everything. Nothing can be sent or received any more."""
 
 
 SCHEDULES = ("random", "lifo", "burst", "starve", "fifo")
@@ -36,12 +37,11 @@ TRIES = 20
 
 
 class SimulatedNetwork:
-    """Packets on their way between the transports that `transport` hands out. What becomes of them depends on `seed`
-    and on nothing else.
+    """Packets on their way between the transports that `transport` hands out. Their fate depends on `seed` alone.
 
     `loss` and `duplicates` are probabilities. `schedule` says which packet comes next: any ("random"), mostly the
-    newest ("lifo"), mostly one of the newest ("burst"), any but mostly not those of one slow node
-    ("starve"), or the oldest ("fifo").
+    newest ("lifo"), mostly one of the newest ("burst"), any but mostly not those of one slow node ("starve"), or the
+    oldest ("fifo").
     """
 
     def __init__(self, seed: int, *, loss: float = 0.0, duplicates: float = 0.0, schedule: str = "random") -> None:
@@ -59,22 +59,22 @@ class SimulatedNetwork:
         self._slow: str | None = None
 
     def transport(self, name: str) -> SimulatedTransport:
-        """The end of a node."""
+        """Return the end of a node."""
         self._inboxes.setdefault(name, [])
         return SimulatedTransport(self, name)
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is on its way."""
+        """Return True if nothing is on its way."""
         return not self._flight
 
     @property
     def on_the_way(self) -> int:
-        """How many packets are."""
+        """Return the number of packets on their way."""
         return len(self._flight)
 
     def cut(self, *parts: Iterable[str]) -> None:
-        """Cut the network: nothing gets from one part to another, nor to nodes in none, until `heal`."""
+        """Cut the network: no packet gets from one part to another, nor to nodes in no part, until `heal`."""
         self._parts = tuple(map(frozenset, parts))
 
     def heal(self) -> None:
@@ -89,7 +89,7 @@ class SimulatedNetwork:
             self._flight.append((sender, receiver, data))
 
     def deliver(self) -> str | None:
-        """Let one packet arrive, or be lost; the node that has it in its inbox then, if one has."""
+        """Let one packet arrive, or be lost; return the node that gets it, if one does."""
         index = self._next()
         sender, receiver, data = self._flight[index]
         if self.schedule == "fifo":
@@ -145,7 +145,7 @@ class SimulatedTransport(Transport):
         self._network.post(self._name, receiver, data)
 
     def receive(self, timeout: float = 0.0) -> list[tuple[str | None, bytes]]:
-        """What has been delivered; never waits."""
+        """Return the delivered packets; never wait."""
         return self._network.take(self._name)
 
     def close(self) -> None:

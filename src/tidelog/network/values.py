@@ -1,4 +1,4 @@
-"""Values as they come from elsewhere: whether a tuple fits its relation, and rows as the user writes them."""
+"""Values from elsewhere: whether a tuple fits its relation, and rows as the user writes them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tidelog.semantics.values import LARGEST, LARGEST_UNSIGNED, SMALLEST
 
 
 def fits(fact: LocatedTuple, program: LocatedProgram) -> str | None:
-    """What is wrong with a tuple from elsewhere, None if nothing. A relation that is not known here may come with a
+    """Return the error of a tuple from elsewhere, None if it fits. A relation that is not known here may come with a
     rule that is still on its way."""
     place = program.places.get(fact[0])
     if place is None:
@@ -26,7 +26,7 @@ def fits(fact: LocatedTuple, program: LocatedProgram) -> str | None:
 
 
 def has_kind(value: Any, kind: Kind, records: Mapping[str, RecordType]) -> bool:
-    """Whether a value is stored as one of this kind."""
+    """Return True if a value is stored as one of this kind."""
     match kind:
         case "number":
             return type(value) is int and SMALLEST <= value <= LARGEST
@@ -46,9 +46,8 @@ def has_kind(value: Any, kind: Kind, records: Mapping[str, RecordType]) -> bool:
 
 
 def facts_of(relation: str, rows: Iterable[Any], program: LocatedProgram) -> list[LocatedTuple]:
-    """Facts from a user. Raises UsageError where there is no such relation (E0601) or it is every node's own (E0621),
-    DataError (E0401) where a row does not fit, or (E0402) is
-    larger than what nodes tell each other."""
+    """Return facts from a user. Raise UsageError if there is no such relation (E0601) or it is every node's own
+    (E0621), DataError (E0401) if a row does not fit, or (E0402) is too large for a packet."""
     place = program.places[declared(relation, program)]
     if place.location is None:
         message = f"{relation} has no location: every node has it for itself"
@@ -82,7 +81,7 @@ def facts_of(relation: str, rows: Iterable[Any], program: LocatedProgram) -> lis
 
 
 def declared(relation: str, program: LocatedProgram) -> str:
-    """The name of a relation of a program. UsageError (E0601) if there is none of this name."""
+    """Return the name of a relation of a program. Raise UsageError (E0601) if there is none of this name."""
     place = program.places.get(relation) if isinstance(relation, str) else None
     if place is None or place.auxiliary:
         known = [name for name, each in program.places.items() if not each.auxiliary]
@@ -92,7 +91,7 @@ def declared(relation: str, program: LocatedProgram) -> str:
 
 
 def _stored(value: Any, kind: Kind) -> Any:
-    """A value as it is stored: ints are floats in a float column, and no zero is negative."""
+    """Return a value as it is stored: ints are floats in a float column, and no zero is negative."""
     if kind == "float" and type(value) in (int, float):
         return float(value) + 0.0
     return tuple(value) if type(value) is list else value

@@ -1,8 +1,8 @@
 """Messages as bytes: a packet is one JSON text with sender, receiver, the fingerprint of the program, and messages.
 
-JSON, because nothing in it can run, because every edge device reads it, and because a person can as well. A packet is
-rejected as a whole, with the reason, before any of it is used, where it is too large, cut off, of another shape or of
-another program, or has a field beyond its bound (`limits`). Members of a support are listed in order, so that equal
+The format is JSON, because nothing in it can run, and because every edge device and every person can read it. A node
+rejects a packet as a whole, with the reason, before it uses any of it: if it is too large, cut off, of another shape or
+of another program, or has a field beyond its bound (`limits`). Members of a support are listed in order, so that equal
 packets are equal bytes.
 """
 
@@ -37,12 +37,12 @@ LONGEST_MARK = 32
 
 
 class RefusedError(Exception):
-    """A packet that is none; the first argument is the reason under which it is counted."""
+    """An invalid packet; the first argument is the reason under which it is counted."""
 
 
 @dataclass(frozen=True)
 class Packet:
-    """`incarnation` is that of the sender, `known` that of the receiver as far as the sender knows."""
+    """A packet: `incarnation` is that of the sender, `known` that of the receiver as far as the sender knows."""
 
     sender: str
     receiver: str
@@ -53,7 +53,7 @@ class Packet:
 
 
 def encode(packet: Packet) -> bytes:
-    """The bytes of a packet."""
+    """Return the bytes of a packet."""
     body = [
         FORMAT,
         packet.fingerprint,
@@ -67,8 +67,8 @@ def encode(packet: Packet) -> bytes:
 
 
 def packets(packet: Packet) -> list[bytes]:
-    """The bytes of a packet, or of several that hold its messages where it is larger than allowed; one message is never
-    parted, whatever its size."""
+    """Return the bytes of a packet, or of several that hold its messages if it is larger than allowed; never split a
+    message, whatever its size."""
     data, messages = encode(packet), packet.messages
     if len(data) <= LARGEST_PACKET or len(messages) == 1:
         return [data]
@@ -78,7 +78,7 @@ def packets(packet: Packet) -> list[bytes]:
 
 
 def decode(data: bytes, *, receiver: str, fingerprint: str) -> Packet:
-    """The packet for `receiver`. Raises RefusedError."""
+    """Return the packet for `receiver`. Raise RefusedError."""
     if len(data) > LARGEST_PACKET:
         raise RefusedError("too large")
     try:
@@ -101,7 +101,7 @@ def decode(data: bytes, *, receiver: str, fingerprint: str) -> Packet:
 
 
 def message_to_json(message: Message) -> list[Any]:
-    """A message as JSON can hold it."""
+    """Return a message as JSON can hold it."""
     match message:
         case Offer(seq, low, fact, height, support, dead):
             rest = [height, support_to_json(support)] if height is not None else []
@@ -130,7 +130,8 @@ def message_to_json(message: Message) -> list[Any]:
 
 
 def message_from_json(parts: Any) -> Message:
-    """What `message_to_json` gave. Raises TypeError, ValueError, KeyError or IndexError where that is none."""
+    """Return the message that `message_to_json` has written. Raise TypeError, ValueError, KeyError or IndexError for
+    anything else."""
     if parts[0] == "base":
         _, relation, row, present = parts
         return Base((_text(relation), _row(row)), _flag(present))
@@ -190,18 +191,18 @@ _READERS: dict[str, Callable[..., Message]] = {
 
 
 def support_to_json(support: Iterable[LocatedTuple]) -> list[Any]:
-    """Facts in an order that depends on nothing but themselves."""
+    """Return facts in an order that depends on nothing but themselves."""
     return sorted(([relation, row] for relation, row in support), key=repr)
 
 
 def fact_from_json(parts: Any) -> LocatedTuple:
-    """Return the fact. Raises TypeError or ValueError where that is none."""
+    """Return the fact. Raise TypeError or ValueError for anything else."""
     relation, row = parts
     return _text(relation), _row(row)
 
 
 def _member(parts: Any) -> LocatedTuple:
-    """A member of a set: a tuple, or a ground."""
+    """Return a member of a set: a tuple, or a ground."""
     fact = fact_from_json(parts)
     if fact[0] == ROOT:
         node, number, mark = fact[1]

@@ -1,8 +1,8 @@
 """Packets over TCP between processes and machines, with ZeroMQ (the extra `network`).
 
-Every node has a pair of keys (CURVE): packets are encrypted, and a node accepts connections of keys that it knows and
-of no others, so that the sender of each packet is proven. A packet that does not get away at once is dropped: nodes
-say again what is not acknowledged; one that is too large ends its connection before it is read.
+Every node has a pair of keys (CURVE). Packets are encrypted, and a node accepts only connections of keys that it knows,
+so the sender of each packet is proven. The transport drops a packet that it cannot send at once: nodes repeat
+everything that is not acknowledged. A packet that is too large ends its connection before it is read.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class Keys:
 
 
 def new_keys() -> Keys:
-    """A new pair of keys."""
+    """Return a new pair of keys."""
     public, secret = zmq.curve_keypair()
     return Keys(public.decode(), secret.decode())
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where a node listens ("tcp://host:port"), and its public key."""
+    """The address where a node listens ("tcp://host:port"), and its public key."""
 
     address: str
     key: str
@@ -53,7 +53,7 @@ class Address:
 
 class ZeroMQTransport(Transport):
     """The end of the node `name`, which listens at its own address in `nodes` and sends to the others there. Raises
-    UsageError (E0624) where an address or a key is wrong, or the address is taken."""
+    UsageError (E0624) if an address or a key is wrong, or the address is taken."""
 
     def __init__(self, name: str, secret: str, nodes: Mapping[str, Address]) -> None:
         self._nodes = nodes
@@ -122,11 +122,11 @@ class ZeroMQTransport(Transport):
 
 
 class _Known:
-    """Lets in who has one of these keys."""
+    """Authenticator that admits these keys."""
 
     def __init__(self, keys: frozenset[bytes]) -> None:
         self._keys = keys
 
     def callback(self, domain: str, key: bytes) -> bool:
-        """Called by ZeroMQ for each connection."""
+        """Return ZeroMQ's answer to each connection."""
         return key in self._keys

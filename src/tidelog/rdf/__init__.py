@@ -1,14 +1,14 @@
-"""RDF: triples in and out, RDFS and OWL 2 RL kept up with data and ontology. See docs/how-to/rdf.md.
+"""RDF: triples in and out, with RDFS and OWL 2 RL kept up to date while data and ontology change (docs/how-to/rdf.md).
 
-    reader      what is given, to columns of terms: documents  a text, and what is wrong with it;  lines  N-Triples
-                terms, datatypes  what a term is;  formats  their names, and pyoxigraph
+    reader      input to columns of terms: documents  a text and its errors;  lines  N-Triples
+                terms, datatypes  RDF terms as symbols;  formats  their names, and pyoxigraph
     data        columns to relations of a database, and back;  names  which relation is which property or class
     tables      the rules, as W3C writes them
-    schema      what follows from the ontology alone;  matching, lists  patterns over it
-    specialise  tables and schema to rules about relations;  rules  which of them there are at the moment
-    guards      rules for what the data say of the ontology
+    schema      the consequences of the ontology alone;  matching, lists  patterns over it
+    specialise  tables and schema to rules about relations;  rules  those in force at the moment
+    guards      rules for schema facts that the data derive
     prefixes    rule text with `foaf:knows(x, y)`;  naming  its syntax tree
-    store       all of it together;  connect  a new one;  change, output  what it tells
+    store       all of it together;  connect  a new one;  change, output  its results
 
 >>> import tidelog.rdf
 >>> store = tidelog.rdf.connect(rules="rdfs")

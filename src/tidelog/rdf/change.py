@@ -1,4 +1,4 @@
-"""What a commit of a store did."""
+"""The change that a commit of a store made."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tidelog.relation import Relation, WordRows
 
 
 class StoreChange(Uncopied):
-    """The net change of the triples, asserted and inferred ones together, and how it came about."""
+    """The net change of the triples, asserted and inferred together, with its reports."""
 
     def __init__(self, changes: Sequence[Change], triples: Triples, added: list[str], removed: list[str]) -> None:
         self._changes = changes
@@ -31,33 +31,33 @@ class StoreChange(Uncopied):
         triples.dictionary.hold(self)
 
     def held(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
-        """The words of its triples, once somebody has asked for these."""
+        """Yield the words of the triples if somebody has asked for these."""
         for words in vars(self).get("_net", ()):
             yield COLUMNS, words
 
     @property
     def reports(self) -> tuple[Report, ...]:
-        """The report of each epoch: one, unless the data spoke of the schema."""
+        """Return the report of each epoch: one, or several if the data changed the schema."""
         return tuple(change.report for change in self._changes)
 
     @property
     def bootstraps(self) -> int:
-        """The number of hyper-nodes that were evaluated from scratch."""
+        """Return the number of hyper-nodes that were bootstrapped."""
         return sum(report.bootstraps for report in self.reports)
 
     @property
     def inserted(self) -> Relation:
-        """The triples that came."""
+        """Return the inserted triples."""
         return self._relation("inserted", 0)
 
     @property
     def deleted(self) -> Relation:
-        """The triples that went."""
+        """Return the deleted triples."""
         return self._relation("deleted", 1)
 
     @property
     def inconsistencies(self) -> frozenset[tuple[str, ...]]:
-        """What cannot be since this commit, as `Store.inconsistencies` has it."""
+        """Return the inconsistencies that this commit added, as `Store.inconsistencies` has them."""
         came: set[tuple[Any, ...]] = set()
         for change in self._changes:
             if INCONSISTENCY in change:
@@ -103,7 +103,7 @@ def _union(one: Words, other: Words) -> Words:
 
 
 def _without(one: Words, other: Words) -> Words:
-    """The rows of one that the other does not have."""
+    """Return the rows of one array that the other lacks."""
     if not len(one) or not len(other):
         return one
     there = set(map(tuple, other.tolist()))

@@ -14,8 +14,11 @@ Rules: TypeAlias = str | os.PathLike[str]
 
 
 def connect(rules: Rules | Sequence[Rules] | None = None) -> Store:
-    """A new, empty store in memory with `rules`: "owl-rl", "rdfs", a program (text or a path, see `Store.load`),
-    several of these, or none. Raises UsageError (E0662) for an unknown name, ProgramError."""
+    """Return a new, empty store in memory with `rules`: "owl-rl", "rdfs", a program (text or a path, see `Store.load`),
+    several of these, or none.
+
+    Raise UsageError (E0662) for an unknown name, ProgramError for a wrong program.
+    """
     given: list[Any] = [] if rules is None else list(rules) if isinstance(rules, (list, tuple)) else [rules]
     sets = [each for each in given if isinstance(each, str) and each in RULE_SETS]
     programs = [each for each in given if not (isinstance(each, str) and each in RULE_SETS)]
@@ -28,5 +31,5 @@ def connect(rules: Rules | Sequence[Rules] | None = None) -> Store:
 
 
 def _is_name(text: str) -> bool:
-    """Whether a text is no program but the misspelled name of a rule set."""
+    """Return True if a text is the misspelled name of a rule set and not a program."""
     return not text.endswith(".dl") and all(character.isalnum() or character in "-_ " for character in text)

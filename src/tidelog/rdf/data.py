@@ -1,4 +1,4 @@
-"""The triples of a store as relations of its database: cut apart on the way in, put together on the way out.
+"""The triples of a store as relations of its database: split on the way in, joined on the way out.
 
 Everything here is a column of words. Triples are int64 of shape (n, 3).
 """
@@ -30,7 +30,7 @@ _FEW = 4096  # up to so many terms are looked at one by one
 
 
 class Triples:
-    """Reads and changes the relations of properties and classes of a database."""
+    """Reader and writer of the relations of properties and classes of a database."""
 
     def __init__(self, database: Database, names: Names) -> None:
         self._database = database
@@ -44,14 +44,15 @@ class Triples:
     # --- in ------------------------------------------------------------------------------------------------------
 
     def encoded(self, columns: TripleColumns) -> Words:
-        """The words of triples that have been read."""
+        """Return the words of triples that have been read."""
         words = numpy.empty((len(columns), 3), numpy.int64)
         for i, column in enumerate((columns.subjects, columns.predicates, columns.objects)):
             words[:, i] = self.dictionary.encode_column(column, "symbol")
         return words
 
     def split(self, words: Words) -> Iterator[tuple[str, str, Words]]:
-        """Triples by property, with `?o` for the object, and those of rdf:type by class; rows as in the relation."""
+        """Yield triples by property, with `?o` for the object, and those of rdf:type by class; rows as in the
+        relation."""
         for predicate, rows in _groups(words, 1):
             iri = self._text(predicate)
             if iri != TYPE:
@@ -61,7 +62,7 @@ class Triples:
                 yield TYPE, self._text(class_), numpy.ascontiguousarray(members[:, [0]])
 
     def decoded(self, named: Triple, rows: Words) -> Iterator[Triple]:
-        """The triples of rows of a relation."""
+        """Return the triples of rows of a relation."""
         texts = [self.dictionary.strings(column) for column in rows.T]
         if named.predicate == TYPE:
             return (Triple(subject, TYPE, named.object) for subject in texts[0])
@@ -77,7 +78,7 @@ class Triples:
                 self._database.delete(name, Relation(name, WordRows(columns, self.dictionary, rows)))
 
     def learn(self) -> bool:
-        """Give relations to classes and properties that only rules have spoken of; whether there are any."""
+        """Declare relations for classes and properties that only rules have derived; return True if there are any."""
         before = len(self._names.properties) + len(self._names.classes)
         rest = self._stored(self._names.property(REST), False)
         if rest is not None and len(rest):
@@ -92,7 +93,7 @@ class Triples:
     # --- out -----------------------------------------------------------------------------------------------------
 
     def holds(self, subject: str, predicate: str, value: str) -> bool:
-        """Whether a triple is there."""
+        """Return True if a triple holds."""
         row = (subject,) if predicate == TYPE else (subject, value)
         words = [self.dictionary.find(text, "symbol") for text in row]
         if None in words or subject.startswith(_QUOTE):
@@ -101,7 +102,7 @@ class Triples:
         return any(stored is not None and stored.has(words) for stored in found)  # type: ignore[arg-type]
 
     def matching(self, subject: str | None, predicate: str | None, value: str | None, *, asserted: bool) -> Words:
-        """The triples with these terms."""
+        """Return the triples with these terms."""
         if value in self._names.classes:
             self.dictionary.encode(value, "symbol")  # that only rules have named so far
         find = self.dictionary.find
@@ -117,7 +118,7 @@ class Triples:
         return self._valid(parts)
 
     def types(self, *, asserted: bool) -> Words:
-        """The terms with a type, and their types, as pairs, those included that are literals."""
+        """Return the terms with a type and their types, as pairs; literals are included."""
         parts = [
             self.typed(stored.words().astype(numpy.int64), iri)
             for (_, iri), name, _ in self._relations(TYPE, None)
@@ -126,11 +127,11 @@ class Triples:
         return numpy.concatenate([numpy.empty((0, 2), numpy.int64), *parts])
 
     def typed(self, rows: Words, iri: str) -> Words:
-        """The members of a class with the class, as pairs."""
+        """Return the members of a class with the class, as pairs."""
         return numpy.column_stack([rows[:, 0], numpy.full(len(rows), self.dictionary.encode(iri, "symbol"))])
 
     def inferred(self) -> Words:
-        """The triples that were not asserted."""
+        """Return the triples that were not asserted."""
         parts = []
         for which, name, _ in self._relations(None, None):
             view, facts = self._stored(name, False), self._stored(name, True)
@@ -140,22 +141,25 @@ class Triples:
         return self._valid(parts)
 
     def of_relations(self, rows: Iterable[tuple[str, Words]]) -> Words:
-        """Rows of relations as triples; those of relations that are neither properties nor classes are left out."""
+        """Return rows of relations as triples; leave out relations that are neither properties nor classes."""
         kinds = {name: which for which, name, _ in self._relations(None, None)}
         return self._valid([self._whole(words, kinds[name]) for name, words in rows if name in kinds])
 
     def count(self, name: str) -> int:
-        """The number of rows of a relation."""
+        """Return the number of rows of a relation."""
         stored = self._stored(name, False)
         return len(stored) if stored is not None else 0
 
     def total(self) -> int:
-        """The number of triples, those included that have a literal for a subject."""
+        """Return the number of triples, those with a literal as subject included."""
         return sum(self.count(name) for _, name, _ in self._relations(None, None))
 
     def _relations(self, predicate: str | None, value: str | None) -> Iterator[tuple[tuple[str, str], str, int]]:
-        """The relations where triples with these terms are: predicate and class of each, its name and arity. Those of
-        properties that have no IRI, such as an anonymous inverse, are for rules only: RDF has no such triples."""
+        """Yield the relations that may hold triples with these terms: predicate and class of each, its name and arity.
+
+        Leave out properties without an IRI, such as an anonymous inverse: these serve rules only, and RDF has no such
+        triples.
+        """
         properties = self._names.properties
         for iri in properties if predicate is None else [predicate]:
             if iri in properties and iri not in INTERNAL and iri != TYPE and is_iri(iri):
@@ -169,7 +173,7 @@ class Triples:
         return self._database.stored(name, asserted=asserted)
 
     def _whole(self, rows: Words, which: tuple[str, str]) -> Words:
-        """Rows of a relation as triples."""
+        """Return rows of a relation as triples."""
         encode = self.dictionary.encode
         words = numpy.empty((len(rows), 3), numpy.int64)
         words[:, 0] = rows[:, 0]
@@ -178,13 +182,13 @@ class Triples:
         return words
 
     def _valid(self, parts: list[Words]) -> Words:
-        """Triples together, but for those whose subject is a literal, which RDF does not have."""
+        """Return the given triples as one array, without those whose subject is a literal: RDF has no such triples."""
         words = numpy.concatenate([numpy.empty((0, 3), numpy.int64), *parts])
         valid: Words = words[~self._are_literals(words[:, 0])]
         return valid
 
     def _are_literals(self, words: Words) -> NDArray[numpy.bool_]:
-        """For each of these symbols whether it is a literal."""
+        """Return for each of these symbols whether it is a literal."""
         import pyarrow.compute as pc
 
         stamp = self.dictionary.stamp
@@ -207,7 +211,8 @@ class Triples:
 
 
 def words_of(stored: StoredRelation, wanted: dict[int, int], arity: int) -> Words:
-    """The rows of a relation of pairs that have these words in these columns; of single terms, column 0 counts."""
+    """Return the rows of a relation of pairs that have these words in these columns; for single terms, only column 0
+    counts."""
     constants = {i: word for i, word in wanted.items() if i < arity}
     rows = stored.near(constants).astype(numpy.int64)
     for i, word in constants.items():
@@ -216,7 +221,7 @@ def words_of(stored: StoredRelation, wanted: dict[int, int], arity: int) -> Word
 
 
 def _groups(words: Words, column: int) -> Iterator[tuple[int, Words]]:
-    """The rows with each word of a column."""
+    """Yield the rows with each word of a column."""
     if not len(words):
         return
     ordered = words[numpy.argsort(words[:, column], kind="stable")]

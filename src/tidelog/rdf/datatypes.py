@@ -1,5 +1,8 @@
-"""Which literals are wrong in themselves: rule dt-not-type of OWL 2 RL, for the datatypes of XML Schema whose spelling
-can be checked. Whole columns are checked with one regular expression per datatype."""
+"""Literals that are wrong in themselves: rule dt-not-type of OWL 2 RL, for the datatypes of XML Schema whose spelling
+can be checked.
+
+One regular expression per datatype checks a whole column.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ NUMBERS = {
 
 
 def ill_typed(literals: pa.Array) -> list[str]:
-    """Those of the distinct terms in a column that are literals which their datatype does not have."""
+    """Return the distinct terms of a column that are literals outside of their datatype."""
     import pyarrow.compute as pc
 
     typed = literals.filter(pc.match_substring(literals, f'"^^<{XSD}'))
@@ -62,7 +65,7 @@ def ill_typed(literals: pa.Array) -> list[str]:
 
 
 def _within(text: str, low: int | None, high: int | None) -> bool:
-    """Whether the number of an integer literal is within bounds. It may have any number of digits."""
+    """Return True if the number of an integer literal, which may have any number of digits, is within bounds."""
     spelled = text[1 : text.index('"', 1)]
     digits = spelled.lstrip("+-0")
     size = int(digits or "0") if len(digits) < _DIGITS else 10**_DIGITS

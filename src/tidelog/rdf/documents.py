@@ -1,4 +1,4 @@
-"""A text on its way to columns of terms, and all that can be wrong with it.
+"""A text on its way to columns of terms, with all errors that it can have.
 
 N-Triples in the canonical form are cut as they are (see `lines`), every other text after pyoxigraph has read it and
 written it as that; so pyoxigraph decides what is right wherever a text is not of the plainest form.
@@ -29,22 +29,22 @@ ONE_BY_ONE = "<triples>"
 
 
 class Labels:
-    """New names for blank nodes, which no other store has."""
+    """New names for blank nodes; no other store has them."""
 
     def __init__(self) -> None:
         self._token = token_hex(4)
         self._count = 0
 
     def new(self) -> str:
-        """The next name."""
+        """Return the next name."""
         self._count += 1
         return f"_:n{self._token}x{self._count}"
 
 
 @dataclass(frozen=True)
 class Document:
-    """A text on its way to columns. Blank nodes get names of `labels`, without which there must be none; with `keep`,
-    they keep their own."""
+    """A text on its way to columns. `labels` names its blank nodes; without `labels` it must have none. With `keep`,
+    blank nodes keep their own names."""
 
     text: bytes
     name: str
@@ -54,7 +54,7 @@ class Document:
     keep: bool = False
 
     def columns(self) -> TripleColumns:
-        """Its triples. Raises DataError (E0460 to E0465)."""
+        """Return its triples. Raise DataError (E0460 to E0465)."""
         lines = plain_lines(self.text) if self.format == "N_TRIPLES" else None
         subjects, predicates, objects = cut(lines_of(self.rewritten()) if lines is None else lines)
         self.refuse_newer(objects.dictionary)
@@ -67,7 +67,7 @@ class Document:
         return TripleColumns(*(self.named(part, names) for part in (subjects, predicates, objects)))
 
     def named(self, column: pa.Array, names: dict[str, str]) -> pa.Array:
-        """The column with the symbols of terms in its dictionary."""
+        """Return the column with the symbols of terms in its dictionary."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -88,7 +88,7 @@ class Document:
         return pa.DictionaryArray.from_arrays(column.indices, symbols)
 
     def rewritten(self) -> bytes:
-        """The text as canonical N-Triples, without the names of graphs."""
+        """Return the text as canonical N-Triples, without the names of graphs."""
         oxigraph = load()
         self.refuse_broken_xml()
         try:
@@ -106,7 +106,7 @@ class Document:
         return written
 
     def refuse_newer(self, objects: pa.Array) -> None:
-        """DataError (E0464) for what RDF 1.2 has added."""
+        """Raise DataError (E0464) for syntax that RDF 1.2 has added."""
         import pyarrow.compute as pc
 
         newer = objects.filter(pc.match_substring_regex(objects, r'^<<|"@[a-z0-9-]+--(?:ltr|rtl)$'))
@@ -115,7 +115,7 @@ class Document:
             raise DataError(Problem("E0464", message, place=self.name, hint="leave them out"))
 
     def wrong(self, error: SyntaxError) -> DataError:
-        """What pyoxigraph says of a text that it cannot read."""
+        """Return pyoxigraph's complaint about a text that it cannot read, as an error."""
         reason = re.sub(r"^Parser error(?: at line \d+ (?:between columns? \d+ and (?:line \d+ column )?\d+|column \d+)"
                         r"|[^:]*)?: ", "", error.msg)  # fmt: skip
         reason = reason if len(reason) <= _LONGEST else f"{reason[:_LONGEST]}…"
@@ -139,12 +139,12 @@ class Document:
 
     @property
     def as_base(self) -> str:
-        """How a text of this format says what its base is."""
+        """Return the declaration of a base IRI in this format."""
         return {"RDF_XML": 'xml:base="…"', "JSON_LD": '"@base" in its context'}.get(self.format, "@base <…> .")
 
     def refuse_broken_xml(self) -> None:
-        """DataError (E0460) for a text of RDF/XML that is no XML. pyoxigraph reads one that is cut, and tells no
-        place."""
+        """Raise DataError (E0460) for a text of RDF/XML that is no XML. pyoxigraph accepts a truncated one, and gives
+        no place."""
         if self.format != "RDF_XML":
             return
         try:
@@ -158,7 +158,7 @@ class Document:
             raise DataError(Problem("E0460", message, place=place, hint=hint)) from None
 
     def place_of(self, found: str) -> str:
-        """The place where a term is first written in the text, as far as it is written as it is shown."""
+        """Return the place where the text first contains a term, if the text spells it as messages do."""
         quoted = found[: found.rindex('"') + 1] if found.startswith('"') else found
         offset = self.text.find(f"{quoted}^^".encode() if found.startswith('"') else quoted.encode())
         if offset < 0:
@@ -170,5 +170,5 @@ class Document:
 
 
 def place(before: str) -> str:
-    """Line and column behind a text."""
+    """Return line and column behind a text."""
     return f"{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"

@@ -22,7 +22,8 @@ INFERRED = "urn:tidelog:inferred"
 
 
 def format_of(name: str) -> str:
-    """What pyoxigraph calls a format, spelled like `turtle`, `Turtle` or `N-Triples`. UsageError (E0660) for others."""
+    """Return the format of pyoxigraph for a name like `turtle`, `Turtle` or `N-Triples`. Raise UsageError (E0660) for
+    others."""
     found = FORMATS.get(name) or FORMATS.get(name.lower().replace("-", "")) if isinstance(name, str) else None
     if found is None:
         hint = "the formats are turtle, ntriples, nquads, trig, jsonld and rdfxml"
@@ -31,17 +32,17 @@ def format_of(name: str) -> str:
 
 
 def ending_of(path: str | os.PathLike[str]) -> str:
-    """What the name of a file says of its format: its ending, or that before `.gz`."""
+    """Return the ending of a file's name that gives its format, without `.gz`."""
     return os.fspath(path).removesuffix(_PACKED).rpartition(".")[2].lower()
 
 
 def is_packed(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is packed by gzip, as its name says."""
+    """Return True if the name of a file says that gzip has packed it."""
     return os.fspath(path).endswith(_PACKED)
 
 
 def load() -> Any:
-    """The module pyoxigraph. SetupError (E0790) where it is not installed."""
+    """Return the module pyoxigraph. Raise SetupError (E0790) if it is not installed."""
     try:
         import pyoxigraph
     except ImportError:

@@ -1,8 +1,8 @@
-"""What the data say of the schema: rules that hold as long as these facts follow.
+"""Guards: rules that hold as long as certain facts about the schema follow from the data.
 
-The schema of `Schema` is what follows from schema triples alone. Data can add to it: a rule derives a subclass, a
-member of a class of one's own turns out to be a transitive property, two classes are the same. The instances that
-rest on such facts keep them in their bodies.
+`Schema` has only the consequences of schema triples. Data can add to it: a rule derives a subclass, a member of a
+user's class becomes a transitive property, two classes are the same. The instances that rest on such facts keep them in
+their bodies.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tidelog.rdf.terms import SAME_AS, TYPE
 def guards(
     table: tuple[TableRule, ...], database: Database, names: Names, known: SchemaFacts
 ) -> tuple[RuleInstance, ...]:
-    """The instances that rest on facts of the views of a database beside the `known` ones."""
+    """Return the instances that rest on facts of the views of a database beside the `known` ones."""
     same = _same(database, names)
     if not same and not _more(database, names, known):
         return ()
@@ -33,7 +33,7 @@ def guards(
 
 
 def _more(database: Database, names: Names, known: SchemaFacts) -> bool:
-    """Whether a view has more of a schema than is known."""
+    """Return True if a view has more schema facts than the known ones."""
     properties = ((names.properties.get(iri), len(pairs)) for iri, pairs in known.pairs.items() if iri != TYPE)
     classes = ((names.classes.get(iri), known.members.get(iri, 0)) for iri in known.classes)
     return any(_size(database, name) > size for name, size in (*properties, *classes))
@@ -45,7 +45,7 @@ def _size(database: Database, name: str | None) -> int:
 
 
 def _facts(database: Database, names: Names, known: SchemaFacts) -> SchemaFacts:
-    """What the views have of a schema."""
+    """Return the schema facts in the views."""
     pairs: dict[str, list[Pair]] = {}
     for iri in known.pairs:
         name = names.properties.get(iri)
@@ -61,7 +61,7 @@ def _facts(database: Database, names: Names, known: SchemaFacts) -> SchemaFacts:
 
 
 def _same(database: Database, names: Names) -> list[Pair]:
-    """The properties and classes that are the same as something else."""
+    """Return the properties and classes that are the same as something else."""
     name = names.property(SAME_AS)
     if not _size(database, name):
         return []

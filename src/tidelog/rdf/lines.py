@@ -1,4 +1,4 @@
-"""Lines of N-Triples to columns of terms, with Arrow: nothing is done per triple in Python."""
+"""Lines of N-Triples to columns of terms, with Arrow: no Python code runs per triple."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TripleColumns:
 
 
 def plain_lines(text: bytes) -> pa.Array | None:
-    """The lines of N-Triples in the canonical form; None for any other text."""
+    """Return the lines of N-Triples in the canonical form; None for any other text."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -51,7 +51,7 @@ def plain_lines(text: bytes) -> pa.Array | None:
 
 
 def lines_of(text: bytes) -> pa.Array:
-    """The lines of a text with the characters that end them."""
+    """Return the lines of a text, with the characters that end them."""
     import pyarrow as pa
 
     text = text if text.endswith(b"\n") or not text else text + b"\n"
@@ -61,7 +61,7 @@ def lines_of(text: bytes) -> pa.Array:
 
 
 def cut(lines: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:
-    """The subjects, predicates and objects of lines of canonical N-Triples, as they are written."""
+    """Return the subjects, predicates and objects of lines of canonical N-Triples, as the text spells them."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -14,8 +14,8 @@ INTERSECTION, CHAIN, KEY = f"{OWL}intersectionOf", f"{OWL}propertyChainAxiom", f
 
 
 def list_rules(facts: SchemaFacts) -> Iterator[tuple[TableRule, tuple[Triple, ...]]]:
-    """The rules of all lists among the facts that intersect classes, chain properties or make a key, each with the
-    facts that it rests on."""
+    """Yield the rules of all lists among the facts that intersect classes, chain properties or make a key, each with
+    the facts that it rests on."""
     for predicate in (INTERSECTION, CHAIN, KEY):
         for subject, head in facts.pairs.get(predicate, ()):
             for members, cells in _lists(facts, head):
@@ -37,8 +37,8 @@ def _rule(predicate: str, subject: str, members: tuple[str, ...]) -> TableRule:
 
 
 def _lists(facts: SchemaFacts, head: str) -> Iterator[tuple[tuple[str, ...], tuple[Triple, ...]]]:
-    """The lists that begin with a cell, and the triples that make each up: one, unless the data are odd; a list that
-    leads back into itself is none."""
+    """Yield the lists that begin with a cell, and the triples of each. There is one, unless the data are malformed; a
+    list that leads back into itself does not count."""
     waiting: list[tuple[str, tuple[str, ...], tuple[Triple, ...]]] = [(head, (), ())]
     while waiting:
         cell, members, cells = waiting.pop()

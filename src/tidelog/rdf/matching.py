@@ -1,4 +1,4 @@
-"""Schema facts, few enough to be matched in Python, and the matches of patterns among them."""
+"""Schema facts, matched with patterns in Python because they are few."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COUNT = re.compile(rf'"\+?0*([01])"\^\^<{re.escape(XSD)}\w+>')
 
 
 class SchemaFacts:
-    """Pairs of properties; of rdf:type those of `classes`. Indexed when first needed."""
+    """Pairs of properties, and for rdf:type those of `classes`. Indexed when first needed."""
 
     def __init__(self, pairs: Mapping[str, Iterable[Pair]], classes: frozenset[str]) -> None:
         self.classes = classes
@@ -26,15 +26,15 @@ class SchemaFacts:
 
     @cached_property
     def members(self) -> Mapping[str, int]:
-        """How many members of each class there are."""
+        """Return the number of members of each class."""
         return Counter(kind for _, kind in self.pairs.get(TYPE, ()))
 
     def changed(self, pairs: Mapping[str, Iterable[Pair]]) -> SchemaFacts:
-        """The facts with other pairs for some of the properties."""
+        """Return the facts with other pairs for some of the properties."""
         return SchemaFacts({**self.pairs, **pairs}, self.classes)
 
     def matching(self, pattern: Triple) -> Iterable[Pair]:
-        """The pairs among which are all that match a pattern whose predicate is no variable."""
+        """Return the pairs that may match a pattern whose predicate is not a variable."""
         key = pattern.predicate
         for position, term in enumerate((pattern.subject, pattern.object)):
             if not term.startswith("?") and term not in ("0", "1"):
@@ -48,14 +48,14 @@ class SchemaFacts:
 
 
 def substituted(triple: Triple, binding: Binding) -> Triple:
-    """A pattern with the variables of a binding replaced."""
+    """Return a pattern with its variables replaced by a binding."""
     return Triple(*(binding.get(term, term) for term in triple.terms))
 
 
 def matches(
     patterns: Sequence[Triple], facts: SchemaFacts, binding: Binding
 ) -> Iterator[tuple[Binding, tuple[Triple, ...]]]:
-    """The bindings that make facts of all patterns, each with these facts."""
+    """Yield the bindings that turn all patterns into facts, each with these facts."""
     if not patterns:
         yield binding, ()
         return
@@ -68,7 +68,7 @@ def matches(
 
 
 def _fits(pattern: str, term: str, binding: Binding) -> bool:
-    """Whether a term matches; binds the variable if it is one."""
+    """Return True if a term matches; bind the variable if it is one."""
     if pattern.startswith("?"):
         return binding.setdefault(pattern, term) == term
     if pattern in ("0", "1"):

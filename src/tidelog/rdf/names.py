@@ -1,10 +1,9 @@
 """Relations for RDF: a property is a binary relation, a class a unary one.
 
 The triple `s p o` is the tuple (s, o) of the property p, and `s rdf:type c` the tuple (s) of the class c. Relations are
-called after the last part of the IRI: `pːknows`, `aːPerson`, with a number where several end the same. The colon is a
-letter (U+02D0), so that these are names of the language that nobody types by chance; rule text has `foaf:knows(x, y)`,
-see `prefixes`. What rules derive as a type of something, whatever it is, is in the relation of REST until the class has
-a relation of its own.
+named after the last part of the IRI: `pːknows`, `aːPerson`, with a number if several end the same. The colon is a
+letter (U+02D0), so these are valid names that nobody types by chance. Rule text has `foaf:knows(x, y)`, see `prefixes`.
+REST holds the types that rules derive with a variable as class, until the class has a relation of its own.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _LONGEST = 40
 
 
 class Names:
-    """The relations of properties and classes, by their IRIs; new ones when they are asked for."""
+    """The relations of properties and classes by their IRIs; makes new ones on request."""
 
     def __init__(self) -> None:
         self.properties: dict[str, str] = {}
@@ -45,21 +44,21 @@ class Names:
         self._taken: set[str] = set()
 
     def property(self, iri: str) -> str:
-        """The relation of a property."""
+        """Return the relation of a property."""
         found = self.properties.get(iri)
         if found is None:
             found = self.properties[iri] = self._new("p", iri)
         return found
 
     def class_(self, iri: str) -> str:
-        """The relation of a class."""
+        """Return the relation of a class."""
         found = self.classes.get(iri)
         if found is None:
             found = self.classes[iri] = self._new("a", iri)
         return found
 
     def relation(self, triple: Triple) -> tuple[str, tuple[str, ...]]:
-        """The relation of a pattern and its arguments. The predicate is no variable."""
+        """Return the relation of a pattern and its arguments. The predicate is not a variable."""
         if triple.predicate == FALSE:
             return INCONSISTENCY, triple.terms[0:1] + triple.terms[2:]
         if triple.predicate == TYPE:
@@ -69,7 +68,7 @@ class Names:
         return self.property(triple.predicate), (triple.subject, triple.object)
 
     def declarations(self, known: Set[str]) -> list[Declaration]:
-        """Declarations of all relations but those known already."""
+        """Return declarations of all relations except those known already."""
         if known >= self._taken:
             return []
         columns = dict.fromkeys(self.properties.values(), "so") | dict.fromkeys(self.classes.values(), "s")
@@ -86,11 +85,11 @@ class Names:
 
 
 def declaration(name: str, columns: str) -> Declaration:
-    """The declaration of a relation of symbols with columns of one letter each."""
+    """Return the declaration of a relation of symbols with columns of one letter each."""
     return Declaration(name, tuple(Attribute(column, "symbol") for column in columns))
 
 
 def unknown_prefix(prefix: str, known: Iterable[str], span: Span) -> UsageError:
-    """The error about a prefix that nobody has declared."""
+    """Return the error about a prefix that nobody has declared."""
     hint = f"write @prefix {prefix}: <…> . in the program; known are {', '.join(f'{name}:' for name in sorted(known))}"
     return UsageError(Problem("E0661", f"there is no prefix {prefix}:", span, hint=hint))

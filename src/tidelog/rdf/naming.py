@@ -1,4 +1,4 @@
-"""From words to relations: the syntax tree of a rule text with the names of properties and classes, and with terms.
+"""The syntax tree of a rule text, with words replaced by the relations of properties and classes, and by terms.
 
     foaf:knows(x, y)                 the relation of the property
     foaf:Person(x)                   that of the class, and so rdf:type(x, foaf:Person)
@@ -44,8 +44,8 @@ _SPELLINGS = {
 
 
 class Naming:
-    """Puts relations and constants in the place of words. `symbols` has their terms; `own_triples` says that TRIPLE is
-    a relation of a program and has nothing to do with RDF."""
+    """Replaces words with relations and constants. `symbols` has the terms of the words; `own_triples` says that TRIPLE
+    is a relation of the program, unrelated to RDF."""
 
     def __init__(self, symbols: Mapping[str, str], names: Names, own_triples: bool) -> None:
         self._symbols = symbols
@@ -53,7 +53,7 @@ class Naming:
         self._own_triples = own_triples
 
     def named(self, node: Any) -> Any:
-        """The same node of a syntax tree, in the names of the database."""
+        """Return the same node of a syntax tree, in the names of the database."""
         match node:
             case tuple():
                 parts = [self.named(part) for part in node]
@@ -78,7 +78,7 @@ class Naming:
         return self._atom(atom, REST)
 
     def _atom(self, atom: Atom, types: str) -> Atom:
-        """An atom; `types` is the property for types that a variable stands for."""
+        """Return an atom; `types` is the property for types that a variable stands for."""
         iri = self._symbols.get(atom.relation)
         if iri is None:
             is_triple = atom.relation == TRIPLE and not self._own_triples
@@ -92,12 +92,12 @@ class Naming:
         return replace(atom, relation=relation, args=args)
 
     def _terms(self, args: Iterable[Term]) -> tuple[Term, ...]:
-        """The arguments of an atom of RDF: constants are literals."""
+        """Return the arguments of an atom of RDF: constants are literals."""
         return tuple(_literal(arg) if isinstance(arg, Constant) else self.named(arg) for arg in args)
 
     def _number(self, atom: Atom, negated: bool = False) -> Literal | None:
-        """What `xsd:integer(v, n)` stands for, and so for the other datatypes of NUMBERS, or what its negation does;
-        None for any other atom. A number that does not fit into the type of the language has no value."""
+        """Return the literals that replace `xsd:integer(v, n)` or its negation, and so for the other datatypes of
+        NUMBERS. Return None for any other atom. A number that does not fit the type of the language has no value."""
         datatype = self._symbols.get(atom.relation)
         if datatype not in NUMBERS or len(atom.args) != 2:
             return None
@@ -115,12 +115,12 @@ class Naming:
 
 
 def _is_group(node: Any) -> bool:
-    """Whether a node is a conjunction and nothing else."""
+    """Return True if a node is a plain conjunction."""
     return isinstance(node, Disjunction) and len(node.alternatives) == 1
 
 
 def _literal(constant: Constant) -> Constant:
-    """A text or number as Turtle has it, in the spelling of the rule if Turtle has that as well."""
+    """Return a text or number as a literal of Turtle, in the rule's spelling if Turtle has it as well."""
     span = constant.span
     written = "" if span is None else span.source.text[span.start : span.end].replace(" ", "")
     if not isinstance(constant.value, str):
@@ -131,7 +131,7 @@ def _literal(constant: Constant) -> Constant:
 
 
 def rebuilt(node: Any, change: Any) -> Any:
-    """A node with its parts changed."""
+    """Return a node with its parts changed."""
     if isinstance(node, tuple):
         return tuple(map(change, node))
     if not is_dataclass(node) or isinstance(node, (type, SourceText)):
@@ -141,12 +141,12 @@ def rebuilt(node: Any, change: Any) -> Any:
 
 
 def reads(rules: Iterable[Rule], relation: str) -> bool:
-    """Whether some rule has an atom of a relation in its body."""
+    """Return True if some rule has an atom of a relation in its body."""
     return any(_mentions(rule.body, relation) for rule in rules)
 
 
 def derives(rules: Iterable[Rule], relation: str) -> bool:
-    """Whether some rule or fact has a head of a relation."""
+    """Return True if some rule or fact has a head of a relation."""
     return any(head.relation == relation for rule in rules for head in rule.heads)
 
 

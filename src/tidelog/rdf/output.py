@@ -21,8 +21,8 @@ _WRITTEN = ("TURTLE", "N_TRIPLES", *_WITH_GRAPHS)
 
 
 def text(asserted: Relation, inferred: Relation | None, format: str, prefixes: Mapping[str, str]) -> bytes:
-    """Triples in one of the formats turtle, ntriples, nquads, trig and jsonld; in the last three, `inferred` ones have
-    a graph of their own. UsageError (E0660) for another format, DataError (E0465) for a triple that is none."""
+    """Return triples as turtle, ntriples, nquads, trig or jsonld; in the last three, `inferred` ones have a graph of
+    their own. Raise UsageError (E0660) for another format, DataError (E0465) for an invalid triple."""
     form = format_of(format)
     if form not in _WRITTEN:
         hint = "triples are written as turtle, ntriples, nquads, trig or jsonld"
@@ -54,8 +54,7 @@ def write(
     inferred: Relation | None,
     prefixes: Mapping[str, str],
 ) -> None:
-    """Write `text` to a file, in the format of its ending when none is said; packed where that is `.gz`. DataError
-    (E0412)."""
+    """Write `text` to a file, by default in the format of its ending, packed for `.gz`. Raise DataError (E0412)."""
     if not isinstance(path, (str, os.PathLike)):
         raise wrong_argument("what is written", "the path of a file", path)
     if format is not None:
@@ -87,7 +86,7 @@ def _lines(triples: Relation, graph: str) -> bytes:
 
 
 def _terms(column: pa.ChunkedArray) -> pa.Array:
-    """Symbols as N-Triples has them."""
+    """Return symbols as N-Triples has them."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -99,7 +98,7 @@ def _terms(column: pa.ChunkedArray) -> pa.Array:
 
 
 def to_rdflib(triples: Relation, prefixes: Mapping[str, str]) -> rdflib.Graph:
-    """An rdflib graph. SetupError (E0790) where rdflib is not installed."""
+    """Return an rdflib graph. Raise SetupError (E0790) if rdflib is not installed."""
     try:
         import rdflib
     except ImportError:
@@ -121,7 +120,7 @@ def to_rdflib(triples: Relation, prefixes: Mapping[str, str]) -> rdflib.Graph:
 
 
 def _node(rdflib: Any, symbol: str) -> Any:
-    """A term of rdflib."""
+    """Return a term of rdflib."""
     if symbol.startswith("_:"):
         return rdflib.BNode(symbol[2:])
     if not symbol.startswith('"'):
@@ -135,7 +134,7 @@ def _node(rdflib: Any, symbol: str) -> Any:
 
 
 def value_of(quoted: str) -> str:
-    """The characters of a literal without language and datatype."""
+    """Return the characters of a literal without language and datatype."""
     if "\\" not in quoted:
         return quoted[1:-1]
     oxigraph = load()

@@ -35,7 +35,7 @@ def _name(sort: str = "") -> str:
 
 
 def _iri(sort: str = "") -> str:
-    """An IRI in angle brackets: one with `//`, or any other where no path can be meant."""
+    """Return an IRI in angle brackets: one with `//`, or any other where the syntax allows no path."""
     return rf"<(?P<{sort}iri>[A-Za-z][\w+.-]*:(?://{_CHARACTER}*|{_CHARACTER}+(?=>\s*[,)\].;}}]|>\s*!=|>\s+=)))>"
 
 
@@ -53,10 +53,10 @@ _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 def read(
     program: str | os.PathLike[str], prefixes: Mapping[str, str], names: Names, declared: Collection[str]
 ) -> tuple[Program, dict[str, str]]:
-    """A parsed program, and the prefixes with those that it declares; `names` gets its properties and classes, and
-    `declared` are the relations that are there already.
+    """Return a parsed program, and the known prefixes with those that it declares.
 
-    Raises ProgramError, DataError (E0461, E0462, E0465), UsageError (E0661).
+    `names` gets its properties and classes; `declared` are the relations that exist already. Raise ProgramError,
+    DataError (E0461, E0462, E0465) or UsageError (E0661).
     """
     is_path = isinstance(program, os.PathLike) or (program.endswith(".dl") and "\n" not in program)
     name = str(program) if is_path else "<text>"
@@ -83,7 +83,7 @@ def read(
 
 
 def query(text: str, prefixes: Mapping[str, str], names: Names, declared: Collection[str]) -> Atom | str:
-    """An atom with prefixes in the names of the database; any other text as it is, for the database to refuse."""
+    """Return an atom with prefixes in the names of the database; any other text unchanged; the database rejects it."""
     source = SourceText("<query>", text)
     words = _Words(prefixes, source)
     try:
@@ -106,7 +106,7 @@ class _Words:
         self._spelled: dict[str, str] = {}
 
     def spelled(self, match: re.Match[str]) -> str:
-        """The word for a term. What has no known prefix is something else: a type, a label."""
+        """Return the word for a term. Text without a known prefix is something else: a type, a label."""
         text = match[0]
         symbol = self._symbol(match)
         if symbol is None:
@@ -131,8 +131,8 @@ class _Words:
         return None if iri is None or local is None else iri + local
 
     def _literal(self, match: re.Match[str]) -> str | None:
-        """A literal with its language or datatype; None for a plain text, of which `Naming` makes a literal where it
-        is one. DataError (E0462) where the datatype has no such value."""
+        """Return a literal with its language or datatype; None for a plain text, which `Naming` turns into a literal
+        where needed. Raise DataError (E0462) if the datatype has no such value."""
         import pyarrow as pa
 
         datatype = match["type_iri"] or self._full(match["type_prefix"], match["type_local"])
@@ -152,20 +152,20 @@ class _Words:
         return symbol
 
     def original(self, problem: Problem) -> Problem:
-        """A problem in the terms and with the places of the text as it was written."""
+        """Return a problem in the terms and with the places of the original text."""
         message = re.sub(rf"\w*{COLON}\w+", lambda match: self._spelled.get(match[0], match[0]), problem.message)
         placed: Problem = _placed(replace(problem, message=message), self._source)
         return placed
 
 
 def _number(value: int) -> str:
-    """A number in the digits and letters of a word."""
+    """Return a number in the digits and letters of a word."""
     return (_number(value // len(_DIGITS)) if value >= len(_DIGITS) else "") + _DIGITS[value % len(_DIGITS)]
 
 
 def _refuse_unknown_prefix(source: SourceText, text: str, known: Mapping[str, str], around: str = "") -> None:
-    """UsageError (E0661) where a text that cannot be read has a prefix that nobody has declared: of a datatype, of an
-    atom in a body or behind a label or another head, or of a term. `around` is what stands before the text."""
+    """Raise UsageError (E0661) if an unreadable text has an undeclared prefix: of a datatype, of an atom in a body or
+    behind a label or another head, or of a term. `around` is the text before it."""
     for match in _TERM.finditer(text):
         prefix = match["type_prefix"] if match["string"] else match["prefix"]
         local = match["type_local"] if match["string"] else match["local"]
@@ -181,7 +181,7 @@ def _refuse_unknown_prefix(source: SourceText, text: str, known: Mapping[str, st
 def _refuse_prefix_as_label(
     rule: Rule, source: SourceText, declared: Collection[str], known: Mapping[str, str]
 ) -> None:
-    """UsageError (E0661) where the label of a rule is the prefix of its head: `foaf:knows(x, y) :- …`."""
+    """Raise UsageError (E0661) where the label of a rule is the prefix of its head: `foaf:knows(x, y) :- …`."""
     span = rule.heads[0].span
     if rule.name is None or span is None or rule.heads[0].relation in declared or COLON in rule.heads[0].relation:
         return
@@ -190,7 +190,7 @@ def _refuse_prefix_as_label(
 
 
 def _placed(node: Any, source: SourceText) -> Any:
-    """A tree or problem with its places in another source of the same length."""
+    """Return a tree or problem with its places in another source of the same length."""
     if isinstance(node, Span):
         return replace(node, source=source, end=min(node.end, len(source.text)))
     return rebuilt(node, lambda part: _placed(part, source))

@@ -1,8 +1,7 @@
-"""What is given to be read, to columns of terms: texts, files, rdflib graphs, and triples one by one.
+"""Input to columns of terms: texts, files, rdflib graphs, and triples one by one.
 
-Everything is N-Triples in the end, and a `Document` from there. Blank nodes of a text are nodes of their own, which
-`Labels` names apart; those of an rdflib graph, and of triples that are given one by one, are the nodes that their names
-say.
+All input becomes N-Triples and then a `Document`. Blank nodes of a text are new nodes, which `Labels` names. Blank
+nodes of an rdflib graph, and of triples given one by one, keep their names.
 """
 
 from __future__ import annotations
@@ -26,11 +25,12 @@ _NO_TERM = re.compile(r'[\x00-\x20<>"{}|^`\\\ud800-\udfff]')
 
 
 def read(data: Any, format: str | None, base: str | None, labels: Labels | None) -> TripleColumns:
-    """The triples of a text, a path (anything path-like, or one line that ends like a file of RDF, also packed by
-    gzip), a graph or dataset of rdflib, or of an iterable of triples. `labels` names the blank nodes of a text;
-    without, it must not have any.
+    """Return the triples of a text, a path, an rdflib graph or dataset, or an iterable of triples.
 
-    Raises DataError (E0460 to E0465, E0410, E0411), UsageError (E0660) for an unknown format, SetupError (E0790).
+    A path is anything path-like, or one line that ends like a file of RDF, also packed by gzip. `labels` names the
+    blank nodes of a text; without it, the text must not have any.
+
+    Raise DataError (E0460 to E0465, E0410, E0411), UsageError (E0660) for an unknown format, SetupError (E0790).
     """
     if format is not None:
         format_of(format)
@@ -45,7 +45,7 @@ def read(data: Any, format: str | None, base: str | None, labels: Labels | None)
 
 
 def _text(data: str | bytes | os.PathLike[str], format: str | None) -> tuple[bytes, str, str]:
-    """The bytes of a text or file, its name for messages, and its format."""
+    """Return the bytes of a text or file, its name for messages, and its format."""
     if isinstance(data, bytes):
         return data, "<text>", format or "turtle"
     ending = ending_of(data)
@@ -76,7 +76,7 @@ def _encoded(text: str) -> bytes:
 
 
 def _lines(triples: object) -> bytes:
-    """Triples given one by one as N-Triples."""
+    """Return triples given one by one as N-Triples."""
     try:
         given = None if isinstance(triples, Mapping) else iter(triples)  # type: ignore[call-overload]  # whatever it is
     except (TypeError, NotImplementedError):  # of what cannot be gone through, such as a sparse matrix
@@ -100,7 +100,7 @@ def _lines(triples: object) -> bytes:
 
 
 def _written(value: Any) -> str:
-    """A term as N-Triples has it. DataError (E0465) for a text that would not stay one term."""
+    """Return a term as N-Triples has it. Raise DataError (E0465) for a text that would not stay one term."""
     symbol = term(value)
     if not symbol.startswith('"') and _NO_TERM.search(symbol.removeprefix("_:")):
         raise DataError(Problem("E0465", f"expected a term, found {value!r}"))

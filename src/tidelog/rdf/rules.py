@@ -1,5 +1,5 @@
-"""The rules that a store needs at the moment, given its schema, its properties and classes, and what its data say of
-the schema; under names that stay as long as the rule does."""
+"""The rules that a store needs at the moment, given its schema, its properties and classes, and the schema facts of its
+data. A rule keeps its name as long as it exists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tidelog.rdf.terms import SAME_AS, TYPE, is_iri
 
 
 class Instances:
-    """The rules of the moment. `current` maps what a rule is made of to the rule as the database has it; it is replaced
+    """The rules of the moment. `current` maps the parts of a rule to the rule as the database has it; it is replaced
     and never changed."""
 
     def __init__(self, table: Iterable[TableRule], names: Names) -> None:
@@ -32,9 +32,12 @@ class Instances:
     def changes(
         self, facts: SchemaFacts, guards: Iterable[RuleInstance], alive: Set[str], program: CheckedProgram
     ) -> tuple[list[str], list[Rule]]:
-        """The names of the rules to remove, and the rules to add: for the `facts` of a schema as instances need them,
-        with `guards`, where SAME_AS and NOTHING are `alive` if they have or get facts. `program` is what the user has
-        loaded; rules here stay as they are when nothing of this has changed."""
+        """Return the names of the rules to remove, and the rules to add.
+
+        The rules are for the `facts` of a schema as instances need them, and for `guards`. SAME_AS and NOTHING are
+        `alive` if they have or get facts. `program` is the user's program. If nothing of this has changed, the rules
+        stay.
+        """
         guards = tuple(guards)
         if self._base[0] is not facts:
             self._base = facts, list(instances(self._table, facts))
@@ -91,8 +94,8 @@ class Instances:
         return Rule(f"triple_{self._count}", (head,), (body,))
 
     def _of_views(self, views: _Views, properties: set[str], classes: set[str]) -> Iterator[object]:
-        """Rules from relations to the relations of all triples and of all types where a program reads these, and back
-        where it derives triples."""
+        """Yield rules from relations to the relations of all triples and of all types if a program reads these, and
+        back if it derives triples."""
         if views.reads_types:
             yield from ((None, TYPE, name) for name in sorted(classes))
         pairs = [(name, "?y") for name in sorted(properties - INTERNAL - {TYPE}) if is_iri(name)]
@@ -105,7 +108,7 @@ class Instances:
 
 @dataclass(frozen=True)
 class _Views:
-    """Which relations of everything the rules of a user are about."""
+    """The relations of everything that a user's rules mention."""
 
     reads_triples: bool = False
     derives_triples: bool = False
@@ -124,7 +127,7 @@ class _Views:
 
 
 def _derived(instance: RuleInstance) -> str | None:
-    """SAME_AS or NOTHING, if an instance derives pairs or members of it."""
+    """Return SAME_AS or NOTHING if an instance derives pairs or members of it."""
     if instance.head.predicate == SAME_AS:
         return SAME_AS
     return NOTHING if instance.head.predicate == TYPE and instance.head.object == NOTHING else None

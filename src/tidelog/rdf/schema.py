@@ -1,8 +1,8 @@
-"""The schema alone: asserted triples about classes and properties, and what follows from them without the data.
+"""The schema alone: asserted triples about classes and properties, and their consequences without the data.
 
-It is a small database of its own with the generic rules of a table, kept up like any other, so that the instances of
-the other rules can be known before the data are looked at. `reduced` leaves out what instances need not know twice:
-of the hierarchies the steps, not their closures, and of domains and ranges those asserted.
+It is a small database of its own with the generic rules of a table, maintained like any other. So the instances of the
+other rules are known before the engine looks at the data. `reduced` leaves out facts that instances need not know
+twice: it has the steps of the hierarchies, not their closures, and only the asserted domains and ranges.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Schema:
         self._database.commit()
 
     def has(self, triple: Triple) -> bool:
-        """Whether a triple would be one of the schema."""
+        """Return True if a triple belongs to the schema."""
         return triple.object in self.classes if triple.predicate == TYPE else triple.predicate in self.properties
 
     def change(self, triples: dict[Triple, None]) -> None:
@@ -63,7 +63,7 @@ class Schema:
         self.triples = triples
 
     def facts(self) -> SchemaFacts:
-        """All that follows."""
+        """Return all facts of the schema."""
         pairs: dict[str, list[Pair]] = {
             iri: [(str(one), str(other)) for one, other in self._database[name]]
             for iri, name in self._names.properties.items()
@@ -72,7 +72,7 @@ class Schema:
         return SchemaFacts(pairs, self.classes)
 
     def reduced(self, facts: SchemaFacts) -> SchemaFacts:
-        """What instances need to know, of all that follows."""
+        """Return the facts that instances need."""
         asserted: dict[str, list[Pair]] = {name: [] for name in (*_ASSERTED, _SUB_CLASS, _SUB_PROPERTY)}
         for triple in self.triples:
             if triple.predicate in asserted:
@@ -83,8 +83,8 @@ class Schema:
         )
 
     def _steps(self, predicate: str, facts: SchemaFacts, told: SchemaFacts, asserted: list[Pair]) -> list[Pair]:
-        """Pairs whose closure is the hierarchy of classes or properties: those asserted, and those that rules other
-        than that of the closure derive; each class below nothing else is below owl:Thing."""
+        """Return pairs whose closure is the hierarchy of classes or properties: those asserted, and those that rules
+        other than that of the closure derive. Each class below nothing else is below owl:Thing."""
         found = dict.fromkeys(asserted)
         for rule in self._rules:
             if rule.head.predicate == predicate and rule.name not in _TRANSITIVE:
@@ -105,7 +105,7 @@ def _about_schema(rule: TableRule) -> bool:
 
 
 def added(facts: SchemaFacts, known: SchemaFacts) -> Iterator[Triple]:
-    """The facts that are not known."""
+    """Yield the facts that are not known."""
     for predicate, pairs in facts.pairs.items():
         there = set(known.pairs.get(predicate, ()))
         yield from (Triple(subject, predicate, value) for subject, value in pairs if (subject, value) not in there)

@@ -39,7 +39,7 @@ class RuleInstance:
     unequal: tuple[tuple[str, str], ...]
 
     def rule(self, name: str, names: Names) -> Rule:
-        """The rule in the language."""
+        """Return the rule in the language."""
         relation, terms = names.relation(self.head)
         args = tuple(map(_term, terms))
         if relation == INCONSISTENCY:
@@ -55,14 +55,14 @@ def _term(text: str) -> Term:
 
 
 def is_schema(triple: Triple) -> bool:
-    """Whether an atom of a table speaks of the schema."""
+    """Return True if an atom of a table is about the schema."""
     if triple.predicate == TYPE:
         return not triple.object.startswith("?") and triple.object not in (NOTHING, _THING)
     return not triple.predicate.startswith("?") and triple.predicate not in _DATA
 
 
 def is_generic(rule: TableRule) -> bool:
-    """Whether a rule names all properties and classes that it is about."""
+    """Return True if a rule names all its properties and classes."""
     return all(not _open(triple) for triple in (*rule.body, rule.head))
 
 
@@ -71,7 +71,8 @@ def _open(triple: Triple) -> bool:
 
 
 def _binding(rule: TableRule) -> list[Triple]:
-    """The atoms that bind the properties and classes of a rule: about the schema, or about what is one."""
+    """Return the atoms that bind the properties and classes of a rule: atoms about the schema, or about a property or
+    class."""
     positions = {term for triple in (*rule.body, rule.head) if _open(triple) for term in triple.terms[1:3]}
     positions -= {triple.object for triple in (*rule.body, rule.head) if triple.predicate.startswith("?")}
     return [
@@ -82,7 +83,7 @@ def _binding(rule: TableRule) -> list[Triple]:
 
 
 def fixed_rules(table: Iterable[TableRule], names: Names) -> tuple[Rule, ...]:
-    """Generic rules as they are, under names of their own."""
+    """Return generic rules as they are, under names of their own."""
     rules: dict[str, Rule] = {}
     for each in table:
         name = each.name.replace("-", "_")
@@ -92,8 +93,8 @@ def fixed_rules(table: Iterable[TableRule], names: Names) -> tuple[Rule, ...]:
 
 
 def instances(table: Iterable[TableRule], facts: SchemaFacts, *, guarded: bool = False) -> Iterator[RuleInstance]:
-    """The instances of the rules that are not generic, for the facts of a schema; `guarded` ones keep the facts that
-    they rest on in their bodies."""
+    """Yield the instances of the rules that are not generic, for the facts of a schema; `guarded` ones keep the facts
+    that they rest on in their bodies."""
     for rule in table:
         if not is_generic(rule):
             binding_atoms = _binding(rule)
@@ -105,7 +106,7 @@ def instances(table: Iterable[TableRule], facts: SchemaFacts, *, guarded: bool =
 
 
 def _bound(rule: TableRule, binding: Binding, guards: tuple[Triple, ...]) -> Iterator[RuleInstance]:
-    """The instance of a rule for a binding, with guards before its body; none where terms that must differ are
+    """Yield the instance of a rule for a binding, with guards before its body; None if terms that must differ are
     equal."""
     head = substituted(rule.head, binding)
     pairs = [(binding.get(one, one), binding.get(other, other)) for one, other in rule.unequal]
@@ -119,9 +120,8 @@ def _bound(rule: TableRule, binding: Binding, guards: tuple[Triple, ...]) -> Ite
 
 
 def relevant(found: Iterable[RuleInstance], alive: Set[str]) -> Iterator[RuleInstance]:
-    """Instances that can derive something new. Those of equality count only where something may be the same as
-    something else, and those about members of owl:Nothing where there may be some: where SAME_AS and NOTHING are
-    `alive`."""
+    """Yield the instances that can derive something new. Instances of equality count only if SAME_AS is `alive`, those
+    about members of owl:Nothing only if NOTHING is."""
     for each in found:
         idle = (each.table in _REPLACING and SAME_AS not in alive) or (
             each.table == "cax-sco" and each.body[-1].object == NOTHING and NOTHING not in alive
@@ -131,8 +131,8 @@ def relevant(found: Iterable[RuleInstance], alive: Set[str]) -> Iterator[RuleIns
 
 
 def reflexive(found: Iterable[RuleInstance]) -> Iterator[RuleInstance]:
-    """What follows from something being the same as itself, where instances read owl:sameAs like any other property:
-    instances that say of what this follows, as ITSELF, and those that read owl:sameAs once more, with ITSELF."""
+    """Yield the consequences of equality with oneself, for instances that read owl:sameAs like any other property:
+    instances that derive ITSELF, and those that read owl:sameAs again, with ITSELF."""
     known = list(found)
     if not any(map(_reads_same, known)):
         return
@@ -158,13 +158,13 @@ def _reads_same(each: RuleInstance) -> bool:
 
 
 def _says_same(triple: Triple) -> bool:
-    """Whether a pattern is about owl:sameAs, and not about two given terms."""
+    """Return True if a pattern is about owl:sameAs, and not about two given terms."""
     return triple.predicate == SAME_AS and (triple.subject.startswith("?") or triple.object.startswith("?"))
 
 
 def _unified(triple: Triple, each: RuleInstance, unequal: Iterable[tuple[str, str]]) -> RuleInstance | None:
-    """An instance for the case that the subject and the object of one of its triples are the same, None where they
-    cannot be; of what must differ only `unequal` counts."""
+    """Return an instance for the case that the subject and the object of one of its triples are the same, None if they
+    cannot be. Of the terms that must differ only `unequal` counts."""
     kept, other = triple.subject, triple.object
     if not other.startswith("?"):
         kept, other = other, kept
@@ -179,7 +179,7 @@ def _unified(triple: Triple, each: RuleInstance, unequal: Iterable[tuple[str, st
 
 
 def expanded(found: Iterable[RuleInstance], properties: Set[str], classes: Set[str]) -> Iterator[RuleInstance]:
-    """Instances with all properties, or all classes, in place of a variable for these."""
+    """Yield instances with all properties, or all classes, in place of a variable for these."""
     for each in found:
         place = next((triple for triple in each.body if _open(triple)), None)
         if place is None:
@@ -197,7 +197,7 @@ def expanded(found: Iterable[RuleInstance], properties: Set[str], classes: Set[s
 
 
 def named(found: Iterable[RuleInstance]) -> tuple[dict[str, None], dict[str, None]]:
-    """The properties and classes that instances name."""
+    """Return the properties and classes that instances name."""
     properties: dict[str, None] = {}
     classes: dict[str, None] = {}
     for each in found:

@@ -147,7 +147,7 @@ class Triple:
 
 @dataclass(frozen=True)
 class TableRule:
-    """`head` follows from `body` where the terms of each pair of `unequal` differ."""
+    """A rule: `head` follows from `body` if the terms of each pair of `unequal` differ."""
 
     name: str
     body: tuple[Triple, ...]
@@ -157,7 +157,7 @@ class TableRule:
 
 @cache
 def table(name: str) -> tuple[TableRule, ...]:
-    """The rules of one of RULE_SETS."""
+    """Return the rules of one of RULE_SETS."""
     return tuple(_rule(line) for line in _TEXTS[name].splitlines() if line)
 
 
@@ -179,6 +179,6 @@ def _triple(*terms: str) -> Triple:
 
 
 def _full(term: str) -> str:
-    """A variable or number as it is, a prefixed name in full."""
+    """Return a variable or number as it is, a prefixed name in full."""
     prefix, _, local = term.partition(":")
     return PREFIXES[prefix] + local if prefix in PREFIXES else term

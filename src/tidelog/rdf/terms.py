@@ -46,9 +46,11 @@ _DATES = ((datetime, "dateTime"), (date, "date"), (time, "time"))
 
 
 def literal(value: object, datatype: str | None = None, language: str | None = None) -> str:
-    """The text of a literal: of a string (with a language, or a datatype by its IRI), a number, a truth value, a
-    date or time, which have the datatypes of XML Schema that Turtle and rdflib give them. DataError (E0465) for what is
-    no tag of a language.
+    """Return the text of a literal: a string (with a language, or a datatype by its IRI), a number, a truth value, a
+    date or time.
+
+    Numbers, truth values, dates and times have the datatypes of XML Schema that Turtle and rdflib give them. Raise
+    DataError (E0465) for an invalid tag of a language.
 
     >>> literal("chat", language="fr"), literal(5)
     ('"chat"@fr', '"5"^^<http://www.w3.org/2001/XMLSchema#integer>')
@@ -74,10 +76,9 @@ def literal(value: object, datatype: str | None = None, language: str | None = N
 
 
 def term(value: Any) -> str:
-    """The symbol of a term: of the text of an IRI (with or without angle brackets), of a blank node (`_:…`), of a
-    literal in N-Triples; of terms of rdflib and pyoxigraph; of numbers, truth values, dates and times. DataError
-    (E0465) for others.
-    """
+    """Return the symbol of a term: the text of an IRI (with or without angle brackets), a blank node (`_:…`), a literal
+    in N-Triples; a term of rdflib or pyoxigraph; a number, truth value, date or time. Raise DataError (E0465) for
+    others."""
     module = type(value).__module__.partition(".")[0]
     if module == "rdflib" and hasattr(value, "n3"):
         return _from_rdflib(value)
@@ -104,7 +105,7 @@ def _from_rdflib(value: Any) -> str:
 
 
 def _canonical(text: str) -> str:
-    """A literal as pyoxigraph writes it. DataError (E0465) for what is none."""
+    """Return a literal as pyoxigraph writes it. Raise DataError (E0465) if it cannot read it."""
     oxigraph = load()
     try:
         (quad,) = oxigraph.parse(f"<x:s> <x:p> {text} .".encode(), oxigraph.RdfFormat.N_TRIPLES)
@@ -115,10 +116,10 @@ def _canonical(text: str) -> str:
 
 
 def is_iri(symbol: str) -> bool:
-    """Whether a term is an IRI."""
+    """Return True if a term is an IRI."""
     return not symbol.startswith(('"', "_:"))
 
 
 def ntriples(symbol: str) -> str:
-    """A term as N-Triples has it."""
+    """Return a term as N-Triples has it."""
     return f"<{symbol}>" if is_iri(symbol) else symbol

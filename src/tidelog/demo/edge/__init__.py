@@ -1,12 +1,11 @@
 """The second demo: a wind farm whose turbines find out together why one of them reads an odd temperature.
 
-The story is that of *ZodiacEdge*, its rules are the paper's rule set 1, told where each tuple lives.
+The story is that of *ZodiacEdge*. Its rules are the paper's rule set 1, with a location for each tuple.
 
-documents  a Turtle document per turbine, and the facts in it
-farm.dl    what every node runs;  rules.dl  the six rules that come and go
-networks   the farm as processes of this machine, or simulated in one
-view       who knows what, as a table, and a screen that may be a terminal
-story      everything in order: what `tidelog demo edge` runs
+documents  a Turtle document per turbine, and its facts farm.dl    the program of every node;  rules.dl  the six rules
+that are added and removed networks   the farm as processes of this machine, or simulated in one view       the
+knowledge of each turbine as a table, and a screen that may be a terminal story      everything in order: the work of
+`tidelog demo edge`
 """
 
 from tidelog.demo.edge.story import run

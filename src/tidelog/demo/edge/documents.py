@@ -1,7 +1,7 @@
-"""What each node of the farm has to say, as RDF: a Turtle document per turbine and one of the control room.
+"""Facts of the farm's nodes, as RDF: a Turtle document per turbine and one of the control room.
 
-Turbines are named by IRIs, which are also the names of their nodes. What a document says of its own node is a tuple of
-the relation that is called like the property; the control room also says things of others, and knows them itself.
+Turbines have IRIs, which are also the names of their nodes. A triple about a document's own node is a tuple of the
+relation named like the property. The control room also has triples about others, and stores them itself.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _OF_OTHERS = {"hasNeighbour": "map", "inRow": "inRow"}
 
 
 def turbines(rows: int, per_row: int) -> list[list[str]]:
-    """The turbines of each row."""
+    """Return the turbines of each row."""
     return [[f"{FARM}t{row * per_row + number}" for number in range(1, per_row + 1)] for row in range(rows)]
 
 
 def turbine_document(turbine: str, temperature: int) -> str:
-    """What a turbine says."""
+    """Return the document of a turbine."""
     return (
         f"{_PREFIX}:{short(turbine)} a :WindTurbine ; :reportsTo :control ;\n"
         f"    :hasAirTemperatureMeasurement {temperature} .\n"
@@ -37,7 +37,7 @@ def turbine_document(turbine: str, temperature: int) -> str:
 
 
 def control_document(rows: list[list[str]]) -> str:
-    """Where the turbines stand: each in a row, beside the next one."""
+    """Return the document with the places of the turbines: each in a row, beside the next one."""
     lines = []
     for number, row in enumerate(rows, 1):
         lines += [f":{short(x)} :inRow :row{number} ." for x in row]
@@ -46,7 +46,8 @@ def control_document(rows: list[list[str]]) -> str:
 
 
 def facts(node: str, turtle: str) -> FactSet:
-    """The facts of a node's document. DataError where the text is broken, SetupError (E0790) without pyoxigraph."""
+    """Return the facts of a node's document. Raise DataError for a broken text, SetupError (E0790) without
+    pyoxigraph."""
     return set(_facts(node, turtle))
 
 
@@ -61,10 +62,10 @@ def _facts(node: str, turtle: str) -> Iterator[tuple[str, tuple[Any, ...]]]:
 
 
 def _value(term: str) -> str | int:
-    """An IRI as it is, the number of a literal."""
+    """Return an IRI as it is, or the number of a literal."""
     return int(term.split('"')[1]) if term.startswith('"') else term
 
 
 def short(name: str) -> str:
-    """A name of the farm without its prefix."""
+    """Return a name of the farm without its prefix."""
     return name.removeprefix(FARM)

@@ -32,7 +32,7 @@ Views: TypeAlias = dict[str, set[tuple[Any, ...]]]
 
 @dataclass(frozen=True)
 class Traffic:
-    """What was sent: tuples, changes of rules, receipts for both, and the bytes of all packets together."""
+    """Numbers of messages: tuples, changes of rules, receipts for both, and the bytes of all packets together."""
 
     tuples: int
     rules: int
@@ -41,7 +41,7 @@ class Traffic:
 
     @staticmethod
     def of(counts: Mapping[str, int], size: int) -> Traffic:
-        """From the numbers of messages by their kind. Questions whether all are done are not counted."""
+        """Return the traffic from numbers of messages by kind. Questions whether all are done do not count."""
         receipts = sum(counts.get(kind, 0) for kind in ("Ack", "Noted", "Floor", "Heard"))
         return Traffic(counts.get("Offer", 0), counts.get("RuleChange", 0), receipts, size)
 
@@ -69,15 +69,15 @@ class Network(ABC):
 
     @abstractmethod
     def rest(self, look: TrafficLook) -> Traffic:
-        """Wait until the whole farm is quiet, calling `look` now and then, and return what was sent until then."""
+        """Wait until the whole farm is quiet, calling `look` now and then, and return the traffic until then."""
 
     @abstractmethod
     def traffic(self) -> Traffic:
-        """What was sent so far."""
+        """Return the traffic so far."""
 
     @abstractmethod
     def views(self, relations: Sequence[str]) -> Views:
-        """The tuples of relations at all nodes together."""
+        """Return the tuples of relations at all nodes together."""
 
     @abstractmethod
     def close(self) -> None:
@@ -93,8 +93,8 @@ class Network(ABC):
 
 
 class Processes(Network):
-    """A process for each node, which ends with this one. Changes of rules start at the first node. SetupError (E0790)
-    without ZeroMQ."""
+    """A process for each node, which ends with this one. Changes of rules start at the first node. Raises SetupError
+    (E0790) without ZeroMQ."""
 
     changes: LocalNetwork
 
@@ -104,7 +104,7 @@ class Processes(Network):
         self.changes = LocalNetwork(NetworkConfig(PROGRAM, tuple(names)))
 
     def rest(self, look: TrafficLook) -> Traffic:
-        """LimitError (E0501) when that takes longer than `PATIENCE`."""
+        """Wait as `Network.rest`. Raise LimitError (E0501) if that takes longer than `PATIENCE`."""
         end = time.monotonic() + PATIENCE
         before: Traffic | None = None
         while time.monotonic() < end:
@@ -133,7 +133,7 @@ class Processes(Network):
 
 
 class Simulated(Network):
-    """All nodes in this process; packets come in an order that the seed decides."""
+    """All nodes in this process; a seed decides the order of packets."""
 
     changes: Simulation
 

@@ -1,9 +1,9 @@
 """The wind farm from beginning to end: `run` is what `tidelog demo edge` calls.
 
 A turbine reads 41 degrees where 20 are usual. Is its sensor broken, or is it that hot? Alone it cannot know. So the
-control room tells the turbines of that row who stands beside whom, and sends six rules; the turbines ask each other,
-and each compares its own reading with the median of the others. Then the sensor is replaced, a warm front
-comes with the rules still there, and at last the rules are withdrawn.
+control room sends the turbines of that row their neighbours and six rules. The turbines ask each other, and each
+compares its own reading with the median of the others. Then the sensor is replaced, a warm front comes with the rules
+still there, and at last the rules are removed.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ USUAL, BROKEN, WARM = 20, 41, 36
 
 
 def run(rows: int = 2, simulated: bool = False, live: bool = False) -> int:
-    """Tells the story with `rows` rows of turbines, drawing the table all the time if `live`, and returns 0. SetupError
-    (E0790) where a package is missing."""
+    """Tell the story with `rows` rows of turbines, drawing the table all the time if `live`, and return 0. Raise
+    SetupError (E0790) if a package is missing."""
     _check_packages(simulated)
     screen = Screen(live)
     turbines = documents.turbines(rows, PER_ROW)
@@ -56,7 +56,7 @@ def _check_packages(simulated: bool) -> None:
 
 @dataclass(frozen=True)
 class StoryStep:
-    """A step of the story: what it has cost, and who knew what when everything had taken effect."""
+    """A step of the story: its cost, and the knowledge of each turbine when everything had taken effect."""
 
     title: str
     seconds: float
@@ -70,8 +70,8 @@ class StoryStep:
 
 @dataclass
 class Farm:
-    """A farm while the story is told. `documents` has what each node says at the moment, `steps` what happened;
-    `heard` is when the control room had a first verdict of each turbine."""
+    """A farm during the story. `documents` has each node's document at the moment, `steps` the steps so far; `heard` is
+    when the control room had a first verdict of each turbine."""
 
     network: Network
     rows: list[list[str]]
@@ -83,7 +83,7 @@ class Farm:
 
     @contextmanager
     def step(self, title: str, about: str) -> Iterator[None]:
-        """Make the changes of the block, wait until everything has taken effect, and show what is different then."""
+        """Make the changes of the block, wait until everything has taken effect, and show the differences."""
         begin, before, old = time.monotonic(), self.network.traffic(), self.state
 
         def so_far(traffic: Traffic) -> StoryStep:
@@ -104,7 +104,7 @@ class Farm:
         self.screen.say(*(f"    {line}" for line in (*table, self.steps[-1].cost)))
 
     def put(self, documents_: Mapping[str, str]) -> None:
-        """Nodes have new documents: what is no longer in them is retracted, what is new asserted."""
+        """Give nodes new documents: retract facts that are no longer in them, assert new ones."""
         for node, text in documents_.items():
             old = documents.facts(node, self.documents[node]) if node in self.documents else set()
             new = documents.facts(node, text)
@@ -114,11 +114,11 @@ class Farm:
             self.documents[node] = text
 
     def read(self, temperature: int, *turbines: str) -> None:
-        """Turbines read a temperature."""
+        """Let turbines read a temperature."""
         self.put({turbine: documents.turbine_document(turbine, temperature) for turbine in turbines})
 
     def look(self) -> None:
-        """Ask who knows what at this moment."""
+        """Return the knowledge of each turbine at this moment."""
         self.state = known([turbine for row in self.rows for turbine in row], self.network.views(RELATIONS))
         for turbine, each in self.state.items():
             if each.verdict is not None:
@@ -126,7 +126,7 @@ class Farm:
 
 
 def tell(farm: Farm) -> None:
-    """All of the story, and its figures."""
+    """Tell the whole story, and print its figures."""
     changes, row = farm.network.changes, farm.rows[0]
     turbine = row[2]
     with farm.step("An ordinary day", "Nobody asks anybody anything."):
@@ -166,7 +166,7 @@ def tell(farm: Farm) -> None:
 
 
 def figures(steps: list[StoryStep]) -> list[str]:
-    """A table of what each step has cost, 80 characters wide."""
+    """Return a table of the cost of each step, 80 characters wide."""
     lines = [f"{'step':32}{'seconds':>8}{'tuples':>7}{'rules':>6}{'receipts':>9}{'messages':>9}{'bytes':>9}"]
     for step in steps:
         sent = step.sent

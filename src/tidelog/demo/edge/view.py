@@ -1,4 +1,4 @@
-"""Who knows what: a row for each turbine, out of what the nodes have at a moment, and the screen that shows it."""
+"""The knowledge of each turbine as a row, from the nodes' tuples at a moment, and the screen that shows it."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ LEGEND = (
 
 @dataclass(frozen=True)
 class TurbineView:
-    """What a turbine knows: its own reading, of how many neighbours, the answers of how many, and their median; and
-    what the control room has heard of it."""
+    """The knowledge of a turbine: its own reading, the numbers of its neighbours and of their answers, the median of
+    these; and the verdict that the control room has heard."""
 
     reading: int | None
     neighbours: int
@@ -42,7 +42,7 @@ class TurbineView:
     verdict: str | None
 
     def line(self, turbine: str) -> str:
-        """A row below HEAD."""
+        """Return a row below HEAD."""
         heard = "" if self.alarm is None else f"alarm, {self.alarm}°"
         if self.verdict is not None:
             heard += f"{', ' if heard else ''}cause: {self.verdict}"
@@ -53,7 +53,7 @@ class TurbineView:
 
 
 def known(turbines: list[str], views: Views) -> dict[str, TurbineView]:
-    """What each turbine knows, by its name, out of the views of RELATIONS."""
+    """Return the knowledge of each turbine by its name, from the views of RELATIONS."""
     own: dict[str, dict[str, Any]] = {
         relation: dict(views[relation])
         for relation in ("hasAirTemperatureMeasurement", "measurementsNearby", "medianNearby")
@@ -82,12 +82,12 @@ class Screen:
         self._drawn = 0
 
     def say(self, *lines: str) -> None:
-        """Lines that stay."""
+        """Print lines that stay."""
         self._erase()
         print("\n".join(lines), flush=True)
 
     def draw(self, lines: Sequence[str]) -> None:
-        """Lines in place of those drawn before, as many as the terminal has room for."""
+        """Print lines in place of those drawn before, as many as the terminal has room for."""
         if self._live:
             columns, rows = shutil.get_terminal_size()
             self._erase()
