@@ -202,8 +202,8 @@ FAULTS = (
     Fault(
         "what is before a node is kept for another one",
         CLOSED,
-        "if load64(asked, 0) == c:",
-        "if load64(asked, 0) >= 0:",
+        "if load64(asked, ASKED) != c:",
+        "if load64(asked, ASKED) < 0:",
     ),
     Fault(
         "facts of a linear closure are edges",
@@ -218,10 +218,16 @@ def planted(fault: Fault, folder: Path) -> None:
     """Put a copy of the engine with the fault into `folder`."""
     shutil.copytree(ROOT / "src/tidelog", folder / "tidelog", ignore=shutil.ignore_patterns("__pycache__"))
     path = folder / "tidelog" / fault.file
-    text = path.read_text(encoding="utf-8")
-    if fault.right not in text or (fault.right and text.count(fault.right) > 1):
-        raise SystemExit(f"{fault.name}: {fault.file} does not have this text once:\n{fault.right}")
-    path.write_text(text.replace(fault.right, fault.wrong) if fault.right else text, encoding="utf-8")
+    path.write_text(with_fault(fault, path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def with_fault(fault: Fault, text: str) -> str:
+    """Return the text of the fault's file with the fault in it. LookupError where the right text is not there once."""
+    if not fault.right:
+        return text
+    if text.count(fault.right) != 1:
+        raise LookupError(f"{fault.name}: {fault.file} does not have this text once:\n{fault.right}")
+    return text.replace(fault.right, fault.wrong)
 
 
 def hunt(fault: Fault) -> str:

@@ -22,6 +22,7 @@ from tidelog.certificate.export import certificate_of, program_text
 from tidelog.certificate.folder import save
 from tidelog.certificate.reading import load
 from tidelog.certificate.stopping import look
+from tidelog.certificate.tables import out_of_memory
 from tidelog.errors import wrong_argument
 from tidelog.limits.watch import Watch, guarded
 
@@ -39,5 +40,8 @@ def check_certificate(folder: str | os.PathLike[str], *, timeout: float | None =
     if not isinstance(given, (str, os.PathLike)):
         raise wrong_argument("a certificate", "the path of a folder", given)
     watch = Watch(timeout)
-    with guarded(watch):
-        check(load(Path(folder), partial(look, watch)), watch)
+    try:
+        with guarded(watch):
+            check(load(Path(folder), partial(look, watch)), watch)
+    except MemoryError as error:
+        raise out_of_memory(error) from None

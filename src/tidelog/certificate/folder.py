@@ -6,7 +6,10 @@ The manifest is written last: a folder without one is no certificate.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -27,22 +30,43 @@ if TYPE_CHECKING:
 
 def save(certificate: Certificate, text: str, folder: Path) -> None:
     """Write a certificate whose program is `text`. UsageError (E0816) where the folder has something in it or cannot be
-    written."""
+    written. Nothing of a certificate that could not be written is left."""
     layout = Layout.of(certificate)
     try:
-        if folder.is_dir() and any(folder.iterdir()):
-            hint = "give the name of a new folder"
-            raise UsageError(Problem("E0816", "the folder is not empty", hint=hint, place=str(folder)))
-        for part in PARTS:
-            (folder / part).mkdir(parents=True)
-            for file, names in layout.sharing(part).items():
-                _write(certificate, names, folder / part / file, part)
-        (folder / PROGRAM).write_text(text, encoding="utf-8")
-        manifest = json.dumps(layout.manifest(version.__version__), indent=1, ensure_ascii=False)
-        (folder / MANIFEST).write_text(f"{manifest}\n", encoding="utf-8")
+        with _made(folder):
+            for part in PARTS:
+                (folder / part).mkdir()
+                for file, names in layout.sharing(part).items():
+                    _write(certificate, names, folder / part / file, part)
+            (folder / PROGRAM).write_text(text, encoding="utf-8")
+            manifest = json.dumps(layout.manifest(version.__version__), indent=1, ensure_ascii=False)
+            (folder / MANIFEST).write_text(f"{manifest}\n", encoding="utf-8")
     except OSError as error:
         message = f"the certificate cannot be written: {error.strerror or error}"
         raise UsageError(Problem("E0816", message, hint="give another folder", place=str(folder))) from None
+
+
+@contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """Make a folder, or take one that is empty, UsageError (E0816) where it is not. Where the block raises, all that
+    it has written there is removed."""
+    is_new = not folder.is_dir()
+    if is_new:
+        folder.mkdir(parents=True)
+    elif any(folder.iterdir()):
+        hint = "give the name of a new folder"
+        raise UsageError(Problem("E0816", "the folder is not empty", hint=hint, place=str(folder)))
+    try:
+        yield
+    except BaseException:
+        for part in PARTS:
+            rmtree(folder / part, ignore_errors=True)
+        with suppress(OSError):
+            for file in (PROGRAM, MANIFEST):
+                (folder / file).unlink(missing_ok=True)
+            if is_new:
+                folder.rmdir()
+        raise
 
 
 def _write(certificate: Certificate, names: list[str], path: Path, part: CertificatePart) -> None:
@@ -50,15 +74,15 @@ def _write(certificate: Certificate, names: list[str], path: Path, part: Certifi
     packs its tuples so well that readers would take it for a bomb is written again as it is."""
     from pyarrow import parquet
 
-    _write_tables(certificate, names, path, part, compression="zstd")
+    _write_tables(certificate, names, path, part, "zstd")
     with parquet.ParquetFile(path) as file:
         size = decoded_size(file.metadata)
     if not in_proportion(size, path.stat().st_size):
-        _write_tables(certificate, names, path, part, compression="none", use_dictionary=["relation"])
+        _write_tables(certificate, names, path, part, "none")
 
 
 def _write_tables(
-    certificate: Certificate, names: list[str], path: Path, part: CertificatePart, **options: Any
+    certificate: Certificate, names: list[str], path: Path, part: CertificatePart, compression: str
 ) -> None:
     import pyarrow as pa
     from pyarrow import parquet
@@ -66,7 +90,9 @@ def _write_tables(
     kinds = kinds_of(certificate.program.relations[names[0]])
     types = dict(column_types(certificate.dictionary, kinds, part))
     schema = pa.schema({**types, "relation": pa.dictionary(pa.int32(), pa.string())})
-    with parquet.ParquetWriter(path, schema, write_page_checksum=True, **options) as writer:
+    # Where Parquet's dictionaries have no memory, Arrow ends the process.
+    options: dict[str, Any] = {"use_dictionary": False, "write_page_checksum": True, "compression": compression}
+    with parquet.ParquetWriter(path, schema, **options) as writer:
         for name in names:
             rows, births = certificate.view(name) if part == "views" else (certificate.facts(name), None)
             label = text_to_arrow([name]).cast(pa.string())

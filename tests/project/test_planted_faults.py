@@ -1,0 +1,30 @@
+"""The planted faults follow the source: each has its place, and stands in the table of docs/testing.md."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+
+from tests.plant_faults import FAULTS, ROOT, Fault, with_fault
+
+
+@pytest.mark.parametrize("fault", FAULTS[1:], ids=lambda fault: fault.name)
+def test_a_fault_has_one_place_and_changes_the_code_there(fault: Fault) -> None:
+    text = (ROOT / "src/tidelog" / fault.file).read_text(encoding="utf-8")
+    assert ast.dump(ast.parse(with_fault(fault, text))) != ast.dump(ast.parse(text))
+
+
+def test_a_fault_without_a_place_is_noticed() -> None:
+    fault = Fault("gone", "kernels/changes.py", "birth", "death")
+    with pytest.raises(LookupError, match="does not have this text once"):
+        with_fault(fault, "one birth, two births")
+
+
+def test_the_documentation_has_every_fault_once() -> None:
+    shown = (
+        (ROOT / "docs/testing.md").read_text(encoding="utf-8").partition("| fault | scripts |")[2].partition("\n\n")[0]
+    )
+    names = re.findall(r"^\| ([^|]+) \| \d+ \|", shown, re.MULTILINE)
+    assert sorted(names) == sorted(fault.name for fault in FAULTS[1:])
