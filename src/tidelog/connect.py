@@ -41,8 +41,8 @@ def connect(
     if folder is not None and not isinstance(folder, (str, os.PathLike)):
         raise wrong_argument("a store", "the path of a folder", folder)
     if (folder is not None and spark is not None) or (state is not None and spark is None):
-        hint = "connect(folder) keeps an embedded database, connect(spark=session, state=folder) one over Spark"
-        raise UsageError(Problem("E0610", "a folder is kept either with Spark or without", hint=hint))
+        hint = "call connect(folder) for an embedded database, connect(spark=session, state=folder) for one over Spark"
+        raise UsageError(Problem("E0610", "connect takes a folder, or a Spark session with `state`", hint=hint))
     if spark is not None:
         from tidelog.spark.database import SparkDatabase
 

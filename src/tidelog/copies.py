@@ -11,7 +11,7 @@ class Uncopied:
     """An object that is bound to its process, or whose state others share: `copy` and `pickle` raise UsageError
     (E0629)."""
 
-    instead: ClassVar[str] = "make another one, or copy the relations that it returns"
+    instead: ClassVar[str] = "connect again in the other place, or copy the relations"
     """The hint of that error: an alternative to a copy."""
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:

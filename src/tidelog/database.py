@@ -118,7 +118,7 @@ class Database(Uncopied):
     """Facts, rules and views. Threads may share one: each call has the database for itself, and a transaction keeps
     changes of others waiting until it ends."""
 
-    instead = "copy its relations; a certificate or a store takes a database to another process"
+    instead = "copy its relations, or open a store in the other process"
 
     def __init__(self) -> None:
         self.turns = Turns()
@@ -232,7 +232,7 @@ class Database(Uncopied):
                 raise wrong_argument(f"encoded rows of {relation}", f"an int64 array of shape (n, {arity})", words)
             if words.dtype != numpy.int64 or words.ndim != 2 or words.shape[1] != arity:
                 found = f"{words.dtype} of shape {words.shape}"
-                message = f"encoded rows of {relation} are int64 of shape (n, {arity}), found {found}"
+                message = f"expected encoded rows of {relation} as int64 of shape (n, {arity}), found {found}"
                 raise UsageError(
                     Problem("E0604", message, hint="use `insert` or `delete` for data that are not encoded")
                 )
@@ -350,8 +350,8 @@ class Database(Uncopied):
         name = self._relation(relation).name
         given: object = callback
         if not callable(given):
-            message = f"a callback is a function of one change, found {callback!r}"
-            raise UsageError(Problem("E0609", message, hint="pass for example `print`, or `changes.append`"))
+            message = f"expected a function of one change as callback, found {callback!r}"
+            raise UsageError(Problem("E0609", message, hint="pass a function, for example `print` or `changes.append`"))
         return self._subscribers.add(name, callback)
 
     def __enter__(self) -> Self:
@@ -536,21 +536,23 @@ class Database(Uncopied):
 def _check_option(name: str, value: object, known: Mapping[str, object]) -> None:
     """UsageError (E0603) unless there is such an option that can have this value."""
     if name not in known:
-        raise UsageError(
-            Problem("E0603", f"there is no option {name}", hint=f"the options are {', '.join(sorted(known))}")
-        )
+        raise UsageError(Problem("E0603", f"unknown option {name!r}", hint=f"use one of {', '.join(sorted(known))}"))
     if name == "strategy":
         if not isinstance(value, str) or value not in ("auto", "update", "bootstrap"):
-            hint = 'it is "auto", "update" or "bootstrap"'
-            raise UsageError(Problem("E0603", f"there is no strategy {value!r}", hint=hint))
+            hint = 'use "auto", "update" or "bootstrap"'
+            raise UsageError(Problem("E0603", f"unknown strategy {value!r}", hint=hint))
     elif name == "closures":
         if not isinstance(value, bool):
-            hint = "False evaluates closures like all other rules"
-            raise UsageError(Problem("E0603", f"closures is True or False, found {value!r}", hint=hint))
+            hint = "pass False to evaluate closures like all other rules, or True"
+            raise UsageError(Problem("E0603", f"closures must be True or False, found {value!r}", hint=hint))
     elif name == "maintain":
         if not isinstance(value, bool):
-            hint = "True keeps what later changes need, False does not"
-            raise UsageError(Problem("E0603", f"maintain is True or False, found {value!r}", hint=hint))
+            hint = "pass True to keep the state for later updates, or False"
+            raise UsageError(Problem("E0603", f"maintain must be True or False, found {value!r}", hint=hint))
     elif not (isinstance(value, (int, float)) and value > 0) and (value is not None or name == "switch"):
-        hint = "it is a part of a bootstrap's time, such as 0.2" if name == "switch" else "None means no limit"
-        raise UsageError(Problem("E0603", f"{name} is a positive number, found {value!r}", hint=hint))
+        hint = (
+            "pass a fraction of a bootstrap's time, such as 0.2"
+            if name == "switch"
+            else "pass a number, or None for no limit"
+        )
+        raise UsageError(Problem("E0603", f"{name} must be a positive number, found {value!r}", hint=hint))

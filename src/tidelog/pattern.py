@@ -109,7 +109,9 @@ def _atom(text: str) -> Atom:
         raise error from None
     if len(rules) != 1 or rules[0].body or len(rules[0].heads) != 1:
         raise UsageError(
-            Problem("E0607", f"a query is one atom, found {text!r}", hint='write for example db.query("edge(1, X)")')
+            Problem(
+                "E0607", f"expected one atom as query, found {text!r}", hint='write for example db.query("edge(1, X)")'
+            )
         )
     return rules[0].heads[0]
 
@@ -219,5 +221,5 @@ def _value(term: Term) -> Value:
         return float(term.value) if term.kind == "float" else term.value
     if isinstance(term, Record):
         return None if term.fields is None else tuple(_value(part) for part in term.fields)
-    message = "a query takes variables, _ and constants"
+    message = "a query can have only variables, _ and constants as arguments"
     raise ProgramError(Problem("E0607", message, term.span, hint="compute in a rule, and query its head"))

@@ -124,7 +124,7 @@ class Relation:
         if not isinstance(row, (tuple, list)) or len(row) != len(self.columns):
             found = f"{len(row)} values" if isinstance(row, (tuple, list)) else f"a value of type {type(row).__name__}"
             names = ", ".join(column.name for column in self.columns)
-            message = f"{self.name} holds tuples of {len(self.columns)} values, found {found}"
+            message = f"{self.name} has tuples of {len(self.columns)} values, found {found}"
             raise UsageError(Problem("E0605", message, hint=f"ask for ({names}) in {self.name}"))
         dictionary = self._source.dictionary
         with dictionary.reading():

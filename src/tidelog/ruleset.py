@@ -81,5 +81,5 @@ def without(programs: tuple[Program, ...], name: str) -> tuple[Program, ...]:
 
 def _unknown(name: str, names: list[str]) -> UsageError:
     near = get_close_matches(str(name), names, 1)
-    hint = f"did you mean {near[0]}?" if near else "`list(db.rules)` names them"
+    hint = f"did you mean {near[0]}?" if near else "list the names with `list(db.rules)`"
     return UsageError(Problem("E0608", f"there is no rule {name}", hint=hint))

@@ -36,7 +36,7 @@ def checked(database: Verbs[Any]) -> None:
     database.turns.check_open()
     database.turns.check_outside("transaction()")
     if database.has_pending:
-        message = "there are pending changes that belong to no transaction"
+        message = "a transaction cannot begin while other changes are pending"
         raise UsageError(Problem("E0606", message, hint="call `commit()` or `rollback()` before the transaction"))
 
 
@@ -74,7 +74,7 @@ class Transaction(Uncopied, Generic[Made]):
             return
         message = "a transaction is used by another thread than its own" if self._thread and not mine else ""
         message = message or f"the transaction has {'ended' if self._thread else 'not begun'}"
-        hint = "use it inside of its `with` block, in the thread of the block"
+        hint = "use it inside its `with` block, in the thread of the block"
         raise UsageError(Problem("E0626", message, hint=hint))
 
     def __enter__(self) -> Transaction[Made]:

@@ -36,16 +36,16 @@ class Turns:
         if self.closed:
             raise UsageError(Problem("E0602", "the database is closed", hint="connect again"))
         if self.forked:
-            message = "another thread was using the database when this process was forked"
-            hint = "fork while no thread uses it, or connect in the new process"
+            message = "this process was forked while another thread used the database"
+            hint = "fork while no thread uses the database, or connect in the new process"
             raise UsageError(Problem("E0627", message, hint=hint))
 
     def check_outside(self, call: str) -> None:
         """UsageError (E0625) where this thread is in a transaction; waits for those of others."""
         with self.changing:
             if self.transaction is not None:
-                message = f"`{call}` inside of a transaction"
-                hint = "the block commits at its end; let it raise to drop its changes"
+                message = f"cannot call `{call}` inside a transaction"
+                hint = "end the block to commit, or raise in it to drop its changes"
                 raise UsageError(Problem("E0625", message, hint=hint))
 
 

@@ -153,7 +153,7 @@ def test_in_a_folder(forgery: Forgery, tmp_path: Path) -> None:
         tidelog.check_certificate(tmp_path / "certificate")
     (problem,) = caught.value.problems
     assert problem.code == "E0815"
-    assert problem.message == f"the file holds tuples of {forgery.relation}, which do not belong into it"
+    assert problem.message == f"the file contains tuples of {forgery.relation}, which belong into another file"
 
 
 def tidelog_save(forged: Altered, folder: Path, program: str) -> None:
@@ -191,7 +191,7 @@ def test_tuples_that_no_value_stands_for(where: str) -> None:
             with pytest.raises(CertificateRejected) as caught:
                 check(changed)
             assert caught.value.code == ("E0801" if where == "facts" else "E0803")
-            assert "something that is no tuple of it" in caught.value.problems[0].message
+            assert "a row that does not fit its declaration" in caught.value.problems[0].message
 
 
 def replaced(certificate: Certificate, where: str, name: str, rows: Words) -> Certificate:

@@ -55,7 +55,7 @@ def test_the_option_timeout_limits_a_check() -> None:
     with pytest.raises(tidelog.LimitError) as raised:
         db.check()
     (problem,) = raised.value.problems
-    assert (problem.code, problem.hint) == ("E0501", "nothing is known about the views; raise `timeout`")
+    assert (problem.code, problem.hint) == ("E0501", "raise `timeout`; the check has not reached a result")
     assert problem.message.startswith("the check was stopped after 0.")
     assert problem.message.endswith(" s, its limit is 1e-09 s")
     db.options(timeout=60)

@@ -48,7 +48,7 @@ def test_a_folder_that_is_no_certificate(folder: Path, tidelog: Run) -> None:
     (folder / "empty").mkdir()
     outcome = tidelog("check", "empty")
     assert outcome.code == 1
-    assert outcome.err.startswith("empty/manifest.json: error[E0810]: there is no certificate here")
+    assert outcome.err.startswith("empty/manifest.json: error[E0810]: cannot read a certificate here")
 
 
 def test_a_run_that_is_checked(closure: Path, process: Run) -> None:

@@ -107,4 +107,4 @@ def test_out_of_memory_is_a_limit(tidelog: Run, closure: Path, monkeypatch: pyte
     monkeypatch.setattr(check, "execute", fail)
     outcome = tidelog("check", "closure.dl")
     assert outcome.code == 3
-    assert outcome.err.startswith("error[E0503]: the machine has run out of memory")
+    assert outcome.err.startswith("error[E0503]: the machine ran out of memory")

@@ -45,14 +45,14 @@ def test_processes_follow_commands(
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        ("nodes = [", "no TOML"),
-        ('nodes = ["a"]', "`program` is a text"),
+        ("nodes = [", "the text is not TOML"),
+        ('nodes = ["a"]', "`program` must be a text"),
         ('program = "reach.dl"\nnodes = []', "different names"),
         ('program = "reach.dl"\nnodes = ["a", "a"]', "different names"),
         ('program = "reach.dl"\nnodes = ["a", 1]', "different names"),
-        ('program = "reach.dl"\nnodes = ["a"]\nport = 3', "no key `port`"),
+        ('program = "reach.dl"\nnodes = ["a"]\nport = 3', "unknown key `port`"),
         ('program = "reach.dl"\nnodes = ["a"]\n[facts]\nlink = 3', "facts.link"),
-        ('program = "reach.dl"\nnodes = ["a"]\n[facts]\nlink = [["b", "a"]]', "which is no node"),
+        ('program = "reach.dl"\nnodes = ["a"]\n[facts]\nlink = [["b", "a"]]', "which is not a node of this network"),
     ],
 )
 def test_a_wrong_network_file(network: Path, text: str, wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,10 +75,10 @@ def test_keys_of_a_node(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        ("", "`name` is a text"),
+        ("", "`name` must be a text"),
         (
             'name = "a"\nsecret = "s"\nprogram = "reach.dl"\n[nodes.b]\naddress = "tcp://h:1"\nkey = "k"',
-            "not among the nodes",
+            "the list of nodes lacks the node a itself",
         ),
         ('name = "a"\nsecret = "s"\nprogram = "reach.dl"\n[nodes]\na = 3', "two texts"),
         (
@@ -106,18 +106,18 @@ def with_key(key: str, value: object) -> str:
 @pytest.mark.parametrize(
     ("line", "wrong"),
     [
-        ("", "no configuration"),
-        ("[\n", "no JSON"),
+        ("", "has no configuration"),
+        ("[\n", "the text is not JSON"),
         ("[]\n", "expected an object"),
-        ('{"program": "p"}\n', "`name` is a text"),
-        ('{"name": "a", "program": "p", "secret": "s", "nodes": {}}\n', "not among the nodes"),
-        (with_key("incarnation", -1), "`incarnation` is 0 or more, found -1"),
-        (with_key("incarnation", True), "`incarnation` is a number, found True"),
-        (with_key("sticky", 1), "`sticky` is true or false, found 1"),
-        (with_key("limits", {"speed": 1}), "there is no limit `speed`"),
-        (with_key("limits", {"senders": "bc"}), "limits.senders is a list of texts, found 'bc'"),
-        (with_key("limits", {"names": "bc"}), "limits.names is a list of texts, found 'bc'"),
-        (with_key("facts", {"link": [["a", "b"], 3]}), "facts.link is a list of rows"),
+        ('{"program": "p"}\n', "`name` must be a text"),
+        ('{"name": "a", "program": "p", "secret": "s", "nodes": {}}\n', "the list of nodes lacks the node a itself"),
+        (with_key("incarnation", -1), "`incarnation` must be 0 or more, found -1"),
+        (with_key("incarnation", True), "`incarnation` must be a number, found True"),
+        (with_key("sticky", 1), "`sticky` must be true or false, found 1"),
+        (with_key("limits", {"speed": 1}), "unknown limit `speed`"),
+        (with_key("limits", {"senders": "bc"}), "limits.senders must be a list of texts, found 'bc'"),
+        (with_key("limits", {"names": "bc"}), "limits.names must be a list of texts, found 'bc'"),
+        (with_key("facts", {"link": [["a", "b"], 3]}), "facts.link must be a list of rows"),
         (with_key("nodes", {"a": {"address": "tcp://h:1", "key": 3}}), "the two texts `address` and `key`"),
         (with_key("nodes", {"a": {"address": "tcp://h:1", "kex": "k"}}), "the two texts `address` and `key`"),
     ],
@@ -142,4 +142,4 @@ def test_a_node_whose_commands_have_ended_before_it_began(
 
 def test_a_node_without_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["node"]) == 2
-    assert "which node?" in capsys.readouterr().err
+    assert "the configuration file of the node is missing" in capsys.readouterr().err

@@ -151,13 +151,13 @@ def test_time_limit(folder: Path, tidelog: Run) -> None:
 def test_facts_folder_that_is_none(closure: Path, tidelog: Run) -> None:
     outcome = tidelog("run", "closure.dl", "-F", "nowhere")
     assert outcome.code == 2
-    assert outcome.err.startswith("error[E0651]: -F names no folder: nowhere\n")
+    assert outcome.err.startswith("error[E0651]: facts folder 'nowhere' does not exist\n")
 
 
 def test_output_folder_that_is_a_file(closure: Path, tidelog: Run) -> None:
     outcome = tidelog("run", "closure.dl", "-D", "e.facts")
     assert outcome.code == 2
-    assert outcome.err.startswith("error[E0652]: -D names no folder: e.facts\n")
+    assert outcome.err.startswith("error[E0652]: output folder 'e.facts' is not a folder\n")
     assert (closure / "e.facts").read_text() == "1\t2\n2\t3\n"
 
 

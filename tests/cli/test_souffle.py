@@ -83,7 +83,7 @@ def test_facts_that_no_output_needs_may_be_missing(folder: Path, tidelog: Run) -
     for name in "acd":
         (folder / f"{name}.facts").rename(folder / "aside")
         outcome = tidelog("run", "p.dl", "-D", "-", "-w")
-        assert (outcome.code, f"the facts of {name} are not there" in outcome.err) == (1, True)
+        assert (outcome.code, f"the facts file of {name} does not exist" in outcome.err) == (1, True)
         (folder / "aside").rename(folder / f"{name}.facts")
     (folder / "b.facts").write_text("x\n")
     assert "E0405" in tidelog("run", "p.dl", "-D", "-", "-w").err  # a file that is there is read
@@ -92,7 +92,7 @@ def test_facts_that_no_output_needs_may_be_missing(folder: Path, tidelog: Run) -
 def test_facts_of_nodes_of_a_path_are_needed(folder: Path, tidelog: Run) -> None:
     (folder / "p.dl").write_text(".decl a, b, c(x: number, y: number)\n.input a, b\nc(x, y) :- a*(x, y).\n.output c\n")
     (folder / "a.facts").write_text("1\t1\n")
-    assert "the facts of b are not there" in tidelog("run", "p.dl", "-D", "-").err
+    assert "the facts file of b does not exist" in tidelog("run", "p.dl", "-D", "-").err
 
 
 def test_files_of_relations_are_all_needed_without_an_output(folder: Path, tidelog: Run) -> None:

@@ -56,7 +56,7 @@ def test_a_store_that_cannot_be_made_leaves_nothing(
 def test_a_store_is_not_made_twice(store: Path, tidelog: Run) -> None:
     outcome = tidelog("init", "s", "closure.dl")
     assert outcome.code == 2
-    assert "error[E0653]: there is a store already" in outcome.err
+    assert "error[E0653]: the folder contains a store already" in outcome.err
 
 
 def test_facts_come_and_go(store: Path, tidelog: Run) -> None:
@@ -133,5 +133,5 @@ def test_the_views_of_a_store_are_proved(store: Path, tidelog: Run) -> None:
 def test_no_store(folder: Path, tidelog: Run, command: tuple[str, str]) -> None:
     outcome = tidelog(*command)
     assert outcome.code == 2
-    assert "error[E0654]: there is no store here" in outcome.err
+    assert "error[E0654]: the folder contains no store" in outcome.err
     assert os.listdir(folder) == []

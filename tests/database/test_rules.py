@@ -352,7 +352,11 @@ def test_a_refused_rule_rolls_its_transaction_back(db: tidelog.Database) -> None
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("r22", "did you mean r2?"), ("endd", "did you mean end?"), ("nothing like it", "`list(db.rules)` names them")],
+    [
+        ("r22", "did you mean r2?"),
+        ("endd", "did you mean end?"),
+        ("nothing like it", "list the names with `list(db.rules)`"),
+    ],
 )
 def test_an_unknown_rule_is_named(db: tidelog.Database, name: str, hint: str) -> None:
     before = fingerprint(db)

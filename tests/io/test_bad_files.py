@@ -22,25 +22,28 @@ FILES: list[tuple[RelationType, dict[str, Any], bytes | None, str]] = [
         EDGE,
         {},
         None,
-        "e.facts: error[E0410]: the facts of e are not there\n  hint: it may also be called e.csv, e.tsv, e.json",
+        "e.facts: error[E0410]: the facts file of e does not exist\n  hint: create it, or one of e.csv, e.tsv, e.json",
     ),
     (
         EDGE,
         {"filename": "x.csv"},
         None,
-        "x.csv: error[E0410]: the facts of e are not there\n  hint: the folder . has folder",
+        "x.csv: error[E0410]: the facts file of e does not exist\n"
+        "  hint: put the file into the folder ., which has folder",
     ),
     (
         EDGE,
         {"IO": "parquet"},
         None,
-        "e.parquet: error[E0410]: the facts of e are not there\n  hint: the folder . has folder",
+        "e.parquet: error[E0410]: the facts file of e does not exist\n"
+        "  hint: put the file into the folder ., which has folder",
     ),
     (
         EDGE,
         {"IO": "json"},
         None,
-        "e.json: error[E0410]: the facts of e are not there\n  hint: the folder . has folder",
+        "e.json: error[E0410]: the facts file of e does not exist\n"
+        "  hint: put the file into the folder ., which has folder",
     ),
     (
         EDGE,
@@ -48,7 +51,7 @@ FILES: list[tuple[RelationType, dict[str, Any], bytes | None, str]] = [
         b"junk",
         "a.parquet: error[E0411]: expected Parquet, but it cannot be read: Parquet file size is 4 bytes, smaller "
         "than the minimum file footer (8 bytes)\n"
-        "  hint: is the file whole?",
+        "  hint: check that the file is complete",
     ),
     (
         EDGE,
@@ -56,13 +59,13 @@ FILES: list[tuple[RelationType, dict[str, Any], bytes | None, str]] = [
         b"junk",
         "a.arrow: error[E0411]: expected Arrow, but it cannot be read: Expected to read 1802401130 metadata bytes, "
         "but only read 0\n"
-        "  hint: is the file whole?",
+        "  hint: check that the file is complete",
     ),
     (
         EDGE,
         {"filename": "a.json"},
         b"[[1, 2],",
-        "a.json:1:9: error[E0411]: expected JSON, but Expecting value\n  hint: a list of lists or of objects",
+        "a.json:1:9: error[E0411]: expected JSON, but Expecting value\n  hint: write a list of lists or of objects",
     ),
     (
         EDGE,
@@ -82,7 +85,7 @@ FILES: list[tuple[RelationType, dict[str, Any], bytes | None, str]] = [
         {"filename": "a.json"},
         b"[[1, 2], [1]]",
         "a.json, row 2: error[E0405]: expected 2 values, found 1: [1]\n"
-        "  hint: e has the columns (x: number, y: number)",
+        "  hint: pass a value for each column of e: (x: number, y: number)",
     ),
     (
         EDGE,
@@ -101,16 +104,16 @@ FILES: list[tuple[RelationType, dict[str, Any], bytes | None, str]] = [
         {"filename": "a.json"},
         b"[[NaN, 1]]",
         "a.json, row 1, column x: error[E0404]: NaN cannot be stored\n"
-        "  hint: NaN is not equal to itself, so that no set can hold it; leave such rows out or use a marker of "
-        "your own",
+        "  hint: leave such rows out, or use a marker of your own: NaN is not equal to itself, "
+        "so no set can hold it",
     ),
     (
         EDGE,
         {"filename": "a.facts"},
         gzip.compress(b"1\t2\n", mtime=0)[:-6],
-        "a.facts: error[E0411]: the gzip data are broken: Compressed file ended before the end-of-stream marker was "
+        "a.facts: error[E0411]: the gzip data are damaged: Compressed file ended before the end-of-stream marker was "
         "reached\n"
-        "  hint: is the file whole?",
+        "  hint: check that the file is complete",
     ),
     (
         EDGE,
@@ -130,16 +133,16 @@ OPTIONS: list[tuple[dict[str, Any], str]] = [
     (
         {"IO": "delta"},
         "error[E0413]: unknown IO=delta\n"
-        "  hint: IO is one of file, json, jsonfile, parquet, arrow, sqlite, stdin, stdout",
+        "  hint: use one of file, json, jsonfile, parquet, arrow, sqlite, stdin, stdout",
     ),
     (
         {"colour": "red"},
         "error[E0413]: unknown option colour\n"
-        "  hint: the options are IO, filename, dbname, delimiter, headers, rfc4180, compress, format",
+        "  hint: use one of IO, filename, dbname, delimiter, headers, rfc4180, compress, format",
     ),
     (
         {"delimiter": ""},
-        "error[E0413]: '' cannot separate columns\n  hint: a delimiter is a TAB, a comma, or the like",
+        "error[E0413]: '' cannot separate columns\n  hint: use a TAB, a comma, or the like",
     ),
     (
         {"headers": "maybe"},
@@ -147,7 +150,7 @@ OPTIONS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"format": "xml"},
-        "error[E0413]: unknown format=xml\n  hint: format is list or object",
+        "error[E0413]: unknown format=xml\n  hint: use format=list or format=object",
     ),
     (
         {"IO": "stdout"},
@@ -183,7 +186,7 @@ def test_a_bad_option_is_shown_in_the_program() -> None:
         "p.dl:1:10: error[E0413]: unknown IO=delta\n"
         "    1 | .input e(IO=delta)\n"
         "      |          ^^^^^^^^\n"
-        "  hint: IO is one of file, json, jsonfile, parquet, arrow, sqlite, stdin, stdout"
+        "  hint: use one of file, json, jsonfile, parquet, arrow, sqlite, stdin, stdout"
     )
 
 
@@ -192,7 +195,7 @@ def test_a_row_of_a_table_file_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     pyarrow.parquet.write_table(pa.table({"x": [1, None], "y": [1, 2]}), "e.parquet")
     assert fails(lambda: read_facts({}, Path(), EDGE, dictionary())) == (
         "e.parquet, row 2, column x: error[E0403]: expected a number, found no value (null)\n"
-        "  hint: leave the row out, or put a marker of your own in its place"
+        "  hint: leave the row out, or use a marker of your own"
     )
 
 
@@ -219,9 +222,9 @@ def test_databases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert message(HOLDER) == (
         "a.db, table h, row 1, column pair: error[E0401]: "
         "expected , at character 3 of the record '[1', found the end\n"
-        "  hint: a record of type Pair is written like [1, nil]"
+        "  hint: write a record of type Pair like [1, nil]"
     )
-    assert message(REAL) == "a.db, table f: error[E0410]: there is no such table\n  hint: the database has e, s, h"
+    assert message(REAL) == "a.db, table f: error[E0410]: the database has no table f\n  hint: name one of e, s, h"
 
 
 def test_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,7 +238,7 @@ def test_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert message("nowhere") == (
         "nowhere/e.csv: error[E0412]: the file cannot be written: No such file or directory\n"
-        "  hint: the folder nowhere does not exist"
+        "  hint: create the folder nowhere"
     )
     assert message(".", filename="folder") == "folder: error[E0412]: the file cannot be written: Is a directory"
     assert message("nowhere", IO="sqlite") == (

@@ -19,13 +19,14 @@ ROWS: list[tuple[RelationType, Any, str]] = [
     (
         EDGE,
         [(1,)],
-        "e, row 1: error[E0405]: expected 2 values, found 1: (1,)\n  hint: e has the columns (x: number, y: number)",
+        "e, row 1: error[E0405]: expected 2 values, found 1: (1,)\n"
+        "  hint: pass a value for each column of e: (x: number, y: number)",
     ),
     (
         EDGE,
         [(1, 2), (1, 2, 3)],
         "e, row 2: error[E0405]: expected 2 values, found 3: (1, 2, 3)\n"
-        "  hint: e has the columns (x: number, y: number)",
+        "  hint: pass a value for each column of e: (x: number, y: number)",
     ),
     (
         EDGE,
@@ -56,7 +57,7 @@ ROWS: list[tuple[RelationType, Any, str]] = [
         EDGE,
         [(1, None)],
         "e, row 1, column y: error[E0403]: expected a number, found no value (None)\n"
-        "  hint: leave the row out, or put a marker of your own in its place",
+        "  hint: leave the row out, or use a marker of your own",
     ),
     (
         EDGE,
@@ -79,34 +80,34 @@ ROWS: list[tuple[RelationType, Any, str]] = [
         EDGE,
         [(float("nan"), 1)],
         "e, row 1, column x: error[E0403]: expected a number, found no value (nan)\n"
-        "  hint: leave the row out, or put a marker of your own in its place",
+        "  hint: leave the row out, or use a marker of your own",
     ),
     (
         EDGE,
         [1, 2],
-        "e, row 1: error[E0407]: expected a row, found 1\n  hint: a row is a tuple (x, y)",
+        "e, row 1: error[E0407]: expected a row, found 1\n  hint: write a row as a tuple (x, y)",
     ),
     (
         EDGE,
         ["ab"],
-        "e, row 1: error[E0407]: expected a row, found 'ab'\n  hint: a row is a tuple (x, y)",
+        "e, row 1: error[E0407]: expected a row, found 'ab'\n  hint: write a row as a tuple (x, y)",
     ),
     (
         EDGE,
         [{"x": 1, "z": 2}],
-        "e, row 1: error[E0406]: expected the keys x, y, found x, z\n  hint: a dict has a value for each column: x, y",
+        "e, row 1: error[E0406]: expected the keys x, y, found x, z\n  hint: pass a dict with exactly these keys: x, y",
     ),
     (
         EDGE,
         "edges.csv",
         "e: error[E0407]: expected rows, found the str 'edges.csv'\n"
-        "  hint: files are read with .input in the program, or as a table: pyarrow.csv.read_csv(path)",
+        "  hint: read files with .input in the program, or as a table: pyarrow.csv.read_csv(path)",
     ),
     (
         EDGE,
         Path("edges.csv"),
         "e: error[E0407]: expected rows, found the PosixPath PosixPath('edges.csv')\n"
-        "  hint: files are read with .input in the program, or as a table: pyarrow.csv.read_csv(path)",
+        "  hint: read files with .input in the program, or as a table: pyarrow.csv.read_csv(path)",
     ),
     (
         EDGE,
@@ -136,20 +137,20 @@ ROWS: list[tuple[RelationType, Any, str]] = [
         REAL,
         [(float("nan"), 1)],
         "f, row 1, column x: error[E0404]: NaN cannot be stored\n"
-        "  hint: NaN is not equal to itself, so that no set can hold it; leave such rows out or use a marker of "
-        "your own",
+        "  hint: leave such rows out, or use a marker of your own: NaN is not equal to itself, "
+        "so no set can hold it",
     ),
     (
         REAL,
         [(np.longdouble(2) ** 53 + 1, 1)],
-        "f, row 1, column x: error[E0402]: np.longdouble('9007199254740993.0') has no float that is equal to it\n"
-        "  hint: pass float(…)",
+        "f, row 1, column x: error[E0402]: no 64-bit float is equal to np.longdouble('9007199254740993.0')\n"
+        "  hint: pass float(…) to round it",
     ),
     (
         REAL,
         [(2**53 + 1, 1)],
-        "f, row 1, column x: error[E0402]: the integer 9007199254740993 has no float that is equal to it\n"
-        "  hint: pass float(…)",
+        "f, row 1, column x: error[E0402]: no float is equal to the integer 9007199254740993\n"
+        "  hint: pass float(…) to round it",
     ),
     (
         REAL,
@@ -178,8 +179,8 @@ ROWS: list[tuple[RelationType, Any, str]] = [
     (
         NAMED,
         [("\ud800", 1)],
-        "s, row 1, column name: error[E0408]: a symbol cannot be written in UTF-8: '\\ud800'\n"
-        "  hint: symbols are Unicode text",
+        "s, row 1, column name: error[E0408]: the symbol '\\ud800' cannot be written in UTF-8\n"
+        "  hint: remove unpaired surrogates",
     ),
     (
         NAMED,
@@ -197,7 +198,7 @@ ROWS: list[tuple[RelationType, Any, str]] = [
         NAMED,
         [(pd.NA, 1)],
         "s, row 1, column name: error[E0403]: expected a symbol, found no value (<NA>)\n"
-        "  hint: leave the row out, or put a marker of your own in its place",
+        "  hint: leave the row out, or use a marker of your own",
     ),
     (
         NAMED,
@@ -233,7 +234,7 @@ ROWS: list[tuple[RelationType, Any, str]] = [
         HOLDER,
         [((None, "b"), None)],
         "h, row 1, column pair: error[E0403]: expected a number, found no value (None)\n"
-        "  hint: leave the row out, or put a marker of your own in its place",
+        "  hint: leave the row out, or use a marker of your own",
     ),
     (
         HOLDER,
@@ -244,7 +245,7 @@ ROWS: list[tuple[RelationType, Any, str]] = [
     (
         EDGE,
         np.zeros((2, 3), dtype=np.int64),
-        "e: error[E0406]: expected 2 columns, found 3\n  hint: e has the columns x, y",
+        "e: error[E0406]: expected 2 columns, found 3\n  hint: pass a column for each of x, y",
     ),
     (
         EDGE,

@@ -33,7 +33,7 @@ TABLES: list[tuple[RelationType, Any, str]] = [
         EDGE,
         pd.DataFrame({"x": pd.array([1, None], dtype="Int64"), "y": [1, 2]}),
         "e, row 2, column x: error[E0403]: expected a number, found no value (null)\n"
-        "  hint: leave the row out, or put a marker of your own in its place",
+        "  hint: leave the row out, or use a marker of your own",
     ),
     (
         EDGE,
@@ -59,13 +59,13 @@ TABLES: list[tuple[RelationType, Any, str]] = [
         NAMED,
         pd.DataFrame({"name": ["a", None], "n": [1, 2]}),
         "s, row 2, column name: error[E0403]: expected a symbol, found no value (None)\n"
-        "  hint: leave the row out, or put a marker of your own in its place",
+        "  hint: leave the row out, or use a marker of your own",
     ),
     (
         NAMED,
         pd.DataFrame({"name": ["a", np.nan], "n": [1, 2]}),
         "s, row 2, column name: error[E0403]: expected a symbol, found no value (nan)\n"
-        "  hint: leave the row out, or put a marker of your own in its place",
+        "  hint: leave the row out, or use a marker of your own",
     ),
     (
         NAMED,
@@ -82,26 +82,27 @@ TABLES: list[tuple[RelationType, Any, str]] = [
     (
         EDGE,
         pd.DataFrame({"x": [1 + 2j], "y": [1]}),
-        "e, column x: error[E0401]: expected a number, found a column of type complex128\n  hint: cast it first",
+        "e, column x: error[E0401]: expected a number, found a column of type complex128\n"
+        "  hint: cast the column first",
     ),
     (
         REAL,
         pd.DataFrame({"x": [1.0, None], "u": [1, 2]}),
         "f, row 2, column x: error[E0404]: NaN cannot be stored\n"
-        "  hint: NaN is not equal to itself, so that no set can hold it; leave such rows out or use a marker of "
-        "your own",
+        "  hint: leave such rows out, or use a marker of your own: NaN is not equal to itself, "
+        "so no set can hold it",
     ),
     (
         EDGE,
         pd.Series([1, 2]),
-        "e, row 1: error[E0407]: expected a row, found 1\n  hint: a row is a tuple (x, y)",
+        "e, row 1: error[E0407]: expected a row, found 1\n  hint: write a row as a tuple (x, y)",
     ),
     (
         EDGE,
         pl.Series("x", [1]),
-        "e: error[E0407]: expected a table, found the Series that Arrow cannot read as one: Cannot import schema: "
+        "e: error[E0407]: expected a table, but Arrow cannot read this Series as one: Cannot import schema: "
         "ArrowSchema describes non-struct type int64\n"
-        "  hint: is it a single column?",
+        "  hint: pass a table with named columns, not a single column",
     ),
     (
         EDGE,
@@ -113,13 +114,13 @@ TABLES: list[tuple[RelationType, Any, str]] = [
         EDGE,
         pa.table({"x": pa.array([1, None]), "y": [1, 2]}),
         "e, row 2, column x: error[E0403]: expected a number, found no value (null)\n"
-        "  hint: leave the row out, or put a marker of your own in its place",
+        "  hint: leave the row out, or use a marker of your own",
     ),
     (
         EDGE,
         pa.table({"x": pa.array([1, None]).dictionary_encode(), "y": [1, 2]}),
         "e, row 2, column x: error[E0403]: expected a number, found no value (null)\n"
-        "  hint: leave the row out, or put a marker of your own in its place",
+        "  hint: leave the row out, or use a marker of your own",
     ),
     (
         EDGE,
@@ -149,8 +150,8 @@ TABLES: list[tuple[RelationType, Any, str]] = [
         REAL,
         pa.table({"x": [1.0, float("nan")], "u": [1, 2]}),
         "f, row 2, column x: error[E0404]: NaN cannot be stored\n"
-        "  hint: NaN is not equal to itself, so that no set can hold it; leave such rows out or use a marker of "
-        "your own",
+        "  hint: leave such rows out, or use a marker of your own: NaN is not equal to itself, "
+        "so no set can hold it",
     ),
     (
         REAL,
@@ -161,7 +162,7 @@ TABLES: list[tuple[RelationType, Any, str]] = [
     (
         REAL,
         pa.table({"x": [2**53 + 1], "u": [1]}),
-        "f, row 1, column x: error[E0402]: the integer 9007199254740993 has no float that is equal to it\n"
+        "f, row 1, column x: error[E0402]: no float is equal to the integer 9007199254740993\n"
         "  hint: cast the column to float64 to round it",
     ),
     (
@@ -185,7 +186,8 @@ TABLES: list[tuple[RelationType, Any, str]] = [
     (
         NAMED,
         pa.table({"name": BROKEN, "n": [1]}),
-        "s, column name: error[E0408]: a symbol cannot be written in UTF-8: b'\\xff'\n  hint: symbols are Unicode text",
+        "s, column name: error[E0408]: the symbol b'\\xff' cannot be written in UTF-8\n"
+        "  hint: remove unpaired surrogates",
     ),
     (
         HOLDER,
@@ -197,7 +199,7 @@ TABLES: list[tuple[RelationType, Any, str]] = [
         HOLDER,
         pa.table({"pair": [{"a": 1, "b": None}], "chain": ["nil"]}),
         "h, row 1, column pair: error[E0403]: expected a symbol, found no value (null)\n"
-        "  hint: leave the row out, or put a marker of your own in its place",
+        "  hint: leave the row out, or use a marker of your own",
     ),
     (
         HOLDER,
@@ -208,19 +210,19 @@ TABLES: list[tuple[RelationType, Any, str]] = [
         HOLDER,
         pa.table({"pair": [None, "[1]"], "chain": ["nil", "nil"]}),
         "h, row 2, column pair: error[E0401]: expected , at character 3 of the record '[1]', found ']'\n"
-        "  hint: a record of type Pair is written like [1, nil]",
+        "  hint: write a record of type Pair like [1, nil]",
     ),
     (
         HOLDER,
         pa.table({"pair": ["[1.5, a]"], "chain": ["nil"]}),
         "h, row 1, column pair: error[E0401]: in the record '[1.5, a]': expected a number, found '1.5'\n"
-        "  hint: are the columns in the declared order, and is the delimiter the right one?",
+        "  hint: check the delimiter and the order of the columns",
     ),
     (
         HOLDER,
         pa.table({"pair": ["[1, a] x"], "chain": ["nil"]}),
         "h, row 1, column pair: error[E0401]: expected the end at character 8 of the record '[1, a] x', found 'x'\n"
-        "  hint: a record of type Pair is written like [1, nil]",
+        "  hint: write a record of type Pair like [1, nil]",
     ),
 ]
 

@@ -17,29 +17,28 @@ TEXTS: list[tuple[RelationType, TextFormat, bytes, str]] = [
         EDGE,
         TAB,
         b"1\t2\n3\n",
-        "e.facts:2:1: error[E0405]: expected 2 columns, found 1: '3'\n"
-        "  hint: the delimiter is '\\t', the columns are x, y",
+        "e.facts:2:1: error[E0405]: expected 2 columns, found 1: '3'\n  hint: separate the columns x, y by '\\t'",
     ),
     (
         EDGE,
         TAB,
         b"1\t2\n3\t4\t5\n",
         "e.facts:2:1: error[E0405]: expected 2 columns, found 3: '3\\t4\\t5'\n"
-        "  hint: the delimiter is '\\t', the columns are x, y",
+        "  hint: separate the columns x, y by '\\t'",
     ),
     (
         EDGE,
         TAB,
         b"1,2\n",
         "e.facts:1:1: error[E0405]: expected 2 columns, found 1: '1,2'\n"
-        '  hint: is the delimiter another one? add delimiter="," to .input',
+        '  hint: add delimiter="," to .input if that is the delimiter',
     ),
     (
         EDGE,
         TAB,
         b"1\t2\n3\tx\n",
         "e.facts:2:3: error[E0401]: expected a number, found 'x'\n"
-        "  hint: are the columns in the declared order, and is the delimiter the right one?",
+        "  hint: check the delimiter and the order of the columns",
     ),
     (
         EDGE,
@@ -52,28 +51,28 @@ TEXTS: list[tuple[RelationType, TextFormat, bytes, str]] = [
         EDGE,
         TAB,
         b"1\t2\n\n\t4\n",
-        "e.facts:3:1: error[E0403]: expected a number, found an empty field\n  hint: numbers cannot be left out",
+        "e.facts:3:1: error[E0403]: expected a number, found an empty field\n  hint: write a number in every row",
     ),
     (
         EDGE,
         TAB,
         b"1\t1.5\n",
         "e.facts:1:3: error[E0401]: expected a number, found '1.5'\n"
-        "  hint: are the columns in the declared order, and is the delimiter the right one?",
+        "  hint: check the delimiter and the order of the columns",
     ),
     (
         EDGE,
         TAB,
         b"1\t2\r\n3\tx\r\n",
         "e.facts:2:3: error[E0401]: expected a number, found 'x'\n"
-        "  hint: are the columns in the declared order, and is the delimiter the right one?",
+        "  hint: check the delimiter and the order of the columns",
     ),
     (
         EDGE,
         TAB,
         b"\xef\xbb\xbfx\t2\n",
         "e.facts:1:1: error[E0401]: expected a number, found 'x'\n"
-        "  hint: are the columns in the declared order, and is the delimiter the right one?",
+        "  hint: check the delimiter and the order of the columns",
     ),
     (
         REAL,
@@ -87,14 +86,14 @@ TEXTS: list[tuple[RelationType, TextFormat, bytes, str]] = [
         TAB,
         b"1\t1\nnan\t1\n",
         "e.facts:2:1: error[E0404]: NaN cannot be stored\n"
-        "  hint: NaN is not equal to itself, so that no set can hold it; leave such rows out or use a marker of "
-        "your own",
+        "  hint: leave such rows out, or use a marker of your own: NaN is not equal to itself, "
+        "so no set can hold it",
     ),
     (
         REAL,
         TAB,
         b"inf\t1\n1e999\t1\n",
-        "e.facts:2:1: error[E0402]: 1e999 does not fit a float\n  hint: floats have 64 bits",
+        "e.facts:2:1: error[E0402]: 1e999 does not fit a float\n  hint: use a value within 64-bit floats",
     ),
     (
         REAL,
@@ -138,49 +137,48 @@ TEXTS: list[tuple[RelationType, TextFormat, bytes, str]] = [
         HEADERS,
         b"y\tx\n1\t2\n3\ta\n",
         "e.facts:3:3: error[E0401]: expected a number, found 'a'\n"
-        "  hint: are the columns in the declared order, and is the delimiter the right one?",
+        "  hint: check the delimiter and the order of the columns",
     ),
     (
         NAMED,
         QUOTED,
         b'a,1\n"b,2\n',
         "e.facts:2:1: error[E0411]: expected a quote that closes this field, found the end of the file\n"
-        '  hint: a quote inside of a field is written ""',
+        '  hint: write a quote inside of a field as ""',
     ),
     (
         NAMED,
         QUOTED,
         b'"a\nb",1\n"c",x\n',
         "e.facts:3:5: error[E0401]: expected a number, found 'x'\n"
-        "  hint: are the columns in the declared order, and is the delimiter the right one?",
+        "  hint: check the delimiter and the order of the columns",
     ),
     (
         NAMED,
         QUOTED,
         b'"a",1,2\n',
-        "e.facts:1:1: error[E0405]: expected 2 columns, found 3: 'a,1,2'\n"
-        "  hint: the delimiter is ',', the columns are name, n",
+        "e.facts:1:1: error[E0405]: expected 2 columns, found 3: 'a,1,2'\n  hint: separate the columns name, n by ','",
     ),
     (
         HOLDER,
         TAB,
         b"[1, a]\tnil\n[x, a]\tnil\n",
         "e.facts:2:1: error[E0401]: in the record '[x, a]': expected a number, found 'x'\n"
-        "  hint: are the columns in the declared order, and is the delimiter the right one?",
+        "  hint: check the delimiter and the order of the columns",
     ),
     (
         HOLDER,
         TAB,
         b"[1, a\tnil\n",
         "e.facts:1:1: error[E0401]: expected ] at character 6 of the record '[1, a', found the end\n"
-        "  hint: a record of type Pair is written like [1, nil]",
+        "  hint: write a record of type Pair like [1, nil]",
     ),
     (
         HOLDER,
         TAB,
         b"(1, a)\tnil\n",
         "e.facts:1:1: error[E0401]: expected [ or nil at character 1 of the record '(1, a)', found '(1, a)'\n"
-        "  hint: a record of type Pair is written like [1, nil]",
+        "  hint: write a record of type Pair like [1, nil]",
     ),
 ]
 

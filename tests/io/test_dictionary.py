@@ -88,7 +88,7 @@ def test_a_symbol_must_be_writable_in_utf8() -> None:
     with pytest.raises(DataError) as caught:
         known.encode("\ud800", "symbol")
     assert str(caught.value) == (
-        "error[E0408]: a symbol cannot be written in UTF-8: '\\ud800'\n  hint: symbols are Unicode text"
+        "error[E0408]: the symbol '\\ud800' cannot be written in UTF-8\n  hint: remove unpaired surrogates"
     )
     assert len(known) == 0
 

@@ -62,7 +62,7 @@ def test_membership_of_another_arity_is_a_mistake(row: object, found: str) -> No
     with pytest.raises(UsageError) as caught:
         assert row in held([("a", 1)], NAMED)
     assert str(caught.value) == (
-        f"error[E0605]: s holds tuples of 2 values, found {found}\n  hint: ask for (name, n) in s"
+        f"error[E0605]: s has tuples of 2 values, found {found}\n  hint: ask for (name, n) in s"
     )
 
 

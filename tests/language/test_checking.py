@@ -306,10 +306,10 @@ def test_qualifiers_that_change_the_meaning_are_refused(qualifier: str) -> None:
 @pytest.mark.parametrize(
     ("directive", "expected"),
     [
-        (".input n(IO=stdout)", "`.input` has no value `stdout`"),
-        (".output n(IO=stdin)", "`.output` has no value `stdin`"),
-        (".output n(IO=delta)", "`.output` has no value `delta`"),
-        (".input n(IO=ntriples)", "`.input` has no value `ntriples`"),
+        (".input n(IO=stdout)", "`IO` of `.input` cannot be `stdout`"),
+        (".output n(IO=stdin)", "`IO` of `.output` cannot be `stdin`"),
+        (".output n(IO=delta)", "`IO` of `.output` cannot be `delta`"),
+        (".input n(IO=ntriples)", "`IO` of `.input` cannot be `ntriples`"),
         ('.input n(columns="0:1")', "has no option `columns`"),
     ],
 )

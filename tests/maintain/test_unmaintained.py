@@ -71,5 +71,5 @@ def test_switching_back_and_forth_changes_no_view(seed: int) -> None:
 
 
 def test_the_option_is_true_or_false() -> None:
-    with pytest.raises(UsageError, match="maintain is True or False"):
+    with pytest.raises(UsageError, match="maintain must be True or False"):
         tidelog.connect().options(maintain="no")

@@ -94,7 +94,7 @@ def problem(data: object, **options: str) -> tuple[str, str | None, str]:
     ("data", "options", "code", "place", "hint"),
     [
         ("@prefix : <http://a/> .\n:s :p ex:o .", {}, "E0460", "<text>:2:7", "@prefix ex: <…> ."),
-        ("<http://a/s> .", {}, "E0460", "<text>:1:14", "it was read as Turtle"),
+        ("<http://a/s> .", {}, "E0460", "<text>:1:14", "pass `format` if the text is not Turtle"),
         ("some/graph", {}, "E0460", "<text>:1:1", "path"),
         ("some/graph.ttl", {}, "E0410", "some/graph.ttl", "path"),
         ("http://a/graph.ttl", {}, "E0410", "http://a/graph.ttl", "download"),
@@ -106,8 +106,8 @@ def problem(data: object, **options: str) -> tuple[str, str | None, str]:
         ('{"@id": "s", "http://a/p": 1', {"format": "jsonld"}, "E0460", "<text>:1:29", ""),
         ('{"@context": "http://a/context", "@id": "http://a/s"}', {"format": "jsonld"}, "E0460", "<text>", ""),
         ([("http://a/s", "http://a/p", 1), ("s", "p", "o")], {}, "E0465", "<triples>, row 1", "absolute"),
-        ([('"s"', "http://a/p", 1)], {}, "E0465", "<triples>, row 0", "subjects are IRIs"),
-        ([("http://a/s", "_:p", 1)], {}, "E0465", "<triples>, row 0", "predicates IRIs"),
+        ([('"s"', "http://a/p", 1)], {}, "E0465", "<triples>, row 0", "as subjects"),
+        ([("http://a/s", "_:p", 1)], {}, "E0465", "<triples>, row 0", "IRIs as predicates"),
     ],
 )
 def test_what_is_wrong_has_its_place_and_a_hint(

@@ -111,7 +111,9 @@ def test_files_are_written_by_their_ending(ending: str, start: bytes, tmp_path: 
 
 
 def test_other_endings_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"has to end in \.dot, \.svg, \.html, \.png, \.pdf; this is 'graph\.txt'"):
+    with pytest.raises(
+        UsageError, match=r"expected a picture file ending in \.dot, \.svg, \.html, \.png, \.pdf, found 'graph\.txt'"
+    ):
         draw(core(SMALL), tmp_path / "graph.txt")
 
 

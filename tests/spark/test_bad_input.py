@@ -146,7 +146,7 @@ def test_options_that_lose_rows_are_refused(spark: SparkSession, tmp_path: Path)
         Source("e", tmp_path, "parquet", options={"ignoreCorruptFiles": True}),
     )
     for source in sources:
-        with pytest.raises(TidelogError, match="would lose rows in silence") as caught:
+        with pytest.raises(TidelogError, match="would drop rows without an error") as caught:
             Pipeline(PROGRAM, [source]).run(spark)
         assert caught.value.code == "E0686"
 
@@ -186,14 +186,14 @@ Caused by: java.net.SocketException: Connection reset
     own = """An exception was thrown from the Python worker:
 Traceback (most recent call last):
   File "executors.py", line 161, in read
-tidelog.errors.UsageError: error[E0687]: the epoch of this frame is over
+tidelog.errors.UsageError: error[E0687]: this frame belongs to an earlier epoch
   hint: ask again"""
     found: list[Any] = [
         said(Exception(text)) for text in (crash, own, "", "An exception was thrown from the Python worker\nx: y")
     ]
     assert found == [
         "Python worker exited unexpectedly (crashed).",
-        "the epoch of this frame is over",
+        "this frame belongs to an earlier epoch",
         "Exception",
         "x: y",
     ]

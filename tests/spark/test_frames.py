@@ -77,7 +77,7 @@ def test_a_frame_of_an_epoch_that_is_over(db: SparkDatabase, tmp_path: Path, mon
             PySparkException, match=r"^\[\w+\] error\[E0687\]: .*\n  hint: ask the database for it again"
         ):
             frame.collect()
-    with pytest.raises(DataError, match=r"E0482.*the epoch of this frame is over"):
+    with pytest.raises(DataError, match=r"E0482.*this frame belongs to an earlier epoch"):
         db.insert("n", unread)
     assert change["n"].inserted.count() == 1
     assert db["n"].count() == 21

@@ -42,7 +42,7 @@ def full(*ids: int) -> Iterator[None]:
 
 
 def refused(db: SparkDatabase) -> None:
-    with pytest.raises(UsageError, match="room") as caught:
+    with pytest.raises(UsageError, match="free disk space") as caught:
         db.commit()
     assert caught.value.code == "E0681"
     assert "File too large" in str(caught.value)

@@ -215,18 +215,24 @@ def test_sinks_that_cannot_be_written_leave_the_state_as_it_was(spark: SparkSess
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda frame: Source("e"), "nothing to read for e"),
+        (lambda frame: Source("e"), "the source of e has nothing to read"),
         (lambda frame: Source("e", "a.csv", table="t"), "path and table exclude each other"),
-        (lambda frame: Source("e", frame=frame, mode="all"), "no source mode 'all'"),
-        (lambda frame: Source("e", frame=frame, mode="cdc"), "mode 'cdc' and 'op' go together"),
+        (lambda frame: Source("e", frame=frame, mode="all"), "unknown source mode 'all'"),
+        (
+            lambda frame: Source("e", frame=frame, mode="cdc"),
+            "mode 'cdc' needs the key 'op', and 'op' needs mode 'cdc'",
+        ),
         (lambda frame: Source("e", frame=frame, insert=["I"]), "'insert' without 'op'"),
-        (lambda frame: Source("e", frame=frame, mode="cdc", op="op", insert=[]), "'insert' is a text or several"),
+        (
+            lambda frame: Source("e", frame=frame, mode="cdc", op="op", insert=[]),
+            "'insert' must be a text or a list of texts",
+        ),
         (
             lambda frame: Source("e", frame=frame, mode="cdc", op="op", insert=["+", "-"]),
             "'-' both inserts and deletes",
         ),
-        (lambda frame: Sink("e", "here", what="all"), "a sink is of 'view' or 'changes'"),
-        (lambda frame: Sink("e", "here", mode="append"), "no sink mode 'append'"),
+        (lambda frame: Sink("e", "here", what="all"), "must be 'view' or 'changes'"),
+        (lambda frame: Sink("e", "here", mode="append"), "unknown sink mode 'append'"),
         (lambda frame: Sink("e", ""), "the path is empty"),
         (lambda frame: Source("e", ""), "the path is empty"),
         (lambda frame: Pipeline(SMALL, state=""), "state is empty"),
@@ -242,13 +248,19 @@ def test_sinks_that_cannot_be_written_leave_the_state_as_it_was(spark: SparkSess
             lambda frame: Pipeline(SMALL, sinks=[Sink("n", "s3://a/b"), Sink("n", "s3://a/b/c")]),
             "replace the sink at s3://a/b/c",
         ),
-        (lambda frame: Pipeline(SMALL, sinks=[Sink("f", "here")]).run(frame.sparkSession), "no relation 'f'"),
-        (lambda frame: Pipeline(SMALL, sinks=[Sink("n", "here", format="delta")]).run(frame.sparkSession), "no Delta"),
+        (
+            lambda frame: Pipeline(SMALL, sinks=[Sink("f", "here")]).run(frame.sparkSession),
+            "the relation 'f' is not declared",
+        ),
+        (
+            lambda frame: Pipeline(SMALL, sinks=[Sink("n", "here", format="delta")]).run(frame.sparkSession),
+            "the session has no Delta Lake",
+        ),
         (
             lambda frame: Pipeline(SMALL, [Source("e", frame=frame), Source("e", frame=frame, mode="append")]).run(
                 frame.sparkSession
             ),
-            "e has a snapshot, which is all of it, and another source",
+            "e has a snapshot source and another source",
         ),
     ],
 )
@@ -264,4 +276,4 @@ def test_wrong_programs_and_names_are_told(spark: SparkSession) -> None:
     with Pipeline(PROGRAM).run(spark) as result, pytest.raises(UsageError) as unknown:
         result["edges"]
     assert unknown.value.code == "E0601"
-    assert "views are: total, reach" in str(unknown.value)
+    assert "use one of: total, reach" in str(unknown.value)

@@ -198,7 +198,7 @@ def test_csv_with_a_header_goes_by_name(spark: SparkSession, tmp_path: Path) -> 
     with pytest.raises(DataError) as caught:
         Pipeline(program, [Source("e", tmp_path / "f.csv", options={"header": True})]).run(spark)
     assert caught.value.code == "E0480"
-    assert "no column 'x' for e.x; found a, n" in str(caught.value)
+    assert "the frame has the frame has no column 'x' for e.x; found a, n" in str(caught.value)
 
 
 def test_files_in_another_encoding_are_read_as_said(spark: SparkSession, tmp_path: Path) -> None:
@@ -266,9 +266,9 @@ def test_columns_map_to_names_and_expressions_and_callers_may_reject_rows(spark:
     ("source", "code", "said"),
     [
         (lambda frame: Source("e", frame=frame.select("x")), "E0480", "no column 'y' for e.y"),
-        (lambda frame: Source("e", frame=frame, columns={"z": "x"}), "E0485", "its columns are: x, y"),
-        (lambda frame: Source("e", frame=frame, rejected="why"), "E0480", "no column 'why'; found x, y"),
-        (lambda frame: Source("d", frame=frame), "E0601", "declared are: e"),
+        (lambda frame: Source("e", frame=frame, columns={"z": "x"}), "E0485", "use one of: x, y"),
+        (lambda frame: Source("e", frame=frame, rejected="why"), "E0480", "the frame has no column 'why'; found x, y"),
+        (lambda frame: Source("d", frame=frame), "E0601", "use one of: e"),
         (lambda frame: Source("e", "/nowhere/at/all.csv", options={"header": True}), "E0482", "PATH_NOT_FOUND"),
         (lambda frame: Source("e", table="nobody"), "E0482", "nobody"),
         (lambda frame: Source("e", frame=frame.sparkSession.readStream.format("rate").load()), "E0484", "a stream"),

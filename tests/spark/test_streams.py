@@ -200,7 +200,7 @@ def test_a_checkpoint_that_is_ahead_of_the_facts_is_refused(
         query = db.maintain(files(spark, tmp_path), into="e", **place)
         with pytest.raises(StreamingQueryException, match="E0683"):
             query.processAllAvailable()
-        assert "is at batch 2, the facts are at batch -1" in db.stats()["streams"]["e"]["error"]
+        assert "is at batch 2, but the facts are at batch -1" in db.stats()["streams"]["e"]["error"]
         assert rows(db["e"]) == set()
 
 
@@ -281,13 +281,13 @@ def test_streams_that_do_not_fit_are_refused_at_once(spark: SparkSession, tmp_pa
             with pytest.raises(TidelogError, match=code):
                 db.maintain(frame, into=into)
         for trigger in ({"every": "1 second"}, {"processingTime": "often"}, {"availableNow": False}):
-            with pytest.raises(TidelogError, match=r"E0685\]: no such trigger"):
+            with pytest.raises(TidelogError, match=r"E0685\]: unknown trigger"):
                 db.maintain(stream, into="e", trigger=trigger)
-        with pytest.raises(TidelogError, match="no name for a stream"):
+        with pytest.raises(TidelogError, match="cannot name a stream"):
             db.maintain(stream, into="e", name="../e")
         query = db.maintain(stream, into="e", checkpoint=tmp_path / "checkpoint")
         with pytest.raises(TidelogError, match="running already"):
             db.maintain(stream, into="e")
-        with pytest.raises(TidelogError, match="running with this checkpoint"):
+        with pytest.raises(TidelogError, match="uses this checkpoint"):
             db.maintain(stream, into="e", name="other", checkpoint=tmp_path / "checkpoint")
         query.stop()

@@ -115,7 +115,7 @@ FORGED: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("what", FORGED)
 def test_a_manifest_has_plain_names(what: str) -> None:
     forged = Manifest(**{**vars(GOOD), **FORGED[what]})
-    with pytest.raises(ValueError, match="it does not describe a state"):
+    with pytest.raises(ValueError, match="it does not describe a store"):
         Manifest.from_bytes(forged.to_bytes())
     assert Manifest.from_bytes(GOOD.to_bytes()) == GOOD
 
@@ -138,7 +138,7 @@ def test_a_store_of_version_1(tmp_path: Path) -> None:
         (tmp_path / part).mkdir()
     old = '{\n "version": 1,\n "epoch": 1,\n "program": "",\n "checkpoint": "",\n "segments": [],\n "notes": {}\n}'
     (tmp_path / "manifest.json").write_text(old)
-    with pytest.raises(DataError, match="another version of tidelog, with stores of version 1") as caught:
+    with pytest.raises(DataError, match="another version of tidelog wrote it, with stores of version 1") as caught:
         StoredDatabase(tmp_path)
     assert caught.value.code == "E0682"
     assert (tmp_path / "manifest.json").read_text() == old

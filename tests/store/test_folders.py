@@ -61,7 +61,7 @@ def test_arguments_that_do_not_go_together(arguments: dict[str, object]) -> None
 
 def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("…")
-    with pytest.raises(UsageError, match=r"this folder is no store, it has thesis\.txt in it") as caught:
+    with pytest.raises(UsageError, match=r"the folder is not a store, it contains thesis\.txt") as caught:
         tidelog.connect(tmp_path)
     assert caught.value.code == "E0681"
     assert os.listdir(tmp_path) == ["thesis.txt"]

@@ -111,7 +111,7 @@ def _wrong_strata(certificate: Certificate) -> Iterator[Problem]:
                 how = "in full (by negation or an aggregate)" if negative else "to derive a relation"
                 message = f"condition 4 (strata): rule {rule.origin} reads stratum {strata[name]} {how}"
                 message += f" in stratum {strata[head]}"
-                hint = "what is read in full is of a lower stratum, and nothing that is read is of a higher one"
+                hint = "let a rule read lower strata or its own, and lower ones only by negation or an aggregate"
                 yield Problem("E0804", message, rule.span, hint=hint, place=certificate.place)
 
 
@@ -161,8 +161,12 @@ class _Check:
         look(self.watch)
         rows, births = self.certificate.view(name)
         if not self.has_values(name, rows):
-            message = f"condition 3 (founded): the view of {self.called(name)} holds something that is no tuple of it"
-            self.wrong.append(Problem("E0803", message, hint="the view is damaged", place=self.certificate.place))
+            message = (
+                f"condition 3 (founded): the view of {self.called(name)} has a row that does not fit its declaration"
+            )
+            self.wrong.append(
+                Problem("E0803", message, hint="save the certificate again", place=self.certificate.place)
+            )
             rows, births = rows[:0].reshape(0, len(self.kinds(name))), births[:0]
         if len(births) and births.min() >= -(2**31) and births.max() < 2**31:
             births = births.astype(numpy.int32)
@@ -223,15 +227,15 @@ class _Check:
         if not len(facts):
             return
         if not self.has_values(name, facts):
-            message = f"condition 1 (facts): the facts of {name} hold something that is no tuple of it"
-            yield Problem("E0801", message, hint="the facts are damaged", place=self.certificate.place)
+            message = f"condition 1 (facts): the facts of {name} have a row that does not fit its declaration"
+            yield Problem("E0801", message, hint="save the certificate again", place=self.certificate.place)
             return
         names = [f"h{i}" for i in range(facts.shape[1])]
         columns = [*self.columns(name, facts), numpy.full(len(facts), NO_BIRTH, numpy.int64)]
         with self.given(columns, [*names, "youngest"]) as select:
             if self.mark(name, select):
                 message = f"condition 1 (facts): {self.missing(name, select)} is a fact, but not in the view"
-                hint = "the view lacks it, or belongs to other facts"
+                hint = "check that the view and the facts belong together"
                 yield Problem("E0801", message, hint=hint, place=self.certificate.place)
 
     def not_closed(self, rule: CoreRule | AggregateRule) -> Iterator[Problem]:
@@ -242,7 +246,7 @@ class _Check:
         if self.mark(name, select):
             message = f"condition 2 (closed): rule {rule.origin} derives {self.missing(name, select)} from the view,"
             message += " but the view does not contain it"
-            hint = "the view lacks it, or something that the rule reads is wrong"
+            hint = "check that the view is complete, and that the rule reads the right tuples"
             yield Problem("E0802", message, rule.span, hint=hint, place=self.certificate.place)
 
     def not_founded(self) -> Iterator[Problem]:
@@ -255,7 +259,7 @@ class _Check:
                 message += " derives it from older tuples of the view"
                 rules = [rule for rule in self.certificate.rules if head_of(rule) == name]
                 notes = tuple((rule.span, f"rule {rule.origin} does not") for rule in rules[:_SHOWN] if rule.span)
-                hint = "it does not belong to the view, a fact is missing, or births are wrong"
+                hint = "remove it from the view, or look for a missing fact or a wrong birth"
                 yield Problem("E0803", message, None, notes, hint, self.certificate.place)
 
     def mark(self, name: str, select: str) -> int:

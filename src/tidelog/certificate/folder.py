@@ -43,7 +43,7 @@ def save(certificate: Certificate, text: str, folder: Path) -> None:
             (folder / MANIFEST).write_text(f"{manifest}\n", encoding="utf-8")
     except OSError as error:
         message = f"the certificate cannot be written: {error.strerror or error}"
-        raise UsageError(Problem("E0816", message, hint="give another folder", place=str(folder))) from None
+        raise UsageError(Problem("E0816", message, hint="name another folder", place=str(folder))) from None
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def _made(folder: Path) -> Iterator[None]:
     if is_new:
         folder.mkdir(parents=True)
     elif any(folder.iterdir()):
-        hint = "give the name of a new folder"
+        hint = "name a new or empty folder"
         raise UsageError(Problem("E0816", "the folder is not empty", hint=hint, place=str(folder)))
     try:
         yield

@@ -102,14 +102,14 @@ def _check_files(folder: Path, layout: Layout) -> None:
     for place, names in expected.items():
         try:
             if not stat.S_ISDIR(os.lstat(place).st_mode) and place != folder:
-                raise damaged("E0817", "this is no folder of its own", str(place))
+                raise damaged("E0817", "expected a folder, found a link or a file", str(place))
             found = set(os.listdir(place))
         except OSError as error:
             raise damaged("E0814", f"the folder cannot be read: {error.strerror or error}", str(place)) from None
         for name in sorted(names - found):
             raise damaged("E0814", "the file is missing", str(place / name))
         for name in sorted(found - names):
-            raise damaged("E0817", f"the folder holds {name!a}, which belongs to no certificate", str(place))
+            raise damaged("E0817", f"the folder contains {name!a}, which is not part of the certificate", str(place))
 
 
 def _opener(folder: Path, *parts: str) -> Callable[[], IO[bytes]]:
@@ -127,11 +127,11 @@ def _open(folder: Path, *parts: str) -> IO[bytes]:
         file = os.open(parts[-1], flags | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=opened[-1])
         if not stat.S_ISREG(os.fstat(file).st_mode):
             os.close(file)
-            raise damaged("E0817", "this is no file", str(folder.joinpath(*parts)))
+            raise damaged("E0817", "expected a regular file", str(folder.joinpath(*parts)))
         return os.fdopen(file, "rb")
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EMLINK, errno.ENXIO) or _is_link(folder, parts):
-            message = "this is a link or no file; a certificate has files only"
+            message = "expected a regular file, found a link or a special file"
             raise damaged("E0817", message, str(folder.joinpath(*parts))) from None
         raise
     finally:
@@ -168,16 +168,16 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(_text(folder, MANIFEST, "E0811"), object_pairs_hook=_object, parse_constant=_constant)
     except OSError as error:
-        message = f"there is no certificate here: {error.strerror or error}"
-        hint = "give a folder that `db.save_certificate` has written; one without a manifest is incomplete"
+        message = f"cannot read a certificate here: {error.strerror or error}"
+        hint = "name a folder that `db.save_certificate` wrote; without a manifest it is incomplete"
         raise DataError(Problem("E0810", message, hint=hint, place=str(path))) from None
     except (ValueError, RecursionError) as error:
-        raise damaged("E0811", f"the manifest is no JSON: {error!s:.200}", str(path)) from None
+        raise damaged("E0811", f"the manifest is not JSON: {error!s:.200}", str(path)) from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise damaged("E0811", f"the manifest does not say that this is a {FORMAT}", str(path))
+        raise damaged("E0811", f"the manifest does not have the format {FORMAT}", str(path))
     version = manifest.get("version")
     if type(version) is not int or version != VERSION:
-        message = f"this is version {version!a:.20} of the format; this tidelog reads version {VERSION}"
+        message = f"the certificate has format version {version!a:.20}, this tidelog reads version {VERSION}"
         raise DataError(Problem("E0811", message, hint="check it with the tidelog that wrote it", place=str(path)))
     return manifest
 
@@ -199,13 +199,13 @@ def _check_manifest(manifest: dict[str, Any], layout: Layout, path: Path) -> Non
     relations are not the same, E0811 for all else."""
     version = manifest.get("tidelog")
     if not isinstance(version, str) or not 0 < len(version) < 100:
-        raise damaged("E0811", "the manifest does not say which version of tidelog has written it", str(path))
+        raise damaged("E0811", "the manifest names no version of tidelog that wrote it", str(path))
     expected = layout.manifest(version)
     if _canonical(manifest) == _canonical(expected):
         return
     if manifest.keys() != expected.keys() or not isinstance(manifest["relations"], list):
         wanted = ", ".join(expected)
-        raise damaged("E0811", f"expected a manifest with {wanted} and nothing else", str(path))
+        raise damaged("E0811", f"expected a manifest with exactly the keys {wanted}", str(path))
     wanted_entries = {entry["name"]: _canonical(entry) for entry in expected["relations"]}
     found = [_canonical(entry) for entry in manifest["relations"]]
     wrong = [name for name, entry in wanted_entries.items() if found.count(entry) != 1]
@@ -214,7 +214,7 @@ def _check_manifest(manifest: dict[str, Any], layout: Layout, path: Path) -> Non
         message = f"the program and the manifest do not agree about the relations {shown}"
     else:
         message = "the program and the manifest do not have the same relations in the same order"
-    hint = "program.dl belongs to another certificate, or was changed by hand or written by another version of tidelog"
+    hint = "save the certificate again; program.dl comes from another certificate or version, or was edited"
     raise DataError(Problem("E0813", message, hint=hint, place=str(path)))
 
 
@@ -231,7 +231,7 @@ def _read_program(folder: Path, look: Look) -> CoreProgram:
     except OSError as error:
         raise damaged("E0812", f"the program cannot be read: {error.strerror or error}", path) from None
     if any(line.lstrip().startswith("#") for line in text.split("\n")):
-        message = "the program of a certificate has no lines for a preprocessor"
+        message = "the program of a certificate has preprocessor lines"
         raise DataError(Problem("E0812", message, hint=AGAIN, place=path))
     try:
         program = read(f"{text}\n", name=path, look=look)  # with a line break it is no path
@@ -246,7 +246,7 @@ def _read_program(folder: Path, look: Look) -> CoreProgram:
         first = Problem("E0812", f"the program of the certificate has {faults}", hint=AGAIN, place=path)
         raise DataError(first, *error.problems) from None
     if checked.facts:
-        message = "the program of a certificate states no facts: they are data, and could be others"
+        message = "the program of a certificate states facts, which belong into the folder `facts`"
         raise DataError(Problem("E0812", message, checked.facts[0].span, hint=AGAIN))
     look()
     written = program_text([program], look)
@@ -254,7 +254,7 @@ def _read_program(folder: Path, look: Look) -> CoreProgram:
         line = next(
             (i for i, (a, b) in enumerate(zip(text.split("\n"), written.split("\n"), strict=False), 1) if a != b), 1
         )
-        message = f"from line {line} on the program is not written as `db.save_certificate` writes it"
+        message = f"from line {line} on, the program differs from the text that `db.save_certificate` writes"
         raise DataError(Problem("E0812", message, hint=AGAIN, place=path))
     return compiled
 
@@ -285,5 +285,5 @@ def _words(batch: Any, relation: RelationType, dictionary: Dictionary, place: st
 def _births(batch: Any, place: str) -> AnyWords:
     births = batch.column(batch.num_columns - 1)
     if births.null_count:
-        raise damaged("E0815", "the column birth has no nulls", place)
+        raise damaged("E0815", "the column birth contains nulls", place)
     return numbers_to_numpy(births)

@@ -44,7 +44,9 @@ def look(watch: Watch) -> None:
     elapsed = _elapsed(watch)
     if elapsed is not None:
         message = f"the check was stopped after {elapsed:.1f} s, its limit is {watch.timeout:g} s"
-        raise LimitError(Problem("E0501", message, hint="nothing is known about the views; raise `timeout`")) from None
+        raise LimitError(
+            Problem("E0501", message, hint="raise `timeout`; the check has not reached a result")
+        ) from None
 
 
 def _elapsed(watch: Watch) -> float | None:

@@ -98,7 +98,9 @@ class TableFile:
                 found.update(batch.column(0).unique().to_pylist())
             foreign = found - self._names
             if foreign:
-                raise self._wrong(f"the file holds tuples of {min(map(_shown, foreign))}, which do not belong into it")
+                raise self._wrong(
+                    f"the file contains tuples of {min(map(_shown, foreign))}, which belong into another file"
+                )
             for name in found:
                 groups.setdefault(str(name), []).append(number)
         return groups
@@ -146,7 +148,7 @@ class TableFile:
             raise self._wrong(f"expected the columns {', '.join(wanted)}, found {found}")
         for (name, kind), field in zip(self._columns, schema, strict=True):
             if _without_dictionaries(field.type) != kind:
-                raise self._wrong(f"the column {name} is {kind}, found {field.type!s:.200}")
+                raise self._wrong(f"expected the column {name} to be {kind}, found {field.type!s:.200}")
 
     def _wrong(self, message: str) -> DataError:
         return self._damaged("E0815", message)
@@ -160,8 +162,8 @@ class TableFile:
 
 def out_of_memory(error: BaseException) -> LimitError:
     """The error for a check that lacks memory."""
-    hint = "nothing is known about the certificate; check it on a machine with more memory"
-    return LimitError(Problem("E0503", f"the check has run out of memory: {_first_line(error)}", hint=hint))
+    hint = "check it on a machine with more memory; the check has not reached a result"
+    return LimitError(Problem("E0503", f"the check ran out of memory: {_first_line(error)}", hint=hint))
 
 
 def _first_line(error: BaseException) -> str:

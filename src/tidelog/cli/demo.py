@@ -32,12 +32,12 @@ def execute(arguments: argparse.Namespace) -> int:
     """Run one of the demos; progress shows on a terminal only."""
     if arguments.story == "edge":
         if arguments.output_dir is not None:
-            arguments.refuse("edge writes no files: leave out -D")
+            arguments.refuse("the story `edge` writes no files: leave out -D")
         from tidelog.demo.edge import run as run_edge
 
         return run_edge(simulated=arguments.simulated, live=sys.stdout.isatty())
     if arguments.simulated:
-        arguments.refuse("library has no nodes to simulate: write `tidelog demo edge --simulated`")
+        arguments.refuse("the story `library` has no nodes to simulate: write `tidelog demo edge --simulated`")
     from tidelog.demo import run
 
     status: int = run(arguments.output_dir or FOLDER, sys.stderr.isatty())

@@ -76,7 +76,9 @@ def _as_tidelog_error(error: Exception) -> TidelogError:
     if isinstance(error, TidelogError):
         return error
     if isinstance(error, MemoryError):
-        return LimitError(Problem("E0503", "the machine has run out of memory", hint="set --max-rows to stop earlier"))
+        return LimitError(
+            Problem("E0503", "the machine ran out of memory", hint="set --max-rows to stop the evaluation earlier")
+        )
     if isinstance(error, OSError) and error.filename is not None:
         return UsageError(
             Problem("E0650", f"cannot use this file: {error.strerror or error}", place=os.fsdecode(error.filename))

@@ -42,8 +42,8 @@ def execute(arguments: argparse.Namespace) -> int:
 
     check_folders(arguments.fact_dir, None)
     if is_marked(arguments.store):
-        hint = "change it with `tidelog apply`, or give another folder"
-        raise UsageError(Problem("E0653", "there is a store already", place=str(arguments.store), hint=hint))
+        hint = "change it with `tidelog apply`, or name another folder"
+        raise UsageError(Problem("E0653", "the folder contains a store already", place=str(arguments.store), hint=hint))
     fresh = not arguments.store.exists()
     try:
         with tidelog.connect(arguments.store) as db:

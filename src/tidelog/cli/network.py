@@ -84,5 +84,5 @@ def _fact(network: LocalNetwork, text: str) -> tuple[str, tuple[Any, ...]]:
     base = "\n".join(line for line in network.book.text.splitlines() if line.lstrip().startswith((".decl", ".type")))
     facts = check(read(f"{base}\n{text if text.endswith('.') else f'{text}.'}\n", name="<line>")).facts
     if len(facts) != 1:
-        raise UsageError(Problem("E0624", "this is no fact", hint='write `+link("a", "b").`'))
+        raise UsageError(Problem("E0624", f"expected one fact, found {text!r}", hint='write `+link("a", "b").`'))
     return facts[0].relation, facts[0].values

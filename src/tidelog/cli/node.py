@@ -33,12 +33,18 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.new_keys is not None:
         return _new_keys(arguments.new_keys)
     if arguments.config is None:
-        raise UsageError(Problem("E0624", "which node?", hint="`tidelog node CONFIG.toml`, or `--new-keys FILE`"))
+        raise UsageError(
+            Problem(
+                "E0624", "the configuration file of the node is missing", hint="pass CONFIG.toml, or --new-keys FILE"
+            )
+        )
     config = _config(arguments.config)
     if config is None and arguments.commands:
         return 0  # whoever gives the commands has ended before the first one
     if config is None:
-        raise UsageError(Problem("E0624", "no configuration on standard input", hint="a line of JSON, or name a file"))
+        raise UsageError(
+            Problem("E0624", "standard input has no configuration", hint="write it as one line of JSON, or name a file")
+        )
     with _node(config) as node:
         if arguments.commands:
             _obey(node)

@@ -110,15 +110,16 @@ def _connected(engine: str, stack: ExitStack) -> Database | OnSpark:
 
 
 def check_folders(facts: Path, outputs: Path | None) -> None:
-    """Raise UsageError if a folder does not exist, before any work is done."""
+    """Raise UsageError (E0651, E0652) unless facts come from a folder and outputs can go to one."""
     from tidelog.errors import Problem, UsageError
 
     if not facts.is_dir():
-        message = f"-F names no folder: {facts}"
-        raise UsageError(Problem("E0651", message, hint="give the folder with the fact files"))
+        what = "is not a folder" if facts.exists() else "does not exist"
+        hint = "create it, or pass the folder with -F"
+        raise UsageError(Problem("E0651", f"facts folder '{facts}' {what}", hint=hint))
     if outputs is not None and outputs.exists() and not outputs.is_dir():
-        message = f"-D names no folder: {outputs}"
-        raise UsageError(Problem("E0652", message, hint="give a folder, or - to print the outputs"))
+        hint = "pass a folder with -D, or - to print the outputs"
+        raise UsageError(Problem("E0652", f"output folder '{outputs}' is not a folder", hint=hint))
 
 
 def needed(program: CheckedProgram) -> frozenset[str]:

@@ -69,5 +69,5 @@ def existing(folder: Path, *, read_only: bool = False) -> StoredDatabase:
 
     if not is_marked(folder):
         hint = "make one with `tidelog init STORE PROG.dl`"
-        raise UsageError(Problem("E0654", "there is no store here", place=str(folder), hint=hint))
+        raise UsageError(Problem("E0654", "the folder contains no store", place=str(folder), hint=hint))
     return StoredDatabase(folder, read_only=read_only)

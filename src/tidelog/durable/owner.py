@@ -21,12 +21,12 @@ class Owner:
         """Raise UsageError where somebody else may have the folder: after a fork (E0627), or without the lock (E0628);
         OSError where the lock cannot be looked at."""
         if os.getpid() != self._process:
-            hint = "only the process that has opened a store can change it; send it the changes"
-            message = f"the store was opened by process {self._process}, this is process {os.getpid()}"
+            hint = "send the changes to the process that opened the store; only that one can write"
+            message = f"process {os.getpid()} cannot change this store, which process {self._process} opened"
             raise UsageError(Problem("E0627", message, place=self._folder, hint=hint))
         if self._lock is not None and not self._lock.is_in_place():
-            hint = "nothing has changed; close the database, and open it again when no other process has it"
-            message = "the lock of the store has been removed or replaced, so that others may have opened it"
+            hint = "close the database, and open it again when no other process uses it; nothing has changed"
+            message = "the lock file of the store was removed or replaced; another process may have opened the store"
             raise UsageError(Problem("E0628", message, place=self._folder, hint=hint))
 
     @property

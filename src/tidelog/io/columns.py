@@ -147,7 +147,7 @@ def _integer_words(column: pa.ChunkedArray, declared: Column, place: Locator) ->
         inexact = (np.abs(floats) >= 2**53) & (_back(floats, values) != values)
         if inexact.any():
             row = int(inexact.argmax())
-            message = f"the integer {values[row]} has no float that is equal to it"
+            message = f"no float is equal to the integer {values[row]}"
             raise Complaint("E0402", message, "cast the column to float64 to round it").at(place(row, declared.name))
         return number_words(floats)
     low, high = RANGES[declared.kind]

@@ -76,7 +76,7 @@ def _encode_relation(data: Relation, relation: RelationType, dictionary: Diction
 def _unreadable(data: object, place: Locator) -> DataError:
     hint = "pass tuples, dicts, a table (pandas, Polars, Arrow, DuckDB), or a 2-D array of integers"
     if isinstance(data, (str, os.PathLike)):
-        hint = "files are read with .input in the program, or as a table: pyarrow.csv.read_csv(path)"
+        hint = "read files with .input in the program, or as a table: pyarrow.csv.read_csv(path)"
     elif type(data).__module__.startswith("scipy.sparse"):
         hint = "pass the places of its entries, numpy.argwhere(data.toarray()), or list(zip(*data.nonzero()))"
     elif isinstance(data, Mapping):
@@ -98,8 +98,12 @@ def _table(data: Any, place: Locator) -> pa.Table:
         raise
     except pa.ArrowException as error:
         reason = str(error).split("\n", 1)[0][:200]
-        message = f"expected a table, found the {type(data).__name__} that Arrow cannot read as one: {reason}"
-        raise DataError(Problem("E0407", message, hint="is it a single column?", place=place(None, None))) from None
+        message = f"expected a table, but Arrow cannot read this {type(data).__name__} as one: {reason}"
+        raise DataError(
+            Problem(
+                "E0407", message, hint="pass a table with named columns, not a single column", place=place(None, None)
+            )
+        ) from None
 
 
 def _encode_pandas(frame: pandas.DataFrame, relation: RelationType, dictionary: Dictionary, place: Locator) -> Words:
@@ -125,7 +129,9 @@ def _encode_pandas(frame: pandas.DataFrame, relation: RelationType, dictionary: 
             raise
         except pa.ArrowException:
             message = f"expected {expected(column)}, found a column of type {series.dtype}"
-            raise DataError(Problem("E0401", message, hint="cast it first", place=place(None, column.name))) from None
+            raise DataError(
+                Problem("E0401", message, hint="cast the column first", place=place(None, column.name))
+            ) from None
         chunked = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
         words[:, position] = column_words(chunked, column, dictionary, place)
     return words
@@ -140,7 +146,7 @@ def _encode_array(array: np.ndarray[Any, Any], relation: RelationType, dictionar
         raise DataError(Problem("E0407", message, hint="pass array.tolist()", place=place(None, None)))
     if array.shape[1] != arity:
         message = f"expected {arity} columns, found {array.shape[1]}"
-        hint = f"{relation.name} has the columns {', '.join(column.name for column in relation.columns)}"
+        hint = f"pass a column for each of {', '.join(column.name for column in relation.columns)}"
         raise DataError(Problem("E0406", message, hint=hint, place=place(None, None)))
     words = np.empty(array.shape, dtype=np.int64)
     for position, column in enumerate(relation.columns):

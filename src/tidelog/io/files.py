@@ -157,14 +157,15 @@ def _input_path(wanted: FileOptions, folder: Path, relation: RelationType) -> Pa
         if path.exists():
             return path
     names = [path.name for path in candidates if not path.name.endswith(".gz")]
-    hint = f"it may also be called {', '.join(names[1:])}" if len(names) > 1 else None
+    hint = f"create it, or one of {', '.join(names[1:])}" if len(names) > 1 else None
     if not folder.is_dir():
-        hint = f"the folder {folder} does not exist"
+        hint = f"create the folder {folder}, or pass another one"
     elif hint is None:
         there = sorted(path.name for path in folder.iterdir())
-        hint = f"the folder {folder} has {', '.join(there[:8]) or 'no files'}{', …' if len(there) > 8 else ''}"
+        shown = f"{', '.join(there[:8]) or 'no files'}{', …' if len(there) > 8 else ''}"
+        hint = f"put the file into the folder {folder}, which has {shown}"
     raise DataError(
-        Problem("E0410", f"the facts of {relation.name} are not there", hint=hint, place=str(candidates[0]))
+        Problem("E0410", f"the facts file of {relation.name} does not exist", hint=hint, place=str(candidates[0]))
     )
 
 
@@ -191,7 +192,7 @@ def _writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        hint = None if path.parent.is_dir() else f"the folder {path.parent} does not exist"
+        hint = None if path.parent.is_dir() else f"create the folder {path.parent}"
         message = f"the file cannot be written: {error.strerror or error}"
         raise DataError(Problem("E0412", message, hint=hint, place=str(path))) from None
 

@@ -27,7 +27,9 @@ def read_json(path: Path, options: FileOptions, relation: RelationType, dictiona
         rows: Any = json.loads(file_bytes(path))
     except json.JSONDecodeError as error:
         place = f"{path}:{error.lineno}:{error.colno}"
-        raise Complaint("E0411", f"expected JSON, but {error.msg}", "a list of lists or of objects").at(place) from None
+        raise Complaint("E0411", f"expected JSON, but {error.msg}", "write a list of lists or of objects").at(
+            place
+        ) from None
     except UnicodeDecodeError as error:
         raise Complaint("E0408", f"the byte at {error.start} is not UTF-8", "save the file as UTF-8").at(
             str(path)

@@ -36,13 +36,13 @@ class FileOptions:
         """Return the options of a directive. Raise DataError (E0413) for one that is unknown or has a bad value."""
         for name in options:
             if name not in _KNOWN + _IGNORED:
-                raise _wrong(f"unknown option {name}", f"the options are {', '.join(_KNOWN)}", span)
+                raise _wrong(f"unknown option {name}", f"use one of {', '.join(_KNOWN)}", span)
         io = options.get("IO")
         if io is not None and io not in FORMATS:
-            raise _wrong(f"unknown IO={io}", f"IO is one of {', '.join(FORMATS)}", span)
+            raise _wrong(f"unknown IO={io}", f"use one of {', '.join(FORMATS)}", span)
         form = options.get("format", "list")
         if form not in ("list", "object"):
-            raise _wrong(f"unknown format={form}", "format is list or object", span)
+            raise _wrong(f"unknown format={form}", "use format=list or format=object", span)
         filename = options.get("filename", options.get("dbname"))
         return FileOptions(
             io="json" if io == "jsonfile" else None if io is None else str(io),
@@ -61,7 +61,7 @@ def _delimiter(options: Mapping[str, str | int | bool], span: Span | None) -> st
         return "," if _flag(options, "rfc4180", span) else None
     delimiter = str(options["delimiter"]).replace("\\t", "\t")
     if not delimiter or set(delimiter) & set('\n\r"'):
-        raise _wrong(f"{shown(delimiter)} cannot separate columns", "a delimiter is a TAB, a comma, or the like", span)
+        raise _wrong(f"{shown(delimiter)} cannot separate columns", "use a TAB, a comma, or the like", span)
     return delimiter
 
 

@@ -26,4 +26,6 @@ def unpacked(data: bytes, name: str) -> bytes:
     try:
         return gzip.decompress(data)
     except (OSError, EOFError, zlib.error) as error:
-        raise Complaint("E0411", f"the gzip data are broken: {error}", "is the file whole?").at(name) from None
+        raise Complaint("E0411", f"the gzip data are damaged: {error}", "check that the file is complete").at(
+            name
+        ) from None

@@ -93,4 +93,4 @@ def _skip(text: str, position: int) -> int:
 def _malformed(text: str, position: int, wanted: str, column: Column) -> Complaint:
     found = shown(text[position : position + 20]) if position < len(text) else "the end"
     message = f"expected {wanted} at character {position + 1} of the record {shown(text)}, found {found}"
-    return Complaint("E0401", message, f"a record of type {column.type} is written like [1, nil]")
+    return Complaint("E0401", message, f"write a record of type {column.type} like [1, nil]")

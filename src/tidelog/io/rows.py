@@ -101,11 +101,13 @@ def _as_tuple(row: Any, number: int, relation: RelationType, place: Locator) -> 
         return tuple(row)
     names = [column.name for column in relation.columns]
     if not isinstance(row, Mapping):
-        hint = f"a row is a tuple ({''.join(name + ', ' for name in names).strip(' ' if len(names) == 1 else ' ,')})"
+        hint = (
+            f"write a row as a tuple ({''.join(name + ', ' for name in names).strip(' ' if len(names) == 1 else ' ,')})"
+        )
         raise DataError(Problem("E0407", f"expected a row, found {shown(row)}", hint=hint, place=place(number, None)))
     if set(row) != set(names):
         message = f"expected the keys {', '.join(names)}, found {', '.join(map(str, row))}"
-        hint = f"a dict has a value for each column: {', '.join(names)}"
+        hint = f"pass a dict with exactly these keys: {', '.join(names)}"
         raise DataError(Problem("E0406", message, hint=hint, place=place(number, None)))
     return tuple(row[name] for name in names)
 
@@ -114,5 +116,10 @@ def _wrong_length(row: Sequence[Any], number: int, relation: RelationType, place
     names = ", ".join(f"{column.name}: {column.type}" for column in relation.columns)
     message = f"expected {len(relation.columns)} values, found {len(row)}: {shown(row)}"
     return DataError(
-        Problem("E0405", message, hint=f"{relation.name} has the columns ({names})", place=place(number, None))
+        Problem(
+            "E0405",
+            message,
+            hint=f"pass a value for each column of {relation.name}: ({names})",
+            place=place(number, None),
+        )
     )

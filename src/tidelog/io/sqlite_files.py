@@ -33,8 +33,8 @@ def read_sqlite(path: Path, options: FileOptions, relation: RelationType, dictio
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type != 'index'")]
             if relation.name not in tables:
-                hint = f"the database has {', '.join(tables) or 'no tables'}"
-                raise Complaint("E0410", "there is no such table", hint).at(place(None, None))
+                hint = f"name one of {', '.join(tables)}" if tables else "create the table first"
+                raise Complaint("E0410", f"the database has no table {relation.name}", hint).at(place(None, None))
             cursor = connection.execute(f"SELECT * FROM {_name(relation.name)}")
             names = [description[0] for description in cursor.description]
             rows: list[tuple[Any, ...]] = cursor.fetchall()

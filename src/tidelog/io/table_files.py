@@ -94,4 +94,6 @@ def _words(table: pa.Table, path: Path, relation: RelationType, dictionary: Dict
 
 def _unreadable(path: Path, form: str, error: Exception) -> DataError:
     reason = str(error).splitlines()[0][:200]
-    return Complaint("E0411", f"expected {form}, but it cannot be read: {reason}", "is the file whole?").at(str(path))
+    return Complaint(
+        "E0411", f"expected {form}, but it cannot be read: {reason}", "check that the file is complete"
+    ).at(str(path))

@@ -206,8 +206,8 @@ def _ragged(fields: Fields, form: TextFormat, columns: list[Column]) -> Complain
     message = f"expected {len(columns)} columns, found {len(fields)}: {shown(row)}"
     for other, label in ((",", ","), ("\t", "\\t"), (";", ";"), ("|", "|"), (" ", " ")):
         if other != form.delimiter and len(row.split(other)) == len(columns) > 1:
-            return Complaint("E0405", message, f'is the delimiter another one? add delimiter="{label}" to .input')
-    hint = f"the delimiter is {form.delimiter!r}, the columns are {', '.join(column.name for column in columns)}"
+            return Complaint("E0405", message, f'add delimiter="{label}" to .input if that is the delimiter')
+    hint = f"separate the columns {', '.join(column.name for column in columns)} by {form.delimiter!r}"
     return Complaint("E0405", message, hint)
 
 
@@ -272,7 +272,7 @@ def _quoted_rows(text: str, delimiter: str, name: str, lines: int) -> Iterator[F
         found = quoted.match(text, position)
         if found is None and text.startswith('"', position):
             message = "expected a quote that closes this field, found the end of the file"
-            raise Complaint("E0411", message, 'a quote inside of a field is written ""').at(f"{name}:{line}:{begin[1]}")
+            raise Complaint("E0411", message, 'write a quote inside of a field as ""').at(f"{name}:{line}:{begin[1]}")
         if found is not None:
             newlines = found[0].count("\n")
             if newlines:

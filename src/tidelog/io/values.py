@@ -35,8 +35,8 @@ class Complaint:
         return DataError(Problem(self.code, self.message, hint=self.hint, place=place))
 
 
-MISSING_HINT = "leave the row out, or put a marker of your own in its place"
-NAN_HINT = "NaN is not equal to itself, so that no set can hold it; leave such rows out or use a marker of your own"
+MISSING_HINT = "leave the row out, or use a marker of your own"
+NAN_HINT = "leave such rows out, or use a marker of your own: NaN is not equal to itself, so no set can hold it"
 
 
 def shown(value: object) -> str:
@@ -103,7 +103,7 @@ def _primitive_complaint(value: object, kind: Kind, typename: str) -> Complaint 
         if math.isnan(value):
             return Complaint("E0404", "NaN cannot be stored", NAN_HINT)
         if float(value) != value:  # of more than 64 bits
-            return Complaint("E0402", f"{shown(value)} has no float that is equal to it", "pass float(…)")
+            return Complaint("E0402", f"no 64-bit float is equal to {shown(value)}", "pass float(…) to round it")
         return None
     return Complaint("E0401", f"expected {article(typename)}, found {_described(value)}", _cast_hint(value, kind))
 
@@ -126,7 +126,7 @@ def _float_of_int_complaint(value: int) -> Complaint | None:
         exact = False
     if exact:
         return None
-    return Complaint("E0402", f"the integer {shown(value)} has no float that is equal to it", "pass float(…)")
+    return Complaint("E0402", f"no float is equal to the integer {shown(value)}", "pass float(…) to round it")
 
 
 def _symbol_complaint(value: object, typename: str) -> Complaint | None:
@@ -137,7 +137,7 @@ def _symbol_complaint(value: object, typename: str) -> Complaint | None:
     try:
         value.encode()
     except UnicodeEncodeError:
-        return Complaint("E0408", f"a symbol cannot be written in UTF-8: {shown(value)}", "symbols are Unicode text")
+        return Complaint("E0408", f"the symbol {shown(value)} cannot be written in UTF-8", "remove unpaired surrogates")
     return None
 
 
@@ -179,11 +179,11 @@ def text_complaint(text: str, kind: Kind, typename: str) -> Complaint | None:
     if kind == "symbol":
         return None
     if not text.strip():
-        return Complaint("E0403", f"expected {article(typename)}, found an empty field", "numbers cannot be left out")
+        return Complaint("E0403", f"expected {article(typename)}, found an empty field", "write a number in every row")
     if kind == "float":
         return _float_text_complaint(text, typename)
     if not _INTEGER.fullmatch(text):
-        hint = "are the columns in the declared order, and is the delimiter the right one?"
+        hint = "check the delimiter and the order of the columns"
         return Complaint("E0401", f"expected {article(typename)}, found {shown(text)}", hint)
     low, high = RANGES[kind]
     digits = text.strip()
@@ -210,5 +210,5 @@ def _float_text_complaint(text: str, typename: str) -> Complaint | None:
         return Complaint("E0401", f"expected {article(typename)}, found {shown(text)}", "write it like 1.5 or 2e-3")
     value = float(text)
     if math.isinf(value) and "inf" not in text.lower():
-        return Complaint("E0402", f"{text.strip()[:60]} does not fit a float", "floats have 64 bits")
+        return Complaint("E0402", f"{text.strip()[:60]} does not fit a float", "use a value within 64-bit floats")
     return Complaint("E0404", "NaN cannot be stored", NAN_HINT) if math.isnan(value) else None

@@ -358,8 +358,8 @@ class Builder(Transformer[Token, tuple[Statement, ...]]):
             self.problems.append(Problem("E0101", message, marked[1].span, hint="remove one of the marks"))
         for name in names:
             if str(name) in lexer.NO_NAMES:
-                hint = f"`{name}` is a word of the language; choose another name"
-                message = f"expected a name, found the word `{name}`"
+                hint = f"choose another name; `{name}` is a word of the language"
+                message = f"expected a name, found the reserved word `{name}`"
                 self.problems.append(Problem("E0101", message, self._at(name), hint=hint))
         words = tuple(word for word in map(str, qualifiers) if word not in _OLD_DIRECTIVES)
         declared = tuple(Declaration(str(name), attributes, words, span=self._at(name)) for name in names)

@@ -142,7 +142,7 @@ def _columns(
         if (owner, attribute.name) in places:
             first = places[owner, attribute.name]
             notes = ((first, "first used here"),) if first else ()
-            message = f"the {sort} `{owner}` has two attributes `{attribute.name}`"
+            message = f"the {sort} `{owner}` has two attributes named `{attribute.name}`"
             problems.append(Problem("E0207", message, attribute.span, notes, hint="rename one of the two"))
         else:
             places[owner, attribute.name] = attribute.span
@@ -152,7 +152,7 @@ def _columns(
 
 def _unknown_type(name: str, span: Span | None, known: Iterable[str]) -> Problem:
     hint = did_you_mean(name, known) or f"declare it with `.type {name} <: symbol`, or use {', '.join(PRIMITIVES)}"
-    return Problem("E0203", f"there is no type `{name}`", span, hint=hint)
+    return Problem("E0203", f"the type `{name}` is not declared", span, hint=hint)
 
 
 class _Kinds:
@@ -208,7 +208,7 @@ class _Kinds:
                 for m in (member, other)
                 if m in self.types and self.types[m].span
             )
-            hint = "the members of a union must come down to the same kind"
+            hint = "use members that all come down to the same primitive type"
             self.problems.append(Problem("E0206", message, type_.span, notes, hint=hint))  # type: ignore[arg-type]
             return BROKEN
         return next(iter(found))

@@ -52,7 +52,7 @@ def directive_problems(directives: Iterable[Directive], scheme: Scheme) -> list[
 def _option(key: str, value: str | int | bool, directive: Directive) -> Problem | None:
     sort = _OPTIONS.get(key)
     if sort is None:
-        hint = did_you_mean(key, _OPTIONS) or f"the options are {', '.join(_OPTIONS)}"
+        hint = did_you_mean(key, _OPTIONS) or f"use one of {', '.join(_OPTIONS)}"
         return Problem("E0108", f"`.{directive.name}` has no option `{key}`", directive.span, hint=hint)
     if sort is bool and value in ("true", "false"):
         return None
@@ -62,7 +62,7 @@ def _option(key: str, value: str | int | bool, directive: Directive) -> Problem 
         return Problem("E0108", message, directive.span)
     formats = FORMATS.get(directive.name, (str(value),))
     if key == "IO" and value not in formats:
-        hint = did_you_mean(str(value), formats) or f"the values are {', '.join(formats)}"
-        message = f"the option `IO` of `.{directive.name}` has no value `{value}`"
+        hint = did_you_mean(str(value), formats) or f"use one of {', '.join(formats)}"
+        message = f"the option `IO` of `.{directive.name}` cannot be `{value}`"
         return Problem("E0108", message, directive.span, hint=hint)
     return None

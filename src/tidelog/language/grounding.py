@@ -151,7 +151,7 @@ class _Grounding:
                 self._use(term, grounded, scope, _Use(sort, term.span, reason))
             case Anonymous():
                 where = "in a head" if in_head else "as an operand"
-                hint = "`_` stands for any value; write a variable that a positive atom grounds"
+                hint = "write a variable that a positive atom grounds; `_` stands for any value"
                 self.anonymous.append(Problem("E0219", f"`_` cannot be used {where}", term.span, hint=hint))
             case Functor(args=parts):
                 for part in parts:
@@ -180,7 +180,7 @@ class _Grounding:
         owner = scope.owner(variable.name) or scope
         key = (owner, variable.name)
         if owner is not scope:
-            reason = "inside of an aggregate it is taken from outside, because it also occurs there"
+            reason = "the aggregate takes its value from outside, because it also occurs there"
             use = _Use(_OUTSIDE, use.span, reason, use.needs or variable.name not in grounded)
         self.uses.setdefault(key, []).append(use)
         if use.needs and variable.name not in grounded:
@@ -195,8 +195,8 @@ class _Grounding:
         rule = f"the rule `{self.rule.name}`" if self.rule.name else "this rule"
         hint = f"use `{name}` in a positive atom of the body, or give it a value with `{name} = …`"
         if _OUTSIDE in sorts and _SOME not in sorts:
-            code, message = "E0218", f"variable `{name}` of {rule} has values only inside of an aggregate"
-            hint = f"ground `{name}` outside of the aggregate too, or rename it inside"
+            code, message = "E0218", f"variable `{name}` of {rule} is grounded only inside an aggregate"
+            hint = f"ground `{name}` outside the aggregate too, or rename it inside"
         elif _HEAD in sorts:
             code, message = "E0215", f"variable `{name}` in the head of {rule} is not grounded"
         elif _NEGATION in sorts:

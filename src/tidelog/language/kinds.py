@@ -224,7 +224,7 @@ class _Inference:
         kind = self.scheme.kinds.get(term.type)
         if kind is None:
             hint = did_you_mean(term.type, self.scheme.kinds)
-            self.problems.append(Problem("E0203", f"there is no type `{term.type}`", term.span, hint=hint))
+            self.problems.append(Problem("E0203", f"the type `{term.type}` is not declared", term.span, hint=hint))
             return _Slot(kind=BROKEN)
         self.casts.append((term, inner))
         place = self.scheme.types[term.type].span if term.type in self.scheme.types else None
@@ -331,10 +331,8 @@ class _Inference:
             if slot.root().kind is None:
                 slot.root().kind = BROKEN
                 shown = "`nil`" if record.fields is None else "this record"
-                hint = "say which with `as(…, Type)`, or use it where a column of a record type is"
-                self.problems.append(
-                    Problem("E0213", f"nothing says of which record type {shown} is", record.span, hint=hint)
-                )
+                hint = "write `as(…, Type)`, or use it in a column of a record type"
+                self.problems.append(Problem("E0213", f"the type of {shown} is unknown", record.span, hint=hint))
         for slot in (*self.slots.values(), *self.variables.values()):
             root = slot.root()
             if root.kind is None:

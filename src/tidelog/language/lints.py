@@ -28,7 +28,9 @@ def _empty_relations(checked: CheckedProgram) -> list[Problem]:
                     first.setdefault(reading.relation, reading)
     hint = "declare `.input`, or insert facts from outside"
     return [
-        Problem("E0291", f"the program gives no tuples of `{name}`", reading.span, hint=hint, severity="warning")
+        Problem(
+            "E0291", f"the relation `{name}` has no facts, rules or input", reading.span, hint=hint, severity="warning"
+        )
         for name, reading in first.items()
     ]
 

@@ -34,7 +34,7 @@ def number(text: str, span: Span) -> tuple[int | float, Kind | None, Problem | N
         if real in (float("inf"), float("-inf")):
             return 0.0, "float", _out_of_range(text, span)
         return real, "float", None
-    hint = "numbers are written 12, 0x1f, 0b101, 12u (unsigned) or 1.5 (float); a name cannot begin with a digit"
+    hint = "write a number like 12, 0x1f, 0b101, 12u (unsigned) or 1.5 (float); begin a name with a letter"
     return 0, None, Problem("E0105", f"`{_short(text)}` is not a number", span, hint=hint)
 
 
@@ -49,8 +49,8 @@ def string(text: str, span: Span) -> tuple[str, Problem | None]:
             place = span
             if span.end - span.start == len(text):  # not behind a macro
                 place = Span(span.source, span.start + 1 + match.start(), span.start + 1 + match.end())
-            hint = r"known escapes are \n \t \r \" \\ \xHH and \uHHHH; write \\ for a backslash"
-            return inner, Problem("E0104", f"`{match[0]}` is no escape", place, hint=hint)
+            hint = r"use \n \t \r \" \\ \xHH or \uHHHH; write \\ for a backslash"
+            return inner, Problem("E0104", f"unknown escape `{match[0]}`", place, hint=hint)
     return _ESCAPE.sub(_unescape, inner), None
 
 
@@ -65,7 +65,7 @@ def _character(code: int) -> str:
 
 
 def _out_of_range(text: str, span: Span) -> Problem:
-    hint = "a number has 64 bits with sign, an unsigned 64 bits without"
+    hint = "use at most 64 bits, with sign for a number, without for an unsigned"
     return Problem("E0105", f"the number {_short(text)} does not fit into 64 bits", span, hint=hint)
 
 

@@ -43,7 +43,7 @@ _TERM = frozenset(
 _LITERAL = _TERM | {"NOT", "TRUE", "FALSE", "CONSTRAINT", "CARET", "LESS"}
 _STEP = frozenset(["NAME", "CARET", "LPAR"])
 _BEHIND_STEP = frozenset(["GREATER", "RPAR", "SLASH", "PIPE", "PLUS", "STAR", "QUESTION"])
-_PATH_HINT = "a path is made of relations, as in `<a/b+|^c>(x, y)`"
+_PATH_HINT = "make a path of relations, as in `<a/b+|^c>(x, y)`"
 _INFIX = frozenset(
     ["PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "CARET", "LOR", "LXOR", "LAND", "BOR", "BXOR", "BAND", "SHIFT"]
 )
@@ -88,15 +88,15 @@ def unexpected(tokens: list[Token], start: int, error: int, expected: set[str], 
         return Problem("E0113", message, span, hint=_PATH_HINT)
     hint = _hint(expected, token)
     if expected >= _COMPARISON and _repeats_term(tokens, start, error):
-        hint = "a path has two arguments, as in `p+(x, y)`"
+        hint = "write two arguments behind a path, as in `p+(x, y)`"
     return Problem("E0101", f"expected {_expected(expected)}, found {_found(token)}", span, hint=hint)
 
 
 def unknown_directive(token: Token, locate: Locate) -> Problem:
     known = {*lexer.DIRECTIVES, *lexer.UNSUPPORTED_DIRECTIVES}
     close = get_close_matches(str(token), known, 1)
-    hint = f"did you mean `{close[0]}`?" if close else f"the directives are {', '.join(sorted(lexer.DIRECTIVES))}"
-    return Problem("E0107", f"there is no directive `{_shown(token)}`", span_of(token, locate), hint=hint)
+    hint = f"did you mean `{close[0]}`?" if close else f"use one of {', '.join(sorted(lexer.DIRECTIVES))}"
+    return Problem("E0107", f"unknown directive `{_shown(token)}`", span_of(token, locate), hint=hint)
 
 
 def unsupported_directive(token: Token, locate: Locate) -> Problem:
@@ -106,8 +106,8 @@ def unsupported_directive(token: Token, locate: Locate) -> Problem:
 
 
 def too_deep(span: Span) -> Problem:
-    message = f"this is nested more than {LIMIT} levels deep"
-    return Problem("E0106", message, span, hint="name the inner parts by variables or relations of their own")
+    message = f"this is nested in more than {LIMIT} levels"
+    return Problem("E0106", message, span, hint="split off the inner parts as variables or relations")
 
 
 def _unclosed(token: Token, span: Span) -> Problem:
@@ -122,9 +122,9 @@ def _unclosed(token: Token, span: Span) -> Problem:
 
 def _strange(token: Token, span: Span) -> Problem:
     character = str(token)
-    shown = f"`{character}`" if character.isprintable() else f"the character U+{ord(character):04X}"
-    hint = "strings are written in double quotes" if character in "'`‘’“”" else None
-    return Problem("E0102", f"{shown} begins no word of the language", span, hint=hint)
+    shown = f"character `{character}`" if character.isprintable() else f"character U+{ord(character):04X}"
+    hint = "write strings in double quotes" if character in "'`‘’“”" else None
+    return Problem("E0102", f"unexpected {shown}", span, hint=hint)
 
 
 def _unsupported(tokens: list[Token], start: int, error: int) -> str | None:
@@ -194,7 +194,7 @@ def _hint(expected: set[str], token: Token | None) -> str | None:
     if token is not None and str(token) in lexer.WORDS and "NAME" in expected:
         return f"`{token}` is a word of the language; choose another name"
     if token is not None and "CARET" in expected and expected <= _STEP:
-        return _PATH_HINT if token.type != "LPAR" else "a path of several steps stands in `<` and `>`: `<^(a/b)>(x, y)`"
+        return _PATH_HINT if token.type != "LPAR" else "put a path of several steps into `<` and `>`: `<^(a/b)>(x, y)`"
     if token is not None and (token.type == "POSTFIX" or (token.type in ("LESS", "CARET") and expected <= _STATEMENT)):
         return "a path is a literal of a body, neither a head nor a term"
     if expected == {"DOT"} or (

@@ -50,7 +50,7 @@ def unknown_relation(name: str, span: Span | None, scheme: Scheme, arity: int | 
     hint = hint or (
         f"declare it, for example `.decl {name}({columns})`" if arity is not None else "declare it with `.decl`"
     )
-    return Problem("E0201", f"there is no relation `{name}`", span, hint=hint)
+    return Problem("E0201", f"the relation `{name}` is not declared", span, hint=hint)
 
 
 def _name_span(atom: Atom) -> Span | None:

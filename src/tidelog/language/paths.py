@@ -77,7 +77,7 @@ def _columns(step: Step, scheme: Scheme) -> tuple[object, ...]:
 def _not_binary(step: Step, scheme: Scheme) -> Problem:
     relation = scheme.relations[step.relation]
     columns = "1 column" if len(relation.columns) == 1 else f"{len(relation.columns)} columns"
-    message = f"a path goes along relations of two columns, `{step.relation}` has {columns}"
+    message = f"a path needs relations with two columns, but `{step.relation}` has {columns}"
     notes = ((relation.span, "declared here"),) if relation.span else ()
     hint = f"derive a relation of two columns from `{step.relation}`, and use that in the path"
     return Problem("E0223", message, step.span, notes, hint)
@@ -114,7 +114,7 @@ class _Types:
         inner, begin, end = found
         if not self._meet(end, begin):
             message = f"`{path}` repeats a path that does not end in the type that it begins with"
-            hint = "what is repeated leads from a type to the same type, as `(a/^a)+` does for every `a`"
+            hint = "repeat only paths that begin and end in the same type, as `(a/^a)+` does for every `a`"
             self._mixed(message, begin, end, hint, path.span)
             return None
         if path.op == "+":
@@ -125,7 +125,7 @@ class _Types:
     def _sequence(self, path: Path, parts: list[Typed]) -> Typed | None:
         for (_, _, end), (_, begin, _) in pairwise(parts):
             if not self._meet(end, begin):
-                hint = "`^` in front of a step reads its relation backwards"
+                hint = "write `^` before a step to read its relation backwards"
                 self._mixed("the steps of the path do not fit together", end, begin, hint)
                 return None
         return path, parts[0][1], parts[-1][2]
@@ -134,7 +134,7 @@ class _Types:
         for _, begin, end in parts[1:]:
             for first, other in ((parts[0][1], begin), (parts[0][2], end)):
                 if first.kind != other.kind and BROKEN not in (first.kind, other.kind):
-                    hint = "the alternatives of a path begin in one type and end in one type; `^` reads backwards"
+                    hint = "begin and end all alternatives in the same types; `^` reads a step backwards"
                     self._mixed("the alternatives of the path do not fit together", first, other, hint)
                     return None
         begin = reduce(self._wider, [begin for _, begin, _ in parts])

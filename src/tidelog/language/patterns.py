@@ -7,10 +7,8 @@ from tidelog.language.regex import PatternError, translated
 from tidelog.language.syntax import Comparison, Constant, Rule
 from tidelog.language.trees import walk, whole
 
-_HINT = r"a backslash of the expression is written \\ in a string"
-_LACKING = (
-    "patterns run in linear time, which rules this out: write several literals with `match`, `contains` or `substr`"
-)
+_HINT = r"write a backslash of the expression as \\ in a string"
+_LACKING = "write several literals with `match`, `contains` or `substr`: patterns run in linear time"
 
 
 def pattern_problems(rule: Rule) -> list[Problem]:
@@ -22,7 +20,7 @@ def pattern_problems(rule: Rule) -> list[Problem]:
                 try:
                     translated(text)
                 except PatternError as error:
-                    message = f"`match` needs a regular expression of ECMAScript: {error}"
+                    message = f"`match` expects an ECMAScript regular expression: {error}"
                     problems.append(Problem("E0222", message, pattern.span, hint=_LACKING if error.lacking else _HINT))
             case _:
                 pass

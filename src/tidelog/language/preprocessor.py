@@ -148,8 +148,12 @@ class _Preprocessor(Preprocessor):  # type: ignore[misc]
     def include(self, tokens: list[Any], original_line: list[Any]) -> Iterator[Any]:
         self.files += 1
         if self.include_depth > _DEPTH or self.files > _FILES:
-            message = "files are included without end" if self.include_depth > _DEPTH else "too many files are included"
-            hint = "does a file include itself? Put `#pragma once` into it"
+            message = (
+                "the includes are nested too deeply"
+                if self.include_depth > _DEPTH
+                else "the program includes too many files"
+            )
+            hint = "put `#pragma once` into a file that includes itself"
             if self.files <= _FILES + 1:
                 self._report("E0112", message, self._last_line(), hint)
             self.files = _FILES + 1
@@ -174,16 +178,16 @@ class _Preprocessor(Preprocessor):  # type: ignore[misc]
         if is_malformed:
             self._report("E0111", '#include needs a file name in quotes: #include "file.dl"', self._last_line())
         else:
-            hint = "paths begin at the folder of the file that includes"
-            self._report("E0112", f"there is no file `{includepath}` to include", self._last_line(), hint)
+            hint = "write the path relative to the folder of the including file"
+            self._report("E0112", f"the included file `{includepath}` does not exist", self._last_line(), hint)
         raise OutputDirective(Action.IgnoreAndRemove)
 
     def on_directive_unknown(self, directive: Any, toks: list[Any], ifpassthru: bool, precedingtoks: list[Any]) -> bool:
         if directive.value == "error":
             self._report("E0111", f"#error {''.join(t.value for t in toks)}".rstrip(), self._last_line())
         elif directive.value not in _IGNORED:
-            message = f"there is no preprocessor line `#{directive.value}`"
-            hint = "known are #include #define #undef #if #ifdef #ifndef #elif #else #endif #error #pragma"
+            message = f"unknown preprocessor line `#{directive.value}`"
+            hint = "use one of #include #define #undef #if #ifdef #ifndef #elif #else #endif #error #pragma"
             self._report("E0111", message, self._last_line(), hint)
         return True
 

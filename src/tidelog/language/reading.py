@@ -41,7 +41,7 @@ def read(
     preprocessing = preprocessing or Preprocessing()
     given: object = text_or_path
     if not isinstance(given, (str, os.PathLike)):
-        message = f"a program is text or a path, found a value of type {type(given).__name__}"
+        message = f"expected the text of a program or a path, found a value of type {type(given).__name__}"
         raise ProgramError(Problem("E0109", message, hint="pass the text of a program, or the path of a file"))
     is_path = isinstance(text_or_path, os.PathLike) or (text_or_path.endswith(".dl") and "\n" not in text_or_path)
     if is_path:

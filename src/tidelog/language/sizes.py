@@ -32,9 +32,9 @@ def size_problems(rule: Rule) -> list[Problem]:
     for aggregate in aggregates:  # grows while nested ones are found
         bodies.append((_size(parts(aggregate), aggregates), aggregate.span))
         if len(aggregates) > AGGREGATES:
-            message = f"this rule has more than {AGGREGATES} aggregates"
-            return [Problem("E0114", message, aggregate.span, hint="give some of them relations of their own")]
-    hint = "give some of them relations of their own"
+            message = f"this rule has more than {AGGREGATES} aggregates, the limit"
+            return [Problem("E0114", message, aggregate.span, hint="move some of them into other rules")]
+    hint = "move some of them into other rules"
     return [
         Problem("E0114", f"this has {size:,} literals, functors and records, the limit is {PARTS}", span, hint=hint)
         for size, span in bodies

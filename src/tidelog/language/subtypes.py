@@ -196,7 +196,8 @@ class _Flow:
         other = next((p for p in places if not self.scheme.flows(p.type, first.type)), places[-1])
         message = f"variable `{first.name}` cannot have both types: {first.text}, but {other.text}"
         hint = (
-            f"no type is both a `{first.type}` and a `{other.type}`; `as({other.name}, {first.type})` changes the type"
+            f"write `as({other.name}, {first.type})` to change the type; "
+            f"no type is both a `{first.type}` and a `{other.type}`"
         )
         return Problem("E0211", message, other.span, _notes(first, other), hint)
 
@@ -204,13 +205,13 @@ class _Flow:
         text = f"column `{column.name}` of `{relation}` has the type `{column.type}`"
         declared = self.scheme.places.get((relation, column.name))
         notes = ((declared, f"{text}, declared here"),) if declared else ()
-        hint = f"not every `{cast.type}` is a `{column.type}`; write `as({cast.term}, {column.type})` if this one is"
-        message = f"`{cast}` has a type that is too wide here: it has the type `{cast.type}`, but {text}"
+        hint = f"write `as({cast.term}, {column.type})` if this `{cast.type}` is a `{column.type}`"
+        message = f"`{cast}` is too wide here: it has the type `{cast.type}`, but {text}"
         return Problem("E0212", message, cast.span, notes, hint)
 
     def _too_wide(self, source: _Place, sink: _Place) -> Problem:
-        message = f"variable `{sink.name}` has a type that is too wide here: {source.text}, but {sink.text}"
-        hint = f"not every `{source.type}` is a `{sink.type}`; write `as({sink.name}, {sink.type})` if this one is"
+        message = f"variable `{sink.name}` is too wide here: {source.text}, but {sink.text}"
+        hint = f"write `as({sink.name}, {sink.type})` if this `{source.type}` is a `{sink.type}`"
         return Problem("E0212", message, sink.span, _notes(source, sink), hint)
 
 

@@ -63,12 +63,12 @@ class Watch:
         if self.timeout is not None and elapsed > self.timeout:
             message = f"the epoch was stopped after {elapsed:.1f} s, its limit is {self.timeout:g} s"
             raise LimitError(
-                Problem("E0501", message + doing, hint="nothing has changed; raise `timeout`, or see `stats`")
+                Problem("E0501", message + doing, hint="raise `timeout`, or look at `stats`; nothing has changed")
             )
         if self.max_rows is not None and self.derived + rows > self.max_rows:
             message = f"the epoch was stopped at {self.derived + rows:,} derived rows, its limit is {self.max_rows:,}"
             raise LimitError(
-                Problem("E0502", message + doing, hint="nothing has changed; raise `max_rows`, or bound the recursion")
+                Problem("E0502", message + doing, hint="raise `max_rows`, or bound the recursion; nothing has changed")
             )
 
     def look_at(self, relation: str, rows: int) -> None:
@@ -76,7 +76,7 @@ class Watch:
         limit = self.sizes.get(relation)
         if limit is not None and rows > limit:
             message = f"the epoch was stopped when {relation} had {rows:,} rows, its .limitsize is {limit:,}"
-            raise LimitError(Problem("E0504", message, hint="nothing has changed; raise n, or bound the recursion"))
+            raise LimitError(Problem("E0504", message, hint="raise n, or bound the recursion; nothing has changed"))
 
 
 class WithinMemory(ContextDecorator):

@@ -186,8 +186,8 @@ def _fraction(text: str) -> int | None:
 
 def _joined(a: str, b: str) -> str:
     if len(a) + len(b) > LONGEST:
-        message = f"`cat` would make a text of {len(a) + len(b):,} characters, the limit is {LONGEST:,}"
-        hint = "nothing has changed; bound the recursion that makes the text longer"
+        message = f"`cat` would make a symbol of {len(a) + len(b):,} characters, the limit is {LONGEST:,}"
+        hint = "bound the recursion that makes the text longer; nothing has changed"
         raise LimitError(Problem("E0503", message, hint=hint))
     return a + b
 

@@ -94,10 +94,10 @@ def _node_config(table: _Table, name: str, program: Path | str, secret: str, sto
     nodes = {}
     for other, each in table.take("nodes", dict).items():
         if not isinstance(each, dict) or set(each) != {"address", "key"} or not all(map(_is_text, each.values())):
-            raise table.wrong(f"nodes.{other} has the two texts `address` and `key`, found {each!r}")
+            raise table.wrong(f"nodes.{other} must have the two texts `address` and `key`, found {each!r}")
         nodes[other] = (each["address"], each["key"])
     if name not in nodes:
-        raise table.wrong(f"the node {name} itself is not among the nodes")
+        raise table.wrong(f"the list of nodes lacks the node {name} itself")
     config = NodeConfig(
         name=name,
         program=program,
@@ -120,16 +120,16 @@ def _limits(table: _Table) -> Limits | None:
     known = [each.name for each in fields(Limits)]
     for key, value in values.items():
         if key not in known:
-            raise table.wrong(f"there is no limit `{key}`; the limits are {', '.join(known)}")
+            raise table.wrong(f"unknown limit `{key}`; use one of {', '.join(known)}")
         if key in ("senders", "names") and not isinstance(value, list):
-            raise table.wrong(f"limits.{key} is a list of texts, found {value!r}")
+            raise table.wrong(f"limits.{key} must be a list of texts, found {value!r}")
     return Limits(**values) if values else None
 
 
 def _incarnation(table: _Table) -> int:
     value: int = table.take("incarnation", int, 0)
     if value < 0:
-        raise table.wrong(f"`incarnation` is 0 or more, found {value}")
+        raise table.wrong(f"`incarnation` must be 0 or more, found {value}")
     return value
 
 
@@ -138,7 +138,7 @@ def network_config(path: Path) -> NetworkConfig:
     table = _Table.of_file(path)
     nodes = table.take("nodes", list)
     if not nodes or not all(map(_is_text, nodes)) or len(set(nodes)) != len(nodes):
-        raise table.wrong(f"nodes is a list of different names, found {nodes!r}")
+        raise table.wrong(f"`nodes` must be a list of different names, found {nodes!r}")
     config = NetworkConfig(
         program=path.parent / table.take("program", str),
         nodes=tuple(nodes),
@@ -164,7 +164,7 @@ class _Table:
         try:
             table._values = tomllib.loads(path.read_text("utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise table.wrong(f"this is no TOML: {error}") from None
+            raise table.wrong(f"the text is not TOML: {error}") from None
         return table
 
     @staticmethod
@@ -173,7 +173,7 @@ class _Table:
         try:
             table._values = json.loads(line)
         except ValueError as error:
-            raise table.wrong(f"this is no JSON: {error}") from None
+            raise table.wrong(f"the text is not JSON: {error}") from None
         if not isinstance(table._values, dict):
             raise table.wrong(f"expected an object with the keys of a node, found {line.strip()}")
         return table
@@ -183,7 +183,7 @@ class _Table:
         value = self._values.pop(key, default)
         if type(value) is not kind:
             names = {str: "a text", bool: "true or false", list: "a list", dict: "a table", int: "a number"}
-            raise self.wrong(f"`{key}` is {names[kind]}, found {'nothing' if value is None else repr(value)}")
+            raise self.wrong(f"`{key}` must be {names[kind]}, found {'nothing' if value is None else repr(value)}")
         return value
 
     def facts(self) -> FactLists:
@@ -191,16 +191,16 @@ class _Table:
         facts = self.take("facts", dict, {})
         for relation, rows in facts.items():
             if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
-                raise self.wrong(f"facts.{relation} is a list of rows, each a list")
+                raise self.wrong(f"facts.{relation} must be a list of rows, each of them a list")
         return facts  # type: ignore[no-any-return]
 
     def end(self) -> None:
         """Raise UsageError for the keys that are left."""
         if self._values:
-            raise self.wrong(f"there is no key `{next(iter(self._values))}`")
+            raise self.wrong(f"unknown key `{next(iter(self._values))}`")
 
     def wrong(self, message: str) -> UsageError:
-        hint = "docs/how-to/network.md shows a whole file"
+        hint = "see docs/how-to/network.md for a complete file"
         return UsageError(Problem("E0624", message, place=self._place, hint=hint))
 
 

@@ -63,10 +63,10 @@ class Journal:
             return None
         except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
             message, place = f"the state cannot be read: {error or type(error).__name__}", str(self._folder / "state")
-            raise DataError(Problem("E0416", message, place=place, hint="take the store from a copy")) from None
+            raise DataError(Problem("E0416", message, place=place, hint="restore the store from a copy")) from None
         if (machine.name, machine.book.text) != (name, text):
             what = "node" if machine.name != name else "program"
-            raise self._wrong(f"is that of another {what}")
+            raise self._wrong(f"belongs to another {what}")
         for kind, letters, refused in self._replayed():
             if refused:
                 machine.rejected["no packet"] += refused
@@ -77,8 +77,8 @@ class Journal:
         """Raise UsageError (E0623) for a link among the files of the store, which could lead out of the folder."""
         for name, kind in self._files.entries().items():
             if kind == "link" and (name in ("lock", "state", _NEW) or name.startswith("journal.")):
-                message, place = f"the file {name} of the store is a symbolic link", str(self._folder / name)
-                hint = "remove the link; a store holds its files itself"
+                message, place = f"the store's file {name} is a symbolic link", str(self._folder / name)
+                hint = "replace the link by the file"
                 raise UsageError(Problem("E0623", message, place=place, hint=hint))
 
     def check(self) -> None:
@@ -159,7 +159,7 @@ class Journal:
             yield
         except OSError as error:
             message = f"the store cannot be used: {error.strerror or error}"
-            hint = "make room, or allow reading and writing there"
+            hint = "free disk space, or grant read and write access"
             raise UsageError(Problem("E0623", message, place=str(self._folder), hint=hint)) from error
 
     def _wrong(self, what: str) -> UsageError:

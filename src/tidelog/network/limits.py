@@ -63,12 +63,12 @@ class Limits:
         for name in ("memory", "peers", "rules", "steps", "rows"):
             value = getattr(self, name)
             if type(value) is not int or value < 1:
-                message = f"limit `{name}` is a positive integer, found {value!r}"
+                message = f"the limit `{name}` must be a positive integer, found {value!r}"
                 raise UsageError(Problem("E0624", message, hint="leave it out for the default"))
         for name in ("senders", "names"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, str) or not all(isinstance(each, str) for each in value)):
-                message = f"limit `{name}` is a set of texts, found {value!r}"
+                message = f"the limit `{name}` must be a set of texts, found {value!r}"
                 raise UsageError(Problem("E0624", message, hint="leave it out to allow all"))
             object.__setattr__(self, name, None if value is None else frozenset(value))
 
@@ -91,7 +91,7 @@ def is_name(value: object) -> bool:
 def checked_name(name: str) -> str:
     """Return the name. Raise UsageError (E0624) if no node can have it."""
     if not is_name(name):
-        message = f"no node can be called {name!r:.60}"
+        message = f"{name!r:.60} is not a name for a node"
         hint = f"use a text of at most {LONGEST_NAME} bytes in UTF-8, without NUL"
         raise UsageError(Problem("E0624", message, hint=hint))
     return name

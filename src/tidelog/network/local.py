@@ -91,7 +91,7 @@ class LocalNetwork:
     def views(self, relations: Sequence[str]) -> dict[str, set[tuple[Any, ...]]]:
         """Return the tuples of several relations; this asks every node once."""
         if isinstance(relations, str) or not isinstance(relations, Sequence):
-            raise wrong_argument("what is shown", "a list of names", relations)
+            raise wrong_argument("the relations", "a list of names", relations)
         for relation in relations:
             declared(relation, self.book.program)
             self._post(self.names, {"show": relation})
@@ -150,8 +150,12 @@ class LocalNetwork:
             by_node.setdefault(str(program.owner(fact)), []).append(fact[1])
         for name in by_node:
             if name not in self.names:
-                hint = f"the nodes are {', '.join(self.names)}"
-                raise UsageError(Problem("E0624", f"a fact of {relation} lives at {name}, which is no node", hint=hint))
+                hint = f"use one of {', '.join(self.names)}"
+                raise UsageError(
+                    Problem(
+                        "E0624", f"a fact of {relation} lives at {name}, which is not a node of this network", hint=hint
+                    )
+                )
         return by_node
 
     def _tell(self, verb: str, relation: str, by_node: Mapping[str, list[Any]]) -> None:
@@ -210,7 +214,7 @@ def node_configs(config: NetworkConfig, program: str) -> dict[str, NodeConfig]:
 
 
 def _ended(name: str) -> SetupError:
-    return SetupError(Problem("E0791", f"the process of node {name} has ended", hint="its error is shown above"))
+    return SetupError(Problem("E0791", f"the process of node {name} ended", hint="read its error above"))
 
 
 def _row(parts: list[Any]) -> tuple[Any, ...]:

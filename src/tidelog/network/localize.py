@@ -218,7 +218,9 @@ def _apart(rule: core.CoreRule, keys: Sequence[core.CoreValue]) -> Problem:
     shown = " and ".join(f"`{value_text(key)}`" for key in keys[:2])
     if len(keys) > MOST_LOCATIONS:
         message = f"rule `{rule.origin}` reads tuples at {len(keys)} locations, among them {shown}"
-        return Problem("E0313", message, rule.span, hint=f"split it: {MOST_LOCATIONS} locations are the most")
+        return Problem(
+            "E0313", message, rule.span, hint=f"split the rule; it can have at most {MOST_LOCATIONS} locations"
+        )
     message = f"rule `{rule.origin}` reads tuples at {shown}, and no tuple leads from one to the other"
     hint = "let an atom at one location name the other: `link(@s, z), reachable(@z, d)`"
     return Problem("E0313", message, rule.span, hint=hint)
@@ -227,7 +229,7 @@ def _apart(rule: core.CoreRule, keys: Sequence[core.CoreValue]) -> Problem:
 def _no_home(rule: core.CoreRule, auxiliary: bool) -> Problem:
     """Return the error that tuples come from nodes and have no node to go to."""
     if auxiliary:
-        message = f"rule `{rule.origin}` looks at tuples of several nodes at once, and nothing says at which one"
+        message = f"rule `{rule.origin}` negates or aggregates tuples of several nodes, but has no location for that"
         hint = "share the location with the rest of the rule: `c = count : { link(s, _) }` where `s` is a location"
         return Problem("E0314", message, rule.span, hint=hint)
     message = f"rule `{rule.origin}` derives `{rule.head.relation}`, which has no location, from tuples that have one"

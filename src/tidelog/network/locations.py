@@ -38,21 +38,21 @@ def declared_locations(checked: CheckedProgram) -> dict[str, int | None]:
             columns = checked.relations[atom.relation].columns
             message = (
                 f"the location of `{atom.relation}` is its column `{columns[before].name}`, "
-                f"but `{columns[atom.location].name}` is marked here"
+                f"but this atom marks `{columns[atom.location].name}`"
             )
             span = said[atom.relation]
-            notes = ((span, "the location is said here"),) if span else ()
-            problems.append(Problem("E0310", message, atom.span, notes, "mark the same column everywhere"))
+            notes = ((span, "the location is marked here"),) if span else ()
+            problems.append(Problem("E0310", message, atom.span, notes, "mark the same column in every atom"))
     for name, location in found.items():
         column = checked.relations[name].columns[location] if location is not None else None
         if column is not None and column.kind not in LOCATABLE:
             message = f"`{name}` has the location `{column.name}`, but a {column.kind} cannot name a node"
-            hint = "a location is a symbol, a number or an unsigned number"
+            hint = "use a symbol, a number or an unsigned as location"
             problems.append(Problem("E0311", message, said[name], hint=hint))
     if problems:
         raise ProgramError(*problems)
     if all(location is None for location in found.values()):
-        message = "no relation of the program has a location, so that nodes cannot share it"
+        message = "no relation of the program has a location, so nodes cannot share the program"
         hint = "mark the argument that says where a tuple lives: `.decl link(@x: symbol, y: symbol)`"
         raise ProgramError(Problem("E0312", message, place="program", hint=hint))
     return found

@@ -57,7 +57,7 @@ class NodeState(Choices):
         for fact in self.book.program.facts if not blank else ():
             if self.owner(fact) == name:
                 if not is_sendable(fact[1]):
-                    message = f"a fact of {fact[0]} in the program is too large for nodes"
+                    message = f"a fact of {fact[0]} in the program is too large to send to other nodes"
                     raise LimitError(Problem("E0507", message, hint="nest records less deeply, or shorten the texts"))
                 self._base(fact, True)
         self._settle()

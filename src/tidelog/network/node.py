@@ -65,8 +65,8 @@ class Node(Uncopied):
         limits: Limits | None = None,
     ) -> None:
         if type(incarnation) is not int or not 0 <= incarnation <= MOST_INCARNATIONS:
-            message = f"an incarnation is a number from 0 to {MOST_INCARNATIONS}, found {incarnation!r}"
-            raise UsageError(Problem("E0624", message, hint="count it up by one when the store is lost"))
+            message = f"the incarnation must be a number from 0 to {MOST_INCARNATIONS}, found {incarnation!r}"
+            raise UsageError(Problem("E0624", message, hint="add one when a node has lost its store"))
         self.name = checked_name(name)
         if not isinstance(transport, Transport):
             raise wrong_argument("a transport", "an object of a subclass of tidelog.network.Transport", transport)
@@ -126,8 +126,8 @@ class Node(Uncopied):
         held = [change.name for change in changes if self.machine.book.held.get(change.name) is change]
         if held:
             self.tell(self.machine.book.undoing(changes))
-            message = f"rule `{held[0]}` takes more steps or rows than the limits of node {self.name} allow"
-            raise LimitError(Problem("E0507", message, hint="bind more variables, or raise `limits` at all nodes"))
+            message = f"rule `{held[0]}` exceeds the limits of steps or rows at node {self.name}"
+            raise LimitError(Problem("E0507", message, hint="ground more variables, or raise `limits` at all nodes"))
 
     @_WITHIN_MEMORY
     def remove_rule(self, name: str) -> None:
@@ -150,7 +150,7 @@ class Node(Uncopied):
         if excluded:
             self.tell(Base(fact, False) for fact in facts)
             relation, row = excluded[0]
-            message = f"a rule derives a tuple from {relation}{row!r:.60} that is too large for nodes"
+            message = f"a rule derives a tuple from {relation}{row!r:.60} that is too large to send to other nodes"
             raise LimitError(Problem("E0507", message, hint="bound the lengths of texts and lists in the rules"))
 
     # --- reading -----------------------------------------------------------------------------------------------------
@@ -303,7 +303,7 @@ class Node(Uncopied):
                 self._keep(kind, letters)
         except MemoryError:
             self.close()
-            message = f"node {self.name} has run out of memory in the middle of a step, and is closed"
+            message = f"node {self.name} ran out of memory in the middle of a step, and is closed"
             hint = "open it again from its store, on a machine with more memory"
             raise LimitError(Problem("E0503", message, hint=hint)) from None
         return replies

@@ -104,11 +104,11 @@ class Rulebook:
         program with them would be wrong, UsageError (E0620) if the text states facts, LimitError (E0507) if a rule is
         too large."""
         if not isinstance(text, str):
-            raise wrong_argument("what is added", "the text of rules", text)
+            raise wrong_argument("the rules", "a text", text)
         program = read(f"{text}\n", name="<text>")
         if any(not rule.body for rule in program.rules):
-            message = "rules that are added to a network have bodies"
-            raise UsageError(Problem("E0620", message, hint="insert facts, as facts of the node where they live"))
+            message = "a text of rules for a network contains facts"
+            raise UsageError(Problem("E0620", message, hint="insert facts at the node where they live"))
         taken = {*self.rules, *self.changes, *(rule.name for rule in program.rules if rule.name is not None)}
         declarations = "\n".join(map(str, (*program.types, *program.declarations)))
         changes = []
@@ -116,11 +116,13 @@ class Rulebook:
             name = rule.name or _free(taken)
             taken.add(name)
             if name in self.rules:
-                message = f"there is a rule `{name}` already"
-                raise ProgramError(Problem("E0221", message, rule.span, hint="remove it first, or name this one anew"))
+                message = f"the network has a rule `{name}` already"
+                raise ProgramError(
+                    Problem("E0221", message, rule.span, hint="remove that rule first, or rename this one")
+                )
             source = f"{declarations}\n{replace(rule, name=name)}"
             if len(source) > LONGEST_RULE or len(name) > LONGEST_NAME or _literals(rule) > MOST_LITERALS:
-                message = f"rule `{name:.60}` is too large to travel"
+                message = f"rule `{name:.60}` is too large to send to other nodes"
                 raise LimitError(Problem("E0507", message, rule.span, hint="split it into several rules"))
             changes.append(RuleChange(name, self._next(), author, source))
         self._check(changes)
@@ -129,7 +131,7 @@ class Rulebook:
     def removal(self, name: str, author: str) -> RuleChange:
         """Return the change that removes a rule. Raise UsageError (E0608) if there is none of this name."""
         if not isinstance(name, str) or name not in self.rules:
-            hint = f"there are {', '.join(self.rules)}" if self.rules else "there are no rules"
+            hint = f"use one of {', '.join(self.rules)}" if self.rules else "add a rule first"
             raise UsageError(Problem("E0608", f"there is no rule {name!s:.60}", hint=hint))
         return RuleChange(name, self._next(), author, None)
 
@@ -207,15 +209,15 @@ def _compiled(text: str, changes: tuple[RuleChange, ...]) -> Assembled:
 def _read_change(name: str, text: str) -> Program:
     """Return the one rule of a change, with its declarations. A text from another node cannot include files of this
     one."""
-    message = "a rule that travels is one rule without preprocessor lines"
-    problem = Problem("E0111", message, place=f"rule {name}", hint="write out what the lines stand for")
+    message = "expected one rule without preprocessor lines"
+    problem = Problem("E0111", message, place=f"rule {name}", hint="expand preprocessor lines before you add the rule")
     if any(line.lstrip().startswith("#") for line in text.splitlines()):
         raise ProgramError(problem)
     program = read(f"{text}\n", name=f"rule {name}")
     if len(program.rules) != 1:
         raise ProgramError(problem)
     if _literals(program.rules[0]) > MOST_LITERALS:
-        message = f"rule {name} is too large to travel"
+        message = f"rule {name} is too large to send to other nodes"
         raise ProgramError(Problem("E0507", message, program.rules[0].span, hint="split it into several rules"))
     return program
 

@@ -50,7 +50,7 @@ def facts_of(relation: str, rows: Iterable[Any], program: LocatedProgram) -> lis
     (E0621), DataError (E0401) if a row does not fit, or (E0402) is too large for a packet."""
     place = program.places[declared(relation, program)]
     if place.location is None:
-        message = f"{relation} has no location: every node has it for itself"
+        message = f"cannot change {relation}: it has no location, so each node has its own copy"
         raise UsageError(Problem("E0621", message, hint="state its facts in the program"))
     try:
         given = None if isinstance(rows, (str, bytes, Mapping)) else iter(rows)
@@ -62,19 +62,23 @@ def facts_of(relation: str, rows: Iterable[Any], program: LocatedProgram) -> lis
     facts = []
     for number, row in enumerate(given, 1):
         if not isinstance(row, (tuple, list)):
-            message = f"row {number} of {relation} is no tuple: {row!r:.60}"
+            message = f"row {number} of {relation} is not a tuple: {row!r:.60}"
             raise DataError(Problem("E0407", message, place=relation, hint="pass a list of tuples"))
         fact = (relation, tuple(_stored(v, c.kind) for v, c in zip(row, place.columns, strict=False)))
         if len(row) != len(place.columns) or fits(fact, program) is not None:
             shape = ", ".join(f"{column.name}: {column.kind}" for column in place.columns)
             message = f"row {number} does not fit {relation}({shape}): {row!r}"
             raise DataError(
-                Problem("E0401", message, place=relation, hint="give one value of the kind for each column")
+                Problem("E0401", message, place=relation, hint="pass one value of the declared type for each column")
             )
         owner = program.owner(fact)
         if not is_sendable(fact[1]) or not is_name(owner):
-            what = "is too large for nodes" if is_name(owner) else f"lives where no node can be: {owner!r:.60}"
-            hint = f"texts have at most {LONGEST_TEXT} characters, records {DEEPEST} levels, names {LONGEST_NAME} bytes"
+            what = (
+                "is too large to send" if is_name(owner) else f"has a location that cannot name a node: {owner!r:.60}"
+            )
+            hint = (
+                f"limit texts to {LONGEST_TEXT} characters, records to {DEEPEST} levels, names to {LONGEST_NAME} bytes"
+            )
             raise DataError(Problem("E0402", f"row {number} of {relation} {what}", place=relation, hint=hint))
         facts.append(fact)
     return facts
@@ -85,7 +89,7 @@ def declared(relation: str, program: LocatedProgram) -> str:
     place = program.places.get(relation) if isinstance(relation, str) else None
     if place is None or place.auxiliary:
         known = [name for name, each in program.places.items() if not each.auxiliary]
-        hint = f"the program declares {', '.join(known)}"
+        hint = f"use one of {', '.join(known)}"
         raise UsageError(Problem("E0601", f"there is no relation {relation!s:.60}", hint=hint))
     return relation
 

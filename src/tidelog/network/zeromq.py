@@ -78,7 +78,7 @@ class ZeroMQTransport(Transport):
         except (zmq.ZMQError, ValueError) as error:
             self.close()
             message = f"node {name} cannot listen at {nodes[name].address}: {error}"
-            hint = "addresses are like tcp://127.0.0.1:5501, and keys are made by `tidelog node --new-keys`"
+            hint = "write an address like tcp://127.0.0.1:5501, and make keys with `tidelog node --new-keys`"
             raise UsageError(Problem("E0624", message, hint=hint)) from None
 
     def send(self, receiver: str, data: bytes) -> None:

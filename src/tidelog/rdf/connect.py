@@ -24,8 +24,8 @@ def connect(rules: Rules | Sequence[Rules] | None = None) -> Store:
     programs = [each for each in given if not (isinstance(each, str) and each in RULE_SETS)]
     for each in programs:
         if not isinstance(each, (str, os.PathLike)) or not str(each).strip() or _is_name(str(each)):
-            hint = f"rules are {', '.join(RULE_SETS)}, the text of a program, or the path of one"
-            raise UsageError(Problem("E0662", f"there are no rules {each!r}", hint=hint))
+            hint = f"pass {', '.join(RULE_SETS)}, the text of a program, or the path of one"
+            raise UsageError(Problem("E0662", f"unknown rules {each!r}", hint=hint))
     found = {rule: None for name in dict.fromkeys(sets) for rule in table(name)}
     return Store(found, programs)
 

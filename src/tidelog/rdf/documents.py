@@ -60,7 +60,7 @@ class Document:
         self.refuse_newer(objects.dictionary)
         wrong = ill_typed(objects.dictionary)
         if wrong:
-            message = f"the datatype has no such value: {wrong[0]}"
+            message = f"the literal does not fit its datatype: {wrong[0]}"
             hint = "correct the literal, or give it another datatype"
             raise DataError(Problem("E0462", message, place=self.place_of(wrong[0]), hint=hint))
         names: dict[str, str] = {}
@@ -78,8 +78,8 @@ class Document:
         if not self.keep and pc.any(blank).as_py():
             if self.labels is None:
                 found = symbols.filter(blank)[0].as_py()
-                message = f"a blank node in what is to be deleted: {found}"
-                hint = "no text can name a blank node of the store; pass triples as `store.triples` gives them"
+                message = f"triples to delete cannot contain blank nodes of a text: {found}"
+                hint = "pass triples as `store.triples` returns them; a text cannot name a blank node of the store"
                 raise DataError(Problem("E0463", message, place=self.place_of(found), hint=hint))
             texts = symbols.to_pylist()
             for i in numpy.flatnonzero(numpy.asarray(blank)).tolist():
@@ -101,8 +101,10 @@ class Document:
         except SyntaxError as error:
             raise self.wrong(error) from None
         except (TypeError, ValueError) as error:
-            hint = "a base is an absolute IRI such as http://example.org/"
-            raise DataError(Problem("E0461", f"{self.base!r} is no base: {error}", hint=hint)) from None
+            hint = "pass an absolute IRI such as http://example.org/"
+            raise DataError(
+                Problem("E0461", f"the base {self.base!r} is not an absolute IRI: {error}", hint=hint)
+            ) from None
         return written
 
     def refuse_newer(self, objects: pa.Array) -> None:
@@ -111,7 +113,7 @@ class Document:
 
         newer = objects.filter(pc.match_substring_regex(objects, r'^<<|"@[a-z0-9-]+--(?:ltr|rtl)$'))
         if len(newer):
-            message = f"triples in triples and directions of texts, of RDF 1.2, cannot be stored: {newer[0]}"
+            message = f"triple terms and text directions of RDF 1.2 are not supported: {newer[0]}"
             raise DataError(Problem("E0464", message, place=self.name, hint="leave them out"))
 
     def wrong(self, error: SyntaxError) -> DataError:
@@ -121,20 +123,20 @@ class Document:
         reason = reason if len(reason) <= _LONGEST else f"{reason[:_LONGEST]}…"
         if self.name == ONE_BY_ONE and error.lineno:
             message = f"expected a triple, found `{self.text.splitlines()[error.lineno - 1].decode()}`: {reason}"
-            hint = "subjects are IRIs or blank nodes, predicates IRIs, and IRIs are absolute, like http://example.org/a"
+            hint = "use IRIs or blank nodes as subjects, IRIs as predicates, and absolute IRIs such as http://example.org/a"
             return DataError(Problem("E0465", message, place=f"{self.name}, row {error.lineno - 1}", hint=hint))
         place = f"{self.name}:{error.lineno}:{error.offset}" if error.lineno else self.name
         if "No scheme found" in reason:
-            message = "a relative IRI, and no base to complete it with"
+            message = "the text has a relative IRI, but no base"
             return DataError(
                 Problem("E0461", message, place=place, hint=f'pass base="http://…/", or write {self.as_base}')
             )
-        hint = f"it was read as {self.format.replace('_', '-').title()}: for other formats, say `format`"
+        hint = f"pass `format` if the text is not {self.format.replace('_', '-').title()}"
         undeclared = re.fullmatch(r"The prefix (.*): has not been declared", reason)
         if undeclared:
             hint = f"write @prefix {undeclared[1]}: <…> . at the top"
         elif self.name == "<text>" and not re.search(rb"\s", self.text.strip()):
-            hint = "is it the path of a file? Pass a pathlib.Path, or call the file .ttl, .nt or .nq.gz"
+            hint = "pass a pathlib.Path if this is the path of a file, or name the file .ttl, .nt or .nq.gz"
         return DataError(Problem("E0460", f"the text cannot be read: {reason}", place=place, hint=hint))
 
     @property
@@ -153,8 +155,11 @@ class Document:
             hint = "save it as UTF-8"
             raise DataError(Problem("E0460", f"the text cannot be read: {error}", place=self.name, hint=hint)) from None
         except expat.ExpatError as error:
-            message = f"the text is no XML: {expat.ErrorString(error.code)}"
-            place, hint = f"{self.name}:{error.lineno}:{error.offset + 1}", "is the text cut, or in another format?"
+            message = f"the text is not XML: {expat.ErrorString(error.code)}"
+            place, hint = (
+                f"{self.name}:{error.lineno}:{error.offset + 1}",
+                "check that the text is complete, and its format",
+            )
             raise DataError(Problem("E0460", message, place=place, hint=hint)) from None
 
     def place_of(self, found: str) -> str:

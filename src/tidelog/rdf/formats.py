@@ -26,8 +26,8 @@ def format_of(name: str) -> str:
     others."""
     found = FORMATS.get(name) or FORMATS.get(name.lower().replace("-", "")) if isinstance(name, str) else None
     if found is None:
-        hint = "the formats are turtle, ntriples, nquads, trig, jsonld and rdfxml"
-        raise UsageError(Problem("E0660", f"there is no format {name!r}", hint=hint))
+        hint = "use turtle, ntriples, nquads, trig, jsonld or rdfxml"
+        raise UsageError(Problem("E0660", f"unknown RDF format {name!r}", hint=hint))
     return found
 
 

@@ -92,4 +92,4 @@ def declaration(name: str, columns: str) -> Declaration:
 def unknown_prefix(prefix: str, known: Iterable[str], span: Span) -> UsageError:
     """Return the error about a prefix that nobody has declared."""
     hint = f"write @prefix {prefix}: <…> . in the program; known are {', '.join(f'{name}:' for name in sorted(known))}"
-    return UsageError(Problem("E0661", f"there is no prefix {prefix}:", span, hint=hint))
+    return UsageError(Problem("E0661", f"the prefix {prefix}: is not declared", span, hint=hint))

@@ -25,8 +25,8 @@ def text(asserted: Relation, inferred: Relation | None, format: str, prefixes: M
     their own. Raise UsageError (E0660) for another format, DataError (E0465) for an invalid triple."""
     form = format_of(format)
     if form not in _WRITTEN:
-        hint = "triples are written as turtle, ntriples, nquads, trig or jsonld"
-        raise UsageError(Problem("E0660", f"{format} is read, and not written", hint=hint))
+        hint = "use turtle, ntriples, nquads, trig or jsonld"
+        raise UsageError(Problem("E0660", f"tidelog reads the format {format}, but does not write it", hint=hint))
     graph = f" <{INFERRED}>" if form in _WITH_GRAPHS else ""
     lines = _lines(asserted, "") + (_lines(inferred, graph) if inferred is not None else b"")
     if form in ("N_TRIPLES", "N_QUADS"):
@@ -41,7 +41,7 @@ def text(asserted: Relation, inferred: Relation | None, format: str, prefixes: M
         found = lines.splitlines()[error.lineno - 1].decode() if error.lineno else error.msg
         message, hint = (
             f"a triple that a rule derives cannot be written: {found}",
-            "correct the rule; ntriples shows all",
+            "correct the rule; write ntriples to see all triples",
         )
         raise DataError(Problem("E0465", message, hint=hint)) from None
     return written
@@ -56,7 +56,7 @@ def write(
 ) -> None:
     """Write `text` to a file, by default in the format of its ending, packed for `.gz`. Raise DataError (E0412)."""
     if not isinstance(path, (str, os.PathLike)):
-        raise wrong_argument("what is written", "the path of a file", path)
+        raise wrong_argument("the target", "the path of a file", path)
     if format is not None:
         format_of(format)
     data = text(asserted, inferred, format or ending_of(path), prefixes)

@@ -66,7 +66,7 @@ def read(
     source = SourceText(name, text)
     for match in _PREFIX.finditer(text):
         if not _ABSOLUTE.fullmatch(match[2]):
-            message = f"the prefix {match[1] or ''}: stands for no absolute IRI: {match[2]}"
+            message = f"the IRI of the prefix {match[1] or ''}: is not absolute: {match[2]}"
             span = Span(source, match.start(2), match.end(2))
             raise DataError(Problem("E0461", message, span, hint="write it in full, like http://example.org/"))
     words = _Words(known, source)
@@ -148,7 +148,7 @@ class _Words:
             raise DataError(*(replace(problem, span=span) for problem in error.problems)) from None
         if ill_typed(pa.array([symbol])):
             hint = "correct the literal, or give it another datatype"
-            raise DataError(Problem("E0462", f"the datatype has no such value: {symbol}", span, hint=hint))
+            raise DataError(Problem("E0462", f"the literal does not fit its datatype: {symbol}", span, hint=hint))
         return symbol
 
     def original(self, problem: Problem) -> Problem:

@@ -58,8 +58,8 @@ def _text(data: str | bytes | os.PathLike[str], format: str | None) -> tuple[byt
         if is_packed(path):
             found = gzip.decompress(found)
     except FileNotFoundError:
-        hint = "nothing is fetched from the web: download it" if "://" in str(data) else "check the path"
-        raise DataError(Problem("E0410", "no such file", place=str(data), hint=hint)) from None
+        hint = "download it first; tidelog fetches nothing from the web" if "://" in str(data) else "check the path"
+        raise DataError(Problem("E0410", "the file does not exist", place=str(data), hint=hint)) from None
     except (OSError, ValueError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise DataError(Problem("E0411", f"the file cannot be read: {reason}", place=str(path))) from None
@@ -70,9 +70,9 @@ def _encoded(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as error:
-        message = f"the text is no Unicode: found {text[error.start]!r}"
+        message = f"the text is not valid Unicode: found {text[error.start]!r}"
         where = f"<text>:{place(text[: error.start])}"
-        raise DataError(Problem("E0460", message, place=where, hint="it is half of a pair of surrogates")) from None
+        raise DataError(Problem("E0460", message, place=where, hint="remove the unpaired surrogate")) from None
 
 
 def _lines(triples: object) -> bytes:
@@ -88,13 +88,13 @@ def _lines(triples: object) -> bytes:
     known: dict[Any, str] = {}
     for number, triple in enumerate(given):
         if not isinstance(triple, (tuple, list)) or len(triple) != 3:
-            place, hint = f"{ONE_BY_ONE}, row {number}", "a triple is (subject, predicate, object)"
+            place, hint = f"{ONE_BY_ONE}, row {number}", "pass triples as (subject, predicate, object)"
             raise DataError(Problem("E0465", f"expected a triple, found {triple!r}", place=place, hint=hint))
         try:
             lines.append(" ".join([known.get(part) or known.setdefault(part, _written(part)) for part in triple]))
         except (DataError, TypeError) as error:
             found = error.problems[0].message if isinstance(error, DataError) else f"expected a term, found {triple!r}"
-            hint = "a term is the text of an IRI, `_:name`, or a literal as tidelog.rdf.literal makes it"
+            hint = "pass the text of an IRI, `_:name`, or a literal made by tidelog.rdf.literal"
             raise DataError(Problem("E0465", found, place=f"{ONE_BY_ONE}, row {number}", hint=hint)) from None
     return "".join(f"{line} .\n" for line in lines).encode()
 

@@ -104,7 +104,7 @@ class Store(Uncopied):
             given: object = program
             if not isinstance(given, (str, os.PathLike)):
                 hint = "pass the text of a program, or the path of one"
-                raise UsageError(Problem("E0662", f"there are no rules {program!r}", hint=hint))
+                raise UsageError(Problem("E0662", f"expected a program, found {program!r}", hint=hint))
             with interrupts.let_through():
                 parsed, known = prefixes.read(program, self.prefixes, self._names, self._database.relations)
             declared = {*self._database.relations, *(each.name for each in parsed.declarations)}
@@ -293,7 +293,9 @@ class Store(Uncopied):
         with self._database.turns.changing, self._database.turns.using, changing_within_memory:
             given: object = text
             if not isinstance(given, str):
-                raise UsageError(Problem("E0607", f"a query is an atom, found {text!r}", hint="pass its text"))
+                raise UsageError(
+                    Problem("E0607", f"expected the text of an atom as query, found {text!r}", hint="pass its text")
+                )
             atom = prefixes.query(text, self.prefixes, self._names, self._database.relations)
             self._declare()
             of_all = self._of_all(atom) if isinstance(atom, Atom) else None
@@ -382,7 +384,7 @@ def _hinted(problem: Problem) -> Problem:
     if problem.code != "E0211" or f"`p{COLON}" not in problem.message:
         return problem
     return replace(
-        problem, hint="values of properties are terms: n in `xsd:integer(v, n)` is the number of the literal v"
+        problem, hint="use n of `xsd:integer(v, n)` for the number of a literal v; values of properties are terms"
     )
 
 

@@ -69,8 +69,8 @@ def literal(value: object, datatype: str | None = None, language: str | None = N
     quoted = f'"{lexical.translate(_ESCAPES)}"'
     if language:
         if not _LANGUAGE.fullmatch(language.lower()):
-            hint = "a language is a tag such as fr or en-gb"
-            raise DataError(Problem("E0465", f"there is no language {language!r}", hint=hint))
+            hint = "use a language tag such as fr or en-gb"
+            raise DataError(Problem("E0465", f"{language!r} is not a language tag", hint=hint))
         return f"{quoted}@{language.lower()}"
     return quoted if datatype in (None, f"{XSD}string") else f"{quoted}^^<{datatype}>"
 
@@ -88,7 +88,7 @@ def term(value: Any) -> str:
         return literal(value)
     if not isinstance(value, str) or not value:
         message = f"expected a term, found {value!r}"
-        hint = "a term is the text of an IRI, `_:name`, or a literal as tidelog.rdf.literal makes it"
+        hint = "pass the text of an IRI, `_:name`, or a literal made by tidelog.rdf.literal"
         raise DataError(Problem("E0465", message, hint=hint))
     if value.startswith("<") and value.endswith(">"):
         return value[1:-1]
@@ -111,7 +111,7 @@ def _canonical(text: str) -> str:
         (quad,) = oxigraph.parse(f"<x:s> <x:p> {text} .".encode(), oxigraph.RdfFormat.N_TRIPLES)
     except (SyntaxError, ValueError):
         hint = "make literals with tidelog.rdf.literal"
-        raise DataError(Problem("E0465", f"this is no literal: {text}", hint=hint)) from None
+        raise DataError(Problem("E0465", f"not an RDF literal: {text}", hint=hint)) from None
     return str(quad.object)
 
 

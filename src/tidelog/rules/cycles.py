@@ -136,11 +136,12 @@ def _problem(links: Sequence[_Link]) -> Problem:
     if first.aggregate is None:
         code, what = "E0301", f"{first.head} depends on its own negation"
     elif any(_asks_for_groups(step) for step in first.steps):
-        code, what = "E0303", f"the groups of an aggregate of {first.head} come from {first.body} itself"
-        chain = ", ".join([f"rule {first.origin} asks {first.body} for the groups", *map(str, links[1:])])
+        code, what = "E0303", f"an aggregate of {first.head} takes its groups from {first.body}, which depends on it"
+        chain = ", ".join([f"rule {first.origin} takes the groups from {first.body}", *map(str, links[1:])])
     else:
-        code, what = "E0302", f"{first.head} depends on an aggregate of itself"
-    hint = f"break the cycle: what is {'negated' if code == 'E0301' else 'aggregated'} must not depend on {first.head}"
+        code, what = "E0302", f"{first.head} depends on an aggregate over itself"
+    verb = "negate" if code == "E0301" else "aggregate"
+    hint = f"break the cycle: {verb} only relations that do not depend on {first.head}"
     if code == "E0303":
-        hint = "bind the variables that the aggregate shares with the rule inside of the aggregate"
+        hint = "ground the variables that the aggregate shares with the rule inside the aggregate"
     return Problem(code, f"{what}, in rule {first.origin}: {chain}", first.span, notes, hint)

@@ -74,11 +74,11 @@ def _problem(star: Repeat, growing: Mapping[DomainColumn, _Flow], checked: Check
                 relation, place = flow.target
                 column = checked.relations[relation].columns[place].name
                 message = (
-                    f"`{star}` goes along values without end: rule {flow.rule.name} makes values of "
+                    f"`{star}` may not terminate: rule {flow.rule.name} makes new values of "
                     f"column `{column}` of `{relation}` from earlier ones"
                 )
-                notes = ((flow.rule.span, "they are made here"),) if flow.rule.span else ()
-                hint = "bound the values, for example with `x < 100`, or let the path go along given relations"
+                notes = ((flow.rule.span, "this rule makes them"),) if flow.rule.span else ()
+                hint = "bound the values, for example with `x < 100`, or use relations with facts only"
                 return Problem("E0305", message, star.span, notes, hint)
     return None
 

@@ -49,8 +49,8 @@ def draw(core: CoreProgram, path: str | os.PathLike[str]) -> None:
     file = Path(path)
     ending = file.suffix.lower()
     if ending not in FORMATS:
-        message = f"a picture has to end in {', '.join(FORMATS)}; this is {file.name!r}"
-        raise UsageError(Problem("E0690", message, hint="give the file one of these endings"))
+        message = f"expected a picture file ending in {', '.join(FORMATS)}, found {file.name!r}"
+        raise UsageError(Problem("E0690", message, hint="rename the file to one of these endings"))
     text = dot(core)
     if ending == ".dot":
         file.write_text(text, encoding="utf-8")
@@ -67,7 +67,7 @@ def _laid_out(text: str, form: str) -> bytes:
         from pygraphviz import AGraph
     except ImportError:
         message = f"a picture in {form.upper()} needs pygraphviz, which is not installed"
-        hint = f"{how_to_install('draw')}, or write a .dot file, which needs nothing"
+        hint = f"{how_to_install('draw')}, or write a .dot file, which needs no package"
         raise SetupError(Problem("E0790", message, hint=hint)) from None
     with _without_warnings():
         graph = AGraph(string=text)

@@ -60,8 +60,10 @@ class Aside:
         draft, dictionary = self._front.unchanged, self._front.interned
         count = sum(map(engine.size, draft.checked.relations))
         if count > most:
-            message = f"a certificate takes {count:,} rows to the driver, more than the embedded_limit of {most:,}"
-            raise UsageError(Problem("E0688", message, hint="raise it with options(embedded_limit=…), if they fit"))
+            message = f"a certificate needs {count:,} rows at the driver, the embedded_limit is {most:,}"
+            raise UsageError(
+                Problem("E0688", message, hint="raise it with options(embedded_limit=…) if the driver has the memory")
+            )
         facts = {name: engine.asserted(name).local() for name in draft.checked.relations}
         alone = certificate_of(evaluated(dictionary, draft.core, facts, watch), draft.checked)
 

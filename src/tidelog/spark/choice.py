@@ -27,16 +27,16 @@ class EngineChoice:
         value."""
         own = {field.name: options[field.name] for field in fields(self) if field.name in options}
         if not isinstance(engine := own.get("engine", "auto"), str) or engine not in ENGINES:
-            hint = f"it is one of {', '.join(ENGINES)}"
-            raise UsageError(Problem("E0603", f"there is no engine {engine!r}", hint=hint))
+            hint = f"use one of {', '.join(ENGINES)}"
+            raise UsageError(Problem("E0603", f"unknown engine {engine!r}", hint=hint))
         limit = own.get("embedded_limit", 0)
         if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
-            message = f"embedded_limit is a number of facts, found {limit!r}"
-            raise UsageError(Problem("E0603", message, hint="for instance 10_000_000"))
+            message = f"embedded_limit must be a number of facts, found {limit!r}"
+            raise UsageError(Problem("E0603", message, hint="pass for example 10_000_000"))
         folder = own.get("cluster_folder")
         if folder is not None and not (isinstance(folder, str | os.PathLike) and os.fspath(folder)):
-            message = f"cluster_folder is a path or an address, found {folder!r}"
-            raise UsageError(Problem("E0603", message, hint='for instance "hdfs:///tmp/tidelog"'))
+            message = f"cluster_folder must be a path or an address, found {folder!r}"
+            raise UsageError(Problem("E0603", message, hint='pass for example "hdfs:///tmp/tidelog"'))
         return replace(self, **own), {name: value for name, value in options.items() if name not in own}
 
     def next(self, current: str, facts: int) -> tuple[str, str]:

@@ -23,7 +23,10 @@ _HINTS = (
         "is not a Parquet file|FAILED_READ_FILE",
         "the file is damaged, or needs another format or options; nothing has changed",
     ),
-    ("the epoch of this frame is over", "ask the database for it again, or persist and count() it before the commit"),
+    (
+        "this frame belongs to an earlier epoch",
+        "ask the database for it again, or persist and count() it before the commit",
+    ),
     ("AMBIGUOUS_REFERENCE|COLUMN_ALREADY_EXISTS", "two columns have one name, or differ in case only: rename one"),
     (
         "STREAMING_OUTPUT_MODE",
@@ -47,8 +50,10 @@ def reading(place: str) -> Iterator[None]:
 @contextmanager
 def working() -> Iterator[None]:
     """Turn what Spark says about the work of an epoch into SetupError (E0708)."""
-    hint = "nothing has changed; commit again"
-    with _told(lambda error: SetupError(Problem("E0708", f"the work in Spark has failed: {said(error)}", hint=hint))):
+    hint = "commit again; nothing has changed"
+    with _told(
+        lambda error: SetupError(Problem("E0708", f"Spark failed to evaluate the epoch: {said(error)}", hint=hint))
+    ):
         yield
 
 
@@ -110,7 +115,7 @@ def _told(as_error: Callable[[BaseException], TidelogError]) -> Iterator[None]:
         raise
     except Exception as error:
         if _is_stopped():  # which shows in many ways
-            hint = "make a session and connect again; what a state folder keeps is there"
+            hint = "make a session and connect again; a state folder keeps its facts"
             raise SetupError(Problem("E0705", "the Spark session has been stopped", hint=hint)) from error
         if not is_of_spark(error):
             raise
@@ -127,7 +132,7 @@ def _is_stopped() -> bool:
 def _unreadable(error: BaseException, place: str) -> Problem:
     file = re.search(r"reading file (?:file:/+)?(\S+?)\.?\s", str(error))
     where = f"{place}, file /{file[1].lstrip('/')}" if file and file[1].lstrip("/") not in place else place
-    return Problem("E0482", f"Spark cannot read this: {said(error)}", place=where, hint=hint_for(error))
+    return Problem("E0482", f"Spark cannot read the source: {said(error)}", place=where, hint=hint_for(error))
 
 
 def _cut(sentence: str) -> str:

@@ -81,7 +81,7 @@ def changes_in(state: StateFolder, session: SparkSession, program: CheckedProgra
     """Relation, whether it asserts, and data of all changes, in their order. DataError (E0682)."""
     for name, asserts, table in state.tables():
         if name not in program.relations:
-            raise damaged(state.folder, f"there are facts of {name}, which the program does not declare")
+            raise damaged(state.folder, f"it has facts of {name}, which the program does not declare")
         if not program.relations[name].columns:
             yield name, asserts, [()]
         elif not isinstance(table, Path) or any(table.glob("*.parquet")):  # Where no task had a row, there is no file.

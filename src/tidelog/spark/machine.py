@@ -74,7 +74,7 @@ def session(threads: int = 2, *, brief: bool = False, conf: Mapping[str, str] | 
             log.seek(0)
             said = " / ".join(log.read().decode(errors="replace").strip().splitlines()[-3:])
             raise SetupError(
-                Problem("E0703", f"Spark does not start: {said or error}", hint="look at JAVA_HOME and SPARK_HOME")
+                Problem("E0703", f"Spark does not start: {said or error}", hint="check JAVA_HOME and SPARK_HOME")
             ) from error
     started.sparkContext.setLogLevel("ERROR")
     return started
@@ -108,10 +108,8 @@ def java_home() -> Path:
             if lack is None:
                 return Path(home)
             found.append(f"{home} {lack}")
-    what = "; ".join(dict.fromkeys(found)) or "there is none"
-    raise SetupError(
-        Problem("E0702", f"Spark needs a Java runtime, version {JAVA_AT_LEAST} or newer: {what}", hint=_JAVA_HINT)
-    )
+    what = "; ".join(dict.fromkeys(found)) or "none"
+    raise SetupError(Problem("E0702", f"Spark needs Java {JAVA_AT_LEAST} or newer, found {what}", hint=_JAVA_HINT))
 
 
 def java_lacks(home: Path) -> str | None:
@@ -136,17 +134,17 @@ def check_session(spark: object) -> None:
     (E0706); UsageError (E0689) when it is no session at all."""
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         hint = "make a classic one: SparkSession.builder.master(…).getOrCreate()"
-        raise SetupError(Problem("E0706", "tidelog needs the driver, which Spark Connect keeps elsewhere", hint=hint))
+        raise SetupError(Problem("E0706", "expected a classic Spark session, found one of Spark Connect", hint=hint))
     if not isinstance(spark, SparkSession):
-        message = f"a Spark session is expected, found {type(spark).__name__}"
-        raise UsageError(Problem("E0689", message, hint="tidelog.spark.session() starts a local one"))
+        message = f"expected a Spark session, found a value of type {type(spark).__name__}"
+        raise UsageError(Problem("E0689", message, hint="start a local one with tidelog.spark.session()"))
     java = spark.sparkContext._jsc
     try:
         alive = java is not None and not java.sc().isStopped()
     except Exception:  # the process of Java is gone, which shows in many ways
         alive = False
     if not alive:
-        hint = "make a session and connect again; what a state folder keeps is there"
+        hint = "make a session and connect again; a state folder keeps its facts"
         raise SetupError(Problem("E0705", "the Spark session has been stopped", hint=hint))
 
 
@@ -181,6 +179,6 @@ def _workers_differ(what: str) -> Problem:
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
     return Problem(
         "E0704",
-        f"the Python of Spark's workers must be {here} as here, but {what}",
+        f"Spark's workers must run Python {here} like the driver, but {what}",
         hint="set PYSPARK_PYTHON to sys.executable before the session starts",
     )

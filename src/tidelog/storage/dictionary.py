@@ -391,8 +391,8 @@ class Dictionary:
             raise DataError(
                 Problem(
                     "E0415",
-                    f"no value of type {kind} has the number {word}; there are {count}",
-                    hint=f"a cast as(…, {kind}) makes such values; use to_string or a record of the right type",
+                    f"the word {word} encodes no value of type {kind}, the dictionary has {count}",
+                    hint=f"use to_string or a record of the right type; a cast as(…, {kind}) makes such words",
                 )
             )
 
@@ -514,5 +514,5 @@ def _check_text(strings: Sequence[str]) -> None:
 
 def _not_utf8(text: object) -> DataError:
     return DataError(
-        Problem("E0408", f"a symbol cannot be written in UTF-8: {text!r:.80}", hint="symbols are Unicode text")
+        Problem("E0408", f"the symbol {text!r:.80} cannot be written in UTF-8", hint="remove unpaired surrogates")
     )

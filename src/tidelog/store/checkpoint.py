@@ -120,7 +120,7 @@ class Checkpoint:
             self._arrays: Mapping[str, NDArray[Any]] = numpy.load(file, allow_pickle=False)
             self._about: dict[str, Any] = json.loads(self._arrays["about"].tobytes())
             if self._about["format"] != FORMAT:
-                raise ValueError("it is of another version of tidelog")
+                raise ValueError("another version of tidelog wrote it")
             self.program: str = self._about["program"]
 
     def fill(self, dictionary: Dictionary) -> None:

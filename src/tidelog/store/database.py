@@ -178,7 +178,7 @@ class StoredDatabase(Database):
         for name, asserts, table in self._state.tables():
             relation = self._pending.checked.relations.get(name)
             if relation is None or isinstance(table, Path):
-                raise damaged(self.folder, f"there are facts of {name}, which the program does not declare")
+                raise damaged(self.folder, f"it has facts of {name}, which the program does not declare")
             if relation.columns:
                 words = encode(table, relation, self._dictionary)
             else:

@@ -77,7 +77,7 @@ class Manifest:
         if document["version"] == _WITH_TEXT and isinstance(document.get("program"), str):
             text, document["program"] = document["program"], None
         if not _is_right(document):
-            raise ValueError("it does not describe a state")
+            raise ValueError("it does not describe a store")
         program, checkpoint = (None if each is None else tuple(each) for each in map(document.get, _FILES))
         return cls(
             document["kind"], document["epoch"], program, checkpoint, document["segments"], document["notes"], text
@@ -109,7 +109,7 @@ def _other(data: bytes) -> str:
     """Return the problem of a document without the mark."""
     try:
         document = json.loads(data)
-        return f"it is of another version of tidelog, with stores of version {document['version']!r:.20}"
+        return f"another version of tidelog wrote it, with stores of version {document['version']!r:.20}"
     except (ValueError, TypeError, KeyError, RecursionError):
         return "it does not say that this is a store"
 

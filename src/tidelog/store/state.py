@@ -85,7 +85,9 @@ class StateFolder:
             raise wrong_argument("a state folder", "the path of a folder", folder)
         if "://" in os.fspath(folder):
             hint = "give the path of a folder; files of the cluster engine can be elsewhere: options(cluster_folder=…)"
-            raise UsageError(Problem("E0681", "a state folder is no address", place=os.fspath(folder), hint=hint))
+            raise UsageError(
+                Problem("E0681", "a state folder must be a local path", place=os.fspath(folder), hint=hint)
+            )
         self.folder = Path(folder).absolute()
         self.read_only = read_only
         self._kind = kind
@@ -241,14 +243,14 @@ class StateFolder:
         entries = self._files.entries()
         for name, kind in entries.items():
             if kind == "link":
-                raise self._unusable(f"{name} is a symbolic link", "replace it by what it leads to")
+                raise self._unusable(f"{name} is a symbolic link", "replace it by its target")
         other = next((name for name in entries if name not in self.PARTS[self._kind]), None)
         if NAME not in entries and other is not None:
-            hint = "give the name of a new folder, or of one that tidelog has made"
-            raise self._unusable(f"this folder is no store, it has {other} in it", hint)
+            hint = "name a new folder, or one that tidelog made"
+            raise self._unusable(f"the folder is not a store, it contains {other}", hint)
         for name, wanted in (("lock", "file"), (NAME, "file"), *((part, "folder") for part in _FOLDERS)):
             if entries.get(name, wanted) != wanted:
-                raise self._unusable(f"{name} is no {wanted}", "give the name of a new folder")
+                raise self._unusable(f"{name} is not a {wanted}", "name a new folder")
 
     def _look_below(self) -> None:
         """UsageError (E0681) where there are links further down."""
@@ -256,7 +258,7 @@ class StateFolder:
             if self._files.kind(part) is not None:
                 for name, kind in self._files.below(part):
                     if kind == "link":
-                        raise self._unusable(f"{name} is a symbolic link", "replace it by what it leads to")
+                        raise self._unusable(f"{name} is a symbolic link", "replace it by its target")
 
     def _read(self) -> Manifest:
         try:
@@ -290,7 +292,7 @@ class StateFolder:
         """Have the folder. UsageError (E0680) where others do."""
         found = self._files.shared_lock("lock") if self.read_only else self._files.lock("lock")
         if isinstance(found, str):
-            hint = "close that database first; two cannot share a state"
+            hint = "close that database first; two databases cannot share a state folder"
             message = f"the state folder is in use by process {found}"
             raise UsageError(Problem("E0680", message, place=str(self.folder), hint=hint))
         self._owner = Owner(found, str(self.folder))
@@ -381,7 +383,7 @@ class StateFolder:
         """Inside, the folder may be changed."""
         if self.read_only:
             hint = "open it with tidelog.connect(folder)"
-            raise UsageError(Problem("E0655", "this store is open for reading only", place=str(self.folder), hint=hint))
+            raise UsageError(Problem("E0655", "the store is open for reading only", place=str(self.folder), hint=hint))
         with self._using():
             if self._owner is not None:
                 self._owner.check()
@@ -394,7 +396,7 @@ class StateFolder:
             yield
         except OSError as error:
             reason = error.strerror or str(error)
-            hint = "nothing has changed; make room, or allow reading and writing there"
+            hint = "nothing has changed; free disk space, or grant read and write access"
             raise self._unusable(f"cannot use the state folder: {reason}", hint) from error
 
     def _unusable(self, message: str, hint: str) -> UsageError:

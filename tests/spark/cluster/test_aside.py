@@ -76,7 +76,7 @@ def test_wrong_views_are_rejected(
 
 def test_a_certificate_has_its_limits(graph: Cluster) -> None:
     rows = sum(graph.engine.size(name) for name in graph.front.relations)
-    with pytest.raises(UsageError, match=rf"E0688.*takes {rows} rows to the driver, more than the .* of {rows - 1}"):
+    with pytest.raises(UsageError, match=rf"E0688.*needs {rows} rows at the driver, .* is {rows - 1}"):
         graph.aside.certificate(graph.engine, rows - 1, Watch())
     with pytest.raises(LimitError, match="E0501"):
         graph.aside.certificate(graph.engine, rows, Watch(timeout=1e-9))

@@ -164,7 +164,9 @@ def test_the_verbs_of_a_database(spark: SparkSession, tmp_path: Path, monkeypatc
     assert {tuple(row) for row in db["ancestor"].collect()} == {("cy", "bo"), ("di", "cy"), ("di", "bo")}
     with pytest.raises(PySparkException, match=r"^\[\w+\] error\[E0687\]: .*\n  hint: ask the database for it again"):
         change["ancestor"].inserted.collect()
-    with pytest.raises(tidelog.DataError, match=r"E0482.*read this: the epoch of this frame is over.*\n.*ask the"):
+    with pytest.raises(
+        tidelog.DataError, match=r"E0482.*read the source: this frame belongs to an earlier epoch.*\n.*ask the"
+    ):
         db.insert("parent", change["ancestor"].inserted.toDF("child", "parent"))
     db.close()
     assert spark.conf.getAll == before

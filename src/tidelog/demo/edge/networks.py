@@ -118,7 +118,9 @@ class Processes(Network):
                     return sent
                 sent = None
             before = sent
-        problem = Problem("E0501", f"the farm has not come to rest in {PATIENCE:g} s", hint="try `--simulated`")
+        problem = Problem(
+            "E0501", f"the nodes of the farm did not settle within {PATIENCE:g} s", hint="run it with `--simulated`"
+        )
         raise LimitError(problem)
 
     def traffic(self) -> Traffic:

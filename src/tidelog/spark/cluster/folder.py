@@ -48,7 +48,7 @@ class Folder:
                 message = f"{self.address} needs fsspec, which is not installed"
                 raise SetupError(Problem("E0790", message, hint=how_to_install("spark"))) from None
             except ValueError as error:
-                raise self.unusable(OSError(f"its file system is not known here: {error}")) from error
+                raise self.unusable(OSError(f"fsspec does not know its file system: {error}")) from error
             system = PyFileSystem(FSSpecHandler(handler))
         return system, path
 
@@ -59,9 +59,7 @@ class Folder:
 
     def unusable(self, error: OSError) -> UsageError:
         """What to say when a file cannot be read or written."""
-        hint = (
-            "nothing has changed; driver and executors all have to reach it, to be allowed to write, and to find room"
-        )
+        hint = "give driver and executors a folder that all can reach and write, with free space; nothing has changed"
         reason = error.strerror or str(error).split("\n", 1)[0]
         return UsageError(Problem("E0681", f"cannot use the state folder: {reason}", place=self.address, hint=hint))
 

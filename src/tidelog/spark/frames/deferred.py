@@ -35,8 +35,8 @@ _ROWS = 1 << 17
 
 
 def is_over() -> UsageError:
-    """Return the error for a frame that is read when its epoch is over."""
-    message = "the epoch of this frame is over: there has been another commit, or the database is closed"
+    """Return the error (E0687) for a frame that is read after its epoch."""
+    message = "this frame belongs to an earlier epoch: the database has committed since, or is closed"
     hint = "ask the database for it again, or persist and count() it before the commit"
     return UsageError(Problem("E0687", message, hint=hint))
 

@@ -56,13 +56,17 @@ class Source:
             raise _wrong("path", "the path is empty", "name a file, a folder or a pattern")
         if not given and not self.options:
             raise _wrong(
-                "path", f"nothing to read for {self.relation}", "give a path, a table, or the options of the format"
+                "path",
+                f"the source of {self.relation} has nothing to read",
+                "name a path, a table, or the options of the format",
             )
         if self.mode not in SOURCE_MODES:
-            raise _wrong("mode", f"no source mode {self.mode!r}", f"it is one of {', '.join(SOURCE_MODES)}")
+            raise _wrong("mode", f"unknown source mode {self.mode!r}", f"use one of {', '.join(SOURCE_MODES)}")
         if (self.mode == "cdc") != (self.op is not None):
             raise _wrong(
-                "mode", "mode 'cdc' and 'op' go together", 'mode = "cdc", op = "the column that says what to do"'
+                "mode",
+                "mode 'cdc' needs the key 'op', and 'op' needs mode 'cdc'",
+                'write mode = "cdc" and op = "the column with the operation"',
             )
         operation_of(self.changes)
 
@@ -95,9 +99,13 @@ class Sink:
         if self.path == "":
             raise _wrong("path", "the path is empty", "name a folder")
         if self.what not in ("view", "changes"):
-            raise _wrong("what", f"a sink is of 'view' or 'changes', found {self.what!r}", 'what = "view"')
+            raise _wrong(
+                "what",
+                f"the key `what` of a sink must be 'view' or 'changes', found {self.what!r}",
+                'write what = "view"',
+            )
         if self.mode not in SINK_MODES:
-            raise _wrong("mode", f"no sink mode {self.mode!r}", f"it is one of {', '.join(SINK_MODES)}")
+            raise _wrong("mode", f"unknown sink mode {self.mode!r}", f"use one of {', '.join(SINK_MODES)}")
 
 
 @dataclass(frozen=True)
@@ -116,12 +124,12 @@ class PipelineDescription:
 
     def __post_init__(self) -> None:
         if self.engine is not None and self.engine not in ENGINES:
-            raise _wrong("engine", f"no engine {self.engine!r}", f"it is one of {', '.join(ENGINES)}")
+            raise _wrong("engine", f"unknown engine {self.engine!r}", f"use one of {', '.join(ENGINES)}")
         if self.embedded_limit is not None and self.embedded_limit < 0:
             raise _wrong(
                 "embedded_limit",
-                f"embedded_limit is not negative, found {self.embedded_limit}",
-                "for instance 10000000",
+                f"embedded_limit must be 0 or more, found {self.embedded_limit}",
+                "write for example 10000000",
             )
         for key in ("state", "quarantine", "cluster_folder"):
             if getattr(self, key) == "":

@@ -36,7 +36,7 @@ class Result(Mapping[str, DataFrame]):
     def __getitem__(self, name: str) -> DataFrame:
         if name not in self.names:
             known = ", ".join(self.names) or "none"
-            raise UsageError(Problem("E0601", f"no view {name!r}", hint=f"views are: {known}"))
+            raise UsageError(Problem("E0601", f"unknown view {name!r}", hint=f"use one of: {known}"))
         return self.database[name]
 
     def __iter__(self) -> Iterator[str]:

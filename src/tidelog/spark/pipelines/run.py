@@ -168,8 +168,8 @@ class _Run:
         wanted, present = check(given), db.front.program
         for name, relation in wanted.relations.items():
             if name in present.relations and present.relations[name].columns != relation.columns:
-                hint = "give the relation another name, or begin with an empty state folder"
-                message = f"the program declares {name} differently than the facts that are kept"
+                hint = "rename the relation, or begin with an empty state folder"
+                message = f"the declaration of {name} does not match its facts in the state folder"
                 raise UsageError(Problem("E0486", message, place=name, hint=hint))
         known_types = {each.name for program in db.front.unchanged.programs for each in program.types}
         rules = {rule.name: rule for rule in check_named(given)[0].rules if rule.body}
@@ -211,8 +211,10 @@ class _Run:
             modes.setdefault(source.relation, set()).add("snapshot" if source.mode == "snapshot" else "changes")
         for relation, mixed in modes.items():
             if len(mixed) > 1:
-                message = f"{relation} has a snapshot, which is all of it, and another source that changes it"
-                raise UsageError(Problem("E0686", message, hint='mode = "append" adds without deleting'))
+                message = (
+                    f"{relation} has a snapshot source and another source, but a snapshot replaces all of its facts"
+                )
+                raise UsageError(Problem("E0686", message, hint='write mode = "append" to add without deleting'))
         return found
 
     def mapped(self, source: Source) -> Mapped:

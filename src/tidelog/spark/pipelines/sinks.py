@@ -31,7 +31,7 @@ def check_formats(session: SparkSession, formats: Sequence[str]) -> None:
     """SetupError (E0707) where a format is Delta and the session has none."""
     if "delta" in formats and DELTA not in (session.conf.get("spark.sql.extensions", "") or ""):
         hint = f"start the session with the packages of delta-spark and spark.sql.extensions={DELTA}; or use parquet"
-        raise SetupError(Problem("E0707", "the session has no Delta", hint=hint))
+        raise SetupError(Problem("E0707", "the session has no Delta Lake", hint=hint))
 
 
 def write_view(session: SparkSession, sink: Sink, view: DataFrame, epoch: int, database: str) -> str:
@@ -80,7 +80,7 @@ def _write(frame: DataFrame, sink: Sink, path: str, mode: str, options: Mapping[
         if not is_of_spark(error):
             raise
         exists = "PATH_ALREADY_EXISTS" in str(error)
-        hint = 'mode = "overwrite" replaces what is there' if exists else "nothing has changed; look at path and format"
+        hint = 'write mode = "overwrite" to replace it' if exists else "check path and format; nothing has changed"
         problem = Problem("E0483", f"cannot write {sink.relation}: {said(error)}", place=path, hint=hint)
         raise DataError(problem) from error
 
@@ -97,5 +97,5 @@ def _note(path: str, epoch: int, *, only: bool) -> None:
         new.write_text(json.dumps({"version": 1, "epochs": epochs}) + "\n", encoding="utf-8")
         new.replace(manifest)
     except OSError as error:
-        problem = Problem("E0483", f"cannot write the manifest: {error.strerror}", place=path, hint="look at the path")
+        problem = Problem("E0483", f"cannot write the manifest: {error.strerror}", place=path, hint="check the path")
         raise DataError(problem) from error

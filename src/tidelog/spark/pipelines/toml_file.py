@@ -58,12 +58,14 @@ def read_toml(path: str | os.PathLike[str], kind: type[Described]) -> Described:
         raise UsageError(problem) from None
     except UnicodeDecodeError:
         raise UsageError(
-            Problem("E0686", "this is no TOML: not UTF-8", place=str(file), hint="save it as UTF-8")
+            Problem("E0686", "the file is not TOML: not UTF-8", place=str(file), hint="save it as UTF-8")
         ) from None
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"at line (\d+)", str(error))
         place = f"{file}:{line[1]}" if line else str(file)
-        raise UsageError(Problem("E0686", f"this is no TOML: {error}", place=place, hint="see toml.io")) from None
+        raise UsageError(
+            Problem("E0686", f"the text is not TOML: {error}", place=place, hint="correct the line; see toml.io")
+        ) from None
     reader = _Reader(file, text)
     pipeline = reader.pipeline(document, kind)
     if reader.problems or pipeline is None:
@@ -103,7 +105,7 @@ class _Reader:
         found = document.get(key, [])
         if isinstance(found, list) and all(isinstance(each, dict) for each in found):
             return list(enumerate(found))
-        self.wrong(f"{key} is a list of tables", f"write [[{key}]]", key, None)
+        self.wrong(f"{key} must be a list of tables", f"write [[{key}]]", key, None)
         return []
 
     def part(
@@ -143,12 +145,12 @@ class _Reader:
         """Note unknown and missing keys and values of another type."""
         for key, value in given.items():
             if key not in known:
-                self.wrong(f"no key {key!r} is known here", f"the keys are: {', '.join(known)}", key, where)
+                self.wrong(f"unknown key {key!r}", f"use one of: {', '.join(known)}", key, where)
             elif type(value) is not known[key]:
-                self.wrong(f"{key} is {_SAID[known[key]]}, found {value!r:.60}", None, key, where)
+                self.wrong(f"{key} must be {_SAID[known[key]]}, found {value!r:.60}", None, key, where)
         for key in needed:
             if key not in given:
-                self.wrong(f"the key {key!r} is missing", f'{key} = "…"', None, where)
+                self.wrong(f"the key {key!r} is missing", f'write {key} = "…"', None, where)
 
     def wrong(self, message: str, hint: str | None, key: str | None, where: TomlTable | None) -> None:
         place = f"{self.file}:{self.line(key, where)}"

@@ -133,7 +133,7 @@ def _names(record: RecordType) -> str:
 def _wrong_type(place: str, given: T.DataType, kind: Kind, expected: str) -> Problem:
     return Problem(
         "E0481",
-        f"{article(kind)} is expected, which is {expected} in Spark; found the type {given.simpleString()}",
+        f"expected {article(kind)} ({expected} in Spark), found the type {given.simpleString()}",
         place=place,
         hint=_cast_hint(given, kind),
     )

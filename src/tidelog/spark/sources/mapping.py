@@ -193,15 +193,15 @@ def map_exactly(program: CheckedProgram, relation: str, frame: DataFrame) -> Map
 def no_stream(frame: DataFrame, relation: str) -> None:
     """UsageError (E0484) for a frame that has no end."""
     if frame.isStreaming:
-        hint = f"db.maintain(frame, into={relation!r}) makes each micro-batch an epoch"
-        raise UsageError(Problem("E0484", "this frame is a stream, a batch is expected", hint=hint, place=relation))
+        hint = f"call db.maintain(frame, into={relation!r}), which makes each micro-batch an epoch"
+        raise UsageError(Problem("E0484", "expected a batch, found a streaming frame", hint=hint, place=relation))
 
 
 def relation_type(program: CheckedProgram, relation: str) -> RelationType:
     """Return the declaration of a relation; UsageError (E0601) when there is none."""
     if not isinstance(relation, str) or relation not in program.relations:
         known = ", ".join(sorted(program.relations)) or "none"
-        raise UsageError(Problem("E0601", f"no relation {relation!r}", hint=f"declared are: {known}"))
+        raise UsageError(Problem("E0601", f"the relation {relation!r} is not declared", hint=f"use one of: {known}"))
     return program.relations[relation]
 
 
@@ -328,19 +328,19 @@ def _only_declared(declared: RelationType, wanted: Mapping[str, object]) -> None
     for name in wanted:
         if name not in names:
             raise UsageError(
-                Problem("E0485", f"{declared.name} has no column {name!r}", hint=f"its columns are: {', '.join(names)}")
+                Problem("E0485", f"{declared.name} has no column {name!r}", hint=f"use one of: {', '.join(names)}")
             )
 
 
 def _lacking(declared: RelationType, name: str, given: Sequence[str]) -> Problem:
-    message = f"no column {name!r}; found {', '.join(given) or 'no columns'}"
-    return Problem("E0480", message, place=declared.name, hint="schema drift? name the column as the frame has it")
+    message = f"the frame has no column {name!r}; found {', '.join(given) or 'no columns'}"
+    return Problem("E0480", message, place=declared.name, hint="name the column as the frame does")
 
 
 def _missing(declared: RelationType, column: str, source: str, given: Sequence[str]) -> Problem:
     return Problem(
         "E0480",
-        f"no column {source!r} for {declared.name}.{column}; found {', '.join(given) or 'no columns'}",
+        f"the frame has no column {source!r} for {declared.name}.{column}; found {', '.join(given) or 'no columns'}",
         place=declared.name,
-        hint=f"name it: columns={{{column!r}: …}}",
+        hint=f"pass columns={{{column!r}: …}}",
     )

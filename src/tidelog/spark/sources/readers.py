@@ -110,9 +110,9 @@ def plain(options: Mapping[str, object]) -> dict[str, str]:
     texts = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
     for key, value in texts.items():
         if (key.lower(), value.lower()) in _SILENT:
-            hint = "leave it out: rows that cannot be read go to the quarantine, and are counted"
+            hint = "leave it out; the quarantine takes unreadable rows and counts them"
             raise UsageError(
-                Problem("E0686", f"{key} = {value!r} would lose rows in silence", place="options", hint=hint)
+                Problem("E0686", f"{key} = {value!r} would drop rows without an error", place="options", hint=hint)
             )
     return texts
 

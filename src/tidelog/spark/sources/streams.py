@@ -102,10 +102,10 @@ class Streams:
         program = self._database.front.program
         if not isinstance(frame, DataFrame) or not frame.isStreaming:
             hint = "read it with session.readStream, or insert() it"
-            raise UsageError(Problem("E0684", "a stream is expected, found a frame with an end", hint=hint))
+            raise UsageError(Problem("E0684", "expected a streaming frame, found a batch", hint=hint))
         if "/" in name or name in (".", ".."):
-            hint = "its checkpoint is in a folder of that name: leave out what leads to another"
-            raise UsageError(Problem("E0685", f"{name!r} is no name for a stream", place="name", hint=hint))
+            hint = "use a name without slashes, other than . and ..: it names the folder of the checkpoint"
+            raise UsageError(Problem("E0685", f"{name!r} cannot name a stream", place="name", hint=hint))
         self._refuse_second(name, checkpoint)
         # What is wrong with columns and types shows now, not in the first batch.
         map_frame(program, target.relation, empty_like(frame), target.columns, operation=target.operation)
@@ -132,10 +132,12 @@ class Streams:
             if other.query is None or not other.query.isActive:
                 continue
             if other.name == name:
-                raise UsageError(Problem("E0684", f"a stream {name!r} is running already", hint="give it another name"))
+                raise UsageError(Problem("E0684", f"a stream {name!r} is running already", hint="choose another name"))
             if checkpoint is not None and other.checkpoint == checkpoint:
-                message = f"stream {other.name!r} is running with this checkpoint"
-                raise UsageError(Problem("E0684", message, place=checkpoint, hint="give each stream one of its own"))
+                message = f"the running stream {other.name!r} uses this checkpoint"
+                raise UsageError(
+                    Problem("E0684", message, place=checkpoint, hint="give each stream a checkpoint of its own")
+                )
 
     def _is_local(self) -> bool:
         return str(self._database.session.sparkContext.master).startswith("local")
@@ -160,7 +162,9 @@ class Streams:
             stream.repeated += 1
             return
         if number > last + 1:
-            message = f"the checkpoint of stream {stream.name!r} is at batch {number}, the facts are at batch {last}"
+            message = (
+                f"the checkpoint of stream {stream.name!r} is at batch {number}, but the facts are at batch {last}"
+            )
             hint = "connect with the state folder that goes with the checkpoint, or begin with a new checkpoint"
             raise UsageError(Problem("E0683", message, hint=hint))
         target = stream.target
@@ -191,7 +195,7 @@ class Streams:
             except Exception as error:
                 if not is_of_spark(error):
                     raise
-                hint = "look at the path; the batch comes again when the stream is started again"
+                hint = "check the path and start the stream again, which repeats the batch"
                 problem = Problem("E0483", f"cannot write the quarantine: {said(error)}", place=place, hint=hint)
                 raise DataError(problem) from error
             return
@@ -239,8 +243,8 @@ def _triggered(writer: DataStreamWriter, trigger: Mapping[str, Any]) -> DataStre
     try:
         return writer.trigger(**trigger)
     except (TypeError, PySparkException) as error:
-        hint = "for instance {'processingTime': '10 seconds'}, or {'availableNow': True}"
-        raise UsageError(Problem("E0685", f"no such trigger: {said(error)}", place="trigger", hint=hint)) from None
+        hint = "pass for example {'processingTime': '10 seconds'}, or {'availableNow': True}"
+        raise UsageError(Problem("E0685", f"unknown trigger: {said(error)}", place="trigger", hint=hint)) from None
 
 
 def _last(database: StreamDatabase, query: str) -> int:

@@ -31,15 +31,15 @@ def target_of(into: object) -> Target:
     if isinstance(into, str):
         return Target(into)
     if not isinstance(into, Mapping):
-        message = f"a relation's name or a mapping is expected, found {type(into).__name__}"
-        raise UsageError(Problem("E0685", message, hint=f"the keys of a mapping are: {', '.join(_KEYS)}"))
+        message = f"expected the name of a relation or a mapping, found a value of type {type(into).__name__}"
+        raise UsageError(Problem("E0685", message, hint=f"pass a mapping with the keys {', '.join(_KEYS)}"))
     wrong = [key for key in into if key not in _KEYS]
     if wrong or not isinstance(into.get("relation"), str):
-        message = f"no such key of a mapping: {wrong[0]!r}" if wrong else "a mapping needs the key 'relation'"
-        raise UsageError(Problem("E0685", message, hint=f"its keys are: {', '.join(_KEYS)}"))
+        message = f"unknown key of a mapping: {wrong[0]!r}" if wrong else "a mapping needs the key 'relation'"
+        raise UsageError(Problem("E0685", message, hint=f"use the keys {', '.join(_KEYS)}"))
     if not isinstance(into.get("columns", {}), Mapping):
-        hint = "declared name -> name or expression: {'x': 'from'}"
-        raise UsageError(Problem("E0685", "'columns' is a mapping", place="columns", hint=hint))
+        hint = "map declared names to names or expressions: {'x': 'from'}"
+        raise UsageError(Problem("E0685", "'columns' must be a mapping", place="columns", hint=hint))
     return Target(into["relation"], into.get("columns"), operation_of(into))
 
 
@@ -50,7 +50,7 @@ def operation_of(given: Mapping[str, Any]) -> Operation | None:
             if key in given:
                 raise UsageError(
                     Problem(
-                        "E0685", f"{key!r} without 'op'", place=key, hint="op names the column that says what to do"
+                        "E0685", f"{key!r} without 'op'", place=key, hint="name the column with the operation as 'op'"
                     )
                 )
         return None
@@ -58,7 +58,9 @@ def operation_of(given: Mapping[str, Any]) -> Operation | None:
     operation = Operation(given["op"], order=given.get("order"), **values)
     both = sorted(set(operation.insert) & set(operation.delete))
     if both:
-        hint = f"those that insert are {', '.join(operation.insert)}; those that delete {', '.join(operation.delete)}"
+        hint = (
+            f"list each value once; insert has {', '.join(operation.insert)}, delete has {', '.join(operation.delete)}"
+        )
         raise UsageError(Problem("E0685", f"{both[0]!r} both inserts and deletes", place="insert", hint=hint))
     return operation
 
@@ -67,6 +69,11 @@ def _texts(key: str, given: str | Sequence[str]) -> tuple[str, ...]:
     texts = (given,) if isinstance(given, str) else tuple(given)
     if not texts or not all(isinstance(text, str) for text in texts):
         raise UsageError(
-            Problem("E0685", f"{key!r} is a text or several, found {given!r}", place=key, hint='such as ["I", "U"]')
+            Problem(
+                "E0685",
+                f"{key!r} must be a text or a list of texts, found {given!r}",
+                place=key,
+                hint='pass for example ["I", "U"]',
+            )
         )
     return texts
