@@ -1,4 +1,4 @@
-"""Everything that can go wrong, as one tree, and how a message with source lines is shown.
+"""All errors of tidelog as one tree, and the display of a message with source lines.
 
     TidelogError
     ├── ProgramError     the program text is wrong           E01xx syntax, E02xx declarations, types, E03xx rules
@@ -189,8 +189,8 @@ CODES: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong: `code` of CODES, `message`, `span` of the text to underline (None when there is none),
-    `notes` as further places with a label each, and `hint`, what to do. `place` names a place that is no program text
+    """One problem: `code` of CODES, `message`, the `span` of the text to underline (None if there is none), `notes` as
+    further places with a label each, and `hint`, the advice. `place` names a place outside of program texts
     ("facts/e.csv:17:2", "table e, column x, row 4")."""
 
     code: str
@@ -243,7 +243,7 @@ class LimitError(TidelogError):
 
 
 class UsageError(TidelogError):
-    """A call that makes no sense as it stands."""
+    """A call with wrong arguments, or at the wrong time."""
 
 
 class SetupError(TidelogError):
@@ -269,7 +269,7 @@ def wrong_argument(what: str, expected: str, found: object) -> UsageError:
 
 
 def how_to_install(*extras: str) -> str:
-    """The hint about optional packages that are missing."""
+    """Return the hint about optional packages that are missing."""
     return f"run `pip install '.[{','.join(extras)}]'` in your checkout of tidelog"
 
 
@@ -287,7 +287,7 @@ def _position(span: Span) -> str:
 
 
 def locate(span: Span) -> tuple[int, int]:
-    """Line and column, both from 1, of the first character of `span`."""
+    """Return the line and column, both from 1, of the first character of `span`."""
     starts = span.source.line_starts
     line = bisect_right(starts, span.start)
     return line, span.start - starts[line - 1] + 1
@@ -297,7 +297,7 @@ _WIDTH = 160
 
 
 def _excerpt(span: Span) -> Iterable[str]:
-    """The source line of `span` with a caret line below; long lines are cut around the place."""
+    """Yield the source line of `span` and a caret line below. Cut long lines around the place."""
     line, column = locate(span)
     begin = span.source.line_starts[line - 1]
     end = span.source.text.find("\n", begin)

@@ -1,4 +1,4 @@
-"""Files that last: the disk as stores, nodes and the cluster engine use it.
+"""Durable files: the disk as stores, nodes and the cluster engine use it.
 
 files      the operations on the files of a folder, one method each, and atomic replacement
 local      the file system of the machine

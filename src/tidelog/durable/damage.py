@@ -1,4 +1,4 @@
-"""Files that are not what was written: DataError (E0682), with the name of the file."""
+"""Damage: files whose content or kind is wrong raise DataError (E0682) with the name of the file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def damaged(place: Path | str, what: str) -> DataError:
 
 @contextmanager
 def unharmed(files: Files, place: str) -> Iterator[None]:
-    """Inside, a file that is missing, or something else than a file, is damage: DataError (E0682)."""
+    """Raise DataError (E0682) if a file is missing inside the block, or is not a file."""
     try:
         yield
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:

@@ -1,4 +1,4 @@
-"""The files of one folder: all that stores and nodes do to the disk goes through `Files`.
+"""The files of one folder: stores and nodes reach the disk only through `Files`.
 
 `Files` has one method for each operation of a file system, and on top of these what stores need: files that last, and
 checksums. `local` is the file system of the machine; `simulated` is one that forgets, fails and counts, for tests.
@@ -83,15 +83,15 @@ class Files(ABC):
 
     @abstractmethod
     def establish(self) -> None:
-        """Have the folder, made with its parents if need be. A folder that is empty or new lasts from then on."""
+        """Make the folder durable, with its parents if need be. A folder that is empty or new lasts from then on."""
 
     @abstractmethod
     def entries(self, name: str = "") -> Mapping[str, FileKind]:
-        """The names in a folder, and what they are."""
+        """Return the names in a folder, and their kinds."""
 
     @abstractmethod
     def kind(self, name: str) -> FileKind | None:
-        """What there is of this name, None for nothing."""
+        """Return the kind of this name, None if it does not exist."""
 
     @abstractmethod
     def open(self, name: str) -> IO[bytes]:
@@ -107,15 +107,15 @@ class Files(ABC):
 
     @abstractmethod
     def sync(self, file: Output) -> None:
-        """Have on the disk what has been written to a file."""
+        """Force the written content of a file to the disk."""
 
     @abstractmethod
     def sync_file(self, name: str) -> None:
-        """Have on the disk what somebody else has written to a file."""
+        """Force to the disk what another process wrote to a file."""
 
     @abstractmethod
     def sync_folder(self, name: str = "") -> None:
-        """Have the names in a folder on the disk, where the file system can do that."""
+        """Force the names in a folder to the disk, if the file system can do that."""
 
     @abstractmethod
     def make(self, name: str) -> None:
@@ -175,17 +175,17 @@ class Files(ABC):
         self.sync_folder(name.rpartition("/")[0])
 
     def read(self, name: str) -> bytes:
-        """The contents of a file."""
+        """Return the contents of a file."""
         with self.open(name) as file:
             return file.read()
 
     def checksum(self, name: str) -> str:
-        """The checksum of a file."""
+        """Return the checksum of a file."""
         with self.open(name) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # as above
 
     def below(self, name: str) -> Iterator[tuple[str, FileKind]]:
-        """Names and kinds of everything below a folder, a folder before what is in it."""
+        """Return names and kinds of everything below a folder, a folder before its contents."""
         for entry, kind in sorted(self.entries(name).items()):
             place = f"{name}/{entry}" if name else entry
             yield place, kind
@@ -205,7 +205,7 @@ class Files(ABC):
                 self.remove(name)
 
     def path(self, name: str) -> Path:
-        """The path of a file, for messages and for others that write."""
+        """Return the path of a file, for messages and for other writers."""
         return self.folder / name
 
 
@@ -214,7 +214,7 @@ class Lock(ABC):
 
     @abstractmethod
     def is_in_place(self) -> bool:
-        """Whether others who look for the lock find it still; not if its file has been removed or replaced."""
+        """Return True if others who look for the lock still find it, False if its file was removed or replaced."""
 
     @abstractmethod
     def release(self) -> None:
@@ -222,5 +222,5 @@ class Lock(ABC):
 
 
 def checksum(data: bytes) -> str:
-    """The checksum of bytes."""
+    """Return the checksum of bytes."""
     return hashlib.sha256(data).hexdigest()

@@ -137,7 +137,7 @@ class LocalFiles(Files):
         return self.lock(name)
 
     def _is_file(self, name: str, descriptor: int) -> bool:
-        """Whether a file of this name is the one that is open."""
+        """Return True if the open file is the one of this name."""
         try:
             with self._parent(name) as (folder, last):
                 found = os.stat(last, dir_fd=folder, follow_symlinks=False)
@@ -168,7 +168,7 @@ class LocalFiles(Files):
             self._close = self._root = None
 
     def _top(self) -> int:
-        """A descriptor of the folder, which is open until `close`."""
+        """Return a descriptor of the folder, which is open until `close`."""
         if self._root is None:
             self._root = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
             self._close = weakref.finalize(self, os.close, self._root)
@@ -176,7 +176,7 @@ class LocalFiles(Files):
 
     @contextmanager
     def _folder(self, name: str) -> Iterator[int]:
-        """A descriptor of a folder, for a moment."""
+        """Open a descriptor of a folder for the block."""
         descriptor = os.open(".", _FOLDER, dir_fd=self._top())
         try:
             for part in filter(None, name.split("/")):
@@ -189,18 +189,19 @@ class LocalFiles(Files):
 
     @contextmanager
     def _parent(self, name: str) -> Iterator[tuple[int, str]]:
-        """A descriptor of the folder that a name is in, for a moment, and the last part of the name."""
+        """Open a descriptor of the parent folder of a name for the block, and return it with the last part of the
+        name."""
         above, _, last = name.rpartition("/")
         with self._folder(above) as descriptor:
             yield descriptor, last
 
     def _opened(self, name: str, flags: int) -> int:
-        """A descriptor of a file."""
+        """Return a descriptor of a file. Raise OSError unless it is a regular file."""
         with self._parent(name) as (folder, last):
             descriptor = os.open(last, flags | _FILE, 0o666, dir_fd=folder)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
-            raise OSError(errno.EINVAL, f"{name} is no regular file")
+            raise OSError(errno.EINVAL, f"{name} is not a regular file")
         return descriptor
 
 

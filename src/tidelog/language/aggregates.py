@@ -1,4 +1,4 @@
-"""The aggregates of the language as a table: all that is known of each, but for how an engine computes it.
+"""The aggregates of the language as a table: the properties of each, except how an engine computes it.
 
 Lexer, checker and rewrites read it, as do certificates (`sql`) and the cluster engine (`combined`). The computations
 are in `semantics/aggregates.py` on Python values and in `maintain/aggregates.py` on words.

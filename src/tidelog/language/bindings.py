@@ -1,4 +1,4 @@
-"""What the literals of a body give values to (the rules are in grounding)."""
+"""Bindings: the variables that the literals of a body give values to (`grounding` has the rules)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class Bindings:
         self._names: dict[int, frozenset[str]] = {}
 
     def grounded(self, body: tuple[Literal, ...], given: frozenset[str], scope: Scope) -> frozenset[str]:
-        """The variables that have values in `body` when those of `given` have; in an aggregate's scope only its own."""
+        """Return the variables that have values in `body` if those of `given` have. In the scope of an aggregate,
+        return only its own."""
         relevant = given & self._names_of(body)
         key = (id(body), relevant)
         if key not in self._answers:
@@ -35,7 +36,7 @@ class Bindings:
         return given | self._answers[key]
 
     def _names_of(self, body: tuple[Literal, ...]) -> frozenset[str]:
-        """All names of variables that occur in a body, inside of aggregates too."""
+        """Return all names of variables that occur in a body, also inside aggregates."""
         if id(body) not in self._names:
             self._names[id(body)] = frozenset(variables(body))
         return self._names[id(body)]
@@ -87,7 +88,7 @@ def _bind(term: Term, found: set[str], scope: Scope) -> None:
 
 
 def _known(term: Term, found: set[str], scope: Scope) -> bool:
-    """Whether all of `term` has a value when the variables `found` have."""
+    """Return True if all of `term` has a value once the variables `found` have."""
     match term:
         case Variable():
             return term.name in found

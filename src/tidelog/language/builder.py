@@ -92,7 +92,8 @@ class Builder(Transformer[Token, tuple[Statement, ...]]):
         return self._locate(cast(int, token.start_pos), cast(int, token.end_pos))
 
     def _join(self, first: Any, last: Any) -> Span:
-        """From the start of `first` to the end of `last`, tokens or nodes; only `first` where they lie in two files."""
+        """Return the span from the start of `first` to the end of `last`, tokens or nodes; that of `first` if they lie
+        in two files."""
         begin = self._at(first) if isinstance(first, Token) else first.span
         end = self._at(last) if isinstance(last, Token) else last.span
         if begin.source is end.source and end.end >= begin.start:
@@ -144,7 +145,7 @@ class Builder(Transformer[Token, tuple[Statement, ...]]):
 
     @_inline
     def signed(self, sign: Token, operand: Any) -> Any:
-        """Signs wait in front of their operand until `term` knows whether `^` follows, which binds it first."""
+        """Keep signs in front of their operand until `term` knows whether `^` follows, which binds it first."""
         return [sign, *(operand if isinstance(operand, list) else [operand])]
 
     def term(self, children: list[Any]) -> Term:
@@ -160,7 +161,7 @@ class Builder(Transformer[Token, tuple[Statement, ...]]):
         return self._order(parts)
 
     def _order(self, parts: list[Any]) -> Term:
-        """Operands, operators and signs in a row as one term, by Soufflé's precedences (with two stacks)."""
+        """Build one term of operands, operators and signs in a row, by Soufflé's precedences (with two stacks)."""
         operands: list[Term] = []
         waiting: list[tuple[int, Token, bool]] = []
         expects_operand = True
@@ -190,7 +191,7 @@ class Builder(Transformer[Token, tuple[Statement, ...]]):
             operands.append(self._negative(operator, operand))
 
     def _negative(self, minus: Token, operand: Term) -> Term:
-        """The negative of a term; of a bare number literal, the negative literal."""
+        """Return the negative of a term; for a bare number literal, the negative literal."""
         span = self._join(minus, operand)
         if id(operand) in self._bare and isinstance(operand, Constant) and operand.kind != "unsigned":
             return Constant(-cast(float, operand.value), operand.kind, span=span)
@@ -210,7 +211,7 @@ class Builder(Transformer[Token, tuple[Statement, ...]]):
 
     @_inline
     def aggregate_body(self, *children: Any) -> tuple[Body, Any]:
-        """The body and its last token or node."""
+        """Return the body and its last token or node."""
         return (children[1] if len(children) == 3 else (children[0],)), children[-1]
 
     # --- bodies ------------------------------------------------------------------------------------------------------
@@ -233,7 +234,7 @@ class Builder(Transformer[Token, tuple[Statement, ...]]):
         return Atom(str(name), arguments, marked[0] if marked else None, span=span)
 
     def short_path(self, children: list[Any]) -> Atom:
-        """`^p+(x, y)`: the signs behind the relation bind more tightly than those before it."""
+        """Build the path of `^p+(x, y)`: signs behind the relation bind more tightly than those before it."""
         opening = next(i for i, child in enumerate(children) if isinstance(child, Token) and child.type == "LPAR")
         before = [child for child in children[:opening] if child.type == "CARET"]
         name, *behind = children[len(before) : opening]
@@ -426,29 +427,29 @@ class Builder(Transformer[Token, tuple[Statement, ...]]):
 
 
 def _without_commas(children: list[Any]) -> tuple[Any, ...]:
-    """What stands between the commas, which are every second child."""
+    """Return the children between the commas, which are every second child."""
     return tuple(children[::2])
 
 
 def _arguments(children: list[Any]) -> tuple[Any, ...]:
-    """The arguments of `name(a, b)`, without name, brackets and commas."""
+    """Return the arguments of `name(a, b)`, without name, brackets and commas."""
     return tuple(children[2:-1:2])
 
 
 def _melt(literal: Literal) -> Body:
-    """The parts of a group that is a plain conjunction."""
+    """Return the parts of a group that is a plain conjunction."""
     if isinstance(literal, Disjunction) and len(literal.alternatives) == 1:
         return literal.alternatives[0]
     return (literal,)
 
 
 def _alternatives(body: Body) -> tuple[Body, ...]:
-    """The alternatives of a body that is one disjunction."""
+    """Return the alternatives of a body that is one disjunction."""
     return body[0].alternatives if len(body) == 1 and isinstance(body[0], Disjunction) else (body,)
 
 
 def _negate(literal: Literal) -> Literal:
-    """The negation, with `!` at atoms only."""
+    """Return the negation of a literal, with `!` at atoms only."""
     match literal:
         case Atom():
             return Negation(literal, span=literal.span)

@@ -1,4 +1,4 @@
-"""`check`: from parsed programs to one checked program, or to everything that is wrong with them.
+"""`check`: from parsed programs to one checked program, or to all of their problems.
 
 In this order: declarations, directives, and for each rule which variables are an aggregate's own (locals), names and
 numbers of arguments (names), kinds of variables and terms (kinds), grounding, and if all that is well flow between
@@ -43,8 +43,8 @@ from tidelog.source import Span
 
 
 def check(*programs: Program, look: Look = unlimited) -> CheckedProgram:
-    """All programs together, checked. Raises ProgramError with every problem found. `look` is called before each rule,
-    and may raise."""
+    """Return all programs together, checked. Call `look` before each rule; it may raise. Raise ProgramError with all
+    problems."""
     return Checker().check(*programs, look=look)
 
 
@@ -82,7 +82,7 @@ class Checker:
         return self._last.programs
 
     def check(self, *programs: Program, look: Look = unlimited) -> CheckedProgram:
-        """All programs together, checked. Raises ProgramError with every problem found, and what `look` raises."""
+        """Return all programs together, checked. Raise ProgramError with all problems, and whatever `look` raises."""
         types = tuple(type_ for program in programs for type_ in program.types)
         declarations = tuple(declaration for program in programs for declaration in program.declarations)
         last = self._last
@@ -120,18 +120,18 @@ class Checker:
 
 
 def _same(one: Sequence[object], other: Sequence[object]) -> bool:
-    """Whether two sequences are of the same objects, of which messages show the places."""
+    """Return True if two sequences are of the same objects, whose places messages show."""
     return len(one) == len(other) and all(map(is_, one, other))
 
 
 def _domains(rule: Rule) -> Iterator[str]:
-    """The types of the nodes that paths with `*` and `?` of a rule connect with themselves."""
+    """Return the types of the nodes that paths with `*` and `?` of a rule connect with themselves."""
     found = (repeat.domain for atom in atoms((*rule.heads, *rule.body)) for repeat in repeats(atom.path))
     return (domain for domain in found if domain is not None)
 
 
 def _holding(domain: str, scheme: Scheme) -> tuple[tuple[str, int], ...]:
-    """The columns of binary relations whose values all have the type."""
+    """Return the columns of binary relations whose values all have the type."""
     return tuple(
         (relation.name, position)
         for relation in scheme.relations.values()
@@ -141,7 +141,8 @@ def _holding(domain: str, scheme: Scheme) -> tuple[tuple[str, int], ...]:
 
 
 def name_rules(programs: Iterable[Program]) -> tuple[Program, ...]:
-    """The programs with the names r1, r2, … for rules that have none, taken names skipped; facts stay without."""
+    """Return the programs with the names r1, r2, … for rules that have none. Skip taken names, and leave facts
+    unnamed."""
     programs = tuple(programs)
     taken = {rule.name for program in programs for rule in program.rules if rule.name is not None}
     numbers = (name for name in map("r{}".format, count(1)) if name not in taken)
@@ -158,7 +159,7 @@ def name_rules(programs: Iterable[Program]) -> tuple[Program, ...]:
 
 
 def _check_rule(rule: Rule, scheme: Scheme) -> tuple[Rule, list[Problem]]:
-    """The rule with its kinds, and what is wrong with it."""
+    """Return the rule with its kinds, and its problems."""
     too_large = size_problems(rule) if _fact(rule) is None else []
     if too_large:
         return rule, too_large
@@ -191,14 +192,14 @@ def _double_names(rules: list[Rule]) -> list[Problem]:
 
 
 def name_span(rule: Rule) -> Span | None:
-    """The place of a rule's name, with which its span begins."""
+    """Return the place of a rule's name, with which its span begins."""
     if rule.span is None or rule.name is None:
         return rule.span
     return Span(rule.span.source, rule.span.start, rule.span.start + len(rule.name))
 
 
 def _fact(rule: Rule) -> Fact | None:
-    """The fact that an unnamed rule states, if it is made of constants only."""
+    """Return the fact that an unnamed rule states, if its arguments are constants."""
     if rule.body or rule.name is not None or len(rule.heads) != 1:
         return None
     head = rule.heads[0]

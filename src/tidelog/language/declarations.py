@@ -1,4 +1,4 @@
-"""Types and relations: what is declared, what every type comes down to, and what may flow where.
+"""Types and relations: the declarations, the primitive type behind each type, and the flow of values between types.
 
 `resolve` gathers the declarations of all programs into a `Scheme` and reports what is wrong with them. A type that is
 wrong has the kind BROKEN, which fits everywhere, so that one mistake gives one message.
@@ -39,7 +39,7 @@ class Scheme:
     places: Mapping[tuple[str, str], Span | None] = field(default_factory=dict)
 
     def flows(self, lower: str, upper: str) -> bool:
-        """Whether each value of the type `lower` is one of `upper`; of a broken type anything may be said."""
+        """Return True if each value of the type `lower` is one of `upper`. A broken type flows everywhere."""
         if BROKEN in (self.kinds.get(lower, BROKEN), self.kinds.get(upper, BROKEN)):
             return True
         allowed = self._within(upper)
@@ -57,11 +57,11 @@ class Scheme:
         return True
 
     def shared(self, types: Collection[str]) -> bool:
-        """Whether some declared type flows into all of `types`, as a member of two unions does."""
+        """Return True if some declared type flows into all of `types`, as a member of two unions does."""
         return any(all(self.flows(name, type_) for type_ in types) for name in (*types, *self.types))
 
     def _within(self, upper: str) -> set[str]:
-        """`upper` and what it is another name or a union of."""
+        """Return `upper` with the types that it renames or unites."""
         found: set[str] = set()
         waiting = [upper]
         while waiting:
@@ -75,7 +75,7 @@ class Scheme:
 
 
 def resolve(programs: Iterable[Program]) -> tuple[Scheme, list[Problem]]:
-    """The declarations of all programs together, and what is wrong with them."""
+    """Return the declarations of all programs together, and their problems."""
     problems: list[Problem] = []
     types: dict[str, TypeDeclaration] = {}
     declarations: dict[str, Declaration] = {}
@@ -228,7 +228,7 @@ class _Kinds:
 
 
 def article(kind: Kind) -> str:
-    """A kind in words: "a number", "an unsigned", "a record `Pair`"."""
+    """Return a kind in words: "a number", "an unsigned", "a record `Pair`"."""
     match kind:
         case "unsigned":
             return "an unsigned"

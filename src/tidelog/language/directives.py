@@ -1,4 +1,4 @@
-"""Directives: the relation is declared, the options are known and have values of the right sort."""
+"""Directives: checks of the relation, of the names of options, and of the types of their values."""
 
 from __future__ import annotations
 

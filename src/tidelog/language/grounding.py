@@ -1,4 +1,4 @@
-"""Grounding: every variable of a rule gets its values from somewhere finite.
+"""Grounding: every variable of a rule gets its values from a finite source.
 
 Arguments of positive atoms ground variables, also inside of record patterns; `x = term` grounds x once all of the term
 is grounded, in both directions. Functors are not inverted. A disjunction grounds what all of its alternatives ground.
@@ -43,7 +43,7 @@ _HEAD, _NEGATION, _COMPARISON, _FUNCTOR, _OUTSIDE, _SOME = (
 
 
 def grounding_problems(rule: Rule) -> list[Problem]:
-    """One problem for each variable that is not grounded, and for each `_` where a value is needed."""
+    """Return one problem for each variable that is not grounded, and for each `_` in the place of a value."""
     return _Grounding(rule).problems()
 
 
@@ -75,7 +75,7 @@ class _Grounding:
         return [*self.anonymous, *(self._problem(key) for key in self._causes(scope))]
 
     def _causes(self, scope: Scope) -> list[tuple[Scope, str]]:
-        """The variables that would still not be grounded if all others were: the rest only follows from them."""
+        """Return the variables that would stay ungrounded if all others were grounded; the rest follow from them."""
         if len(self.wanting) > _MANY:
             return list(self.wanting)
         left = dict(self.wanting)
@@ -108,7 +108,7 @@ class _Grounding:
                     pass
 
     def _pattern(self, term: Term, grounded: frozenset[str], scope: Scope, negated: bool = False) -> None:
-        """An argument of an atom: variables in it are grounded unless the atom is negated."""
+        """Note the variables in an argument of an atom, which grounds them unless it is negated."""
         match term:
             case Variable() if negated:
                 self._needed(term, grounded, scope, _NEGATION, "a negated atom does not ground it")
@@ -145,7 +145,7 @@ class _Grounding:
     def _needed(
         self, term: Term, grounded: frozenset[str], scope: Scope, sort: str, reason: str, in_head: bool = False
     ) -> None:
-        """All of `term` must have a value here."""
+        """Require a value for all of `term`."""
         match term:
             case Variable():
                 self._use(term, grounded, scope, _Use(sort, term.span, reason))

@@ -73,7 +73,7 @@ class _Slot:
 
 
 def infer(rule: Rule, scheme: Scheme) -> tuple[Rule, list[Problem]]:
-    """The rule with its kinds, and what is wrong with them. Relations that are not declared are passed over."""
+    """Return the rule with its kinds, and its problems. Skip relations that are not declared."""
     inference = _Inference(scheme)
     scope = scope_of(rule)
     inference.literals((*rule.heads, *rule.body), scope)
@@ -122,7 +122,7 @@ class _Inference:
                 self.expect(slot, kind, Reason(text, term.span, self.scheme.places.get((relation, name))), term)
 
     def _columns(self, atom: Atom) -> list[tuple[str, str, Kind]]:
-        """For each argument the relation, name and kind of the column that says what it may be, as far as known."""
+        """Return for each argument the relation, name and kind of the column that constrains it, as far as known."""
         if atom.path is not None:
             found = typed(atom.path, self.scheme, [])
             if found is None:
@@ -245,7 +245,7 @@ class _Inference:
     # --- unification -------------------------------------------------------------------------------------------------
 
     def expect(self, slot: _Slot, kind: Kind, reason: Reason, term: Term) -> None:
-        """The slot of `term` must have `kind`."""
+        """Require that the slot of `term` has `kind`."""
         slot = slot.root()
         if BROKEN in (slot.kind, kind):
             slot.kind = BROKEN
@@ -258,7 +258,7 @@ class _Inference:
             self._conflict(slot, slot.reason, frozenset((slot.kind,)), reason, frozenset((kind,)), term)
 
     def allow(self, slot: _Slot, kinds: frozenset[Kind], reason: Reason, term: Term) -> None:
-        """The slot of `term` must have one of `kinds`."""
+        """Require that the slot of `term` has one of `kinds`."""
         slot = slot.root()
         if slot.kind == BROKEN:
             return
@@ -273,7 +273,7 @@ class _Inference:
             slot.allowed, slot.reason = slot.allowed & kinds, reason
 
     def unify(self, one: _Slot, two: _Slot, second: Term) -> None:
-        """Both slots must have the same kind; `second` is the term of the latter."""
+        """Require that both slots have the same kind; `second` is the term of the latter."""
         one, two = one.root(), two.root()
         if one is two:
             return

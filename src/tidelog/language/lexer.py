@@ -139,8 +139,8 @@ _CLOSING = {"RPAR": "LPAR", "RBRACKET": "LBRACKET", "RBRACE": "LBRACE"}
 
 
 def tokens(text: str) -> list[Token]:
-    """All tokens of `text`. What no token begins with has the type UNCLOSED (a string or comment without end) or OTHER
-    (a single character); a directive has the type of DIRECTIVES, UNSUPPORTED or UNKNOWN."""
+    """Return all tokens of `text`. Text that begins no token has the type UNCLOSED (a string or comment without end) or
+    OTHER (a single character). A directive has the type DIRECTIVES, UNSUPPORTED or UNKNOWN."""
     found: list[Token] = []
     special: list[int] = []
     repeated: list[int] = []
@@ -176,7 +176,7 @@ def tokens(text: str) -> list[Token]:
 
 
 def _directive(text: str, start: int, word: str, before: list[Token]) -> str | None:
-    """The type of a directive, None if `word` is the end of a clause and a name."""
+    """Return the type of a directive, None if `word` is the end of a clause and a name."""
     if word in DIRECTIVES:
         return DIRECTIVES[word]
     if word in UNSUPPORTED_DIRECTIVES:
@@ -226,7 +226,8 @@ def _settle(found: list[Token], special: list[int]) -> None:
 
 
 def _count(found: list[Token], i: int, before: str) -> str | None:
-    """`count :` begins an aggregate before `{` or an atom, unless it names a rule or an attribute."""
+    """Return the type of `count` before `:`. It begins an aggregate before `{` or an atom, unless it names a rule or an
+    attribute."""
     ahead = [t.type for t in found[i + 1 : i + 4]]
     in_term = before not in _ENDS_TERM or (i > 0 and str(found[i - 1]) in _BEFORE_TERM)
     braces = ahead[:2] in (["COLON", "LBRACE"], ["COLON", "LESS"], ["COLON", "CARET"])
@@ -235,7 +236,8 @@ def _count(found: list[Token], i: int, before: str) -> str | None:
 
 
 def _before_parenthesis(found: list[Token], i: int, word: str, brackets: dict[int, tuple[int, bool]]) -> str | None:
-    """`min(a, b)` is a functor, `min (a) : {…}` an aggregate, `median(a)` else a name."""
+    """Return the type of a word before `(`: `min(a, b)` is a functor, `min (a) : {…}` an aggregate, `median(a)` a
+    name."""
     close, comma = brackets.get(i + 1, (len(found), False))
     after = found[close + 1].type if close + 1 < len(found) else ""
     if word in ("min", "max") and comma:
@@ -246,7 +248,8 @@ def _before_parenthesis(found: list[Token], i: int, word: str, brackets: dict[in
 
 
 def _brackets(found: list[Token]) -> dict[int, tuple[int, bool]]:
-    """For each opening bracket the position of the closing one and whether a comma stands between at the same level."""
+    """Return for each opening bracket the position of the closing one, and True if a comma stands between at the same
+    level."""
     pairs: dict[int, tuple[int, bool]] = {}
     opened: list[int] = []
     commas: set[int] = set()
@@ -266,7 +269,7 @@ def _brackets(found: list[Token]) -> dict[int, tuple[int, bool]]:
 
 
 def _after_qualifier(found: list[Token], i: int) -> bool:
-    """Whether only qualifiers stand between the closing parenthesis of a declaration and position `i`."""
+    """Return True if only qualifiers stand between the closing parenthesis of a declaration and position `i`."""
     i -= 1
     while i >= 0 and found[i].type == "NAME" and str(found[i]) in QUALIFIERS:
         i -= 1

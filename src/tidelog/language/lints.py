@@ -1,4 +1,4 @@
-"""`warnings`: what a program may do but probably does not mean."""
+"""`warnings`: constructs that the language allows, but that probably are mistakes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from tidelog.language.trees import atoms, occurrences, whole
 
 
 def warnings(checked: CheckedProgram) -> list[Problem]:
-    """Problems of severity "warning": relations that are read but never filled, and variables that occur once."""
+    """Return problems of severity "warning": relations that are read but never filled, and variables that occur
+    once."""
     return _empty_relations(checked) + [problem for rule in checked.rules for problem in _single_variables(rule)]
 
 
 def _empty_relations(checked: CheckedProgram) -> list[Problem]:
-    """Relations that rules read, while nothing in the program gives them tuples."""
+    """Return a warning for each relation that rules read, but that has no facts, rules or input."""
     filled = {head.relation for rule in checked.rules for head in rule.heads}
     filled |= {fact.relation for fact in checked.facts}
     filled |= {directive.relation for directive in checked.directives if directive.name == "input"}
@@ -36,7 +37,7 @@ def _empty_relations(checked: CheckedProgram) -> list[Problem]:
 
 
 def _single_variables(rule: Rule) -> list[Problem]:
-    """Variables that occur once in a rule, unless their name begins with `_`."""
+    """Return a warning for each variable that occurs once in a rule, unless its name begins with `_`."""
     if not rule.body:
         return []
     found = list(occurrences(whole(rule)))
@@ -55,7 +56,7 @@ def _single_variables(rule: Rule) -> list[Problem]:
 
 
 def _written(variable: Variable) -> str:
-    """The name as the text has it: an aggregate's own variables may have got others."""
+    """Return the name as the text has it, because `separate` renames the variables of aggregates."""
     span = variable.span
     text = variable.name if span is None else span.source.text[span.start : span.end]
     return text if variable.name.startswith(f"{text}_") else variable.name

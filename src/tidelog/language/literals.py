@@ -19,7 +19,7 @@ _MANY_DIGITS = 400
 
 
 def number(text: str, span: Span) -> tuple[int | float, Kind | None, Problem | None]:
-    """Value, kind (None for an integer without suffix) and what is wrong, if anything; the value is then 0."""
+    """Return the value, the kind (None for an integer without suffix), and the problem, if any; the value is then 0."""
     if len(text) > _MANY_DIGITS:
         return 0, None, _out_of_range(text, span)
     if match := _INTEGER.fullmatch(text):
@@ -39,7 +39,7 @@ def number(text: str, span: Span) -> tuple[int | float, Kind | None, Problem | N
 
 
 def string(text: str, span: Span) -> tuple[str, Problem | None]:
-    """The value of a quoted string and what is wrong with its escapes, if anything."""
+    """Return the value of a quoted string, and the problem with its escapes, if any."""
     inner = text[1:-1]
     if "\\" not in inner:
         return inner, None
@@ -60,7 +60,7 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 def _character(code: int) -> str:
-    """The character, or the replacement character for half of a surrogate pair, which no text may hold."""
+    """Return the character, or the replacement character for an unpaired surrogate, which no text may contain."""
     return "\ufffd" if 0xD800 <= code <= 0xDFFF else chr(code)
 
 

@@ -1,4 +1,4 @@
-"""`separate`: variables of an aggregate that have the name of another variable around it get a name of their own.
+"""`separate`: new names for the variables of an aggregate that share a name with another variable around it.
 
 As in Soufflé, a name inside of an aggregate means the variable outside where that one is grounded without the
 aggregate's value, and where the name does not occur in the aggregate's target expression: the variables of a target are
@@ -23,7 +23,7 @@ _ROOT = Scope(frozenset())
 
 
 def separate(rule: Rule) -> tuple[Rule, dict[str, str]]:
-    """The rule with new names for such variables, and for each new name the one that was written."""
+    """Return the rule with new names for such variables, and for each new name the one in the text."""
     nodes = whole(rule)
     if not any(True for _ in outermost(nodes)):
         return rule, {}
@@ -34,7 +34,7 @@ def separate(rule: Rule) -> tuple[Rule, dict[str, str]]:
 
 
 def as_written(problems: Iterable[Problem], written: dict[str, str]) -> list[Problem]:
-    """The problems of a rule with the names that its text has."""
+    """Return the problems of a rule with the names of its text."""
 
     def text(shown: str) -> str:
         for new, old in written.items():
@@ -54,20 +54,20 @@ def as_written(problems: Iterable[Problem], written: dict[str, str]) -> list[Pro
 
 @dataclass(eq=False)
 class _Place:
-    """Where an aggregate may stand: the bodies around it, from outside in, and the names of their variables."""
+    """The place of an aggregate: the bodies around it, from outside in, and the names of their variables."""
 
     bodies: tuple[tuple[Literal, ...], ...]
     names: frozenset[str]
     _answers: dict[bool, frozenset[str]] = field(default_factory=dict)
 
     def grounded(self, values: bool) -> frozenset[str]:
-        """The names that are grounded where each aggregate has a value, or where none has."""
+        """Return the names that are grounded where each aggregate has a value, or where none has."""
         if values not in self._answers:
             self._answers[values] = self._find(lambda _: values)
         return self._answers[values]
 
     def grounded_without(self, aggregate: Aggregate) -> frozenset[str]:
-        """The names that are grounded where all aggregates but one have values."""
+        """Return the names that are grounded where all aggregates but one have values."""
         return self._find(lambda term: term is not aggregate)
 
     def _find(self, has_value: Callable[[Aggregate], bool]) -> frozenset[str]:
@@ -89,11 +89,11 @@ class _Separation:
         self.written: dict[str, str] = {}
 
     def body(self, body: tuple[Literal, ...], place: _Place) -> tuple[Literal, ...]:
-        """A body with its aggregates changed, which stand at `place`."""
+        """Return a body at `place` with its aggregates changed."""
         return tuple([rebuild(literal, lambda term: self.aggregate(term, place)) for literal in body])
 
     def aggregate(self, term: Term, place: _Place) -> Term | None:
-        """An aggregate with names of their own for its own variables; None for other terms."""
+        """Return an aggregate with new names for its own variables; None for other terms."""
         if not isinstance(term, Aggregate):
             return None
         own = self._own(term, place)
@@ -104,7 +104,7 @@ class _Separation:
         return replace(term, target=target, body=self.body(term.body, inside))
 
     def _own(self, aggregate: Aggregate, place: _Place) -> set[str]:
-        """The names in an aggregate that also occur around it and mean something else there."""
+        """Return the names in an aggregate that also occur around it, but are other variables there."""
         shared = {*variables([aggregate])} & place.names & place.grounded(values=True)
         own = shared.intersection(variables([aggregate.target] if aggregate.target is not None else ()))
         if shared - own - place.grounded(values=False):

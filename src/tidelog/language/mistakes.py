@@ -1,4 +1,4 @@
-"""Problems of the syntax, in words: what was expected, what was found, and what is not supported yet."""
+"""Problems of the syntax in words: the expected tokens, the token found, and features that are not supported."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ def span_of(token: Token, locate: Locate) -> Span:
 
 
 def unexpected(tokens: list[Token], start: int, error: int, expected: set[str], locate: Locate) -> Problem:
-    """The token at `error` (behind the last one: the end of the text) does not fit into the statement at `start`."""
+    """Return the problem of the token at `error` (behind the last one: the end of the text), which does not fit the
+    statement that begins at `start`."""
     if error >= len(tokens):
         last = span_of(tokens[-1], locate)
         place = Span(last.source, last.end, last.end)
@@ -128,7 +129,7 @@ def _strange(token: Token, span: Span) -> Problem:
 
 
 def _unsupported(tokens: list[Token], start: int, error: int) -> str | None:
-    """The feature that the token at `error` looks like, with its verb; None if it is just wrong."""
+    """Return the feature that the token at `error` looks like, with its verb; None if it is just wrong."""
     token = tokens[error]
     before = tokens[error - 1].type if error > start else ""
     after = tokens[error + 1].type if error + 1 < len(tokens) else ""
@@ -147,7 +148,7 @@ def _unsupported(tokens: list[Token], start: int, error: int) -> str | None:
 
 
 def _repeats_term(tokens: list[Token], start: int, error: int) -> bool:
-    """Whether `p+(x)` or `p*(x)` stands in front of the token at `error`."""
+    """Return True if `p+(x)` or `p*(x)` stands in front of the token at `error`."""
     depth = 0
     for i in range(error - 1, start + 1, -1):
         kind = tokens[i].type
@@ -158,7 +159,7 @@ def _repeats_term(tokens: list[Token], start: int, error: int) -> bool:
 
 
 def _expected(kinds: Iterable[str]) -> str:
-    """The kinds of tokens in words, terms and operators as groups."""
+    """Return the kinds of tokens in words, with terms and operators as groups."""
     left = set(kinds)
     parts = []
     for group, name in _GROUPS:

@@ -1,4 +1,4 @@
-"""Names that a rule uses: each relation is declared and has the number of arguments of its declaration; paths fit."""
+"""Names that a rule uses: each relation is declared and gets as many arguments as its declaration has; paths fit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tidelog.source import Span
 
 
 def name_problems(rule: Rule, scheme: Scheme) -> list[Problem]:
-    """Undeclared relations, each once for a rule, and wrong numbers of arguments."""
+    """Return problems for undeclared relations, each once for a rule, and for wrong numbers of arguments."""
     problems: list[Problem] = []
     unknown: set[str] = set()
     for atom in atoms(whole(rule)):
@@ -31,7 +31,7 @@ def name_problems(rule: Rule, scheme: Scheme) -> list[Problem]:
 
 
 def _path_problems(atom: Atom, path: Path, scheme: Scheme, unknown: set[str]) -> list[Problem]:
-    """What is wrong with the relations, the types and the number of arguments of an atom with a path."""
+    """Return the problems of the relations, the types and the number of arguments of an atom with a path."""
     problems: list[Problem] = []
     for step in steps(path):
         if step.relation not in scheme.relations and step.relation not in unknown:

@@ -1,4 +1,4 @@
-"""How deep brackets, signs and terms are nested: later stages recurse over trees, so their depth is bounded here."""
+"""The depth of brackets, signs and terms. Later stages recurse over trees, so this module bounds their depth."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SIGNS = frozenset(("NOT", "MINUS", "PREFIX", "CARET", "POSTFIX"))
 
 
 def too_deep_tokens(tokens: list[Token]) -> frozenset[int]:
-    """Positions of the tokens that open a level beyond LIMIT, by brackets or by signs in a row."""
+    """Return positions of the tokens that open a level beyond LIMIT, by brackets or by signs in a row."""
     found: set[int] = set()
     depth = run = 0
     for i, token in enumerate(tokens):
@@ -41,7 +41,7 @@ def too_deep_tokens(tokens: list[Token]) -> frozenset[int]:
 
 
 def too_deep_node(root: Any) -> Span | None:
-    """The span of a node more than LIMIT levels below `root` (a node or a tuple of nodes), if there is one."""
+    """Return the span of a node more than LIMIT levels below `root` (a node or a tuple of nodes), if there is one."""
     waiting: list[tuple[Any, int]] = [(root, 0)]
     while waiting:
         node, depth = waiting.pop()

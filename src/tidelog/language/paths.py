@@ -1,4 +1,4 @@
-"""Regular paths: each relation is binary, and what one step ends in is what the next begins with.
+"""Regular paths: each relation is binary, and each step ends in the type in which the next begins.
 
 A path has two ends, each with a type and the column that it comes from. Where parts meet, some value must be able to
 have the types of both; where parts are alternatives, an end has the type that is wide enough for all.
@@ -37,12 +37,12 @@ Typed: TypeAlias = tuple[Path, End, End]
 
 
 def steps(path: Path) -> Iterator[Step]:
-    """The steps of a path, in the order written."""
+    """Return the steps of a path, in the order written."""
     return (part for part in _parts(path) if isinstance(part, Step))
 
 
 def repeats(path: Path | None) -> Iterator[Repeat]:
-    """The repetitions in a path, each before those inside of it."""
+    """Return the repetitions in a path, each before those inside it."""
     return (part for part in _parts(path) if isinstance(part, Repeat))
 
 
@@ -59,8 +59,7 @@ def _parts(path: Path | None) -> Iterator[Path]:
 
 
 def typed(path: Path, scheme: Scheme, problems: list[Problem]) -> Typed | None:
-    """The path with its types, or None and what is wrong in `problems`; relations that are not declared are passed
-    over there."""
+    """Return the path with its types, or None and the `problems`. Skip relations that are not declared."""
     wrong: dict[str, Step] = {}
     for step in steps(path):
         if len(_columns(step, scheme)) != 2:
@@ -141,13 +140,13 @@ class _Types:
         return path, begin, reduce(self._wider, [end for _, _, end in parts])
 
     def _meet(self, one: End, other: End) -> bool:
-        """Whether a value can have both types."""
+        """Return True if a value can have both types."""
         if BROKEN in (one.kind, other.kind):
             return True
         return one.kind == other.kind and self.scheme.shared((one.type, other.type))
 
     def _wider(self, one: End, other: End) -> End:
-        """The end whose type holds both, or one of the type that both come down to."""
+        """Return the end whose type contains both, or one of their common primitive type."""
         if self.scheme.flows(other.type, one.type):
             return one
         return other if self.scheme.flows(one.type, other.type) else replace(one, type=one.kind)

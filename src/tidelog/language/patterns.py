@@ -1,4 +1,4 @@
-"""Regular expressions that stand as constants in `match` (what they may be is in regex)."""
+"""Constant regular expressions of `match` (`regex` has their syntax)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How strongly operators bind: Soufflé's precedences, shared by the builder and the printer."""
+"""The precedences of operators, as in Soufflé, shared by the builder and the printer."""
 
 from __future__ import annotations
 
@@ -12,5 +12,6 @@ PRIMARY = POWER + 1
 
 
 def binds_tighter(level: int, waiting: int) -> bool:
-    """Whether an operator takes the operand before it from one that waits on its left; `^` groups to the right."""
+    """Return True if an operator takes the operand before it from one that waits on its left; `^` groups to the
+    right."""
     return level > waiting or level == waiting == POWER

@@ -31,7 +31,7 @@ _IGNORED = ("warning", "pragma", "line", "ident")
 def preprocess(
     source: SourceText, folder: Path, read_file: Any, folders: Iterable[Path] = (), macros: Iterable[str] = ()
 ) -> tuple[str, Locate, list[Problem]]:
-    """The text after preprocessing, the way back to the original places, and what is wrong.
+    """Return the text after preprocessing, the way back to the original places, and the problems.
 
     `folder` is where `#include "…"` begins to look; `read_file(path, name)` returns the text of a file or raises
     ProgramError. `#include` looks in `folders` next; `macros` are defined before the first line, as `NAME` (1) or
@@ -97,7 +97,7 @@ class _Preprocessor(Preprocessor):  # type: ignore[misc]
         self.define("RAM_DOMAIN_SIZE 64")
 
     def run(self, source: SourceText) -> Iterator[tuple[str, Span]]:
-        """Each token of the output with the place that it stems from."""
+        """Yield each token of the output with the place that it stems from."""
         ends: dict[str, int] = {}  # how far each source has been read
         try:
             for token in self.parsegen(source.text, source.name, self.key):
@@ -125,7 +125,7 @@ class _Preprocessor(Preprocessor):  # type: ignore[misc]
     # --- hooks of pcpp -----------------------------------------------------------------------------------------------
 
     def group_lines(self, input: str, abssource: str) -> Iterator[list[Any]]:
-        """Lines of tokens as pcpp wants them, of the text as it is: pcpp's own method moves offsets."""
+        """Yield the text unchanged as lines of tokens, as pcpp needs them; pcpp's own method shifts offsets."""
         lexer = self.lexer.clone()
         lexer.input(self.sources[abssource].text)
         lexer.lineno = 1
@@ -201,7 +201,7 @@ class _Preprocessor(Preprocessor):  # type: ignore[misc]
         self.problems.append(Problem(code, message, span, hint=hint))
 
     def _last_line(self) -> Span:
-        """The line of the last directive."""
+        """Return the line of the last directive."""
         token = self.lastdirective
         if token is None:
             return _line(self.sources[self.key], 1)
@@ -209,7 +209,7 @@ class _Preprocessor(Preprocessor):  # type: ignore[misc]
 
 
 def _line(source: SourceText, number: int) -> Span:
-    """The text of a line, without the blanks around it."""
+    """Return the text of a line, without the blanks around it."""
     start = source.line_starts[min(max(number, 1), len(source.line_starts)) - 1]
     text = source.text[start:].split("\n", 1)[0]
     start += len(text) - len(text.lstrip())

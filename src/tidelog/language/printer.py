@@ -46,7 +46,7 @@ _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0
 
 
 def source_text(node: SyntaxNode) -> str:
-    """The source text of any node."""
+    """Return the source text of any node."""
     match node:
         case Program():
             return "\n".join(map(source_text, (*node.types, *node.declarations, *node.directives, *node.rules)))
@@ -113,7 +113,7 @@ def _literal(literal: Literal) -> str:
 
 
 def path_name(path: Path) -> str:
-    """How an atom names a path: in brackets, unless it is one relation with signs."""
+    """Return the name of an atom with a path: in brackets, unless the path is one relation with signs."""
     inner = path
     while isinstance(inner, Inverse):
         inner = inner.path
@@ -126,7 +126,7 @@ _CHOICE, _SEQUENCE, _INVERSE, _REPEAT = range(4)
 
 
 def _path(path: Path) -> tuple[str, int]:
-    """The text and how strongly its outermost operator binds."""
+    """Return the text and the precedence of its outermost operator."""
     match path:
         case Step():
             return path.relation, _REPEAT
@@ -141,13 +141,13 @@ def _path(path: Path) -> tuple[str, int]:
 
 
 def _path_part(path: Path, level: int) -> str:
-    """The text of an operand, in parentheses if it binds less strongly than `level`."""
+    """Return the text of an operand, in parentheses if it binds less strongly than `level`."""
     text, own = _path(path)
     return text if own >= level else f"({text})"
 
 
 def _term(term: Term) -> tuple[str, int]:
-    """The text and how strongly its outermost operator binds."""
+    """Return the text and the precedence of its outermost operator."""
     match term:
         case Variable():
             return term.name, PRIMARY
@@ -196,13 +196,13 @@ def _functor(functor: Functor) -> tuple[str, int]:
 
 
 def _bound(term: Term, level: int) -> str:
-    """The text of an operand, in parentheses if it binds less strongly than `level`."""
+    """Return the text of an operand, in parentheses if it binds less strongly than `level`."""
     text, own = _term(term)
     return text if own >= level else f"({text})"
 
 
 def quoted(text: str) -> str:
-    """A string literal."""
+    """Return a string literal."""
     return '"' + "".join(_ESCAPES.get(c, c if c.isprintable() else _escaped(c)) for c in text) + '"'
 
 

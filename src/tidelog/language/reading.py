@@ -1,4 +1,4 @@
-"""`read`: from a path or a text to a parsed program, with all mistakes of the syntax in one error."""
+"""`read`: from a path or a text to a parsed program, with all syntax errors in one exception."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tidelog.source import SourceText, Span
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """How the preprocessor runs: `folders` in which `#include` looks behind the including file's own, `macros` as in
-    `NAME` or `NAME=text`; `enabled` is False to take lines that begin with # as they are."""
+    """Options of the preprocessor: `folders` that `#include` searches after the including file's own, and `macros` as
+    in `NAME` or `NAME=text`. With `enabled` False, lines that begin with # are plain text."""
 
     folders: tuple[Path, ...] = ()
     macros: tuple[str, ...] = ()
@@ -76,8 +76,8 @@ def read(
 
 
 def _with_pragmas(found: Iterable[object]) -> tuple[Declaration, ...]:
-    """The declarations, with the qualifier `magic` where the pragma "magic-transform" of the same text names them, and
-    `no_magic` where "magic-transform-exclude" does."""
+    """Return the declarations with the qualifier `magic` or `no_magic`, where the pragma "magic-transform" or
+    "magic-transform-exclude" of the same text names them."""
     found = tuple(found)
     words = [each.words for each in found if isinstance(each, Pragma) and len(each.words) == 2]
 
@@ -95,7 +95,7 @@ def _with_pragmas(found: Iterable[object]) -> tuple[Declaration, ...]:
 
 
 def file_text(path: Path, name: str) -> str:
-    """The text of a file; raises ProgramError when it cannot be read or is no text."""
+    """Return the text of a file. Raise ProgramError if it cannot be read (E0110) or is not valid text (E0109)."""
     try:
         data = path.read_bytes()
     except (OSError, ValueError) as error:
@@ -131,5 +131,5 @@ def _nul(source: SourceText) -> Problem | None:
 
 
 def _has_directives(text: str) -> bool:
-    """Whether some line begins with #."""
+    """Return True if some line begins with #."""
     return "#" in text and any(line.lstrip().startswith("#") for line in text.split("\n"))

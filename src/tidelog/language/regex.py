@@ -58,7 +58,7 @@ class PatternError(ValueError):
 
 
 def translated(pattern: str) -> str:
-    """The pattern in RE2's syntax, without anchors around it. Raises PatternError."""
+    """Return the pattern in RE2's syntax, without anchors around it. Raise PatternError."""
     if len(pattern) > LENGTH:
         raise PatternError(f"it has {len(pattern):,} characters, the limit is {LENGTH:,}")
     return _Reader(pattern).whole()
@@ -66,7 +66,7 @@ def translated(pattern: str) -> str:
 
 @lru_cache(maxsize=64)
 def matcher(pattern: str) -> Callable[[str], bool] | None:
-    """Whether a text as a whole matches, or None where the pattern is no pattern."""
+    """Return a function that returns True if a text as a whole matches, or None if the pattern is malformed."""
     import re2
 
     try:
@@ -104,7 +104,7 @@ class _Reader:
         return part.text
 
     def _next(self, text: str) -> bool:
-        """Whether `text` comes next, which is then read."""
+        """Return True if `text` comes next, and read it."""
         found = self._pattern.startswith(text, self._at)
         self._at += len(text) if found else 0
         return found
@@ -178,7 +178,7 @@ class _Reader:
     # --- repetitions -------------------------------------------------------------------------------------------------
 
     def _quantifier(self) -> tuple[int, int | None] | None:
-        """The least and the most repetitions that are asked for next, None if none are."""
+        """Return the least and the most repetitions of the quantifier that comes next, None if there is none."""
         counts: tuple[int, int | None] | None = None
         for sign, meaning in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
             if counts is None and self._next(sign):
@@ -220,7 +220,7 @@ class _Reader:
     # --- characters --------------------------------------------------------------------------------------------------
 
     def _escape(self) -> int | Ranges:
-        """The character or the class that the signs behind a backslash stand for."""
+        """Return the character or the class of the signs behind a backslash."""
         sign = self._take(r"a backslash at its end escapes nothing; write \\ for a backslash")
         if sign in _CLASSES:
             return _CLASSES[sign]
@@ -245,7 +245,7 @@ class _Reader:
         return int(digits, 16)
 
     def _bracket(self, start: int) -> _Part:
-        """`[…]`: characters, ranges, escapes, and POSIX's names of classes in brackets of their own."""
+        """Read `[…]`: characters, ranges, escapes, and POSIX's names of classes in brackets of their own."""
         negative = self._next("^")
         ranges: Ranges = []
         while not self._next("]"):
@@ -262,7 +262,7 @@ class _Reader:
         return _class(ranges, negative)
 
     def _member(self, start: int) -> int | Ranges:
-        """A character or a class inside of brackets."""
+        """Return a character or a class inside brackets."""
         sign = self._take(f"`[` at character {start + 1} is not closed")
         if sign == "\\":
             if self._next("b"):
@@ -284,7 +284,7 @@ class _Reader:
 
 
 def _class(ranges: Ranges, negative: bool = False) -> _Part:
-    """One character out of `ranges`, or none of them."""
+    """Return the class of the characters in `ranges`, or of all others."""
     for low, high in ranges:
         if low == high and 0xD800 <= low <= 0xDFFF:
             raise PatternError("it names half of a surrogate pair, which no text holds")
@@ -303,7 +303,7 @@ def _spelled(code: int) -> str:
 
 
 def _inverse(ranges: Ranges) -> Ranges:
-    """All other characters."""
+    """Return the ranges of all other characters."""
     found: Ranges = []
     start = 0
     for low, high in sorted(ranges):

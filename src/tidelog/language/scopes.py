@@ -1,4 +1,4 @@
-"""Which occurrence of a variable means which variable.
+"""Scopes: the variable that each occurrence of a name belongs to.
 
 A variable belongs to the rule when it occurs in it outside of aggregates. Else it is local to the outermost aggregate
 in which it occurs directly (not only inside of a nested one), and two aggregates with the same name in them have two
@@ -24,14 +24,14 @@ class Scope:
     outer: Scope | None = None
 
     def owner(self, name: str) -> Scope | None:
-        """The scope that `name` belongs to when it is used here."""
+        """Return the scope that `name` belongs to when it is used here."""
         scope: Scope | None = self
         while scope is not None and name not in scope.names:
             scope = scope.outer
         return scope
 
     def inside(self, aggregate: Aggregate) -> Scope:
-        """The scope of an aggregate that stands here."""
+        """Return the scope of an aggregate that stands here."""
         direct = variables(parts(aggregate), aggregates=False)
         return Scope(frozenset(name for name in direct if self.owner(name) is None), self)
 

@@ -1,4 +1,4 @@
-"""How large a rule may be: join plans are searched for in time that grows faster than the number of literals."""
+"""The size limits of a rule: the search for join plans takes time that grows faster than the number of literals."""
 
 from __future__ import annotations
 

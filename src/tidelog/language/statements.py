@@ -28,8 +28,8 @@ _local = threading.local()
 
 
 def statements(text: str, locate: Locate, look: Look = unlimited) -> tuple[list[Statement], list[Problem]]:
-    """The statements of `text` in order, and all problems; `locate` turns offsets of `text` into spans. `look` is
-    called before each statement."""
+    """Return the statements of `text` in order, and all problems. `locate` turns offsets of `text` into spans. Call
+    `look` before each statement."""
     parser, builder = _parser()
     builder.begin(locate)
     tokens = lexer.tokens(text)
@@ -89,7 +89,8 @@ class _Reading:
         return None, end
 
     def _resume(self, start: int, error: int) -> int:
-        """Where to read on after the token at `error` was wrong in the statement that began at `start`."""
+        """Return the position to continue from after the token at `error` was wrong in the statement that began at
+        `start`."""
         tokens = self.tokens
         directive = tokens[start].type in _DIRECTIVES
         depth = 0
@@ -103,11 +104,11 @@ class _Reading:
         return len(tokens)
 
     def _leads(self, position: int) -> bool:
-        """Whether the token stands first in its line."""
+        """Return True if the token stands first in its line."""
         return position == 0 or "\n" in self.text[self.tokens[position - 1].end_pos : self.tokens[position].start_pos]
 
     def _behind_block(self, position: int) -> int:
-        """Behind an unsupported directive, with the braces that belong to it."""
+        """Return the position behind an unsupported directive and the braces that belong to it."""
         depth = 0
         for i in range(position + 1, len(self.tokens)):
             kind = self.tokens[i].type
@@ -133,7 +134,7 @@ class _NoLexer(Lexer):
 
 
 def _parser() -> tuple[Lark, Builder]:
-    """This thread's parser and the builder that it calls; its tables are kept in the user's cache folder."""
+    """Return this thread's parser and the builder that it calls. The user's cache folder keeps its tables."""
     if not hasattr(_local, "parser"):
         builder = Builder()
         grammar = files("tidelog.language").joinpath("grammar.lark").read_text("utf-8")

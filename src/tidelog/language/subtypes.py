@@ -1,5 +1,5 @@
-"""Flow between types of one kind, as in Soufflé: a value of a subtype may go where its base type is expected, one of
-the base type or of another subtype may not.
+"""Flow between types of one kind, as in Soufflé: a value of a subtype may go where its base type is expected. A value
+of the base type or of another subtype may not.
 
 The type of a variable is what all positive body atoms that hold it agree on, along equalities between variables. What
 is computed, and constants, fit every type of their kind. `as(term, type)` changes the type. Alternatives of a
@@ -35,7 +35,7 @@ from tidelog.source import Span
 
 
 def subtype_problems(rule: Rule, scheme: Scheme) -> list[Problem]:
-    """What is wrong with the types of a rule whose kinds fit."""
+    """Return the type problems of a rule whose kinds fit."""
     if not scheme.types:
         return []
     flow = _Flow(scheme)
@@ -182,7 +182,7 @@ class _Flow:
         return found
 
     def _judge(self, sources: list[_Place], sinks: list[_Place]) -> Problem | None:
-        """What is wrong with a variable that takes its values from `sources` and hands them to `sinks`."""
+        """Return the problem of a variable that takes its values from `sources` and passes them to `sinks`, if any."""
         if not sources:
             return None
         narrow = next((p for p in sources if all(self.scheme.flows(p.type, q.type) for q in sources)), None)

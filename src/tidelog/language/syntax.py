@@ -1,4 +1,4 @@
-"""The syntax tree: what a program text says, with the place where it says it.
+"""The syntax tree: the statements of a program text, with their places.
 
 Every node is a frozen dataclass whose `span` does not take part in comparisons, so that two trees are equal when they
 mean the same. `str(node)` is source text that parses back to an equal node (see `printer`). The checker returns the
@@ -30,7 +30,7 @@ def _span() -> Span | None:
 
 
 class SyntaxNode:
-    """What every node of the tree can do: `str(node)` is its source text."""
+    """The base of all nodes of the tree: `str(node)` is its source text."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Limits and Ctrl-C: what stops long work from outside, at places where stopping is safe.
+"""Limits and Ctrl-C: they stop long work from outside, at places where stopping is safe.
 
 watch       the limits of one epoch or check: time, rows, sizes of relations; lack of memory becomes an error
 interrupts  Ctrl-C that waits until it is looked at

@@ -1,4 +1,4 @@
-"""Ctrl-C while something must not stop halfway.
+"""Ctrl-C during work that must not stop halfway.
 
 Inside of `Deferring`, Ctrl-C only sets a flag. What is inside looks at the flag where stopping is safe, and raises
 KeyboardInterrupt there. A Ctrl-C that comes too late for that is delivered once the function with the block has
@@ -25,7 +25,7 @@ _TURN = 0.05
 
 
 class Waitable(Protocol):
-    """What `Interrupts.take` waits for."""
+    """An object that `Interrupts.take` can wait for."""
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool: ...
     def release(self) -> None: ...
@@ -61,7 +61,7 @@ class Interrupts:
 
     @contextmanager
     def let_through(self) -> Iterator[None]:
-        """Inside, Ctrl-C raises at once, wherever that is."""
+        """Let Ctrl-C raise at once, anywhere inside the block."""
         before, self.through = self.through, True
         try:
             yield
@@ -70,7 +70,7 @@ class Interrupts:
 
     @contextmanager
     def putting_off(self) -> Iterator[None]:
-        """Inside, `look` raises nothing: for what takes back what has been done."""
+        """Keep `look` from raising inside the block, which takes back changes."""
         before, self._put_off = self._put_off, True
         try:
             yield
@@ -84,7 +84,7 @@ class Interrupts:
 
     @contextmanager
     def holding(self, lock: Waitable) -> Iterator[None]:
-        """Inside, have a lock; KeyboardInterrupt ends waiting for it."""
+        """Hold a lock inside the block. KeyboardInterrupt ends the wait for it."""
         self.take(lock)
         try:
             yield
@@ -174,7 +174,7 @@ def _is_running(frame: FrameType, thread: int) -> bool:
 
 
 def _outermost(frame: FrameType | None, codes: tuple[CodeType, ...]) -> FrameType | None:
-    """The frame of the function farthest out that runs one of these codes, if there is one."""
+    """Return the frame of the outermost function that runs one of these codes, if there is one."""
     found = None
     while codes and frame is not None:
         found = frame if frame.f_code in codes else found

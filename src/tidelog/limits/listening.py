@@ -135,7 +135,7 @@ os.register_at_fork(before=_LISTENER.end, after_in_child=_LISTENER.drop)
 
 @contextmanager
 def listening(turn: Callable[[bool], None]) -> Iterator[None]:
-    """Inside, a thread calls `turn` again and again, with whether Ctrl-C has been pressed."""
+    """Run a thread inside the block that calls `turn` again and again, with True if Ctrl-C was pressed."""
     block = _Block(turn)
     try:
         _LISTENER.enter(block)

@@ -1,4 +1,4 @@
-"""Limits, interrupts and memory that runs out: what stops an epoch from outside.
+"""Limits, interrupts and exhausted memory: they stop an epoch from outside.
 
 While an epoch runs, Ctrl-C only sets a flag (`interrupts`). It is looked at where stopping is safe and becomes a
 KeyboardInterrupt there, so that no change is ever half made. That is between kernel calls, which come back every tenth
@@ -40,7 +40,8 @@ class Watch:
 
     @contextmanager
     def telling(self, size: int) -> Iterator[None]:
-        """Inside, kernels that look at `stop`, working on something of this size, return when `look` would raise."""
+        """Make kernels that look at `stop`, working on something of this size, return inside the block when `look`
+        would raise."""
         if size < _LONG:
             yield
             return
@@ -108,7 +109,7 @@ reading_within_memory = WithinMemory(
 
 @contextmanager
 def guarded(watch: Watch) -> Iterator[None]:
-    """Inside, Ctrl-C raises where `watch` looks, and nowhere else; one that comes too late raises behind the block."""
+    """Let Ctrl-C raise only where `watch` looks inside the block; one that comes too late raises behind it."""
     with Deferring() as interrupts:
         watch.interrupts = interrupts
         yield

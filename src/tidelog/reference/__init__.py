@@ -1,4 +1,5 @@
-"""Slow and obvious evaluators: what programs mean, in plain Python over sets, as the oracle of the tests.
+"""Slow and obvious evaluators in plain Python over sets. They define the meaning of programs, and are the oracle of the
+tests.
 
     paths          regular paths as operations on relations
     substitutions  the substitutions that satisfy a body of the checked program

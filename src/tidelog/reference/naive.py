@@ -18,7 +18,7 @@ from tidelog.semantics.values import Row, normal_row
 
 
 def evaluate(checked: CheckedProgram, facts: Mapping[str, Iterable[Row]]) -> dict[str, set[Row]]:
-    """Every relation of the least (stratified) model of the program and `facts`."""
+    """Return every relation of the least (stratified) model of the program and `facts`."""
     tables: dict[str, set[Row]] = {name: set() for name in checked.relations}
     for name, rows in facts.items():
         tables[name] |= {normal_row(row, checked.relations[name], checked.records) for row in rows}
@@ -40,7 +40,7 @@ def evaluate(checked: CheckedProgram, facts: Mapping[str, Iterable[Row]]) -> dic
 
 
 class Consequences:
-    """What follows for one head of a rule from the tables as they are."""
+    """The consequences for one head of a rule, from the tables as they are."""
 
     def __init__(self, head: Atom, rule: Rule, tables: Mapping[str, set[Row]]) -> None:
         self.relation = head.relation
@@ -53,7 +53,8 @@ class Consequences:
 
 
 def strata(checked: CheckedProgram) -> list[set[str]]:
-    """The relations by level: a rule's head is as high as what its body reads, and higher than what it negates."""
+    """Return the relations by level: the head of a rule has at least the level of the relations that its body reads,
+    and a higher one than those that it negates."""
     level = dict.fromkeys(checked.relations, 0)
     changed = True
     while changed:
@@ -70,7 +71,7 @@ def strata(checked: CheckedProgram) -> list[set[str]]:
 
 
 def reads(node: Term | Literal, negative: bool = False) -> Iterator[tuple[str, bool]]:
-    """The relations that occur in `node`, and whether they do so under a negation or an aggregate."""
+    """Yield the relations that occur in `node`, each with True if it does so under a negation or an aggregate."""
     if isinstance(node, Atom):
         yield from ((each.relation, negative) for each in (steps(node.path) if node.path is not None else (node,)))
     for part in parts(node):

@@ -1,4 +1,4 @@
-"""What a path means, by the algebra of binary relations: the specification of the rules in `tidelog.rules.paths`.
+"""The meaning of a path, by the algebra of binary relations: the specification of the rules in `tidelog.rules.paths`.
 
     a       the tuples of a            a/b   {(x, z) | (x, y) in a, (y, z) in b}
     ^p      {(y, x) | (x, y) in p}     p|q   the union
@@ -45,7 +45,7 @@ class WithPaths(Mapping[str, set[Row]]):
         return len(self.tables) + len(self.paths)
 
     def pairs(self, path: Path) -> set[Row]:
-        """The pairs that a path connects."""
+        """Return the pairs that a path connects."""
         match path:
             case Step(relation=name):
                 return set(self.tables[name])
@@ -64,13 +64,13 @@ class WithPaths(Mapping[str, set[Row]]):
                 return found if op == "+" else found | {(node, node) for node in self.nodes(path.domain or "")}
 
     def nodes(self, domain: str) -> set[Value]:
-        """The nodes of a type."""
+        """Return the nodes of a type."""
         columns = [(name, position) for name, position in self.domains[domain] if name not in self.derived]
         return {row[position] for name, position in columns for row in self.tables[name]}
 
 
 def composed(one: set[Row], other: set[Row]) -> set[Row]:
-    """The pairs that lead from the one relation on through the other."""
+    """Return the pairs that lead from the one relation on through the other."""
     onward: dict[Value, list[Value]] = {}
     for y, z in other:
         onward.setdefault(y, []).append(z)
@@ -78,7 +78,7 @@ def composed(one: set[Row], other: set[Row]) -> set[Row]:
 
 
 def closure(pairs: set[Row]) -> set[Row]:
-    """The transitive closure."""
+    """Return the transitive closure."""
     found, new = set(pairs), set(pairs)
     while new:
         new = composed(new, pairs) - found

@@ -42,7 +42,7 @@ CountedTable: TypeAlias = dict[Row, tuple[int, int]]
 
 
 def evaluate(core: CoreProgram, facts: Mapping[str, Iterable[Row]]) -> dict[str, CountedTable]:
-    """Every relation of the least model of the program and `facts`, auxiliary ones included."""
+    """Return every relation of the least model of the program and `facts`, auxiliary ones included."""
     asserted: dict[str, set[Row]] = {name: set() for name in core.relations}
     for relation, rows in [*facts.items(), *((fact.relation, [fact.values]) for fact in core.facts)]:
         asserted[relation] |= {normal_row(row, core.relations[relation], core.records) for row in rows}
@@ -86,7 +86,7 @@ def delta_positions(
     newest: Mapping[str, CountedTable],
     tables: Mapping[str, CountedTable],
 ) -> Iterator[list[CountedTable]]:
-    """For each internal atom, what every atom ranges over so that this one is the first that is of the latest round."""
+    """Return for each internal atom the range of every atom, so that this atom is the first of the latest round."""
     body = atoms(rule)
     for delta in internal_atoms(rule, node):
         yield [
@@ -104,12 +104,13 @@ def atoms(rule: CoreRule) -> list[CoreAtom]:
 
 
 def internal_atoms(rule: CoreRule, node: HyperNode) -> list[int]:
-    """The positions, among its atoms, of those whose relations are derived in the rule's own node."""
+    """Return the positions, among its atoms, of those whose relations are derived in the rule's own hyper-node."""
     return [position for position, atom in enumerate(atoms(rule)) if atom.relation in node.relations]
 
 
 def derivations(rule: CoreRule, sources: Iterable[Iterable[Row]]) -> Iterator[tuple[str, Row]]:
-    """The head's relation and tuple once for each substitution, with the source of each atom of the body in order."""
+    """Yield the head's relation and tuple once for each substitution, with the source of each atom of the body in
+    order."""
     source = dict(zip(map(id, atoms(rule)), sources, strict=True))
     goals: Goals = tuple((literal, source.get(id(literal), ())) for literal in rule.body)
     for found in solve(goals, {}):
@@ -123,7 +124,7 @@ Goals: TypeAlias = tuple[tuple[CoreLiteral, Iterable[Row]], ...]
 
 
 def solve(goals: Goals, bound: Substitution) -> Iterator[Substitution]:
-    """The substitutions that extend `bound` and satisfy all `goals`, each once."""
+    """Yield the substitutions that extend `bound` and satisfy all `goals`, each once."""
     if not goals:
         yield bound
         return
@@ -141,7 +142,7 @@ NEVER = 1_000_000
 
 
 def rank(literal: CoreLiteral, goals: Goals, bound: Substitution) -> int:
-    """How soon to take a literal: 0 if it can be computed now, then atoms by how many arguments are free."""
+    """Return the rank of a literal: 0 if it can be computed now; atoms follow by how many arguments are free."""
     match literal:
         case CoreAtom(negated=True):
             elsewhere = {name for other, _ in goals if other is not literal for name in binds(other)}
@@ -161,7 +162,8 @@ def rank(literal: CoreLiteral, goals: Goals, bound: Substitution) -> int:
 
 
 def binds(literal: CoreLiteral) -> Iterator[str]:
-    """The variables that `literal` can bind; a free variable of a negated atom that no literal binds is existential."""
+    """Return the variables that `literal` can bind. A free variable of a negated atom that no literal binds is
+    existential."""
     match literal:
         case CoreAtom(negated=True):
             values: tuple[CoreValue, ...] = ()
@@ -180,7 +182,7 @@ def binds(literal: CoreLiteral) -> Iterator[str]:
 
 
 def aggregate_rows(rule: AggregateRule, tables: Mapping[str, CountedTable]) -> Iterator[Row]:
-    """The tuples (groups, value) of an aggregate, for the groups that are asked for."""
+    """Return the tuples (groups, value) of an aggregate, for the groups that the rule asks for."""
     for group in tables[rule.outer]:
         inside = [row for row in tables[rule.inner] if row[: rule.groups] == group[: rule.groups]]
         values = [None if rule.op == "count" else row[rule.groups] for row in inside]

@@ -69,7 +69,7 @@ class RuleScope:
     _inner: dict[int, RuleScope] = field(default_factory=dict)
 
     def needs(self, term: Term) -> frozenset[str]:
-        """The variables that have to be bound before `term` can be computed, with "_" if it never can."""
+        """Return the variables that `term` needs before it can be computed, with "_" if it never can."""
         found = self._needs.get(id(term))
         if found is None:
             found = self._needs[id(term)] = frozenset(self._find_needs(term))
@@ -93,7 +93,7 @@ class RuleScope:
                 return self.needs(term.term)
 
     def inside(self, term: Aggregate) -> RuleScope:
-        """The scope of the body of an aggregate that stands in this scope."""
+        """Return the scope of the body of an aggregate that stands in this scope."""
         found = self._inner.get(id(term))
         if found is None:
             local = frozenset(variables(parts(term), aggregates=False))
@@ -105,7 +105,8 @@ class RuleScope:
 
 
 def bound_by(body: tuple[Literal, ...]) -> frozenset[str]:
-    """The variables that `body` binds; of a disjunction, those that all alternatives bind (but for a plain `false`)."""
+    """Return the variables that `body` binds. A disjunction binds those that all alternatives bind (except a plain
+    `false`)."""
     found: set[str] = set()
     for literal in body:
         if isinstance(literal, Disjunction):
@@ -117,7 +118,7 @@ def bound_by(body: tuple[Literal, ...]) -> frozenset[str]:
 
 
 def name_wildcards(rule: Rule) -> Rule:
-    """`rule` with a variable of its own for each `_` of a positive atom, as that takes part in substitutions."""
+    """Return `rule` with a variable of its own for each `_` of a positive atom, as that takes part in substitutions."""
     fresh = (Variable(f"_{number}#") for number in count())
 
     def literal(node: Literal) -> Literal:
@@ -130,7 +131,7 @@ def name_wildcards(rule: Rule) -> Rule:
                 return rebuild(node, computed)
 
     def matched(term: Term) -> Term | None:
-        """An argument that is matched with a value: a wildcard in it stands for a value."""
+        """Return an argument that is matched with a value: a wildcard in it stands for a value."""
         if isinstance(term, Anonymous):
             return next(fresh)
         return rebuild_term(term, computed) if isinstance(term, Functor | Aggregate) else None
@@ -149,7 +150,7 @@ def name_wildcards(rule: Rule) -> Rule:
 
 
 def values(term: Term, bound: Substitution, scope: RuleScope) -> Iterator[Any]:
-    """The values of a term whose `needs` are bound."""
+    """Return the values of a term whose `needs` are bound."""
     match term:
         case Variable():
             yield bound[term.name]
@@ -170,12 +171,13 @@ def values(term: Term, bound: Substitution, scope: RuleScope) -> Iterator[Any]:
 
 
 def combinations(terms: Iterable[Term], bound: Substitution, scope: RuleScope) -> Iterator[Row]:
-    """The tuples of values of `terms`."""
+    """Return the tuples of values of `terms`."""
     return product(*(values(term, bound, scope) for term in terms))
 
 
 def aggregate_values(term: Aggregate, bound: Substitution, scope: RuleScope) -> Iterator[Value]:
-    """The value of an aggregate, if it has one: over the distinct substitutions of what its body binds."""
+    """Return the value of an aggregate, if it has one, over the distinct substitutions of the variables that its body
+    binds."""
     inner = scope.inside(term)
     given = {name: bound[name] for name in scope.needs(term)}
     names = sorted(bound_by(term.body))
@@ -191,7 +193,7 @@ def aggregate_values(term: Aggregate, bound: Substitution, scope: RuleScope) -> 
 
 
 def match(term: Term, value: Any, bound: Substitution, behind: list[Goal]) -> bool:
-    """Whether `term` can have `value`: binds its variables in `bound`, and leaves what must be computed in `behind`."""
+    """Return True if `term` can have `value`. Bind its variables in `bound`, and leave terms to compute in `behind`."""
     match term:
         case Variable():
             return bool(bound.setdefault(term.name, value) == value)
@@ -209,7 +211,7 @@ def match(term: Term, value: Any, bound: Substitution, behind: list[Goal]) -> bo
 
 
 def fits(pattern: Any, value: Any) -> bool:
-    """Whether a value is what `_` inside of a negated atom leaves open."""
+    """Return True if a value fits an argument of a negated atom, in which `_` leaves any value open."""
     if isinstance(pattern, tuple) and isinstance(value, tuple):
         return all(fits(part, each) for part, each in zip(pattern, value, strict=True))
     return pattern is ANYTHING or bool(pattern == value)
@@ -219,7 +221,8 @@ def fits(pattern: Any, value: Any) -> bool:
 
 
 def solve(goals: tuple[Goal, ...], bound: Substitution, scope: RuleScope) -> Iterator[Substitution]:
-    """The substitutions that extend `bound` and satisfy all `goals`; one may come several times (by disjunctions)."""
+    """Yield the substitutions that extend `bound` and satisfy all `goals`; one may come several times (by
+    disjunctions)."""
     if not goals:
         yield bound
         return
@@ -230,7 +233,8 @@ def solve(goals: tuple[Goal, ...], bound: Substitution, scope: RuleScope) -> Ite
 
 
 def choose(goals: tuple[Goal, ...], bound: Substitution, scope: RuleScope) -> int:
-    """The position of a goal that can be evaluated now: filters and what is computed, then atoms, then disjunctions."""
+    """Return the position of a goal that can be evaluated now: filters and computed literals first, then atoms, then
+    disjunctions."""
 
     def computable(term: Term) -> bool:
         return scope.needs(term) <= bound.keys()
@@ -266,7 +270,7 @@ def choose(goals: tuple[Goal, ...], bound: Substitution, scope: RuleScope) -> in
 
 
 def step(goal: Goal, bound: Substitution, scope: RuleScope) -> Iterator[tuple[tuple[Goal, ...], Substitution]]:
-    """The ways to satisfy `goal`: what is left behind of it, and the substitution."""
+    """Yield the ways to satisfy `goal`: the goals left behind, and the substitution."""
     match goal:
         case Truth():
             if goal.value:
@@ -293,14 +297,14 @@ def step(goal: Goal, bound: Substitution, scope: RuleScope) -> Iterator[tuple[tu
 
 
 def matches(terms: tuple[Term, ...], row: Row, bound: Substitution) -> Iterator[tuple[tuple[Goal, ...], Substitution]]:
-    """At most one way in which `terms` have the values of `row`."""
+    """Yield at most one way in which `terms` have the values of `row`."""
     extended, behind = dict(bound), list[Goal]()
     if all(match(term, value, extended, behind) for term, value in zip(terms, row, strict=True)):
         yield tuple(behind), extended
 
 
 def equate(goal: Comparison, bound: Substitution, scope: RuleScope) -> Iterator[tuple[tuple[Goal, ...], Substitution]]:
-    """The ways to make both sides equal: one of them is computed or, if neither can be, both are records."""
+    """Yield the ways to make both sides equal: one of them is computed or, if neither can be, both are records."""
     for computed, matched in ((goal.left, goal.right), (goal.right, goal.left)):
         if scope.needs(computed) <= bound.keys():
             for value in values(computed, bound, scope):

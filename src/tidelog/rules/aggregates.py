@@ -56,7 +56,7 @@ class _Found:
 
 
 def aggregates(rule: Rule, bench: Bench) -> tuple[Rule, ...]:
-    """The rule with a variable and an atom for each aggregate; the rules that define the atom are left on the bench.
+    """Return the rule with a variable and an atom for each aggregate; the bench gets the rules that define the atom.
 
     Where absent groups have to be told from a negation (see the module), the rule is two rules.
     """
@@ -80,7 +80,7 @@ def aggregates(rule: Rule, bench: Bench) -> tuple[Rule, ...]:
 
 
 def _hoisted(rule: Rule, bench: Bench) -> tuple[Rule, tuple[_Found, ...]]:
-    """The rule with variables in place of its aggregates, equal aggregates sharing one."""
+    """Return the rule with variables in place of its aggregates; equal aggregates share one."""
     outside = set(variables(whole(rule), aggregates=False))
     found: dict[Aggregate, _Found] = {}
 
@@ -98,7 +98,7 @@ def _hoisted(rule: Rule, bench: Bench) -> tuple[Rule, tuple[_Found, ...]]:
 
 
 def _defined(found: _Found, rule: Rule, placed: Sequence[Literal], bench: Bench) -> tuple[Atom, tuple[Literal, ...]]:
-    """The atom for an aggregate, its rules left on the bench, and literals that hold where the atom has no tuple.
+    """Return the atom for an aggregate, and literals that hold where the atom has no tuple; the bench gets its rules.
 
     The second is empty if the atom has a tuple for every group, or if a group without one gives nothing.
     """
@@ -132,7 +132,7 @@ def _defined(found: _Found, rule: Rule, placed: Sequence[Literal], bench: Bench)
 
 
 def _context(found: _Found, rule: Rule, placed: Sequence[Literal], bench: Bench) -> tuple[tuple[Literal, ...], bool]:
-    """A body that binds the groups, and whether it comes from the rule around the aggregate."""
+    """Return a body that grounds the groups, and True if it comes from the rule around the aggregate."""
     steady = [literal for literal in rule.body if not _recursive(literal, bench)]
     outside = [evaluable(body) for body in (steady, [*steady, *placed], rule.body, [*rule.body, *placed])]
     binding = [index for index, body in enumerate(outside) if grounded(body).issuperset(found.groups)]
@@ -142,7 +142,8 @@ def _context(found: _Found, rule: Rule, placed: Sequence[Literal], bench: Bench)
 
 
 def _possible(atom: Atom, absent: tuple[Literal, ...]) -> Literal:
-    """What other aggregates may take an aggregate's value from: its tuples, and the value of groups without one.
+    """Return the rules from which other aggregates may take an aggregate's value: its tuples, and the value of groups
+    without one.
 
     Those groups are known only inside of the recursion; asking for more groups than needed does no harm.
     """

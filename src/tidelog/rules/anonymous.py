@@ -13,12 +13,12 @@ from tidelog.rules.bench import Bench
 
 
 def anonymous(rule: Rule, bench: Bench) -> tuple[Rule, ...]:
-    """The rule with every `_` of positive atoms and of equations named."""
+    """Return the rule with names for every `_` of positive atoms and of equations."""
     return (replace(rule, body=named(rule.body, bench)),)
 
 
 def named(body: tuple[Literal, ...], bench: Bench) -> tuple[Literal, ...]:
-    """The body with every `_` named; those of aggregates inside are left until these have rules of their own."""
+    """Return the body with names for every `_`, except inside aggregates, which get rules of their own later."""
     return tuple([_named(literal, bench) for literal in body])
 
 
@@ -35,7 +35,7 @@ def _named(literal: Literal, bench: Bench) -> Literal:
 
 
 def _term(term: Term, kind: Kind | None, bench: Bench) -> Term:
-    """Names the `_` of a term whose value has `kind`."""
+    """Return a term whose value has `kind`, with names for its `_`."""
     match term:
         case Anonymous() if kind is not None:
             return bench.variable("_", kind)

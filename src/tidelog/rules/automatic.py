@@ -1,4 +1,4 @@
-"""Demand without being asked for it, where nothing but the outputs of a program is looked at.
+"""Automatic demand, for programs of which only the outputs are read.
 
 `q(y) :- sg(7, y).` needs the same generation of one node. When only `q` is an output, `sg` is derived on demand as if
 it had the qualifier `magic`. How far demand spreads nobody knows before the evaluation. So it is done where it can save

@@ -1,4 +1,4 @@
-"""The workbench of one user's rule: what its rewrites share.
+"""The workbench of one user's rule: the state that its rewrites share.
 
 Names made here start with "#" and are built from the name of the user's rule, so that a rule keeps its auxiliary
 relations when other rules come and go; those of shared relations say what these hold.
@@ -37,12 +37,12 @@ class Bench:
     _numbers: Counter[str] = field(default_factory=Counter)
 
     def number(self, stem: str) -> int:
-        """The next number, from 1, of the things called `stem`."""
+        """Return the next number, from 1, of the things called `stem`."""
         self._numbers[stem] += 1
         return self._numbers[stem]
 
     def variable(self, stem: str, kind: Kind) -> Variable:
-        """A variable that occurs nowhere yet."""
+        """Return a variable that occurs nowhere yet."""
         name = f"#{stem}{self.number('variable ' + stem)}"
         self.kinds[name] = kind
         return Variable(name)
@@ -57,12 +57,12 @@ class Bench:
         self.shared[name] = _info(name, columns)
 
     def columns(self, relation: str) -> tuple[Column, ...]:
-        """The columns of a relation, auxiliary or not."""
+        """Return the columns of a relation, auxiliary or not."""
         info = self.auxiliary.get(relation) or self.shared.get(relation)
         return info.columns if info else self.relations[relation].columns
 
     def kind(self, name: str, rule: Rule) -> Kind:
-        """The kind of a variable of `rule`."""
+        """Return the kind of a variable of `rule`."""
         return self.kinds[name] if name in self.kinds else rule.kinds[name]
 
 

@@ -46,15 +46,15 @@ Known = Mapping[int, Looked]
 
 
 def looked_at(nodes: Iterable[HyperNode], known: Known) -> dict[int, Looked]:
-    """What can be said of the recursive ones among the hyper-nodes, as far as it is not `known` yet."""
+    """Return what is known of the recursive hyper-nodes among `nodes` that are not `known` yet."""
     return {id(node): known.get(id(node)) or _looked(node) for node in nodes if node.recursive}
 
 
 def with_closures(
     nodes: Iterable[HyperNode], relations: dict[str, RelationInfo], known: Known = MappingProxyType({})
 ) -> tuple[HyperNode, ...]:
-    """The hyper-nodes with those marked that are closures or show one under another name; `relations` gets the
-    auxiliary relations that this takes."""
+    """Return the hyper-nodes, with marks on those that are closures or show one under another name. `relations` gets
+    the auxiliary relations that this takes."""
     marked: list[HyperNode] = []
     closures: set[str] = set()
     for node in nodes:
@@ -88,8 +88,7 @@ def _looked(node: HyperNode) -> Looked:
 
 
 def _closure(node: HyperNode) -> tuple[ClosureShape | None, list[CoreRule]]:
-    """The closure that a recursive hyper-node is, if it is one, and those of its base rules that are no plain
-    copies."""
+    """Return the closure that a recursive hyper-node is, if any, and its base rules that are no plain copies."""
     rules = [rule for rule in node.rules if isinstance(rule, CoreRule)]
     name = node.relations[0]
     if len(node.relations) > 1 or len(rules) < len(node.rules):
@@ -121,7 +120,8 @@ def _closure(node: HyperNode) -> tuple[ClosureShape | None, list[CoreRule]]:
 
 
 def _step(rule: CoreRule, name: str) -> tuple[str, EdgeSource | None, bool] | None:
-    """How a recursive rule steps: both, right, left or symmetric; by which edges; whether its ends have to differ."""
+    """Return how a recursive rule steps: both, right, left or symmetric; the edges of the step; and True if its ends
+    must differ."""
     ends = _ends(rule.head)
     atoms = [literal for literal in rule.body if isinstance(literal, CoreAtom)]
     tests = [literal for literal in rule.body if not isinstance(literal, CoreAtom)]
@@ -156,7 +156,7 @@ def _step(rule: CoreRule, name: str) -> tuple[str, EdgeSource | None, bool] | No
 
 
 def copied(rule: CoreRule) -> EdgeSource | None:
-    """The relation, and which way round, that a rule copies into its head."""
+    """Return the relation that a rule copies into its head, and in which direction."""
     if len(rule.body) != 1 or not isinstance(atom := rule.body[0], CoreAtom) or atom.negated:
         return None
     head, body = rule.head.args, atom.args
@@ -170,7 +170,7 @@ def copied(rule: CoreRule) -> EdgeSource | None:
 
 
 def _mirrored(node: HyperNode, closures: set[str]) -> str | None:
-    """The closure of a path that a relation shows under its own name, with nothing besides."""
+    """Return the closure of a path that a relation shows under its own name, if it contains nothing else."""
     if len(node.rules) != 1 or isinstance(rule := node.rules[0], AggregateRule):
         return None
     source = copied(rule)
@@ -180,7 +180,7 @@ def _mirrored(node: HyperNode, closures: set[str]) -> str | None:
 
 
 def _ends(atom: CoreAtom) -> tuple[CoreVariable, CoreVariable] | None:
-    """The two distinct variables of an atom, if that is what it has."""
+    """Return the two distinct variables of an atom, if it has exactly these."""
     if len(atom.args) != 2 or atom.args[0] == atom.args[1]:
         return None
     first, second = atom.args
@@ -192,5 +192,5 @@ def _reads(literal: CoreLiteral, name: str) -> bool:
 
 
 def _pair(name: str, rule: CoreRule) -> CoreAtom:
-    """The atom of a binary relation with two variables of the kinds that a rule derives."""
+    """Return the atom of a binary relation with two variables of the kinds that a rule derives."""
     return CoreAtom(name, tuple(CoreVariable(f"#{i}", arg.kind) for i, arg in enumerate(rule.head.args)))

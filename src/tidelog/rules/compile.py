@@ -46,9 +46,9 @@ REWRITES: tuple[Rewrite, ...] = (paths, disjunctions, aggregates, anonymous, hea
 
 
 def compile_program(checked: CheckedProgram, *, as_written: bool = False, look: Look = unlimited) -> core.CoreProgram:
-    """The core program of a checked one; without projections if it is wanted as it is written. Raises ProgramError for
-    negation or aggregation through recursion, and for paths with `*` over values without end. `look` is called for each
-    rule, and may raise."""
+    """Return the core program of a checked one, without projections if `as_written`. Raise ProgramError for negation
+    (E0301) or aggregation (E0302, E0303) through recursion, and for paths with `*` over unbounded values (E0305). Call
+    `look` for each rule; it may raise."""
     return Compiler(as_written=as_written).compile(checked, look)
 
 
@@ -79,8 +79,8 @@ were there before it, and the columns of nodes. None where that makes no differe
 
 @dataclass(frozen=True)
 class _Last:
-    """What is known of the last program: its rules by their identity - they live as long as their entries -, the core
-    rules likewise, the hyper-nodes of these before and after projections, closures among them, and the marked ones."""
+    """State kept from the last program: its rules by their identity, which live as long as their entries; the core
+    rules likewise; the hyper-nodes before and after projections, closures among them; and the marked ones."""
 
     rules: Mapping[int, _Compiled] = field(default_factory=dict)
     projected: _Projected = field(default_factory=dict)
@@ -97,7 +97,7 @@ class _Recursions:
         self._rules, self._reads = rules, reads
 
     def of(self, rule: Rule) -> frozenset[str]:
-        """The relations that are recursive with the heads of a rule."""
+        """Return the relations that are recursive with the heads of a rule."""
         return frozenset[str]().union(*(self._found.get(head.relation, ()) for head in rule.heads))
 
     @cached_property
@@ -115,7 +115,7 @@ class Compiler:
         """All of it is replaced at once, whatever interrupts a compilation."""
 
     def compile(self, checked: CheckedProgram, look: Look = unlimited) -> core.CoreProgram:
-        """The core program of a checked one, see `compile_program`."""
+        """Return the core program of a checked one, see `compile_program`."""
         check_growth(checked)
         last = self._last
         known = last.rules
@@ -161,8 +161,8 @@ def _with_demand(
     checked: CheckedProgram,
     relations: dict[str, core.RelationInfo],
 ) -> tuple[list[AnyRule], tuple[core.HyperNode, ...]]:
-    """The rules and hyper-nodes with the relations on demand that want to be; `relations` gets those of demand. The
-    rules as they are where demand would lead negation through recursion."""
+    """Return the rules and hyper-nodes with the relations that become relations on demand; `relations` gets those of
+    demand. Return the rules unchanged where demand would lead negation through recursion."""
     shown = {each.relation for each in checked.directives if each.name in ("output", "printsize", "limitsize")}
     magic = (name for name, relation in checked.relations.items() if "magic" in relation.qualifiers)
     wanted = frozenset(magic) - shown
@@ -182,8 +182,8 @@ def _with_demand(
 def _with_projections(
     rules: Sequence[AnyRule], nodes: Sequence[core.HyperNode], known: _Projected, look: Look
 ) -> tuple[list[AnyRule], dict[str, core.RelationInfo], _Projected]:
-    """The rules after projections, the relations that these have added, and what is `known` of them from now on;
-    `nodes` are the hyper-nodes of the rules before."""
+    """Return the rules after projections, the relations that these add, and the new `known` facts about them; `nodes`
+    are the hyper-nodes of the rules before."""
     closed = {name for node in nodes if node.closure or node.mirrors for name in node.relations}
     own = {name: frozenset(node.relations) for node in nodes if node.recursive for name in node.relations}
     projected: list[AnyRule] = []
@@ -221,7 +221,7 @@ def _compiled(
     shared: Mapping[str, core.RelationInfo],
     nodes: Mapping[str, Columns],
 ) -> _Compiled:
-    """What becomes of a rule in a program in which those before it have `shared` relations."""
+    """Return the core rules of a rule in a program in which the rules before it have `shared` relations."""
     aggregate = any(isinstance(part, Aggregate) for part in walk(whole(rule)))
     reach = recursions.of(rule) if aggregate else frozenset[str]()
     bench = Bench(rule.name or "", checked.relations, checked.records, reach, shared=dict(shared), nodes=nodes)
@@ -234,7 +234,7 @@ def _compiled(
 def _context(
     rule: Rule, reach: frozenset[str] | None, shared: Mapping[str, core.RelationInfo], nodes: Mapping[str, Columns]
 ) -> _Context:
-    """What the rewriting of a rule depends on."""
+    """Return the context that the rewrite of a rule depends on."""
     path = any(isinstance(part, Atom) and part.path is not None for part in walk(whole(rule)))
     return reach, frozenset(shared) if path else None, nodes if path else None
 
@@ -242,7 +242,7 @@ def _context(
 def _sees(
     known: _Compiled, recursions: _Recursions, shared: Mapping[str, core.RelationInfo], nodes: Mapping[str, Columns]
 ) -> bool:
-    """Whether the rewriting of a rule would see again what it has seen."""
+    """Return True if the cached rewrite of a rule is still valid."""
     reach, names, columns = known.context
     if reach is not None and reach != recursions.of(known.rule):
         return False
@@ -254,7 +254,7 @@ def _by_names(nodes: Iterable[core.HyperNode]) -> Nodes:
 
 
 def _kept(old: core.HyperNode | None, new: core.HyperNode) -> core.HyperNode:
-    """The old hyper-node if the new one is made of the same rules."""
+    """Return the old hyper-node if the new one consists of the same rules."""
     if old is new:
         return new
     if old is None or len(old.rules) != len(new.rules) or not all(map(is_, old.rules, new.rules)):
@@ -263,7 +263,7 @@ def _kept(old: core.HyperNode | None, new: core.HyperNode) -> core.HyperNode:
 
 
 def _rewritten(rule: Rule, bench: Bench) -> Iterator[core.CoreRule]:
-    """The core rules of a user's rule and of everything that it needs."""
+    """Return the core rules of a user's rule and of everything that it needs."""
     bench.pending.append(rule)
     while bench.pending:
         rules: tuple[Rule, ...] = (bench.pending.pop(0),)
@@ -276,7 +276,7 @@ def _rewritten(rule: Rule, bench: Bench) -> Iterator[core.CoreRule]:
 
 
 def _named_apart(rules: Iterable[core.CoreRule]) -> list[core.CoreRule]:
-    """The rules with numbers behind the names that several of them have."""
+    """Return the rules with numbers behind the names that several of them have."""
     rules = list(rules)
     total = Counter(rule.name for rule in rules)
     seen: Counter[str] = Counter()
@@ -288,7 +288,8 @@ def _named_apart(rules: Iterable[core.CoreRule]) -> list[core.CoreRule]:
 
 
 def _nodes(checked: CheckedProgram) -> dict[str, Columns]:
-    """For each domain of a path the columns whose values are its nodes: those of relations that no rule derives."""
+    """Return for each domain of a path the columns whose values are its nodes: those of relations that no rule
+    derives."""
     if not checked.domains:
         return {}
     derived = {head.relation for rule in checked.rules if rule.body for head in rule.heads}
@@ -299,15 +300,15 @@ def _nodes(checked: CheckedProgram) -> dict[str, Columns]:
 
 
 def _reads(rule: Rule) -> tuple[str, ...]:
-    """The relations in the body of a rule, but for those inside of aggregates."""
+    """Return the relations in the body of a rule, except inside aggregates."""
     atoms = [node for node in walk(rule.body, aggregates=False) if isinstance(node, Atom)]
     names = [each.relation for atom in atoms for each in (steps(atom.path) if atom.path is not None else (atom,))]
     return tuple(dict.fromkeys(names))
 
 
 def _recursive_with(rules: Iterable[Rule], read: Iterable[tuple[str, ...]]) -> dict[str, frozenset[str]]:
-    """For each relation the relations that it depends on and that depend on it, itself included if so; `read` are the
-    relations that the rules read."""
+    """Return for each relation those that it depends on and that depend on it, itself included if it does; `read` are
+    the relations that the rules read."""
     reads: dict[str, dict[str, None]] = {}
     for rule, names in zip(rules, read, strict=True):
         for head in rule.heads:

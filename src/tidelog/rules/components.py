@@ -9,7 +9,7 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 def components(successors: Mapping[Node, Iterable[Node]]) -> list[list[Node]]:
-    """The strongly connected components of a graph, each behind those that it leads to (Tarjan 1972).
+    """Return the strongly connected components of a graph, each behind those that it leads to (Tarjan 1972).
 
     It does not recurse, so that long chains are no problem. Nodes without successors need no entry.
     """
@@ -42,7 +42,7 @@ def components(successors: Mapping[Node, Iterable[Node]]) -> list[list[Node]]:
 
 
 def _popped(open_nodes: dict[Node, None], last: Node) -> list[Node]:
-    """Takes the nodes from the end up to `last` away from `open_nodes`."""
+    """Remove the nodes from the end up to `last` from `open_nodes`, and return them."""
     group = []
     while True:
         node, _ = open_nodes.popitem()

@@ -1,4 +1,4 @@
-"""The core language: flat rules over relations of words, which is what planners and engines read.
+"""The core language: flat rules over relations of words, the input of planners and engines.
 
 One head, no disjunction, no nesting: arguments are variables or constants, everything computed has a literal of its
 own, and an aggregate is a rule of its own over an auxiliary relation. Names of auxiliary relations and variables start

@@ -22,7 +22,8 @@ class _Step:
 
 
 def check_strata(groups: Iterable[list[str]], rules: Sequence[AnyRule], relations: Mapping[str, RelationInfo]) -> None:
-    """Raises ProgramError with one problem for each group of relations that has a negative edge inside."""
+    """Raise ProgramError (E0301 to E0303) with one problem for each group of relations that has a negative edge
+    inside."""
     group_of = {name: index for index, group in enumerate(groups) for name in group}
     wrong = {
         group_of[body]
@@ -42,7 +43,8 @@ def check_strata(groups: Iterable[list[str]], rules: Sequence[AnyRule], relation
 
 
 def _cycle(steps: Sequence[_Step]) -> list[_Step]:
-    """A short cycle with a negative step, which comes first; one through the groups of an aggregate only if need be."""
+    """Return a short cycle that begins with a negative step; one through the groups of an aggregate only if there is no
+    other."""
     through_bodies = [step for step in steps if not _asks_for_groups(step)]
     for allowed in (through_bodies, steps):
         by_head: dict[str, list[_Step]] = {}
@@ -60,7 +62,7 @@ def _asks_for_groups(step: _Step) -> bool:
 
 
 def _path(start: str, end: str, by_head: Mapping[str, Sequence[_Step]]) -> list[_Step] | None:
-    """A shortest chain of steps from `start` to `end`; empty if they are the same."""
+    """Return a shortest chain of steps from `start` to `end`; empty if they are the same."""
     came: dict[str, _Step | None] = {start: None}
     queue = [start]
     for name in queue:
@@ -81,7 +83,8 @@ def _path(start: str, end: str, by_head: Mapping[str, Sequence[_Step]]) -> list[
 
 @dataclass(frozen=True)
 class _Link:
-    """What a user sees of one or more steps: his rule reads `body` to derive `head`, both relations of his own."""
+    """One or more steps in the user's terms: the rule reads `body` to derive `head`, and both relations are the user's
+    own."""
 
     steps: tuple[_Step, ...]
 
@@ -116,7 +119,7 @@ class _Link:
 
 
 def _merged(steps: Sequence[_Step], relations: Mapping[str, RelationInfo]) -> list[_Link]:
-    """The steps as links between the user's relations, a negative one first."""
+    """Return the steps as links between the user's relations, a negative one first."""
     first = next(index for index, step in enumerate(steps) if not relations[step.head].auxiliary)
     links: list[_Link] = []
     part: list[_Step] = []

@@ -1,4 +1,4 @@
-"""Relations that are derived on demand: only the tuples that some rule asks for (magic sets).
+"""Relations derived on demand: only the tuples that some rule asks for (magic sets).
 
 Of a relation `r` with the qualifier `magic` the columns count that every rule which reads it binds: by constants, by
 what it has read before, or by the columns that are themselves demanded of its head. For
@@ -43,7 +43,8 @@ _Bound = Mapping[str, frozenset[int]]
 def on_demand(
     rules: Sequence[AnyRule], wanted: frozenset[str], relations: Mapping[str, RelationInfo]
 ) -> tuple[list[AnyRule], dict[str, RelationInfo]]:
-    """The rules with relations of `wanted` derived on demand where that is possible, and the relations of demand."""
+    """Return the rules with relations of `wanted` derived on demand where that is possible, and the relations of
+    demand."""
     bound, asks = _demanded(rules, wanted, relations)
     made: list[AnyRule] = []
     for rule in rules:
@@ -77,9 +78,9 @@ def worth_demand(
     relations: Mapping[str, RelationInfo],
     sizes: Mapping[str, int],
 ) -> frozenset[str]:
-    """Those relations of `wanted` for which demand begins with constants of the program, or with few tuples by the
-    `sizes` of relations that have nothing but facts; none if that spares no recursion. A closure is among them only
-    where demand stays at constants, because else more pairs would be written down than a closure keeps."""
+    """Return those relations of `wanted` for which demand begins with constants of the program, or with few tuples by
+    the `sizes` of relations with facts only. Return none if that saves no recursion. Include a closure only if demand
+    stays at constants, because otherwise the engine would write more pairs than a closure keeps."""
     largest = _largest(nodes, sizes)
     rules = [rule for node in nodes for rule in node.rules]
     recursive = {name for node in nodes if node.recursive for name in node.relations}
@@ -104,15 +105,15 @@ def worth_demand(
 
 
 def _few(demand: CoreAtom, known: Sequence[CoreLiteral], sizes: Mapping[str, int]) -> int | None:
-    """At most so many values are demanded by a rule that knows something: the tuples of the smallest relation of known
-    size that has them all; None if there is none."""
+    """Return an upper bound of the values that a rule demands: the size of the smallest relation of known size that has
+    them all. Return None if there is no such relation."""
     needed = set(variables_of(demand))
     atoms = [each for each in known if isinstance(each, CoreAtom) and not each.negated and each.relation in sizes]
     return min((sizes[each.relation] for each in atoms if needed.issubset(variables_of(each))), default=None)
 
 
 def _largest(nodes: Sequence[HyperNode], sizes: Mapping[str, int]) -> Mapping[str, int]:
-    """For each derived relation the size of the largest relation of known size that it depends on."""
+    """Return for each derived relation the size of the largest relation of known size that it depends on."""
     largest = dict(sizes)
     for node in nodes:
         found = max((largest.get(name, 0) for name in node.reads), default=0)
@@ -123,8 +124,8 @@ def _largest(nodes: Sequence[HyperNode], sizes: Mapping[str, int]) -> Mapping[st
 def _demanded(
     rules: Sequence[AnyRule], wanted: frozenset[str], relations: Mapping[str, RelationInfo]
 ) -> tuple[_Bound, list[_Ask]]:
-    """The relations of `wanted` that can be derived on demand with the columns that all of their readers bind, and what
-    is asked of them."""
+    """Return the relations of `wanted` that can be derived on demand, with the columns that all of their readers bind,
+    and the demands on them."""
     whole = {name for rule in rules for name, negative in body_of(rule) if negative}
     derived = {head_of(rule) for rule in rules if isinstance(rule, CoreRule)}
     plain = derived - {head_of(rule) for rule in rules if not isinstance(rule, CoreRule)} - whole
@@ -151,7 +152,7 @@ class _Ask:
 
 
 def _settled(rules: Sequence[AnyRule], bound: _Bound) -> dict[str, frozenset[int]]:
-    """The columns that all readers bind, of the relations for which there are any."""
+    """Return the columns that all readers bind, of the relations that have such columns."""
     found = dict(bound)
     while True:
         now = dict(found)
@@ -165,7 +166,7 @@ def _settled(rules: Sequence[AnyRule], bound: _Bound) -> dict[str, frozenset[int
 
 
 def _asked(asks: Sequence[_Ask], bound: _Bound) -> set[str]:
-    """The relations that are asked for from outside, directly or through others."""
+    """Return the relations that are read from outside, directly or through others."""
     asked = {ask.atom.relation for ask in asks if ask.rule.head.relation not in bound}
     size = -1
     while size != len(asked):
@@ -175,14 +176,14 @@ def _asked(asks: Sequence[_Ask], bound: _Bound) -> set[str]:
 
 
 def _demand(atom: CoreAtom, bound: _Bound) -> CoreAtom:
-    """The demand for an atom."""
+    """Return the demand for an atom."""
     columns = sorted(bound[atom.relation])
     return CoreAtom(f"{DEMAND}{atom.relation}", tuple(atom.args[column] for column in columns))
 
 
 def _asks(rule: CoreRule, bound: _Bound) -> Iterator[_Ask]:
-    """What a rule asks of relations on demand, in the order in which it would go about it: first what is connected to
-    what it knows, then what it can ask for, then anything else."""
+    """Return the demands of a rule on relations on demand, in the order of evaluation: first atoms connected to known
+    variables, then atoms of relations on demand, then all others."""
     known: list[CoreLiteral] = [_demand(rule.head, bound)] if rule.head.relation in bound else []
     names = {variable for literal in known for variable in variables_of(literal)}
     waiting = [literal for literal in rule.body if not (isinstance(literal, CoreAtom) and literal.negated)]
@@ -204,7 +205,8 @@ _NEVER = 5
 
 
 def _rank(literal: CoreLiteral, names: set[CoreVariable], bound: _Bound) -> int:
-    """When a literal is evaluated once `names` are known: the smallest comes first, _NEVER are computed values."""
+    """Return the rank of a literal in the order of evaluation once `names` are known: the smallest comes first,
+    computed values have _NEVER."""
     match literal:
         case CoreAtom(relation=relation):
             near = any(not isinstance(value, CoreVariable) or value in names for value in values(literal))

@@ -10,7 +10,7 @@ from tidelog.rules.outline import Box, outline, rule_source
 
 
 def describe(core: CoreProgram) -> str:
-    """The hyper-nodes in the order of evaluation, with their rules and with what they read."""
+    """Return the hyper-nodes in the order of evaluation, with their rules and the relations that they read."""
     nodes = [box for box in outline(core).boxes if box.sort == "node"]
     by_head: dict[str, list[AnyRule]] = {}
     for node in core.nodes:
@@ -35,7 +35,7 @@ def _own(box: Box) -> list[AnyRule]:
 def _reads(
     rules: Sequence[AnyRule], by_head: Mapping[str, Sequence[AnyRule]], known: frozenset[str], label: str = ""
 ) -> Iterator[str]:
-    """The user's relations that the rules read, through auxiliary ones, but for those of the box itself."""
+    """Return the user's relations that the rules read, through auxiliary ones, except those of the box itself."""
     for rule in rules:
         for name, negative in body_of(rule):
             if not name.startswith("#"):

@@ -20,14 +20,15 @@ MOST_ALTERNATIVES = 1_000
 
 
 def disjunctions(rule: Rule, bench: Bench) -> tuple[Rule, ...]:
-    """One rule for each alternative of the body. Aggregates keep theirs until their bodies are rules themselves."""
+    """Return one rule for each alternative of the body. Aggregates keep theirs until their bodies are rules
+    themselves."""
     if _size(rule.body) > MOST_ALTERNATIVES:
         rule = _outsourced(rule, bench)
     return tuple(replace(rule, body=body) for body in _alternatives(rule.body))
 
 
 def _size(body: tuple[Literal, ...]) -> int:
-    """The number of alternatives of a conjunction."""
+    """Return the number of alternatives of a conjunction."""
     return prod(
         sum(_size(alternative) for alternative in literal.alternatives)
         for literal in body
@@ -49,7 +50,8 @@ def _alternatives(body: tuple[Literal, ...]) -> list[tuple[Literal, ...]]:
 
 
 def _outsourced(rule: Rule, bench: Bench) -> Rule:
-    """The rule with each disjunction replaced by an atom of an auxiliary relation over the variables that it shares."""
+    """Return the rule with each disjunction replaced by an atom of an auxiliary relation over the variables that it
+    shares."""
     body = list(rule.body)
     waiting = [literal for literal in body if isinstance(literal, Disjunction)]
     while waiting:
@@ -67,7 +69,8 @@ def _outsourced(rule: Rule, bench: Bench) -> Rule:
 
 
 def _relation_for(literal: Disjunction, rest: list[Literal], rule: Rule, bench: Bench) -> Atom | None:
-    """The atom that stands for `literal`, its rules left on the bench; None if they would not be safe yet."""
+    """Return the atom that stands for `literal`; the bench gets its rules. Return None if these would not be safe
+    yet."""
     shared = _shared([literal], [*rule.heads, *rest])
     context: tuple[Literal, ...] = ()
     if not all(grounded(alternative).issuperset(shared) for alternative in literal.alternatives):
@@ -83,7 +86,8 @@ def _relation_for(literal: Disjunction, rest: list[Literal], rule: Rule, bench: 
 
 
 def _shared(one: list[Tree], other: list[Tree]) -> tuple[str, ...]:
-    """The variables of `one` that occur in `other`; one that is local to an aggregate on both sides is not shared."""
+    """Return the variables of `one` that occur in `other`. Do not count one that is local to an aggregate on both
+    sides."""
     outside, inside = set(variables(other, aggregates=False)), set(variables(other))
     open_here = set(variables(one, aggregates=False))
     return tuple(name for name in variables(one) if name in outside or (name in inside and name in open_here))

@@ -1,4 +1,4 @@
-"""The edges of the rule graph: what a rule derives and what it reads."""
+"""The edges of the rule graph: the relation that a rule derives and those that it reads."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ AnyRule: TypeAlias = CoreRule | AggregateRule
 
 
 def head_of(rule: AnyRule) -> str:
-    """The relation that a rule derives."""
+    """Return the relation that a rule derives."""
     return rule.head if isinstance(rule, AggregateRule) else rule.head.relation
 
 
 def body_of(rule: AnyRule) -> tuple[tuple[str, bool], ...]:
-    """The relations that a rule reads, each with whether it reads it negatively."""
+    """Return the relations that a rule reads, each with True if it reads the relation negatively."""
     return rule.reads

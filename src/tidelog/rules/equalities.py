@@ -1,4 +1,4 @@
-"""Equations between variables, and between a variable and a constant, are solved by substitution."""
+"""Equations between variables, and between a variable and a constant, solved by substitution."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tidelog.rules.literals import substituted
 
 
 def equalities(rule: CoreRule) -> CoreRule | None:
-    """The rule without equations and without doubled literals; None if it can never derive anything."""
+    """Return the rule without equations and duplicate literals; None if it can never derive anything."""
     solution: dict[CoreVariable, CoreValue] = {}
     for literal in rule.body:
         if isinstance(literal, CoreComparison) and literal.op == "=":
@@ -51,7 +51,8 @@ def _solved(value: CoreValue, solution: dict[CoreVariable, CoreValue]) -> CoreVa
 
 
 def _is_impossible(literal: CoreLiteral) -> bool:
-    """Whether a literal is plainly false: a record that is nil has no fields, and nothing differs from itself."""
+    """Return True if a literal is plainly false: a record that is nil has no fields, and nothing differs from
+    itself."""
     match literal:
         case Pack(target=CoreConstant()) | Unpack(source=CoreConstant()):
             return True

@@ -28,10 +28,9 @@ _NONE: Nodes = MappingProxyType({})
 def hyper_nodes(
     rules: Sequence[AnyRule], relations: Mapping[str, RelationInfo], before: Nodes = _NONE
 ) -> tuple[HyperNode, ...]:
-    """The hyper-nodes of a program, each behind those that it reads; among the possible orders the one that is nearest
-    to the order of the rules. Those of `before` that have the same rules stay the same objects. Raises ProgramError
-    where a cycle has a negative edge.
-    """
+    """Return the hyper-nodes of a program, each behind those that it reads. Among the possible orders, choose the one
+    nearest to the order of the rules. Hyper-nodes of `before` that have the same rules stay the same objects. Raise
+    ProgramError where a cycle has a negative edge."""
     by_head: dict[str, list[AnyRule]] = {}
     for rule in rules:
         by_head.setdefault(head_of(rule), []).append(rule)
@@ -56,14 +55,15 @@ def hyper_nodes(
 
 
 def _same(old: HyperNode | None, new: HyperNode) -> HyperNode:
-    """The old hyper-node if the new one is made of the same rules, which say whether it is recursive."""
+    """Return the old hyper-node if the new one consists of the same rules, which determine whether it is recursive."""
     if old is None or len(old.rules) != len(new.rules) or not all(map(is_, old.rules, new.rules)):
         return new
     return old
 
 
 def coarsened(nodes: Sequence[HyperNode], groups: Sequence[frozenset[str]]) -> tuple[HyperNode, ...]:
-    """The hyper-nodes with those joined whose relations lie in one of `groups`, and what that makes strongly connected.
+    """Return the hyper-nodes, with those joined whose relations lie in one of `groups`, and those that this makes
+    strongly connected.
 
     The hyper-nodes are those of a program, in their order. An engine whose hyper-nodes are coarser than they need be
     stays right. A relation of a group that no rule derives any more stays with the others. Nodes that would be joined
@@ -96,7 +96,7 @@ def coarsened(nodes: Sequence[HyperNode], groups: Sequence[frozenset[str]]) -> t
 
 
 def node_reads(nodes: Sequence[HyperNode]) -> list[set[int]]:
-    """For each hyper-node the positions of the others that it reads."""
+    """Return for each hyper-node the positions of the others that it reads."""
     owner = {name: index for index, node in enumerate(nodes) for name in node.relations}
     return [
         {owner[name] for name in node.reads if name in owner and owner[name] != index}
@@ -105,7 +105,8 @@ def node_reads(nodes: Sequence[HyperNode]) -> list[set[int]]:
 
 
 def rule_components(rules: Sequence[AnyRule]) -> tuple[tuple[AnyRule, ...], ...]:
-    """The paper's hyper-nodes: strongly connected components of the rules themselves, in an order of evaluation."""
+    """Return the paper's hyper-nodes: strongly connected components of the rules themselves, in an order of
+    evaluation."""
     successors: dict[int | str, list[int | str]] = {}
     for index, rule in enumerate(rules):
         successors[index] = list(dict.fromkeys(name for name, _ in body_of(rule)))
@@ -115,7 +116,8 @@ def rule_components(rules: Sequence[AnyRule]) -> tuple[tuple[AnyRule, ...], ...]
 
 
 def _in_order(reads: Sequence[set[int]]) -> list[int]:
-    """The positions such that each comes behind those that it reads, smaller ones first where that leaves a choice."""
+    """Return the positions such that each comes behind those that it reads, smaller ones first where that leaves a
+    choice."""
     missing = [len(needed) for needed in reads]
     readers: list[list[int]] = [[] for _ in reads]
     for index, needed in enumerate(reads):

@@ -1,4 +1,4 @@
-"""What a body binds: which variables get a value from it, and which literals can be evaluated.
+"""The variables that a body grounds, and the literals that an engine can evaluate.
 
 The same definition as the checker's, for rules that have passed it; here it decides what an auxiliary rule stands on.
 """
@@ -12,7 +12,8 @@ from tidelog.language.trees import variables
 
 
 def grounded(body: Iterable[Literal], given: Iterable[str] = ()) -> set[str]:
-    """The variables that have a value once `body` holds, `given` included; aggregates are taken to have theirs."""
+    """Return the variables that have a value once `body` holds, including `given`; assume that aggregates have
+    theirs."""
     literals = tuple(body)
     bound = set(given)
     size = -1
@@ -47,7 +48,7 @@ def _equal(left: Term, right: Term, bound: set[str]) -> Iterator[str]:
 
 
 def pattern_variables(term: Term) -> Iterator[str]:
-    """The variables that get a value when the value of `term` is known: those at the top, in records and in casts."""
+    """Return the variables that get a value from the value of `term`: those at the top, in records and in casts."""
     stack = [term]
     while stack:
         match stack.pop():
@@ -60,7 +61,7 @@ def pattern_variables(term: Term) -> Iterator[str]:
 
 
 def evaluable(body: Sequence[Literal]) -> tuple[Literal, ...]:
-    """The largest part of `body` that binds every variable of its own."""
+    """Return the largest part of `body` that grounds every variable of its own."""
     kept = tuple(body)
     while True:
         bound = grounded(kept)
@@ -71,7 +72,7 @@ def evaluable(body: Sequence[Literal]) -> tuple[Literal, ...]:
 
 
 def connected(body: Sequence[Literal], names: Collection[str]) -> tuple[Literal, ...]:
-    """The literals of `body` that are linked to `names` through shared variables."""
+    """Return the literals of `body` that are linked to `names` through shared variables."""
     reached = set(names)
     rest = {index: set(variables([literal])) for index, literal in enumerate(body)}
     kept: set[int] = set()

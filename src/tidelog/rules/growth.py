@@ -1,4 +1,5 @@
-"""Values without end: `*` does not go along relations whose values a functor makes from values of the same relations.
+"""Unbounded values: a check that `*` does not repeat relations whose functors make values from values of the same
+relations.
 
 A column grows when a rule puts into it what a functor or a record makes of values that come, through whatever rules,
 from the same column. A comparison of such a value, an atom that it has to satisfy and that does not grow, and a rest of
@@ -50,7 +51,7 @@ class _Flow:
 
 
 def check_growth(checked: CheckedProgram) -> None:
-    """Raises ProgramError with one problem for each `*` along a relation that grows."""
+    """Raise ProgramError (E0305) with one problem for each `*` over a relation that grows."""
     if not checked.domains:
         return
     stars = [
@@ -84,7 +85,7 @@ def _problem(star: Repeat, growing: Mapping[DomainColumn, _Flow], checked: Check
 
 
 def _growing(rules: Iterable[Rule]) -> dict[DomainColumn, _Flow]:
-    """For each column with values without end the flow that makes them."""
+    """Return for each column with unbounded values the flow that makes them."""
     flows = [flow for rule in rules for flow in _flows(rule)]
     while True:
         reads: dict[DomainColumn, dict[DomainColumn, None]] = {}
@@ -109,7 +110,7 @@ def _growing(rules: Iterable[Rule]) -> dict[DomainColumn, _Flow]:
 
 
 def _flows(rule: Rule) -> Iterator[_Flow]:
-    """A flow for each variable from which a rule takes or makes a value of a head."""
+    """Return a flow for each variable from which a rule takes or makes a value of a head."""
     taken: dict[str, set[DomainColumn]] = {}
     equations: dict[str, list[Term]] = {}
     compared: set[str] = set()
@@ -163,7 +164,7 @@ def _resolve(
 
 
 def _columns(atom: Atom) -> tuple[Iterable[DomainColumn], ...]:
-    """For each argument of an atom the columns that its values are in."""
+    """Return for each argument of an atom the columns that contain its values."""
     if atom.path is None:
         return tuple([(atom.relation, position)] for position in range(len(atom.args)))
     return _ends(atom.path)

@@ -9,5 +9,5 @@ from tidelog.rules.bench import Bench
 
 
 def heads(rule: Rule, bench: Bench) -> tuple[Rule, ...]:
-    """One rule for each head."""
+    """Return one rule for each head."""
     return tuple(replace(rule, heads=(head,)) for head in rule.heads)

@@ -1,4 +1,4 @@
-"""How the values of terms are represented, read off a checked tree."""
+"""The representation of the values of terms, as read off a checked tree."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tidelog.rules.bench import Bench
 
 
 def kind_of(term: Term, rule: Rule, bench: Bench) -> Kind:
-    """The kind of a term of `rule`."""
+    """Return the kind of a term of `rule`."""
     match term:
         case Variable(name=name):
             return bench.kind(name, rule)
@@ -38,12 +38,12 @@ def kind_of(term: Term, rule: Rule, bench: Bench) -> Kind:
 
 
 def result_kind(aggregate: Aggregate) -> Kind:
-    """The kind of an aggregate's value."""
+    """Return the kind of an aggregate's value."""
     return AGGREGATES[aggregate.op].result or aggregate.result or aggregate.kind or "number"
 
 
 def local_kinds(body: Iterable[Literal], bench: Bench) -> dict[str, Kind]:
-    """The kinds of the variables that atoms and equations of an aggregate's body bind.
+    """Return the kinds of the variables that atoms and equations of an aggregate's body bind.
 
     Two aggregates of a rule may use one name for variables of different kinds, so the rule's own kinds do not tell.
     """

@@ -1,4 +1,4 @@
-"""The values in literals of the core language: which there are, and the same literal with others."""
+"""The values in literals of the core language, and their substitution."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tidelog.rules.core import Computation, CoreAtom, CoreComparison, CoreLitera
 
 
 def values(literal: CoreLiteral) -> tuple[CoreValue, ...]:
-    """The variables and constants of a literal, from left to right."""
+    """Return the variables and constants of a literal, from left to right."""
     match literal:
         case CoreAtom(args=args):
             return args
@@ -21,12 +21,12 @@ def values(literal: CoreLiteral) -> tuple[CoreValue, ...]:
 
 
 def variables_of(literal: CoreLiteral) -> Iterator[CoreVariable]:
-    """The variables of a literal, from left to right, one for each place."""
+    """Return the variables of a literal, from left to right, one for each place."""
     return (value for value in values(literal) if isinstance(value, CoreVariable))
 
 
 def substituted(literal: CoreLiteral, change: Callable[[CoreValue], CoreValue]) -> CoreLiteral:
-    """The literal with each value changed."""
+    """Return the literal with each value changed."""
 
     def each(given: Iterable[CoreValue]) -> tuple[CoreValue, ...]:
         return tuple(map(change, given))

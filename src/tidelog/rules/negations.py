@@ -1,4 +1,5 @@
-"""A negated atom with `_` says "for no value", `!a(x, _)` or `!a([x, _])`; that needs a relation of its own.
+"""Negated atoms with `_`, such as `!a(x, _)` or `!a([x, _])`: each needs a relation of its own, because `_` means "no
+value at all".
 
 Engines then only ever ask whether one tuple is absent, and the change of a negated relation is a change of its tuples.
 """
@@ -14,7 +15,7 @@ from tidelog.rules.kinds import kind_of
 
 
 def negations(rule: Rule, bench: Bench) -> tuple[Rule, ...]:
-    """The rule with each `!a(x, _)` replaced by `!#matching(x)` where `#matching(x) :- a(x, _)`."""
+    """Return the rule with each `!a(x, _)` replaced by `!#matching(x)`, where `#matching(x) :- a(x, _)`."""
     body: list[Literal] = []
     for literal in rule.body:
         if isinstance(literal, Negation) and _has_hole(literal.atom):
@@ -32,7 +33,7 @@ def _matching(negation: Negation, rule: Rule, bench: Bench) -> list[Literal]:
     computed: list[Literal] = []
 
     def lift(term: Term) -> Term | None:
-        """Values that are computed come from outside of the negation."""
+        """Return the term with computed values taken from outside the negation."""
         if is_simple(term) or isinstance(term, Record | Cast | Anonymous):
             return None
         kind = kind_of(term, rule, bench)

@@ -30,7 +30,7 @@ _FOLDED = ("cat", "min", "max")  # functors of any number of arguments; in the c
 
 
 def nesting(rule: Rule, bench: Bench) -> tuple[Rule, ...]:
-    """The rule with flat atoms, and with equations `variable = functor, record or cast of flat arguments`."""
+    """Return the rule with flat atoms, and with equations `variable = functor, record or cast of flat arguments`."""
     flat = _Flat(rule, bench)
     for literal in rule.body:
         flat.literal(literal)
@@ -77,7 +77,7 @@ class _Flat:
         self.body.append(replace(literal, left=left, right=right))
 
     def _simple(self, term: Term) -> Term:
-        """A variable or constant with the value of `term`; what computes it goes to the body."""
+        """Return a variable or constant with the value of `term`; the body gets the literals that compute it."""
         term = self._core(term)
         if not isinstance(term, Functor | Record | Cast) or is_simple(term):
             return term
@@ -88,7 +88,7 @@ class _Flat:
         return variable
 
     def _flat(self, term: Term) -> Term:
-        """The term with simple arguments."""
+        """Return the term with simple arguments."""
         match term:
             case Functor(name=name, args=args) if name in _FOLDED and len(args) > 2:
                 middle = (len(args) + 1) // 2
@@ -104,7 +104,7 @@ class _Flat:
         return term
 
     def _core(self, term: Term) -> Term:
-        """The term without casts that change nothing and without a minus sign in front of a number."""
+        """Return the term without casts that change nothing and without a minus sign in front of a number."""
         while isinstance(term, Cast) and term.kind == kind_of(term.term, self.rule, self.bench):
             term = term.term
         match term:

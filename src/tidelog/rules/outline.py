@@ -1,4 +1,4 @@
-"""What a person wants to see of a core program: boxes and arrows in the words of the user's text.
+"""The outline of a core program for a person: boxes and arrows in the words of the user's text.
 
 A box is a hyper-node, a relation that no rule derives, or everything auxiliary that one rule needs outside of its own
 hyper-node (such a box stands in front of that hyper-node, so boxes form no cycle). What several rules may share, the
@@ -47,7 +47,7 @@ class Outline:
 
 
 def outline(core: CoreProgram) -> Outline:
-    """The boxes, given relations first, then in the order of evaluation, and the arrows between them."""
+    """Return the boxes, relations with facts first, then in the order of evaluation, and the arrows between them."""
     members: dict[str, list[HyperNode]] = {}
     for index, node in enumerate(core.nodes):
         alone = all(core.relations[name].auxiliary for name in node.relations)
@@ -76,7 +76,7 @@ def _box(sort: str, nodes: Sequence[HyperNode], core: CoreProgram) -> Box:
 
 
 def _links(components: Sequence[Sequence[AnyRule]]) -> tuple[tuple[int, int], ...]:
-    """The arrows between the parts of a box; parts that read each other are one part, so they form no cycle."""
+    """Return the arrows between the parts of a box; parts that read each other are one part, so they form no cycle."""
     heads = [{head_of(rule) for rule in component} for component in components]
     reads = [{name for rule in component for name, _ in body_of(rule)} for component in components]
     return tuple(
@@ -104,7 +104,7 @@ def _arrows(boxes: Sequence[Box]) -> Iterable[Arrow]:
 
 
 def label(name: str) -> str:
-    """An auxiliary relation in words; other relations by their names."""
+    """Return an auxiliary relation in words, and other relations by their names."""
     if not name.startswith("#"):
         return name
     sort, _, rest = name[1:].partition(".")
@@ -123,7 +123,7 @@ def label(name: str) -> str:
 
 
 def rule_source(rule: AnyRule) -> str:
-    """The rule as the user wrote it, with its name."""
+    """Return the rule as the user wrote it, with its name."""
     if rule.span is None or rule.name.startswith("#"):
         return str(rule)
     text = " ".join(rule.span.source.text[rule.span.start : rule.span.end].split())

@@ -66,7 +66,7 @@ Made: TypeAlias = Repetition | Union | Join
 
 
 def normal_form(path: Path) -> PathForm:
-    """The form of a checked path."""
+    """Return the form of a checked path."""
     match path:
         case Step(relation=name):
             return (Edge(name),)
@@ -81,7 +81,7 @@ def normal_form(path: Path) -> PathForm:
 
 
 def join(form: PathForm) -> Edge:
-    """One edge for the whole form; a form and its inverse are one relation."""
+    """Return one edge for the whole form; a form and its inverse are one relation."""
     if len(form) == 1:
         return form[0]
     turned = _rather_backward(form)
@@ -90,8 +90,8 @@ def join(form: PathForm) -> Edge:
 
 
 def shared(form: PathForm) -> PathForm:
-    """The form with one edge for each of the parts, of at least two edges, that it consists of if all of them are one
-    and the same relation: `a/b/a/b` is `(a/b)/(a/b)`, and `a/b/^b/^a` is `(a/b)/^(a/b)`."""
+    """Return the form with one edge for each of its parts, of at least two edges, if all of them are one and the same
+    relation: `a/b/a/b` is `(a/b)/(a/b)`, and `a/b/^b/^a` is `(a/b)/^(a/b)`."""
     for size in range(2, len(form) // 2 + 1):
         if len(form) % size == 0:
             parts = tuple([join(form[i : i + size]) for i in range(0, len(form), size)])
@@ -101,7 +101,7 @@ def shared(form: PathForm) -> PathForm:
 
 
 def _text(form: PathForm) -> str:
-    """The form as a path of the language. Made relations know theirs, so this does not go down into them."""
+    """Return the form as a path of the language. Stop at auxiliary relations, which know their own text."""
     return "/".join([edge.text for edge in form])
 
 
@@ -142,7 +142,7 @@ def _closure(form: PathForm, path: Repeat) -> PathForm:
 
 
 def _generators(forms: Iterable[PathForm]) -> list[PathForm]:
-    """The forms without those that are sequences of others, which a closure need not name."""
+    """Return the forms without those that are sequences of others, which a closure need not name."""
     found: list[PathForm] = []
     for form in sorted(forms, key=len):
         ends = {0}  # of what sequences of those found are, from the start of the form
@@ -155,6 +155,6 @@ def _generators(forms: Iterable[PathForm]) -> list[PathForm]:
 
 
 def _rather_backward(form: PathForm) -> bool:
-    """Whether the inverse of a form has fewer edges against their relations, or as many and the smaller text."""
+    """Return True if the inverse of a form has fewer edges against their relations, or as many and the smaller text."""
     before, after = sum(edge.backward for edge in form), sum(not edge.backward for edge in form)
     return before > after or (before == after and _text(inverse(form)) < _text(form))

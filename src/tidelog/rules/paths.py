@@ -1,4 +1,4 @@
-"""An atom with a path becomes atoms of plain relations, some of them auxiliary, with rules of these shapes.
+"""Rewriting of an atom with a path to atoms of plain relations, some of them auxiliary, with rules of these shapes.
 
     <a/^b>(x, y)    a(x, #node1), b(y, #node1)                        in the rule itself, for its only sequence
     <a/^b>(x, y)    c(x, y)                                           for each of several sequences
@@ -46,7 +46,7 @@ MOST_STEPS = 8
 
 
 def paths(rule: Rule, bench: Bench) -> tuple[Rule, ...]:
-    """The rule without paths. Rules of auxiliary relations that the program has not got yet are left on the bench."""
+    """Return the rule without paths. The bench gets rules of auxiliary relations that the program lacks."""
     if not any(isinstance(node, Atom) and node.path is not None for node in walk(whole(rule))):
         return (rule,)
     rewriting = _Rewriting(bench, rule.span, _several(rule.body))
@@ -65,8 +65,8 @@ class _Rewriting:
     # --- literals ----------------------------------------------------------------------------------------------------
 
     def body(self, body: Iterable[Literal], *, single: bool = False) -> tuple[Literal, ...]:
-        """The body with plain atoms, one for each path if `single`: an aggregate ranges over pairs, not over the nodes
-        between them."""
+        """Return the body with plain atoms, one for each path if `single`: an aggregate ranges over pairs, not over the
+        nodes between them."""
         return tuple(part for literal in body for part in self.literal(literal, single))
 
     def literal(self, literal: Literal, single: bool) -> tuple[Literal, ...]:
@@ -82,14 +82,14 @@ class _Rewriting:
         return (rebuild(literal, self.term),)
 
     def term(self, term: Term) -> Term | None:
-        """Aggregates have bodies of their own."""
+        """Return the term with the bodies of its aggregates rewritten."""
         if not isinstance(term, Aggregate):
             return None
         target = None if term.target is None else rebuild_term(term.target, self.term)
         return replace(term, target=target, body=self.body(term.body, single=True))
 
     def atoms(self, atom: Atom, single: bool) -> list[Atom]:
-        """The atoms that stand for one with a path."""
+        """Return the atoms that stand for one with a path."""
         assert atom.path is not None
         self.span = atom.span
         form = normal_form(atom.path)
@@ -105,7 +105,7 @@ class _Rewriting:
         return found
 
     def along(self, form: PathForm, begin: Term, end: Term, fresh: Callable[[Kind], Variable]) -> list[Atom]:
-        """The atoms that lead from `begin` to `end`, with `fresh` variables of these kinds between them."""
+        """Return the atoms that lead from `begin` to `end`, with `fresh` variables of these kinds between them."""
         atoms = []
         for i, edge in enumerate(form):
             name = self.relation(edge.relation)
@@ -118,7 +118,7 @@ class _Rewriting:
     # --- auxiliary relations -----------------------------------------------------------------------------------------
 
     def relation(self, made: str | Made) -> str:
-        """The name of a relation; its rules are left on the bench if the program has not got them yet."""
+        """Return the name of a relation; the bench gets its rules if the program lacks them."""
         if isinstance(made, str):
             return made
         name = f"{PATH}{made.text}"
@@ -145,7 +145,7 @@ class _Rewriting:
                 self.leave(name, self.atom(name, _X, _X), [self.atom(nodes, _X)])
 
     def nodes(self, domain: str, kind: Kind) -> str | None:
-        """The relation of the nodes of a type; None if the program has none."""
+        """Return the relation of the nodes of a type; None if the program has none."""
         name = f"{NODES}{domain}"
         columns = self.bench.nodes.get(domain, ())
         if columns and name not in self.bench.shared:
@@ -164,7 +164,7 @@ class _Rewriting:
         return Atom(relation, args, span=self.span)
 
     def kinds(self, body: Iterable[Atom]) -> dict[str, Kind]:
-        """The kinds of the variables of atoms that have only variables."""
+        """Return the kinds of the variables of atoms that have only variables."""
         return {
             arg.name: column.kind
             for atom in body
@@ -174,13 +174,13 @@ class _Rewriting:
 
 
 def _between() -> Callable[[Kind], Variable]:
-    """Variables for the nodes between two ends."""
+    """Return variables for the nodes between two ends."""
     names = map("m{}".format, count(1))
     return lambda _: Variable(next(names))
 
 
 def _several(body: Iterable[Literal]) -> bool:
-    """Whether more than one of the atoms that a body derives from is a sequence."""
+    """Return True if more than one of the atoms that a body derives from is a sequence."""
     nodes = list(walk(body, aggregates=False))
     negated = {id(node.atom) for node in nodes if isinstance(node, Negation)}
     atoms = [node for node in nodes if isinstance(node, Atom) and id(node) not in negated]
@@ -188,7 +188,7 @@ def _several(body: Iterable[Literal]) -> bool:
 
 
 def _cut(form: PathForm) -> PathForm:
-    """The form with at most MOST_STEPS edges."""
+    """Return the form with at most MOST_STEPS edges."""
     while len(form) > MOST_STEPS:
         pieces = [form[i : i + MOST_STEPS] for i in range(0, len(form), MOST_STEPS)]
         form = tuple([join(piece) for piece in pieces])

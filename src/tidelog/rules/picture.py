@@ -62,7 +62,7 @@ def draw(core: CoreProgram, path: str | os.PathLike[str]) -> None:
 
 
 def _laid_out(text: str, form: str) -> bytes:
-    """The picture in a form that Graphviz writes."""
+    """Return the picture in a form that Graphviz writes."""
     try:
         from pygraphviz import AGraph
     except ImportError:
@@ -114,7 +114,7 @@ def dot(core: CoreProgram) -> str:
 
 
 def _below(core: CoreProgram, plan: Outline) -> list[str]:
-    """The lines below the graph: the legend, and the user's rules unless they are many."""
+    """Return the lines below the graph: the legend, and the user's rules unless they are many."""
     lines = [*_LEGEND, *([_RED_LEGEND] if any(arrow.negative for arrow in plan.arrows) else [])]
     first = {rule.origin: rule for node in core.nodes for rule in node.rules if not rule.name.startswith("#")}
     if len({rule.origin for node in core.nodes for rule in node.rules}) > MOST_LISTED:
@@ -168,12 +168,12 @@ def _part(box: int, part: int) -> str:
 
 
 def _quoted(lines: Sequence[str]) -> str:
-    """A string of DOT with these centred lines; Graphviz takes `\\` and HTML entities in it for commands."""
+    """Return a string of DOT with these centred lines; Graphviz takes `\\` and HTML entities in it for commands."""
     return '"' + "\\n".join(map(_escaped, lines)) + '"'
 
 
 def _left(lines: Sequence[str]) -> str:
-    """A string of DOT with these lines, each beginning at the left."""
+    """Return a string of DOT with these lines, each aligned to the left."""
     return '"' + "".join(f"{_escaped(line)}\\l" for line in lines) + '"'
 
 

@@ -1,4 +1,4 @@
-"""Join plans: in which order a rule's literals are evaluated, for each position of the delta.
+"""Join plans: the order in which to evaluate a rule's literals, for each position of the delta.
 
 A plan scans one atom - the delta where there is one - and then takes the other literals one at a time. Filters and
 computations come as soon as their variables are bound; of the atoms, only those connected to what is bound are
@@ -37,20 +37,20 @@ _SMALL = 500_000.0
 
 
 class Statistics(Protocol):
-    """What the planner knows about the relations."""
+    """The planner's knowledge about the relations."""
 
     def size(self, relation: str) -> float:
-        """The number of rows, at least 1."""
+        """Return the number of rows, at least 1."""
 
     def distinct(self, relation: str, columns: tuple[int, ...]) -> float:
-        """The number of different values of these columns together, at least 1."""
+        """Return the number of different values of these columns together, at least 1."""
 
     def built(self, relation: str, columns: tuple[int, ...]) -> bool:
-        """Whether there is an index by these columns, or none is needed."""
+        """Return True if there is an index by these columns, or none is needed."""
 
     def compressed(self, relation: str) -> bool:
-        """Whether the relation is a closure whose pairs are not written: it is probed without an index, and has neither
-        segments whose lengths could be compared nor rows that could be sifted."""
+        """Return True if the relation is a closure whose pairs are not written. Plans probe it without an index; it has
+        neither segments with lengths to compare nor rows to sift."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Plan:
 
 
 def variables(literal: CoreLiteral) -> frozenset[str]:
-    """The names of the variables of a literal."""
+    """Return the names of the variables of a literal."""
     return frozenset(variable.name for variable in variables_of(literal))
 
 
@@ -107,7 +107,7 @@ class _Planner:
 
     @staticmethod
     def _needs(literal: CoreLiteral, occurrences: dict[str, int]) -> frozenset[str]:
-        """The variables that have to be bound before a literal other than a positive atom can be evaluated."""
+        """Return the variables that a literal other than a positive atom needs before it can be evaluated."""
         match literal:
             case CoreAtom(negated=True, args=args):
                 return frozenset(name for name in _names(args) if occurrences[name] > 1)
@@ -131,7 +131,7 @@ class _Planner:
         return order, done, bound
 
     def fanout(self, i: int, bound: frozenset[str]) -> float:
-        """How many bindings literal `i` makes of one."""
+        """Return how many bindings literal `i` makes of one."""
         key = i, self.binds[i] & bound
         if key not in self._fanouts:
             self._fanouts[key] = self._fanout(i, bound)
@@ -150,7 +150,7 @@ class _Planner:
         return size / self.statistics.distinct(literal.relation, columns)
 
     def index_cost(self, i: int, bound: frozenset[str]) -> float:
-        """What making an index for atom `i` costs, in bindings; nothing where there is one."""
+        """Return the cost of making an index for atom `i`, in bindings; 0 if there is one."""
         literal = self.rule.body[i]
         if not self.building or not isinstance(literal, CoreAtom):
             return 0.0
@@ -160,19 +160,19 @@ class _Planner:
         return self.building * self.statistics.size(literal.relation)
 
     def relation(self, i: int) -> str:
-        """The relation of atom `i`."""
+        """Return the relation of atom `i`."""
         atom = self.rule.body[i]
         assert isinstance(atom, CoreAtom)
         return atom.relation
 
     def candidates(self, done: frozenset[int], bound: frozenset[str]) -> list[int]:
-        """The literals that may come next: connected ones where there are any."""
+        """Return the literals that may come next: connected ones if there are any."""
         rest = [i for i in sorted(self.atoms | self.ranges) if i not in done and self.needs[i] <= bound]
         connected = [i for i in rest if i in self.ranges or self.binds[i] & bound or not self.binds[i]]
         return connected or rest
 
     def search(self, partial: _Partial, rows: float, cost: float, best: _Found | None) -> _Found | None:
-        """The cheapest completion of `partial`, or `best` if none is cheaper."""
+        """Return the cheapest completion of `partial`, or `best` if none is cheaper."""
         order, done, bound = partial
         if len(done) == len(self.rule.body):
             return (cost, order) if best is None or cost < best[0] else best
@@ -195,7 +195,7 @@ _Found = tuple[float, tuple[int, ...]]
 
 
 def plan_full(rule: CoreRule, statistics: Statistics) -> Plan:
-    """The plan that evaluates a rule over everything."""
+    """Return the plan that evaluates a rule over everything."""
     planner = _Planner(rule, statistics)
     best: _Found | None = None
     source: int | None = None
@@ -209,7 +209,8 @@ def plan_full(rule: CoreRule, statistics: Statistics) -> Plan:
 
 
 def _starts(planner: _Planner) -> list[tuple[float, int | None]]:
-    """Where a plan may begin, smallest first: rows, and the atom that has them, None for the empty binding.
+    """Return the possible starts of a plan, smallest first: rows, and the atom that has them, None for the empty
+    binding.
 
     Atoms with constants are probed, not scanned. All pairs of a closure are gone through only where nothing else can be
     scanned, or nothing that is smaller.
@@ -230,7 +231,7 @@ def _starts(planner: _Planner) -> list[tuple[float, int | None]]:
 
 
 def _useful_from_nothing(planner: _Planner) -> bool:
-    """Whether the empty binding leads to a literal that is no scan of a whole relation."""
+    """Return True if the empty binding leads to a literal that does not scan a whole relation."""
     _, done, bound = planner.settle((), frozenset(), frozenset())
     rest = [planner.rule.body[i] for i in planner.atoms if i not in done]
     constants = any(
@@ -242,7 +243,7 @@ def _useful_from_nothing(planner: _Planner) -> bool:
 def plan_deltas(
     deltas: Sequence[tuple[CoreRule, int]], internal: frozenset[str], statistics: Statistics
 ) -> tuple[Plan, ...]:
-    """The plans that evaluate each rule for the delta of the body atom given with it: one, or two that share the
+    """Return the plans that evaluate each rule for the delta of the body atom given with it: one, or two that share the
     bindings.
 
     A second plan must not cost an index of its own on a relation of the hyper-node (`internal`), which grows all the
@@ -261,10 +262,9 @@ def plan_deltas(
 
 
 def plan_change(rule: CoreRule, changed: int, statistics: Statistics) -> tuple[Plan, ...]:
-    """The plans that start from changed tuples of body atom `changed`, which may be negated: one, or two that share the
-    bindings. Changes are small, so that a long segment met by accident decides; but no large index is made for a second
-    plan, and for a first one only where there is no way without it.
-    """
+    """Return the plans that start from changed tuples of body atom `changed`, which may be negated: one, or two that
+    share the bindings. Changes are small, so that an unusually long segment decides. Make no large index for a second
+    plan, and for a first plan only if there is no other way."""
     planner, plan, start = _delta(rule, changed, statistics, _BUILDING)
     rival = _rival(planner, plan, start, float("inf"), 0.0)
     if rival is None or needs_large_index(rival, statistics):
@@ -273,8 +273,8 @@ def plan_change(rule: CoreRule, changed: int, statistics: Statistics) -> tuple[P
 
 
 def plan_scan(rule: CoreRule, changed: int, statistics: Statistics) -> Plan | None:
-    """The plan that scans another atom and meets the changed tuples of atom `changed` next, without any large index
-    that is yet to be made; None if there is none."""
+    """Return the plan that scans another atom and meets the changed tuples of atom `changed` next, without making a
+    large index; None if there is none."""
     planner = _Planner(rule, statistics, _BUILDING)
     best: tuple[float, Plan] | None = None
     for source in sorted(planner.atoms - {changed}):
@@ -290,18 +290,18 @@ def plan_scan(rule: CoreRule, changed: int, statistics: Statistics) -> Plan | No
 
 
 def needs_large_index(plan: Plan, statistics: Statistics) -> bool:
-    """Whether a plan looks rows up by a large index that is yet to be made."""
+    """Return True if a plan looks rows up by a large index that does not exist yet."""
     return any(not statistics.built(*probe) and statistics.size(probe[0]) > _SMALL for probe in probes(plan))
 
 
 def _routed(planner: _Planner, plan: Plan, rival: Plan) -> tuple[Plan, Plan]:
-    """Two plans that share the bindings."""
+    """Return two plans that share the bindings."""
     mine, other = (next(i for i in p.order if i in planner.atoms) for p in (plan, rival))
     return replace(plan, route=Route(mine, other, True)), replace(rival, route=Route(other, mine, False))
 
 
 def probes(plan: Plan) -> set[tuple[str, tuple[int, ...]]]:
-    """The relations and columns by which a plan looks rows up without knowing all of them."""
+    """Return the relations and columns by which a plan looks rows up without knowing all columns."""
     wanted = set()
     bound: frozenset[str] = frozenset() if plan.source is None else variables(plan.rule.body[plan.source])
     for i in plan.order:
@@ -316,7 +316,7 @@ def probes(plan: Plan) -> set[tuple[str, tuple[int, ...]]]:
 
 
 def _keys(atom: CoreAtom, bound: frozenset[str]) -> tuple[int, ...]:
-    """The columns of an atom that are known once `bound` are."""
+    """Return the columns of an atom that are known once `bound` are."""
     return tuple(c for c, arg in enumerate(atom.args) if not isinstance(arg, CoreVariable) or arg.name in bound)
 
 
@@ -331,8 +331,9 @@ def _delta(
 
 
 def _rival(planner: _Planner, plan: Plan, start: _Partial, within: float, least: float) -> Plan | None:
-    """The best plan that begins with another atom, if it costs at most `within` times as much, both atoms are looked up
-    by a part of their columns, and the first has at least `least` candidates on average."""
+    """Return the best plan that begins with another atom, under three conditions: it costs at most `within` times as
+    much, both atoms are looked up by a part of their columns, and the first has at least `least` candidates on
+    average."""
     order, done, bound = start
     computed = any(planner.binds[i] for i in order if not isinstance(planner.rule.body[i], CoreComparison))
     if computed or len(planner.atoms - done) < 2:
@@ -352,7 +353,7 @@ def _rival(planner: _Planner, plan: Plan, start: _Partial, within: float, least:
 
 
 def _looked_up(planner: _Planner, i: int, bound: frozenset[str]) -> bool:
-    """Whether an atom is looked up by some of its columns and not by all."""
+    """Return True if an atom is looked up by some of its columns and not by all."""
     atom = planner.rule.body[i]
     if not isinstance(atom, CoreAtom) or planner.statistics.compressed(atom.relation):
         return False

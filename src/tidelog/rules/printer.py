@@ -13,7 +13,7 @@ _INFIX = frozenset(
 
 
 def value_text(value: core.CoreValue) -> str:
-    """A variable's name or a constant as it is written in a program."""
+    """Return a variable's name, or a constant as it is written in a program."""
     name = getattr(value, "name", None)
     if name is not None:
         return "_" if name.startswith("#_") else str(name)
@@ -27,12 +27,12 @@ def value_text(value: core.CoreValue) -> str:
 
 
 def atom_text(atom: core.CoreAtom) -> str:
-    """`relation(args)`, with `!` in front if negated."""
+    """Return `relation(args)`, with `!` in front if negated."""
     return f"{'!' if atom.negated else ''}{atom.relation}({_list(atom.args)})"
 
 
 def comparison_text(comparison: core.CoreComparison) -> str:
-    """`left op right`; `match` and `contains` in front."""
+    """Return `left op right`, with `match` and `contains` in front."""
     left, right = value_text(comparison.left), value_text(comparison.right)
     word = comparison.op.lstrip("!")
     if word in ("match", "contains"):
@@ -41,7 +41,7 @@ def comparison_text(comparison: core.CoreComparison) -> str:
 
 
 def computation_text(computation: core.Computation) -> str:
-    """`target = functor(args)`, operators between their operands."""
+    """Return `target = functor(args)`, with operators between their operands."""
     target, args = value_text(computation.target), computation.args
     match computation.functor:
         case "neg":
@@ -56,18 +56,18 @@ def computation_text(computation: core.Computation) -> str:
 
 
 def pack_text(target: core.CoreValue, args: tuple[core.CoreValue, ...]) -> str:
-    """`target = [args]`."""
+    """Return `target = [args]`."""
     return f"{value_text(target)} = [{_list(args)}]"
 
 
 def rule_text(rule: core.CoreRule) -> str:
-    """`name: head :- body.`"""
+    """Return `name: head :- body.`"""
     body = f" :- {', '.join(map(str, rule.body))}" if rule.body else ""
     return f"{rule.name}: {atom_text(rule.head)}{body}."
 
 
 def aggregate_text(rule: core.AggregateRule) -> str:
-    """`head(groups, value)` in words."""
+    """Return `head(groups, value)` in words."""
     return f"{rule.head}: {rule.op} of {rule.inner} for each tuple of {rule.outer}."
 
 

@@ -1,4 +1,5 @@
-"""Values that nobody asks for are looked for once, not enumerated: parts of a body get relations of their own.
+"""Projections: the engine checks once that a value exists that no rule reads, and does not enumerate such values. Parts
+of a body get relations of their own.
 
 A derivation has values for all variables of its rule. Where several parts of a body have variables of their own, each
 combination of their values is a derivation: the numbers multiply, although the head shows none of the values. Two
@@ -47,8 +48,8 @@ _Names = frozenset[CoreVariable]
 
 
 def projections(rule: CoreRule, closed: Collection[str] = (), internal: Set[str] = frozenset()) -> tuple[CoreRule, ...]:
-    """The rule without the enumeration of values that nobody asks for, behind the rules of the relations which that
-    takes; `closed` are the relations that are closures, `internal` those that are recursive with the rule's head."""
+    """Return the rule without the enumeration of values that nothing reads, behind the rules of the relations that this
+    takes. `closed` are the relations that are closures, `internal` those that are recursive with the rule's head."""
     body = _Body(rule, closed, internal)
     if len(body.atoms) < 2 or body.head.issuperset(body.places):
         return (rule,)
@@ -109,22 +110,22 @@ class _Body:
                     del self.places[variable]
 
     def rule(self) -> CoreRule:
-        """The rule with the body as it is now."""
+        """Return the rule with the body as it is now."""
         return replace(self.written, body=tuple(dict.fromkeys(self.literals.values())))
 
     def content(self, part: _Part) -> tuple[CoreLiteral, ...]:
-        """The literals of a part in their order."""
+        """Return the literals of a part in their order."""
         return tuple(self.literals[i] for i in sorted(part.literals))
 
     def is_grounded(self, part: _Part) -> bool:
-        """Whether a part binds all of its variables, those of the context included."""
+        """Return True if a part grounds all of its variables, including those of the context."""
         return _is_grounded(part.shared if self.holding(part) else frozenset(), self.named(part))
 
     def named(self, part: _Part) -> list[tuple[CoreLiteral, _Names]]:
         return [(self.literals[i], self.names[i]) for i in sorted(part.literals)]
 
     def fixed(self, number: int) -> _Names:
-        """The value of an aggregate, which follows from the group, in its atom."""
+        """Return the value of an aggregate in its atom, which follows from the group."""
         atom = self.literals[number]
         if (
             isinstance(atom, CoreAtom)
@@ -135,12 +136,12 @@ class _Body:
         return frozenset()
 
     def is_steady(self, part: _Part) -> bool:
-        """Whether what a part joins is complete before the rule is evaluated."""
+        """Return True if the relations that a part joins are complete before the rule is evaluated."""
         names = [x.relation for i in part.literals if isinstance(x := self.literals[i], CoreAtom)]
         return len(part.literals) == 1 or self.internal.isdisjoint(names)
 
     def multiplies(self, part: _Part) -> bool:
-        """Whether the rest of the body has values beyond those that it shares with a part."""
+        """Return True if the rest of the body has values beyond those that it shares with a part."""
         return self.is_steady(part) and any(
             not self.names[i] - self.fixed(i) <= part.shared
             for i, literal in self.literals.items()
@@ -168,7 +169,7 @@ class _Body:
                         heapq.heappush(waiting, (len(other.shared), near))
 
     def is_made(self, part: _Part) -> bool:
-        """Whether the relation of a part is there already."""
+        """Return True if the relation of a part exists already."""
         return _named_by_content(self.content(part), part.shared, self.written)[1].relation in self.made
 
     def project_one(self, number: int, part: _Part) -> None:
@@ -176,7 +177,8 @@ class _Body:
         self.put(part, self.context(part) if relation in self.closed or relation in self.internal else ())
 
     def own(self, number: int) -> _Part | None:
-        """An atom with all literals that test or compute variables of its own; None if it has none of its own."""
+        """Return an atom with all literals that test or compute variables of its own; None if it has none of its
+        own."""
         without: frozenset[int] = frozenset()
         while True:
             known, group = self.determined(number, without)
@@ -194,7 +196,7 @@ class _Body:
         return part if _is_grounded(frozenset(), self.named(part)) else None
 
     def determined(self, number: int, without: frozenset[int]) -> tuple[_Names, frozenset[int]]:
-        """The variables whose values follow from a tuple of an atom, and the literals that are then tested."""
+        """Return the variables whose values follow from a tuple of an atom, and the literals that are then tested."""
         known, group = set(self.names[number]), {number}
         size = 0
         while size != len(group):
@@ -222,8 +224,8 @@ class _Body:
                 return
 
     def hanging(self) -> Iterator[_Part]:
-        """Parts of several atoms: those that only variables of the head tie to the rest, then those that a single
-        other variable does."""
+        """Return parts of several atoms: those that only variables of the head tie to the rest, then those that a
+        single other variable ties to it."""
         hidden = self.places.keys() - self.head
         yield from self.components(hidden)
         for variable in sorted(hidden, key=lambda each: each.name):
@@ -232,7 +234,7 @@ class _Body:
                     yield part
 
     def components(self, links: Collection[CoreVariable]) -> Iterator[_Part]:
-        """The parts of several atoms, but not the whole body, that these variables hold together."""
+        """Return the parts of several atoms that these variables connect, except the whole body."""
         left = {i for i, names in self.names.items() if not names.isdisjoint(links)}
         while left:
             group: set[int] = set()
@@ -249,8 +251,8 @@ class _Body:
                 yield _Part(frozenset(group), shared)
 
     def context(self, part: _Part) -> tuple[CoreLiteral, ...]:
-        """Atoms of what the rest has for the variables of a part; none where no atom has all of them. What is recursive
-        with the head has one context, which is not."""
+        """Return atoms of the rest that restrict the variables of a part; none where no atom has all of them. A part
+        that is recursive with the head gets a context that is not."""
         holding = self.holding(part)
         if any(self.relation(i) in self.internal for i in part.literals if _binds(self.literals[i])):
             holding = [i for i in holding if self.relation(i) not in self.internal][:1]
@@ -261,11 +263,11 @@ class _Body:
         )
 
     def holding(self, part: _Part) -> list[int]:
-        """The atoms of the rest that have all variables which a part shares; none if it shares none."""
+        """Return the atoms of the rest that have all variables which a part shares; none if it shares none."""
         return [i for i in self.atoms if i not in part.literals and frozenset() < part.shared <= self.names[i]]
 
     def relation(self, number: int) -> str:
-        """The relation of an atom."""
+        """Return the relation of an atom."""
         atom = self.literals[number]
         assert isinstance(atom, CoreAtom)
         return atom.relation
@@ -279,7 +281,7 @@ class _Body:
         self.add(atom)
 
     def derived(self, body: tuple[CoreLiteral, ...], shared: _Names) -> CoreAtom:
-        """The atom of the relation that a body derives of the variables `shared`."""
+        """Return the atom of the relation that a body derives of the variables `shared`."""
         rule, atom = _named_by_content(body, shared, self.written)
         if atom.relation not in self.made:
             self.made.update({each.head.relation: each for each in projections(rule, self.closed, self.internal)})
@@ -289,8 +291,8 @@ class _Body:
 
 
 def _named_by_content(body: tuple[CoreLiteral, ...], shared: _Names, written: CoreRule) -> tuple[CoreRule, CoreAtom]:
-    """A rule that derives the variables `shared` of a body, and the atom that stands for these. The names of the rule,
-    of its relation and of its variables depend on nothing but the shape of the body."""
+    """Return a rule that derives the variables `shared` of a body, and the atom that stands for these. The names of the
+    rule, of its relation and of its variables depend only on the shape of the body."""
     uses = Counter(variable for literal in body for variable in variables_of(literal))
     kept = tuple(variable for variable in uses if variable in shared)
     names: dict[CoreValue, CoreValue] = {}
@@ -320,7 +322,7 @@ def _is_range(literal: CoreLiteral) -> bool:
 
 
 def _inputs(literal: CoreLiteral) -> _Names | None:
-    """The variables from which the others of a literal are computed; None for atoms and comparisons."""
+    """Return the variables from which the others of a literal are computed; None for atoms and comparisons."""
     match literal:
         case Computation(args=args) | Pack(args=args):
             return frozenset(each for each in args if isinstance(each, CoreVariable))
@@ -330,7 +332,7 @@ def _inputs(literal: CoreLiteral) -> _Names | None:
 
 
 def _is_grounded(known: _Names, body: Sequence[tuple[CoreLiteral, _Names]]) -> bool:
-    """Whether a part of a body binds all of its variables where `known` are bound."""
+    """Return True if a part of a body grounds all of its variables where `known` are grounded."""
     known = known.union(*(names for literal, names in body if _binds(literal)))
     waiting = [(literal, names) for literal, names in body if not names <= known]
     while waiting:

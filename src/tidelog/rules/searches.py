@@ -48,8 +48,8 @@ class Search:
         self.made = {SEARCH: _unary(SEARCH, self.kind)}
 
     def ends(self, form: PathForm, *, backward: bool) -> str:
-        """The relation of the nodes in which the ways of `form` end that begin in SEARCH; if `backward`, of those in
-        which ways to it begin."""
+        """Return the relation of the end nodes of the ways of `form` that begin in SEARCH; if `backward`, of the start
+        nodes of ways to it."""
         return self._along(inverse(form) if backward else form, SEARCH)
 
     def pairs(self, name: str, ends: str, *, backward: bool) -> None:
@@ -108,7 +108,7 @@ class Search:
         return name in self.relations and name in self.kept
 
     def _nodes(self, domain: str, node: CoreVariable) -> list[CoreAtom]:
-        """Atoms one of which holds for every node of a domain."""
+        """Return atoms one of which holds for every node of a domain."""
         if self._is_kept(f"{NODES}{domain}"):
             return [CoreAtom(f"{NODES}{domain}", (node,))]
         atoms = []

@@ -13,7 +13,7 @@ from tidelog.rules.bench import Bench
 
 
 def translation(rule: syntax.Rule, bench: Bench) -> core.CoreRule:
-    """The core rule for a flat rule with one head. Its name is not unique yet."""
+    """Return the core rule for a flat rule with one head. Its name is not unique yet."""
     words = _Words(rule, bench)
     (head,) = rule.heads
     body = [words.literal(literal) for literal in rule.body]
@@ -51,7 +51,7 @@ class _Words:
         return core.CoreAtom(atom.relation, tuple(values), negated)
 
     def value(self, term: syntax.Term, kind: syntax.Kind | None = None) -> core.CoreValue:
-        """`kind` is that of the column, for `_`."""
+        """Return the core value of a term; `kind` is that of the column, for `_`."""
         match term:
             case syntax.Variable(name=name):
                 return core.CoreVariable(name, self.bench.kind(name, self.rule))
@@ -69,7 +69,7 @@ class _Words:
 
 
 def _directed(body: list[core.CoreLiteral]) -> tuple[core.CoreLiteral, ...]:
-    """The body with each record and cast read in the direction in which it can be evaluated."""
+    """Return the body with each record and cast read in the direction in which it can be evaluated."""
     bound: set[core.CoreValue] = set()
     for literal in body:
         if isinstance(literal, core.CoreAtom) and not literal.negated:
@@ -92,7 +92,8 @@ def _directed(body: list[core.CoreLiteral]) -> tuple[core.CoreLiteral, ...]:
 def _evaluated(
     literal: core.CoreLiteral, bound: set[core.CoreValue]
 ) -> tuple[core.CoreLiteral, tuple[core.CoreValue, ...]] | None:
-    """The literal as it can be evaluated once `bound` is bound, and what it binds; None if it has to wait."""
+    """Return the literal as it can be evaluated once `bound` is bound, and the variables that it binds; None if it has
+    to wait."""
 
     def known(*values: core.CoreValue) -> bool:
         return all(isinstance(value, core.CoreConstant) or value in bound for value in values)

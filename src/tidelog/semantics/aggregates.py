@@ -13,7 +13,7 @@ from tidelog.semantics.values import NoValueError, Scalar, proper_float, wrap
 
 
 def aggregate(op: AggregateName, kind: Kind, values: Sequence[Scalar]) -> Scalar:
-    """The aggregate of `values`, one per substitution, equal ones included; NoValueError if it has none.
+    """Return the aggregate of `values`, one per substitution, equal ones included. Raise NoValueError if it has none.
 
     Sums of floats are exact before they are rounded once, so that their order does not matter. mean and
     median are floats for every kind; the median of an even number of values is the mean of the middle two.
@@ -40,7 +40,8 @@ def aggregate(op: AggregateName, kind: Kind, values: Sequence[Scalar]) -> Scalar
 
 
 def float_sum(values: Sequence[float]) -> float:
-    """The exact sum, rounded once; no value for infinities of both signs, or where it is too large for a float."""
+    """Return the exact sum, rounded once. Raise NoValueError for infinities of both signs, or if it is too large for a
+    float."""
     infinite = {value for value in values if math.isinf(value)}
     if len(infinite) > 1:
         raise NoValueError

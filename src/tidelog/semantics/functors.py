@@ -95,7 +95,8 @@ def negate(a: Scalar, kind: Kind) -> Scalar:
 
 
 def substring(text: str, start: int, length: int) -> str:
-    """The characters `start` to `start + length`, clipped at the end; "" when it starts outside or is not positive."""
+    """Return the characters `start` to `start + length`, clipped at the end; "" if it starts outside or is not
+    positive."""
     return text[start : start + length] if start >= 0 and length > 0 else ""
 
 
@@ -110,7 +111,7 @@ _FLOAT = re.compile(r"[+-]?(?:inf|(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0
 
 
 def read_integer(text: str) -> int:
-    """The value of a decimal, `0x` or `0b` literal with an optional sign, of any size."""
+    """Return the value of a decimal, `0x` or `0b` literal with an optional sign, of any size."""
     parts = _INTEGER.fullmatch(text)
     if parts is None:
         raise NoValueError
@@ -155,7 +156,8 @@ def convert_to_float(a: Scalar, kind: Kind) -> float:
 
 
 def convert_to_string(a: Scalar, kind: Kind) -> str:
-    """Decimal digits of an integer, the shortest text that reads back as the same float, a symbol as it is."""
+    """Return the decimal digits of an integer, the shortest text that reads back as the same float, or a symbol as it
+    is."""
     return repr(a) if kind == "float" else str(a)
 
 
@@ -201,7 +203,7 @@ FUNCTORS: dict[str, Callable[..., Scalar]] = {
 
 
 def interval(kind: Kind, start: Scalar, end: Scalar, step: Scalar | None = None) -> Iterator[Scalar]:
-    """`range(start, end, step)`: `start`, `start + step`, … up to `end`, which is not included.
+    """Return `range(start, end, step)`: `start`, `start + step`, … up to `end`, which is not included.
 
     Without a step it is 1 or, when `start > end`, -1 (for unsigned as well). A step of zero, or one that is
     too small to move a large float, yields `start` alone.
@@ -219,7 +221,7 @@ def interval(kind: Kind, start: Scalar, end: Scalar, step: Scalar | None = None)
 
 
 def apply(functor: str, kind: Kind, args: Sequence[Scalar]) -> Iterator[Scalar]:
-    """The values of `functor`, whose operands are of `kind`: none, one, or for range several."""
+    """Return the values of `functor`, whose operands are of `kind`: none, one, or for range several."""
     if functor == "range":
         yield from interval(kind, *args)
         return
@@ -242,7 +244,8 @@ COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def holds(op: str, left: Scalar, right: Scalar) -> bool:
-    """`left op right`; match(pattern, text) is about the whole text, contains(part, text) about any part of it."""
+    """Return True if `left op right` holds. match(pattern, text) is about the whole text, contains(part, text) about
+    any part of it."""
     if op in COMPARISONS:
         return COMPARISONS[op](left, right)
     if op.endswith("contains"):

@@ -32,7 +32,7 @@ def value_of(value: CoreValue, bound: Substitution) -> Any:
 
 
 def step(literal: CoreLiteral, source: Iterable[Row], bound: Substitution) -> Iterator[Substitution]:
-    """The ways to satisfy `literal`."""
+    """Yield the ways to satisfy `literal`."""
     match literal:
         case CoreAtom(negated=True):
             if not any(list(unify(literal.args, row, bound)) for row in source):
@@ -65,7 +65,7 @@ def step(literal: CoreLiteral, source: Iterable[Row], bound: Substitution) -> It
 
 
 def unify(terms: Iterable[CoreValue], row: Row, bound: Substitution) -> Iterator[Substitution]:
-    """At most one substitution: `bound`, extended so that `terms` have the values of `row`."""
+    """Yield at most one substitution: `bound`, extended so that `terms` have the values of `row`."""
     extended = dict(bound)
     for term, value in zip(terms, row, strict=True):
         if isinstance(term, CoreVariable):

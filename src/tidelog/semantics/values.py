@@ -1,4 +1,4 @@
-"""How values are represented in Python, and how they are stored.
+"""The representation of values in Python, and their stored form.
 
 A number is an int of -2**63 … 2**63-1, unsigned an int of 0 … 2**64-1, float a float that is not NaN, symbol a str, a
 record a tuple or None (`nil`). -0.0 is stored as 0.0.
@@ -28,12 +28,12 @@ class NoValueError(Exception):
 
 
 def to_signed(value: int) -> int:
-    """The number with the low 64 bits of `value`."""
+    """Return the number with the low 64 bits of `value`."""
     return (value - SMALLEST) % 2**64 + SMALLEST
 
 
 def to_unsigned(value: int) -> int:
-    """The unsigned with the low 64 bits of `value`."""
+    """Return the unsigned with the low 64 bits of `value`."""
     return value % 2**64
 
 
@@ -42,14 +42,15 @@ def wrap(value: int, kind: Kind) -> int:
 
 
 def proper_float(value: float) -> float:
-    """`value`, with -0.0 as 0.0; NaN is no value."""
+    """Return `value`, with -0.0 as 0.0. Raise NoValueError for NaN."""
     if math.isnan(value):
         raise NoValueError
     return value + 0.0
 
 
 def normal(value: Scalar, kind: Kind, records: Mapping[str, RecordType] | None = None) -> Scalar:
-    """A constant or fact as it is stored: a float column holds floats, -0.0 is 0.0. `records` for values of records."""
+    """Return the stored form of a constant or fact: a float column contains floats, and -0.0 is 0.0. `records` is for
+    values of records."""
     if records and kind in records and value is not None:
         columns = records[kind].fields
         return tuple(normal(part, column.kind, records) for part, column in zip(value, columns, strict=True))
@@ -57,12 +58,12 @@ def normal(value: Scalar, kind: Kind, records: Mapping[str, RecordType] | None =
 
 
 def normal_row(row: Row, relation: RelationType | RelationInfo, records: Mapping[str, RecordType]) -> Row:
-    """A fact as `relation` holds it."""
+    """Return the stored form of a fact of `relation`."""
     return tuple(normal(value, column.kind, records) for value, column in zip(row, relation.columns, strict=True))
 
 
 def cast(value: Scalar, kind: Kind) -> Iterator[Scalar]:
-    """The value of `kind` that has the same 64 bits, unless that is NaN; symbols and records stay what they are."""
+    """Return the value of `kind` that has the same 64 bits, unless that is NaN. Symbols and records stay the same."""
     if isinstance(value, float) and kind != "float":
         value = struct.unpack("<q", struct.pack("<d", value))[0]
     if isinstance(value, int) and kind == "float":
