@@ -14,7 +14,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-DONE = ("errors.py", "language", "rules", "semantics", "reference", "limits", "durable")
+DONE = (
+    "errors.py",
+    "language",
+    "rules",
+    "semantics",
+    "reference",
+    "limits",
+    "durable",
+    "certificate",
+    "kernels",
+    "maintain",
+)
 """Modules and rooms of the package whose prose is finished; the list ends when all are."""
 RIDDLES = re.compile(r"(What|Who|Whom|Whose|Whoever|Whatever|Whichever|Whether|That (which|what)|Those (that|which))\b")
 THIRD_PERSON = re.compile(r"(Returns|Raises|Yields|Takes|Gives|Adds|Makes|Tells|Sets|Gets|Writes|Reads)\b")

@@ -2,11 +2,11 @@
 
 The checker shares the reading of programs and the dictionary of symbols with the engine, but nothing that evaluates.
 
-certificate   what a certificate is, and what of it follows from its program
+certificate   the parts of a certificate, and those that its program determines
 export        the certificate of a database
-layout        certificates as folders of Parquet files;  folder  how they are written
-reading       how they are read;  tables  one of their files, within bounds
-sql           a rule as a SELECT;  functors  what rules compute, in SQL or else in Python
+layout        certificates as folders of Parquet files;  folder  their writer
+reading       their reader;  tables  one of their files, within bounds
+sql           a rule as a SELECT;  functors  computations of rules, in SQL or Python
 check         the four conditions, on DuckDB;  stopping  limits and Ctrl-C while it runs
 """
 
@@ -32,9 +32,9 @@ __all__ = ["Certificate", "certificate_of", "check", "check_certificate", "load"
 def check_certificate(folder: str | os.PathLike[str], *, timeout: float | None = None) -> None:
     """Check a certificate that `Database.save_certificate` has written; nothing is taken from a database.
 
-    Returns where the views of the folder are what follows from its facts and its program. Raises CertificateRejected
-    where they are not, DataError (E081x) where the folder is not what a certificate of its program is, LimitError where
-    memory does not suffice (E0503) or after `timeout` seconds (E0501).
+    Return if the views of the folder follow from its facts and its program. Raise CertificateRejected if they do not,
+    DataError (E081x) if the folder is not a certificate of its program, LimitError if memory does not suffice (E0503)
+    or after `timeout` seconds (E0501).
     """
     given: object = folder
     if not isinstance(given, (str, os.PathLike)):

@@ -16,8 +16,8 @@ from tidelog.storage.dictionary import Dictionary
 @dataclass(frozen=True)
 class Certificate:
     """`facts(name)` are the asserted rows of a relation and `view(name)` its rows with a birth each (integers, shape
-    (n,)); relations are called for one by one, so that not all of them have to be in memory at once. `place` says where
-    the certificate comes from.
+    (n,)); relations are called for one by one, so that not all of them have to be in memory at once. `place` is the
+    origin of the certificate.
 
     `program` is compiled from the text for the certificate, never taken from where the views come from. All else that
     follows from the program is computed here: which relations are `declared`, the `rules`, and the `strata`.

@@ -1,9 +1,9 @@
-"""The checker: is the view of a certificate the least model of its rules and facts?
+"""The checker: it decides if the view of a certificate is the least model of its rules and facts.
 
 It is, if the four conditions hold:
 
 1. every fact is of a declared relation, and in the view;
-2. closed: whatever a rule derives from the view is in the view;
+2. closed: the view contains every tuple that a rule derives from it;
 3. founded: every tuple of the view is a fact, or the head of a rule instance whose body is in the view and whose body
    tuples of the same stratum all have a smaller birth;
 4. negation and aggregates read lower strata only, and no rule reads a higher one.
@@ -12,7 +12,7 @@ It is, if the four conditions hold:
 well, which have no facts: so the views of declared relations are the model of the rules as written. Conditions 1 to 3
 are SQL, one statement for each rule: its instances (`sql`), joined with the view of the head. An instance without
 partner breaks 2; the row numbers of the partners that it supports become a set of bits, and 3 holds when no bit is
-missing in the end. Nothing here evaluates a program, and nothing is shared with what does.
+missing in the end. Nothing here evaluates a program, and the checker shares no code with the engine's evaluation.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def check(certificate: Certificate, watch: Watch | None = None) -> None:
 
 
 def _raised(error: BaseException) -> BaseException:
-    """The error for what has ended a statement, or a function that it called."""
+    """Return the error for the reason that ended a statement, or a function that it called."""
     if isinstance(error, MemoryError):
         return out_of_memory(error)
     if isinstance(error, (TidelogError, KeyboardInterrupt)):
@@ -91,7 +91,7 @@ def _raised(error: BaseException) -> BaseException:
 
 @contextmanager
 def _session() -> Iterator[duckdb.DuckDBPyConnection]:
-    """A database in memory, which may use a temporary folder for what does not fit."""
+    """Open a database in memory for the block, with a temporary folder for data that do not fit."""
     import duckdb
 
     with (
@@ -102,7 +102,7 @@ def _session() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def _wrong_strata(certificate: Certificate) -> Iterator[Problem]:
-    """Condition 4."""
+    """Yield the problems of condition 4."""
     strata = certificate.strata
     for rule in certificate.rules:
         head = head_of(rule)
@@ -130,7 +130,7 @@ class _Table:
 
 
 class _Check:
-    """The certificate in a database of DuckDB, and what is wrong with it."""
+    """The certificate in a database of DuckDB, and its problems."""
 
     def __init__(
         self, certificate: Certificate, connection: duckdb.DuckDBPyConnection, functors: Functors, watch: Watch
@@ -144,7 +144,7 @@ class _Check:
         """Return forgeries that put something other than a tuple into views."""
 
     def problems(self) -> list[Problem]:
-        """What breaks conditions 1 to 3."""
+        """Yield the problems of conditions 1 to 3."""
         self.connection.execute("CREATE TABLE marks (relation BIGINT, missing BIGINT, supported BIT)")
         for number, name in enumerate(self.certificate.program.relations):
             self.tables[name] = self.loaded(number, name)
@@ -189,11 +189,11 @@ class _Check:
         return [column.kind for column in self.certificate.program.relations[name].columns]
 
     def columns(self, name: str, rows: AnyWords) -> list[NDArray[Any]]:
-        """The columns of rows as SQL has them."""
+        """Return the columns of rows as SQL has them."""
         return [typed(rows[:, i], kind) for i, kind in enumerate(self.kinds(name))]
 
     def has_values(self, name: str, rows: AnyWords) -> bool:
-        """Whether all rows are tuples of a relation: their words stand for values of its columns."""
+        """Return True if all rows are tuples of a relation: their words encode values of its columns."""
         kinds, dictionary = self.kinds(name), self.certificate.dictionary
         if rows.shape[1] != len(kinds):
             return False
@@ -210,7 +210,7 @@ class _Check:
 
     @contextmanager
     def given(self, columns: list[NDArray[Any]], names: list[str]) -> Iterator[str]:
-        """The name in SQL of a table of columns."""
+        """Return the name in SQL of a table of columns."""
         import pyarrow as pa
 
         self.connection.register("given", pa.table(list(map(numbers_to_arrow, columns)), names))
@@ -222,7 +222,7 @@ class _Check:
     # --- the conditions ----------------------------------------------------------------------------------------------
 
     def without_fact(self, name: str) -> Iterator[Problem]:
-        """Condition 1 for a relation; facts are marked as supported."""
+        """Yield the problems of condition 1 for a relation, and mark facts as supported."""
         facts = self.certificate.facts(name)
         if not len(facts):
             return
@@ -239,7 +239,7 @@ class _Check:
                 yield Problem("E0801", message, hint=hint, place=self.certificate.place)
 
     def not_closed(self, rule: CoreRule | AggregateRule) -> Iterator[Problem]:
-        """Condition 2 for a rule; what it supports is marked."""
+        """Yield the problems of condition 2 for a rule, and mark the tuples that it supports."""
         table = {name: table.name for name, table in self.tables.items()}.__getitem__
         select = f"({instances(rule, table, self.certificate.strata, self.functors)})"
         name = head_of(rule)
@@ -250,7 +250,7 @@ class _Check:
             yield Problem("E0802", message, rule.span, hint=hint, place=self.certificate.place)
 
     def not_founded(self) -> Iterator[Problem]:
-        """Condition 3, when all facts and rules have marked what they support."""
+        """Yield the problems of condition 3, once all facts and rules have marked the tuples that they support."""
         counts = "SELECT relation, coalesce(bit_count(bit_or(supported)), 0) FROM marks GROUP BY relation"
         supported = dict(self.connection.execute(counts).fetchall())
         for name, table in self.tables.items():
@@ -279,18 +279,18 @@ class _Check:
         return missing
 
     def same(self, name: str) -> str:
-        """That v is the head of the instance i."""
+        """Return the condition that v is the head of the instance i."""
         return " AND ".join(["TRUE", *(f"v.c{i} = i.h{i}" for i in range(len(self.kinds(name))))])
 
     def value(self, query: str) -> int:
-        """The one value that a statement returns."""
+        """Return the one value that a statement returns."""
         ((value,),) = self.connection.execute(query).fetchall()
         return int(value)
 
     # --- messages ----------------------------------------------------------------------------------------------------
 
     def unsupported(self, name: str) -> str:
-        """Some of the rows of a view that are not marked, as text."""
+        """Return some of the rows of a view without marks, as text."""
         table = self.tables[name]
         marks = f"(SELECT bit_or(supported) FROM marks WHERE relation = {table.number})"
         columns = ", ".join(f"c{i}" for i in range(len(self.kinds(name)))) or "1"
@@ -301,7 +301,7 @@ class _Check:
         return self.shown(name, rows.fetchall())
 
     def missing(self, name: str, select: str) -> str:
-        """Some of the heads of `select` that are not in the view, as text."""
+        """Return some of the heads of `select` that are not in the view, as text."""
         heads = ", ".join(f"i.h{i}" for i in range(len(self.kinds(name)))) or "1"
         rows = self.connection.execute(
             f"SELECT DISTINCT {heads} FROM {select} i"
@@ -310,7 +310,7 @@ class _Check:
         return self.shown(name, rows.fetchall())
 
     def shown(self, name: str, rows: list[tuple[Any, ...]]) -> str:
-        """A few tuples of a relation as text; a relation that a rule was rewritten with has no name."""
+        """Return a few tuples of a relation as text, without a name if a rewrite of a rule made the relation."""
         auxiliary = self.certificate.program.relations[name].auxiliary
         texts = []
         for row in rows[:_SHOWN]:
@@ -321,7 +321,7 @@ class _Check:
         return f"{', '.join(texts)}{more}{' (an intermediate result)' if auxiliary else ''}"
 
     def called(self, name: str) -> str:
-        """A relation as messages call it; those that a rule was rewritten with have no name."""
+        """Return the name of a relation in messages. Relations that a rewrite of a rule made have no name."""
         return "an intermediate result" if self.certificate.program.relations[name].auxiliary else name
 
     def decoded(self, value: Any, kind: Kind) -> Value:
@@ -329,7 +329,7 @@ class _Check:
 
 
 def _slices(cuts: tuple[str, ...]) -> list[str]:
-    """Conditions on a column, written {0}, one for each of the parts that `cuts` make of its values."""
+    """Return conditions on a column, written {0}, one for each of the parts that `cuts` make of its values."""
     lows = ["TRUE", *(f"{{0}} >= {cut}" for cut in cuts)]
     highs = [*(f"{{0}} < {cut}" for cut in cuts), "TRUE"]
     return [f"{low} AND {high}" for low, high in zip(lows, highs, strict=True)]

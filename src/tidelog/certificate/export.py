@@ -16,9 +16,9 @@ from tidelog.rules import compile_program
 
 
 def certificate_of(engine: EmbeddedEngine, checked: CheckedProgram, look: Look = unlimited) -> Certificate:
-    """The certificate of an engine's state, for the program that it is meant to evaluate. The program is compiled anew:
-    nothing but rows and births is taken from the engine. `look` is called meanwhile and while the certificate is read;
-    it may raise."""
+    """Return the certificate of an engine's state, for the program that the engine should evaluate. Compile the program
+    anew, and take only rows and births from the engine. Call `look` meanwhile and while the certificate is read; it may
+    raise."""
     program = compile_program(checked, look=look)
 
     def facts(name: str) -> AnyWords:
@@ -36,8 +36,8 @@ def certificate_of(engine: EmbeddedEngine, checked: CheckedProgram, look: Look =
 
 
 def program_text(programs: Iterable[Program], look: Look = unlimited) -> str:
-    """Types, declarations and rules of loaded programs as one text; rules keep their names. Facts are left out, which
-    are data of the certificate, and so are directives. `look` is called for each of them, and may raise."""
+    """Return types, declarations and rules of loaded programs as one text; rules keep their names. Leave out
+    directives, and facts, which are data of the certificate. Call `look` for each of them; it may raise."""
     programs = tuple(programs)
     sections = (
         [node for program in programs for node in program.types],

@@ -1,4 +1,4 @@
-"""Certificates written to folders, so that they can be kept, sent and checked elsewhere. `layout` says what they hold.
+"""Certificates in folders, so that users can keep, send and check them elsewhere. `layout` has their contents.
 
 The manifest is written last: a folder without one is no certificate.
 """

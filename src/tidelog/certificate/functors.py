@@ -1,10 +1,10 @@
 """Constants, functors, comparisons and aggregates as SQL expressions of DuckDB.
 
-Columns have the SQL type of their kind (`SQL_TYPES`): symbols and records are their numbers in a dictionary. What SQL
-says exactly is SQL; everything else is a Python function that is registered with the connection and called on columns.
-These functions are written after docs/reference/language.md and share nothing with those of the engine; patterns are
-matched by DuckDB itself, in another database, because SQL cannot call SQL. An expression without a value (a division
-by zero, a NaN) is NULL.
+Columns have the SQL type of their kind (`SQL_TYPES`): symbols and records are their numbers in a dictionary. Where SQL
+has the same meaning, the expression is SQL; everything else is a Python function that is registered with the connection
+and called on columns. These functions are written after docs/reference/language.md and share nothing with those of the
+engine; patterns are matched by DuckDB itself, in another database, because SQL cannot call SQL. An expression without a
+value (a division by zero, a NaN) is NULL.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _IN_SQL = {
 class Functors:
     """Expressions for one connection. Texts and records that expressions make are added to `dictionary`.
 
-    Functions in Python call `look`, which raises where a limit of the check is reached. DuckDB hides what they raise:
+    Functions in Python call `look`, which raises where a limit of the check is reached. DuckDB hides their exceptions:
     `failure` has it.
     """
 
@@ -79,14 +79,14 @@ class Functors:
         connection.execute(_WRAP)
 
     def constant(self, constant: CoreConstant) -> str:
-        """A constant."""
+        """Return the expression of a constant."""
         word = self._dictionary.encode(constant.value, constant.kind)
         if constant.kind == "float":
             return f"'{float(constant.value or 0) + 0.0!r}'::DOUBLE"
         return f"({word % _SIZE if constant.kind == 'unsigned' else word})::{sql_type(constant.kind)}"
 
     def call(self, functor: str, kinds: Sequence[Kind], result: Kind, args: Sequence[str]) -> str:
-        """The value of a functor for argument expressions of these kinds; of "range" the list of its values."""
+        """Return the value of a functor for argument expressions of these kinds; for "range" the list of its values."""
         if (functor, kinds[0]) in _IN_SQL:
             return _IN_SQL[functor, kinds[0]].format(*args)
         of_connection = {"as": partial(_same_bits, kind=result), "range": partial(_steps, look=self._look)}
@@ -95,7 +95,7 @@ class Functors:
         return self._called(("functor", functor, *kinds, result), function, kinds, listed, args)
 
     def steps(self, kind: Kind, args: Sequence[str]) -> tuple[str, str]:
-        """How many values a range of integers has, and the value after {} steps."""
+        """Return the number of values in a range of integers, and the value after {} steps."""
         start, end, *given = (f"({arg})::HUGEINT" for arg in args)
         step = given[0] if given else f"(CASE WHEN {start} <= {end} THEN 1 ELSE -1 END)::HUGEINT"
         count = (
@@ -106,7 +106,7 @@ class Functors:
         return f"least({count}, {_LARGEST})::BIGINT", f"({start} + {{}} * {step})::{sql_type(kind)}"
 
     def compare(self, op: str, kind: Kind, left: str, right: str) -> str:
-        """A condition; NULL counts as false."""
+        """Return a condition; NULL counts as false."""
         if op in ("match", "!match"):
             matched = self._registered(("match",), self._matched, ("symbol", "symbol"), "test")
             return f"{matched}({left}, {right}) IS {'FALSE' if op.startswith('!') else 'TRUE'}"
@@ -115,14 +115,14 @@ class Functors:
         return self._called(("comparison", op), _COMPARISONS[op], ("symbol", "symbol"), "test", (left, right))
 
     def fold(self, op: AggregateName, kind: Kind, column: str) -> str:
-        """The aggregate of a column of a group that is not empty."""
+        """Return the aggregate of a column of a group that is not empty."""
         in_sql = AGGREGATES[op].sql.get(kind)
         if in_sql is not None:
             return in_sql.format(column)
         return self._called(("fold", op, kind), _FOLDS[op], [f"{kind} list"], "float", [f"list({column})"])
 
     def pack(self, kind: Kind, args: Sequence[str]) -> str:
-        """The record of these fields."""
+        """Return the record of these fields."""
         fields = [field.kind for field in self._dictionary.record(kind).fields]
 
         def made(*columns: pa.Array) -> pa.Array:
@@ -134,7 +134,7 @@ class Functors:
         return f"{self._registered(('pack', kind), made, fields, kind)}({', '.join(args)})"
 
     def field(self, kind: Kind, position: int, source: str) -> str:
-        """A field of a record that is not nil."""
+        """Return a field of a record that is not nil."""
         field = self._dictionary.record(kind).fields[position].kind
 
         def taken(records: pa.Array) -> pa.Array:
@@ -144,7 +144,8 @@ class Functors:
         return f"{self._registered(('field', kind, position), taken, [kind], field)}({source})"
 
     def _matched(self, patterns: pa.Array, texts: pa.Array) -> pa.Array:
-        """Whether each text matches, NULL for a pattern that is none: by DuckDB's own regular expressions."""
+        """Return for each text whether it matches, NULL for a malformed pattern, by DuckDB's own regular
+        expressions."""
         import pyarrow as pa
 
         if self._matching is None:
@@ -170,7 +171,7 @@ class Functors:
         result: Kind,
         args: Sequence[str],
     ) -> str:
-        """A call of a function on single values."""
+        """Return a call of a function on single values."""
 
         def column(*columns: pa.Array) -> pa.Array:
             decoded = [self._values(each, kind) for each, kind in zip(columns, kinds, strict=True)]
@@ -188,7 +189,7 @@ class Functors:
     def _registered(
         self, key: tuple[object, ...], function: Callable[..., pa.Array], kinds: Sequence[Kind], result: Kind
     ) -> str:
-        """The name of a function of Arrow columns, under which SQL calls it."""
+        """Return the name of a function of Arrow columns, under which SQL calls it."""
         if key not in self._names:
             name = self._names[key] = f"f{len(self._names)}"
 
@@ -210,7 +211,7 @@ class Functors:
         return self._names[key]
 
     def _values(self, column: pa.Array, kind: Kind) -> list[Scalar]:
-        """The values of a column, None where it is NULL."""
+        """Return the values of a column, None where it is NULL."""
         if kind in NUMERIC or kind.endswith(" list"):
             return column.to_pylist()  # type: ignore[no-any-return]
         if not column.null_count:
@@ -218,7 +219,7 @@ class Functors:
         return [None if word is None else self._dictionary.decode(word, kind) for word in column.to_pylist()]
 
     def _column(self, values: list[Scalar], kind: Kind) -> pa.Array:
-        """Values as a column, None as NULL."""
+        """Return values as a column, None as NULL."""
         present = numpy.fromiter((value is not None for value in values), bool, len(values))
         if kind == "test":
             return _nullable(mask_to_arrow(numpy.fromiter(map(bool, values), bool, len(values))), present)
@@ -229,21 +230,22 @@ class Functors:
 
 
 def sql_type(kind: Kind) -> str:
-    """The SQL type of values of a kind, or of lists of them."""
+    """Return the SQL type of values of a kind, or of lists of them."""
     if kind.endswith(" list"):
         return f"{sql_type(kind.removesuffix(' list'))}[]"
     return SQL_TYPES.get(kind, "BIGINT")
 
 
 def typed(words: NDArray[Any], kind: Kind) -> NDArray[Any]:
-    """A vector of words as numbers of the kind's SQL type; words of 32 bits may stay so, but for unsigned and float."""
+    """Return a vector of words as numbers of the kind's SQL type. Words of 32 bits may stay so, except for unsigned and
+    float."""
     if kind not in _DTYPES:
         return numpy.ascontiguousarray(words)
     return numpy.ascontiguousarray(words, dtype=numpy.int64).view(_DTYPES[kind])
 
 
 def _words(column: pa.Array) -> Words:
-    """The words of a column of SQL values."""
+    """Return the words of a column of SQL values."""
     return numbers_to_numpy(column).view(numpy.int64)
 
 
@@ -252,7 +254,7 @@ def _numbers(values: list[Scalar], kind: Kind) -> pa.Array:
 
 
 def _nullable(column: pa.Array, present: NDArray[numpy.bool_]) -> pa.Array:
-    """The column with NULL where `present` does not hold."""
+    """Return the column with NULL where `present` does not hold."""
     import pyarrow as pa
 
     if present.all():
@@ -269,7 +271,7 @@ def _lists(values: list[list[Scalar] | None], kind: Kind) -> pa.Array:
 
 
 def _for_duckdb(pattern: str | None) -> str | None:
-    """The pattern as DuckDB reads it, None where it is none."""
+    """Return the pattern as DuckDB reads it, None if it is malformed."""
     try:
         return None if pattern is None else translated(pattern)
     except PatternError:
@@ -277,7 +279,7 @@ def _for_duckdb(pattern: str | None) -> str | None:
 
 
 def _attempt(function: Callable[..., Scalar], args: Sequence[Scalar]) -> Scalar:
-    """The value, or None without one."""
+    """Return the value, or None if there is no value."""
     try:
         return None if None in args else function(*args)
     except (ArithmeticError, ValueError):
@@ -285,7 +287,7 @@ def _attempt(function: Callable[..., Scalar], args: Sequence[Scalar]) -> Scalar:
 
 
 def _fit(value: Scalar, kind: Kind) -> Scalar:
-    """A result as a value of its kind: integers wrap around, there is no NaN and no -0.0."""
+    """Return a result as a value of its kind: integers wrap around, there is no NaN and no -0.0."""
     if value is None or kind in ("symbol", "test"):
         return value
     if kind == "float":
@@ -309,7 +311,7 @@ def _power(a: Scalar, b: Scalar) -> Scalar:
 
 
 def _integer(a: Scalar, low: int, high: int) -> int | None:
-    """A number, a float or a text as an integer from `low` to `high`; numbers and unsigned wrap around later."""
+    """Return a number, a float or a text as an integer from `low` to `high`; numbers and unsigned wrap around later."""
     if isinstance(a, int):
         return a
     if isinstance(a, str):
@@ -332,7 +334,7 @@ def _float(a: Scalar) -> float | None:
 
 
 def _same_bits(a: Scalar, kind: Kind) -> Scalar:
-    """The number of `kind` with the bits of `a`; integers are brought into their range later."""
+    """Return the number of `kind` with the bits of `a`; integers wrap into their range later."""
     if isinstance(a, float) == (kind == "float"):
         return a
     if kind == "float":
@@ -341,7 +343,7 @@ def _same_bits(a: Scalar, kind: Kind) -> Scalar:
 
 
 def _steps(start: float, end: float, step: float | None = None, *, look: Look) -> list[float]:
-    """The values of a range of floats, one by one: sums of floats depend on the way."""
+    """Yield the values of a range of floats, one by one, because sums of floats depend on the order."""
     step = (1.0 if start <= end else -1.0) if step is None else step
     values: list[float] = []
     while (step > 0 and start < end) or (step < 0 and start > end):
@@ -409,7 +411,8 @@ _COMPARISONS: dict[str, Callable[[Scalar, Scalar], bool]] = {
 
 
 def _sum(values: list[Scalar]) -> float:
-    """The exact sum, rounded once. ValueError for infinities of both signs, OverflowError for one that is too large."""
+    """Return the exact sum, rounded once. Raise ValueError for infinities of both signs, OverflowError if it is too
+    large."""
     try:
         return math.fsum(values)
     except OverflowError:  # maybe of a partial sum only

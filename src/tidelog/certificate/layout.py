@@ -1,4 +1,4 @@
-"""The contents of a certificate's folder, as they follow from the program (docs/reference/certificates.md).
+"""The contents of a certificate's folder, which the program determines (docs/reference/certificates.md).
 
     manifest.json       format, version, and the relations: columns, stratum, the name of their files
     program.dl          types, declarations and rules; facts are data
@@ -6,7 +6,7 @@
     views/*.parquet     relation, c0, c1, …, birth    the views of all relations, with the birth of each tuple
 
 Relations whose columns have the same kinds share a file. Who saves a certificate and who reads one both compute all of
-this from the program: a folder that says anything else is rejected (`reading`).
+this from the program: `reading` rejects every other folder.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class Layout:
 
     @classmethod
     def of(cls, certificate: Certificate) -> Layout:
-        """The layout that follows from the program of a certificate."""
+        """Return the layout that the program of a certificate determines."""
         relations = certificate.program.relations
         return cls(relations, certificate.strata, _file_names(relations))
 
     def sharing(self, part: CertificatePart) -> dict[str, list[str]]:
-        """The relations in each file of a part: facts are those of declared relations only."""
+        """Return the relations in each file of a part: facts are those of declared relations only."""
         shared: dict[str, list[str]] = {}
         for name, file in self.files.items():
             if part == "views" or not self.relations[name].auxiliary:
@@ -53,7 +53,7 @@ class Layout:
         return shared
 
     def manifest(self, version: object) -> dict[str, Any]:
-        """The manifest that a tidelog of this version writes."""
+        """Return the manifest that a tidelog of this version writes."""
         relations = [
             {
                 "name": name,
@@ -68,7 +68,8 @@ class Layout:
 
 
 def _file_names(relations: Mapping[str, RelationInfo]) -> dict[str, str]:
-    """The file of each relation, named after the kinds of its columns where these can name one, else numbered."""
+    """Return the file of each relation, named after the kinds of its columns if these can name one, otherwise
+    numbered."""
     files: dict[tuple[Kind, ...], str] = {}
     for info in relations.values():
         kinds = kinds_of(info)
@@ -80,12 +81,12 @@ def _file_names(relations: Mapping[str, RelationInfo]) -> dict[str, str]:
 
 
 def kinds_of(info: RelationInfo) -> tuple[Kind, ...]:
-    """The kinds of the columns of a relation."""
+    """Return the kinds of the columns of a relation."""
     return tuple(column.kind for column in info.columns)
 
 
 def column_types(dictionary: Dictionary, kinds: Iterable[Kind], part: CertificatePart) -> list[tuple[str, pa.DataType]]:
-    """The names and Arrow types of the columns of a file. Text may be dictionary-encoded."""
+    """Return the names and Arrow types of the columns of a file. Text may be dictionary-encoded."""
     import pyarrow as pa
 
     values = [(f"c{i}", _column_type(dictionary, kind)) for i, kind in enumerate(kinds)]
@@ -93,7 +94,7 @@ def column_types(dictionary: Dictionary, kinds: Iterable[Kind], part: Certificat
 
 
 def _column_type(dictionary: Dictionary, kind: Kind) -> pa.DataType:
-    """The type of a column; text for records that a file has no type for: those without fields."""
+    """Return the type of a column; text for records without fields, which Parquet has no type for."""
     import pyarrow as pa
 
     kind_type = dictionary.arrow_type(kind)

@@ -1,8 +1,8 @@
-"""Certificates read from folders. What is read is not believed.
+"""Certificates read from folders. The reader trusts nothing in them.
 
-The program is compiled again. From it follows which files there have to be and what the manifest says (`layout`): a
-folder with other files, with links, or with another manifest is rejected. No name, stratum or column is taken from the
-folder; facts are read for declared relations only. All else is for `check`.
+The program is compiled again. It determines the files and the manifest (`layout`): a folder with other files, with
+links, or with another manifest is rejected. No name, stratum or column is taken from the folder; facts are read for
+declared relations only. All else is for `check`.
 """
 
 from __future__ import annotations
@@ -50,8 +50,7 @@ _LARGEST = 16 * 2**20
 
 
 def load(folder: Path, look: Look = lambda: None) -> Certificate:
-    """The certificate in a folder, its relations to be read when they are called for; `look` is called again and again
-    while they are.
+    """Return the certificate in a folder. Its relations are read on demand; `look` is called again and again meanwhile.
 
     Raises DataError where something is missing, too much, cannot be read or does not fit (E081x), and
     CertificateRejected for a program whose negation or aggregates go through recursion. `facts` and `view` of the
@@ -64,7 +63,7 @@ def load(folder: Path, look: Look = lambda: None) -> Certificate:
     tables: dict[tuple[CertificatePart, str], TableFile] = {}
 
     def rows(name: str, part: CertificatePart) -> tuple[AnyWords, AnyWords]:
-        """The words and the births of a relation."""
+        """Return the words and the births of a relation."""
         table = tables[part, f"{layout.files[name]}.parquet"]
         columns = tuple(replace(column, name=f"c{i}") for i, column in enumerate(program.relations[name].columns))
         relation = RelationType(name, columns)
@@ -94,7 +93,8 @@ def load(folder: Path, look: Look = lambda: None) -> Certificate:
 
 
 def _check_files(folder: Path, layout: Layout) -> None:
-    """DataError unless the folder has the expected files: E0814 where one is missing, E0817 where there is another."""
+    """Raise DataError unless the folder has exactly the expected files: E0814 if one is missing, E0817 if there is
+    another one."""
     expected = {
         folder: {MANIFEST, PROGRAM, *PARTS},
         **{folder / part: set(layout.sharing(part)) for part in PARTS},
@@ -117,8 +117,8 @@ def _opener(folder: Path, *parts: str) -> Callable[[], IO[bytes]]:
 
 
 def _open(folder: Path, *parts: str) -> IO[bytes]:
-    """A file below a folder, to be read. Raises OSError, or DataError (E0817) for what is no file: nothing is reached
-    through links, and nothing is waited for."""
+    """Open a file below a folder. Raise OSError, or DataError (E0817) for other things than files. Follow no links, and
+    never block."""
     flags = os.O_RDONLY | os.O_CLOEXEC
     opened = [os.open(folder, flags | os.O_DIRECTORY)]
     try:
@@ -140,14 +140,14 @@ def _open(folder: Path, *parts: str) -> IO[bytes]:
 
 
 def _is_link(folder: Path, parts: tuple[str, ...]) -> bool:
-    """Whether a link leads to a file."""
+    """Return True if a link leads to a file."""
     with suppress(OSError):
         return any(folder.joinpath(*parts[: i + 1]).is_symlink() for i in range(len(parts)))
     return False
 
 
 def _text(folder: Path, name: str, code: str) -> str:
-    """The text of a file. Raises OSError; DataError with `code` for what is no text, or too long."""
+    """Return the text of a file. Raise OSError, or DataError with `code` if it is not text, or too long."""
     with _open(folder, name) as file:
         data = file.read(_LARGEST + 1)
     if len(data) > _LARGEST:
@@ -163,7 +163,7 @@ def _text(folder: Path, name: str, code: str) -> str:
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest, which is of this version of the format."""
+    """Return the manifest, which has this version of the format."""
     path = folder / MANIFEST
     try:
         manifest = json.loads(_text(folder, MANIFEST, "E0811"), object_pairs_hook=_object, parse_constant=_constant)
@@ -183,7 +183,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON, in which nothing is said twice."""
+    """Return an object of JSON. Raise ValueError if it has a key twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("an object has a key twice")
@@ -195,8 +195,8 @@ def _constant(name: str) -> Any:
 
 
 def _check_manifest(manifest: dict[str, Any], layout: Layout, path: Path) -> None:
-    """DataError unless the manifest is the one that follows from the program, whichever tidelog wrote it: E0813 where
-    relations are not the same, E0811 for all else."""
+    """Raise DataError unless the manifest is the one that the program determines, whichever tidelog wrote it: E0813 if
+    the relations differ, E0811 for everything else."""
     version = manifest.get("tidelog")
     if not isinstance(version, str) or not 0 < len(version) < 100:
         raise damaged("E0811", "the manifest names no version of tidelog that wrote it", str(path))
@@ -219,12 +219,13 @@ def _check_manifest(manifest: dict[str, Any], layout: Layout, path: Path) -> Non
 
 
 def _canonical(value: object) -> str:
-    """A value of JSON as a text that no other value has."""
+    """Return a value of JSON as a text that no other value has."""
     return json.dumps(value, sort_keys=True)
 
 
 def _read_program(folder: Path, look: Look) -> CoreProgram:
-    """The program compiled. An unstratified one breaks condition 4, all other faults are those of the file."""
+    """Return the program, compiled. An unstratified program breaks condition 4; all other faults are those of the
+    file."""
     path = str(folder / PROGRAM)
     try:
         text = _text(folder, PROGRAM, "E0812")
@@ -263,7 +264,7 @@ def _read_program(folder: Path, look: Look) -> CoreProgram:
 
 
 def _words(batch: Any, relation: RelationType, dictionary: Dictionary, place: str, look: Look) -> AnyWords:
-    """The words of a batch of rows."""
+    """Return the words of a batch of rows."""
     import pyarrow as pa
 
     if not relation.columns:

@@ -33,7 +33,7 @@ TableOf = Callable[[str], str]
 
 
 def instances(rule: CoreRule | AggregateRule, table: TableOf, strata: Mapping[str, int], functors: Functors) -> str:
-    """The SELECT of a rule."""
+    """Return the SELECT of a rule."""
     if isinstance(rule, AggregateRule):
         return _groups(rule, table, functors)
     body = _Body(rule, table, strata, functors)
@@ -73,14 +73,14 @@ class _Body:
         self.youngest = f"greatest({', '.join(births)})" if births else f"({NO_BIRTH})::BIGINT"
 
     def value(self, value: CoreValue) -> str:
-        """The expression of a constant or of a bound variable."""
+        """Return the expression of a constant or of a bound variable."""
         return self.functors.constant(value) if isinstance(value, CoreConstant) else self.known[value.name]
 
     def bound(self, *values: CoreValue) -> bool:
         return all(isinstance(value, CoreConstant) or value.name in self.known for value in values)
 
     def matching(self, atom: CoreAtom, alias: str, known: dict[str, str]) -> list[str]:
-        """The conditions on a row of the atom's relation; variables that are new are added to `known`."""
+        """Return the conditions on a row of the atom's relation, and add new variables to `known`."""
         conditions = []
         for i, arg in enumerate(atom.args):
             column = f"{alias}.c{i}"
@@ -91,7 +91,7 @@ class _Body:
         return conditions
 
     def select(self, columns: list[str]) -> str:
-        """What has been bound so far as a SELECT of these columns."""
+        """Return the bindings so far as a SELECT of these columns."""
         selected = ", ".join([*columns, f"{self.youngest} AS youngest"])
         return f"SELECT {selected} {self.source} WHERE {_all(self.conditions)}"
 
@@ -153,8 +153,8 @@ class _Body:
         raise InternalError(Problem("E0901", f"no literal can be evaluated of {self.rule}", self.rule.span))
 
     def enumerated(self, literal: Computation) -> str:
-        """An expression that takes the values of a range one after the other. Those of integers are never all there at
-        once; those of floats have to be added up."""
+        """Return an expression that takes the values of a range one after the other. It never materializes those of
+        integers; those of floats have to be added up."""
         kind = literal.args[0].kind
         if kind == "float":
             self.extend({"#range": f"unnest({self.call(literal)})"})
@@ -166,8 +166,8 @@ class _Body:
 
 
 def _groups(rule: AggregateRule, table: TableOf, functors: Functors) -> str:
-    """The SELECT of an aggregate: the groups asked for, each with the value of what is in it. A tuple that a view lists
-    twice counts once."""
+    """Return the SELECT of an aggregate: the requested groups, each with its value. A tuple that a view lists twice
+    counts once."""
     groups = [f"c{i}" for i in range(rule.groups)]
     fold = functors.fold(rule.op, rule.kind, f"c{rule.groups}")
     rows = f"SELECT DISTINCT * EXCLUDE birth FROM (SELECT *, 1 AS holds FROM {table(rule.inner)})"

@@ -1,4 +1,4 @@
-"""What stops a check from outside: its time limit and Ctrl-C, which both interrupt the statement under way.
+"""Limits of a check: its time limit and Ctrl-C both interrupt the running statement.
 
 While DuckDB waits for its threads, handlers of signals do not run. So a thread listens for Ctrl-C at the wake-up file
 of signals and interrupts the statement; the handler of `guarded` runs after that. An interrupt between two statements
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 @contextmanager
 def stopping(connection: duckdb.DuckDBPyConnection, watch: Watch) -> Iterator[None]:
-    """Inside, statements of the connection are interrupted once the watch says so. Raises LimitError (E0501) or
-    KeyboardInterrupt for it."""
+    """Interrupt statements of the connection inside the block once the watch says so. Raise LimitError (E0501) or
+    KeyboardInterrupt then."""
     import duckdb
 
     def interrupt(pressed: bool) -> None:
@@ -50,6 +50,6 @@ def look(watch: Watch) -> None:
 
 
 def _elapsed(watch: Watch) -> float | None:
-    """The seconds since the watch was started, if they are more than its limit."""
+    """Return the seconds since the watch was started, if they are more than its limit."""
     elapsed = time.perf_counter() - watch.started
     return elapsed if watch.timeout is not None and elapsed > watch.timeout else None

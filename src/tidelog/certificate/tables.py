@@ -1,9 +1,8 @@
-"""A Parquet file of a certificate, of which nothing is believed: its columns have to be the expected ones, its tuples
-of relations that belong into it, and what it unpacks to has to be in proportion to its size.
+"""A Parquet file of a certificate, which the reader does not trust. It checks that the columns are the expected ones,
+that the tuples belong to relations of the file, and that the unpacked size is in proportion.
 
-A file is read in batches. Between any two the limits of the check are looked at, and what has come so far is counted:
-neither the sizes that a file states nor those that it has can make reading it take all memory, or go on after the
-time is over.
+A file is read in batches. Between any two, the reader looks at the limits of the check and counts the bytes so far:
+neither stated nor actual sizes can make a reader take all memory, or exceed the time limit.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ _INDEX, _NUMBER = 4, 8
 
 
 def in_proportion(size: int, stored: int) -> bool:
-    """Whether a file of `stored` bytes may unpack to `size` bytes."""
+    """Return True if a file of `stored` bytes may unpack to `size` bytes."""
     return size <= _RATIO * stored + _FREE
 
 
 def decoded_size(metadata: parquet.FileMetaData) -> int:
-    """The bytes that a file states to unpack to."""
+    """Return the bytes that a file states to unpack to."""
     size = 0
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
@@ -47,12 +46,12 @@ def decoded_size(metadata: parquet.FileMetaData) -> int:
 
 
 def damaged(code: str, message: str, place: str) -> DataError:
-    """The error for a part of a certificate that is not what it should be."""
+    """Return the error for a wrong part of a certificate."""
     return DataError(Problem(code, message, hint=AGAIN, place=place))
 
 
 class TableFile:
-    """One file, which `opened` opens: what it has of each relation of `names`, in the columns (name, type) `columns`.
+    """One file, which `opened` opens: the tuples of each relation of `names`, in the columns (name, type) `columns`.
 
     `look` is called again and again while it is read. Every method raises DataError for a file that cannot be read
     (E0814), holds something else (E0815) or is out of proportion (E0818); LimitError (E0503) where memory does not
@@ -76,7 +75,7 @@ class TableFile:
         self._taken = 0
 
     def batches(self, name: str) -> Iterator[pa.RecordBatch]:
-        """The rows of a relation, without the column that says so."""
+        """Yield the rows of a relation, without the column that names the relation."""
         from pyarrow import compute
 
         with self._reading() as (file, stored):
@@ -90,7 +89,7 @@ class TableFile:
                 )
 
     def _index(self, file: parquet.ParquetFile, stored: int) -> dict[str, list[int]]:
-        """The row groups in which each relation occurs."""
+        """Return the row groups in which each relation occurs."""
         groups: dict[str, list[int]] = {}
         for number in range(file.num_row_groups):
             found: set[object] = set()
@@ -108,7 +107,7 @@ class TableFile:
     def _bounded(
         self, file: parquet.ParquetFile, stored: int, groups: list[int], columns: list[str] | None
     ) -> Iterator[pa.RecordBatch]:
-        """The batches of row groups, as long as they are in proportion and no limit is reached."""
+        """Yield the batches of row groups, as long as they are in proportion and no limit is reached."""
         for group in groups:
             last: dict[tuple[int, ...], int] = {}
             for batch in file.iter_batches(_ROWS, row_groups=[group], columns=columns, use_threads=False):
@@ -120,7 +119,7 @@ class TableFile:
 
     @contextmanager
     def _reading(self) -> Iterator[tuple[parquet.ParquetFile, int]]:
-        """The file, opened and found to have the right columns, and its size."""
+        """Open the file for the block, check its columns, and return it with its size."""
         import pyarrow as pa
         from pyarrow import parquet
 
@@ -141,7 +140,7 @@ class TableFile:
             raise self._damaged("E0814", f"the file cannot be read: {_first_line(error)}") from None
 
     def _match(self, schema: pa.Schema) -> None:
-        """DataError (E0815) unless the file has the expected columns, with their types."""
+        """Raise DataError (E0815) unless the file has the expected columns, with their types."""
         wanted = [name for name, _ in self._columns]
         if schema.names != wanted:
             found = ", ".join(map(_shown, schema.names[:20])) or "none"
@@ -161,7 +160,7 @@ class TableFile:
 
 
 def out_of_memory(error: BaseException) -> LimitError:
-    """The error for a check that lacks memory."""
+    """Return the error for a check that lacks memory."""
     hint = "check it on a machine with more memory; the check has not reached a result"
     return LimitError(Problem("E0503", f"the check ran out of memory: {_first_line(error)}", hint=hint))
 
@@ -171,13 +170,13 @@ def _first_line(error: BaseException) -> str:
 
 
 def _shown(name: object) -> str:
-    """A name that somebody else has written, for a message."""
+    """Return a name from a file for a message."""
     text = ascii(name)
     return text.strip("'") if len(text) < 100 else f"{text[:100]}…"
 
 
 def _text_paths(path: str, kind: pa.DataType) -> Iterator[str]:
-    """The columns of text inside of a column, as Parquet calls them."""
+    """Return the columns of text inside a column, as Parquet calls them."""
     import pyarrow as pa
 
     if pa.types.is_struct(kind):
@@ -188,7 +187,7 @@ def _text_paths(path: str, kind: pa.DataType) -> Iterator[str]:
 
 
 def _without_dictionaries(kind: pa.DataType) -> pa.DataType:
-    """The type with text in place of numbers in a dictionary of texts."""
+    """Return the type with text in place of numbers in a dictionary of texts."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
@@ -199,7 +198,8 @@ def _without_dictionaries(kind: pa.DataType) -> pa.DataType:
 
 
 def _size(array: Any, path: tuple[int, ...], last: dict[tuple[int, ...], int]) -> int:
-    """The bytes of an array. A dictionary that it shares with the one before, whose place `last` has, counts once."""
+    """Return the bytes of an array. Count a dictionary once that it shares with the one before, whose place `last`
+    has."""
     import pyarrow as pa
 
     if pa.types.is_struct(array.type):

@@ -1,11 +1,11 @@
 """Native speed: kernels compiled by numba, which know addresses and 64-bit integers and no Python objects.
 
-    cache      where compiled code is kept
+    cache      the cache of compiled code
     words      load and store words by address, prefetch, hash;  checked  the same in plain Python, every access checked
     layout     the fields of the descriptor table, of a plan and of the state of a run
     sets       the rows of a relation and the hash table that keeps them distinct
     indexes    directories of segments: the rows that share a key
-    scalars    what compare, compute and range levels do with a batch
+    scalars    compare, compute and range levels on a batch
     registers  the columns of a batch
     probes     levels that look rows up;  ranges  levels that count
     live       levels of an update, which see a relation as it was, in between, or as it is
@@ -13,8 +13,8 @@
     joins      the batched plan interpreter: one level after the other, a batch of bindings at a time
     fixpoint   the rounds of a hyper-node evaluated from scratch;  changes  the rounds of an update
     lists      lists of node numbers in one pool
-    components strongly connected components of a graph, and whether one still holds
-    reach      the reach sets of components while edges come and go
+    components strongly connected components of a graph, and a test that one is still connected
+    reach      the reach sets of components while edges change
     pairs      the pairs of a closure: counted, written, looked up, compared
 
 Every kernel exists once and serves both word sizes: its last argument `w`, `numpy.int32(0)` or `numpy.int64(0)`, is a

@@ -1,8 +1,8 @@
-"""Where compiled kernels are kept: a folder per user, per state of the kernels' sources and per version of numba.
+"""The cache of compiled kernels: a folder per user, per state of the kernels' sources and per version of numba.
 
-A folder's time stamp says when a process last began to use it. The process that makes a new folder removes those that
-nobody has used for long. A cache that cannot be written or read costs time and nothing else: `KernelCache` warns once
-per process, and the kernels are compiled for this process alone.
+The time stamp of a folder is the time when a process last began to use it. The process that makes a new folder removes
+those that no process has used for long. A cache that cannot be written or read costs time and nothing else:
+`KernelCache` warns once per process, and the kernels are compiled for this process alone.
 
 To compile all kernels takes a minute or two, one of them some seconds. Inside of `between_kernels` a function is called
 before each, which may raise.
@@ -64,7 +64,7 @@ def _folder() -> str:
 
 
 def cached(kernel: Any) -> Any:
-    """A kernel of numba that is kept in the cache where that is possible."""
+    """Return a kernel of numba that the cache keeps, where that is possible."""
     try:
         kernel._cache = KernelCache(kernel.py_func)  # type: ignore[no-untyped-call]  # numba has no types
     except (OSError, RuntimeError) as error:  # numba's word for a folder that it cannot use
@@ -77,8 +77,8 @@ _compiling = threading.local()
 
 @contextmanager
 def between_kernels(look: Callable[[], object]) -> Iterator[None]:
-    """Inside, in this thread, `look` is called before each kernel that has to be compiled. What it raises ends the call
-    of a kernel that needs that one; the next call compiles what is missing."""
+    """Call `look` inside the block, in this thread, before each kernel that has to be compiled. An exception of `look`
+    ends the call of a kernel that needs that one; the next call compiles the missing kernels."""
     before = getattr(_compiling, "look", None)
     _compiling.look = look
     try:
@@ -91,7 +91,7 @@ class KernelCache(FunctionCache):
     """The cache of one kernel. Faults of the disk make it a cache that holds nothing."""
 
     def load_overload(self, signature: Any, context: Any) -> Any:
-        """What has been compiled before, or None: then it is compiled next."""
+        """Return the code compiled before, or None, which makes numba compile it next."""
         found = self._tried(super().load_overload, signature, context)
         look = getattr(_compiling, "look", None)
         if found is None and look is not None:
@@ -99,7 +99,7 @@ class KernelCache(FunctionCache):
         return found
 
     def save_overload(self, signature: Any, data: Any) -> None:
-        """Keep what has been compiled."""
+        """Keep the compiled code."""
         self._tried(super().save_overload, signature, data)
 
     def _tried(self, action: Callable[..., Any], *arguments: Any) -> Any:
@@ -111,7 +111,7 @@ class KernelCache(FunctionCache):
 
 
 def _warn(folder: str, error: Exception) -> None:
-    """Say once per process that kernels are not kept, where, why, and what to do."""
+    """Warn once per process that the cache keeps no kernels, with the place, the reason and the remedy."""
     if not _warned:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         message = (

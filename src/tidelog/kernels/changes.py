@@ -1,10 +1,10 @@
-"""The rounds of an update: what dies, and what is born, list by list.
+"""The rounds of an update: deaths and births, list by list.
 
 Deletions and insertions run the same loop over lists instead of row ranges: a round runs every plan whose source has
 something in its list, then the list of the round just made becomes the source of the next. A derivation counts for its
 head when its largest birth is below the head's; in the supports, which are kept where that may fail, every derivation
-is counted, so that it is known what a dead row can live on. What is changed is journalled first, so that all of it can
-be taken back.
+is counted, to know which dead rows can be re-derived. Kernels journal each row before they change it, so that all
+changes can be undone.
 """
 # mypy: disable-error-code="no-untyped-def"
 
@@ -76,8 +76,8 @@ from tidelog.kernels.words import (
 
 @kernel
 def note(D, relation, r):
-    """Journal count, birth and support of a row that was there when the epoch began, unless that has been done. A row
-    without support that dies is journalled again when it is born again, which does no harm."""
+    """Journal count, birth and support of a row that existed when the epoch began, unless the journal has them. A row
+    without support that dies is journalled once more when it is re-derived, which does no harm."""
     if r < D[relation, R_START]:
         at, support = 4 * D[relation, R_JOURNAL_N], 0
         journal, births, supports = D[relation, R_JOURNAL], D[relation, R_BIRTH], D[relation, R_SUPPORT]
@@ -137,7 +137,7 @@ def bear(D, relation, r, count, current):
 
 @kernel
 def gain(D, relation, buffer, i, h, birth, current, w):
-    """One derivation more, with the largest birth `birth`, for row `i` of `buffer`, which may be born by it."""
+    """Add one derivation, with the largest birth `birth`, to row `i` of `buffer`, which may give the row its birth."""
     s = find_slot(D, relation, buffer, i, h, w)
     births = D[relation, R_BIRTH]
     if s >= 0:
@@ -200,14 +200,14 @@ def emit_change(D, plan, n, inserting, current, registers, buffer, hashes, size,
 
 @kernel
 def lists_full(D, relation, more):
-    """Whether a batch might not fit into the lists and the journal."""
+    """Return True if a batch might not fit into the lists and the journal."""
     most = max(D[relation, R_OUT_N], D[relation, R_IN_N], D[relation, R_JOURNAL_N])
     return most + more > D[relation, R_ROOM]
 
 
 @kernel
 def shift_lists(D, relations):
-    """Make what died and was born in this round the source of the next; whether there is anything."""
+    """Make the rows that died and were born in this round the source of the next; whether there is anything."""
     some = False
     for i in range(len(relations)):
         r = relations[i]
@@ -222,7 +222,7 @@ def run_changes(D, plans, relations, indexes, node, st, inserting, once, registe
     """Run `plans` round by round until nothing dies (or is born) any more, or `once` and stay in the round.
 
     The round in st[S_ROUND] goes up by one with every round. Returns DONE, or a status with the object concerned in
-    node[N_OBJECT]; call again with the same arrays to go on.
+    node[N_OBJECT]; call again with the same arrays to continue.
     """
     while True:
         if node[N_PHASE] == 0:
@@ -273,8 +273,8 @@ def run_changes(D, plans, relations, indexes, node, st, inserting, once, registe
 
 @kernel
 def weigh(D, plans, sample, most, st, registers, scratch, size, w):
-    """About how many derivations `plans` are going to find, told from some `sample` rows of each source; it stops at
-    `most`, and at functions in Python."""
+    """Estimate how many derivations `plans` will find, from some `sample` rows of each source. Stop at `most`, and at
+    functions in Python."""
     total = 0
     for p in range(len(plans)):
         low, high = bounds(D[load64(plans[p], P_SOURCE)], load64(plans[p], P_VERSION))
@@ -292,7 +292,7 @@ def weigh(D, plans, sample, most, st, registers, scratch, size, w):
 
 @kernel
 def assert_rows(D, relation, buffer, start, m, current, w):
-    """Credit rows `start` to `m` of `buffer`, facts that were not asserted, with one derivation each; returns where it
+    """Credit rows `start` to `m` of `buffer`, facts that were not asserted, with one derivation each. Return where it
     stopped because memory has to grow first."""
     k = D[relation, R_ARITY]
     for i in range(start, m):
@@ -304,7 +304,7 @@ def assert_rows(D, relation, buffer, start, m, current, w):
 
 @kernel
 def retract_rows(D, relation, numbers, start, m, current):
-    """Charge the rows with these int64 `numbers`, facts that are no longer asserted, one derivation each; returns where
+    """Charge the rows with these int64 `numbers`, facts that are no longer asserted, one derivation each. Return where
     it stopped because memory has to grow first."""
     for i in range(start, m):
         if lists_full(D, relation, 1):
@@ -342,8 +342,8 @@ def forget_journal(D, relation):
 
 @kernel
 def take_back(D, relation, w):
-    """Undo an update: restore what the journal holds, and remove the rows that were not there before, which are dead
-    from now on. It asks for no memory."""
+    """Undo an update: restore the rows in the journal, and remove new rows, which are dead from now on. It asks for no
+    memory."""
     rows, k = D[relation, R_ROWS], D[relation, R_ARITY]
     for r in range(D[relation, R_START], D[relation, R_N]):
         h = hash_row(rows, r, k, w)

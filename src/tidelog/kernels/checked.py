@@ -1,6 +1,6 @@
-"""The memory of `words` in plain Python, every access checked: what kernels run on with NUMBA_DISABLE_JIT=1.
+"""The memory of `words` in plain Python, with every access checked: kernels run on it with NUMBA_DISABLE_JIT=1.
 
-Raw addresses forgive nothing; here an access outside of a live block raises AccessError, which nobody handles. Blocks
+Raw addresses forgive nothing; here an access outside of a live block raises AccessError, which no code handles. Blocks
 are registered by `storage.memory` in `blocks`.
 """
 
@@ -37,7 +37,7 @@ def _write(address: int, value: int, kind: Any) -> None:
 
 
 def load32(base: int, i: int) -> int:
-    """The sign-extended 32-bit word `i` behind address `base`."""
+    """Return the sign-extended 32-bit word `i` behind address `base`."""
     return _read(int(base) + 4 * int(i), ctypes.c_int32)
 
 
@@ -47,7 +47,7 @@ def store32(base: int, i: int, value: int) -> None:
 
 
 def load64(base: int, i: int) -> int:
-    """The 64-bit word `i` behind address `base`."""
+    """Return the 64-bit word `i` behind address `base`."""
     return _read(int(base) + 8 * int(i), ctypes.c_int64)
 
 
@@ -57,7 +57,7 @@ def store64(base: int, i: int, value: int) -> None:
 
 
 def load(base: int, i: int, w: Any) -> int:
-    """The word `i` behind `base` in the word size of the tag `w`."""
+    """Return the word `i` behind `base` in the word size of the tag `w`."""
     return load32(base, i) if w.itemsize == 4 else load64(base, i)
 
 
@@ -67,30 +67,30 @@ def store(base: int, i: int, value: int, w: Any) -> None:
 
 
 def width(w: Any) -> int:
-    """Bytes per word."""
+    """Return the bytes per word."""
     return int(w.itemsize)
 
 
 def prefetch(address: int) -> None:
-    """Nothing: there is no cache to warm."""
+    """Do nothing: there is no cache to warm."""
 
 
 def wrap(value: int) -> int:
-    """`value` modulo 2**64, as a signed number."""
+    """Return `value` modulo 2**64, as a signed number."""
     return (int(value) + 2**63) % 2**64 - 2**63
 
 
 def as_float(bits: int) -> float:
-    """The float with this bit pattern."""
+    """Return the float with this bit pattern."""
     return float(struct.unpack("d", struct.pack("q", int(bits)))[0])
 
 
 def as_bits(value: float) -> int:
-    """The bit pattern of a float."""
+    """Return the bit pattern of a float."""
     return int(struct.unpack("q", struct.pack("d", value))[0])
 
 
 def unsigned(operator: int, a: int, b: int) -> int:
-    """Operators on 64 bits taken as unsigned: 0 is a < b, 1 is a / b, 2 is a % b, 3 is a >> b."""
+    """Apply an operator to 64 bits taken as unsigned: 0 is a < b, 1 is a / b, 2 is a % b, 3 is a >> b."""
     a, b = int(a) % 2**64, int(b) % 2**64
     return wrap((lambda: a < b, lambda: a // b, lambda: a % b, lambda: a >> b)[operator]())

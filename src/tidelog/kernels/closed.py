@@ -1,9 +1,9 @@
-"""Levels that look pairs up in a closure whose pairs nobody has written: its components and reach sets are the index.
+"""Levels that look pairs up in a closure whose pairs are not written: its components and reach sets are the index.
 
 The neighbours of a node are listed from its component and those that this reaches, or, backward, from those found by a
-search against the edges, which costs no more than what it finds and is kept for the next batch. The relation of a
-closure has rows only while an epoch has changed it: the pairs that went, then (from R_START on) those that came, so
-that every state of `layout.AT_START` and the names beside it can be seen without any other pair being written.
+search against the edges, which costs no more than its result and is kept for the next batch. The relation of a closure
+has rows only while an epoch has changed it: the deleted pairs, then (from R_START on) the inserted ones. So plans can
+see every state of `layout.AT_START` and the names beside it, and no other pair is written.
 """
 # mypy: disable-error-code="no-untyped-def"
 
@@ -66,7 +66,7 @@ and the stamp of those that it has found."""
 
 @kernel
 def list_of(closure, family, k):
-    """(address of the first value, number of values) of a list."""
+    """Return (address of the first value, number of values) of a list."""
     entry = _ENTRY * (family * load64(closure, C_ROOM) + k)
     lists = load64(closure, C_LISTS)
     return load64(closure, C_POOL) + 4 * load64(lists, entry + START), load64(lists, entry + LENGTH)
@@ -74,7 +74,7 @@ def list_of(closure, family, k):
 
 @kernel
 def node_of(closure, word, w):
-    """The number of the node with this word, or -1."""
+    """Return the number of the node with this word, or -1."""
     slots, mask, words = load64(closure, C_SLOTS), load64(closure, C_MASK), load64(closure, C_WORDS)
     h = mix(word)
     s = (h >> 32) & mask
@@ -89,7 +89,7 @@ def node_of(closure, word, w):
 
 @kernel
 def reaches_itself(closure, x):
-    """Whether (x, x) is a pair."""
+    """Return True if (x, x) is a pair."""
     if load32(load64(closure, C_LOOPS), x) > 0:
         return True
     _, size = list_of(closure, MEMBER, load32(load64(closure, C_COMPONENT), x))
@@ -98,7 +98,7 @@ def reaches_itself(closure, x):
 
 @kernel
 def connected(closure, x, y):
-    """Whether (x, y) is a pair."""
+    """Return True if (x, y) is a pair."""
     if x == y:
         return reaches_itself(closure, x)
     c, d = load32(load64(closure, C_COMPONENT), x), load32(load64(closure, C_COMPONENT), y)
@@ -151,8 +151,8 @@ def components_before(closure, c, most):
 @kernel
 def neighbours(closure, x, backward, j, k, most, found):
     """Write the next nodes behind (or before) x to `found`, int64, `most` at most, beginning with member k of the j-th
-    component: (number of nodes, j, k to go on with, steps of a search), j being -1 at the end. Nodes before x are none
-    as long as the search for them goes on."""
+    component: (number of nodes, j, k to continue from, steps of a search), j being -1 at the end. While the search for
+    nodes before x is running, there are no such nodes."""
     c, steps = load32(load64(closure, C_COMPONENT), x), 0
     if backward:
         others = load64(closure, C_QUEUE) + 4
@@ -179,7 +179,7 @@ def neighbours(closure, x, backward, j, k, most, found):
 
 @kernel
 def changed_row(D, relation, a, b, w):
-    """The number of the row of the pair (a, b) among those that the epoch has changed, or -1."""
+    """Return the number of the row of the pair (a, b) among those that the epoch has changed, or -1."""
     rows, slots, mask = D[relation, R_ROWS], D[relation, R_SLOTS], D[relation, R_MASK]
     h = mix(mix(a) ^ b)
     s = (h >> 32) & mask
@@ -195,7 +195,7 @@ def changed_row(D, relation, a, b, w):
 
 @kernel
 def shown(D, relation, r, state):
-    """Whether changed pair `r` is there in `state`."""
+    """Return True if changed pair `r` exists in `state`."""
     if r < D[relation, R_START]:
         return state in (AT_START, EVER, GONE)
     return state not in (AT_START, KEPT, GONE)
@@ -203,7 +203,7 @@ def shown(D, relation, r, state):
 
 @kernel
 def look_nodes_up(D, level, m, registers, nodes, size, w):
-    """The node that each binding of a batch has in the level's key register, or -1."""
+    """Write the node that each binding of a batch has in the level's key register, or -1."""
     closure = D[D[load64(level, L_OBJECT), I_RELATION], R_CLOSURE]
     if load64(level, L_KEYS) > 0:
         key = register(registers, level, 0, size, w)
@@ -213,7 +213,7 @@ def look_nodes_up(D, level, m, registers, nodes, size, w):
 
 @kernel
 def without_new(D, relation, x, backward, found, t, w):
-    """Drop those of the `t` neighbours of node x whose pair came in this epoch; returns how many are left."""
+    """Drop those of the `t` neighbours of node x whose pair was inserted in this epoch; returns how many are left."""
     words, n = load64(D[relation, R_CLOSURE], C_WORDS), 0
     mine = load(words, x, w)
     for i in range(t):
@@ -231,7 +231,7 @@ def expand_closed(D, level, st, at, registers, nodes, found, size, w):
     input is used up; it may return with no binding before that.
 
     S_INNER is the place among the neighbours, j << 32 | k as in `neighbours`, and once these have been read -1 minus
-    the place among the pairs of the key that have gone; S_NEXT is the node, where there is no key.
+    the place among the deleted pairs of the key; S_NEXT is the node, where there is no key.
     """
     index, state = load64(level, L_OBJECT), load64(level, L_VERSION)
     relation = D[index, I_RELATION]
@@ -288,7 +288,7 @@ def expand_closed(D, level, st, at, registers, nodes, found, size, w):
 @kernel
 def expand_changed(D, level, i, e, n, registers, size, w):
     """Write the pairs of binding `i` that are only among those changed, from the e-th on, behind `n` bindings: (how
-    many, S_INNER to go on with, or 0)."""
+    many, S_INNER to continue from, or 0)."""
     index, state = load64(level, L_OBJECT), load64(level, L_VERSION)
     relation, arena = D[index, I_RELATION], D[index, I_ARENA]
     keys, columns, t = load64(level, L_KEYS), load64(level, L_COLUMNS), 0
@@ -315,7 +315,7 @@ def expand_changed(D, level, i, e, n, registers, size, w):
 
 @kernel
 def member_closed(D, level, m, registers, chosen, size, w):
-    """Positions whose key registers are (CHECK_CLOSED) or are not (ABSENT_CLOSED) a pair that the level sees."""
+    """Select positions whose key registers are (CHECK_CLOSED) or are not (ABSENT_CLOSED) a pair that the level sees."""
     relation, state = load64(level, L_OBJECT), load64(level, L_VERSION)
     closure, wanted, n = D[relation, R_CLOSURE], load64(level, L_KIND) == CHECK_CLOSED, 0
     first, second = register(registers, level, 0, size, w), register(registers, level, 1, size, w)

@@ -1,4 +1,5 @@
-"""Strongly connected components of a graph whose edges come and go: Tarjan's algorithm, and whether one still holds.
+"""Strongly connected components of a graph whose edges change: Tarjan's algorithm, and a test that one is still
+connected.
 
 Nodes are numbers below n; a component has the number of one of its nodes. `marks` are rows of n stamps: something is
 marked where its stamp is the clock of now.
@@ -20,7 +21,7 @@ ZERO, ONE = numpy.arange(2)
 
 @kernel
 def parts_of(pool, lists, component, nodes, within, low, marks, clock, stop):
-    """Tarjan's algorithm (1972), without recursion, over `nodes` and the edges among those of component `within`.
+    """Run Tarjan's algorithm (1972), without recursion, over `nodes` and the edges among those of component `within`.
 
     Returns (nodes, ends): the nodes, part by part, each part behind those that it reaches, and where the parts end.
     Some are missing where the kernel was `stopped`.
@@ -73,8 +74,8 @@ def parts_of(pool, lists, component, nodes, within, low, marks, clock, stop):
 
 @kernel
 def still_leads(pool, lists, component, u, v, ahead, behind, marks, clock, stop):
-    """Whether there is a way from u to v inside of their component: searched from both ends in turn, so that one that
-    is short, or an end that has few nodes around it, is quick. `ahead` and `behind` have room for the component."""
+    """Return True if there is a way from u to v inside their component. Search from both ends in turn, so that a short
+    way, or an end with few nodes around it, is quick. `ahead` and `behind` have room for the component."""
     within = component[u]
     ahead[0], behind[0] = u, v
     marks[0, u] = marks[1, v] = clock

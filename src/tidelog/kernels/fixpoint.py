@@ -1,8 +1,8 @@
 """The rounds of a hyper-node, all of them in one call that returns only when Python is needed.
 
-Semi-naive evaluation: each round enters the rows of the round before into the indexes and runs every plan once; what
-the plans derive is appended to the heads, so that "born in this round" is "row number >= R_NEW". A round in which
-nothing is born ends the fixpoint. With ten tuples a round, as on long chains, the cost of a round decides, and it is
+Semi-naive evaluation: each round enters the rows of the round before into the indexes and runs every plan once; the
+plans append derived rows to the heads, so that "born in this round" is "row number >= R_NEW". A round in which nothing
+is born ends the fixpoint. With ten tuples a round, as on long chains, the cost of a round decides, and it is
 microseconds.
 """
 # mypy: disable-error-code="no-untyped-def"
@@ -54,7 +54,7 @@ def emit(D, plan, n, registers, buffer, hashes, size, w):
 
 @kernel
 def run_plan(D, plan, st, registers, scratch, buffer, hashes, size, w):
-    """Run the plan under way to its end; a status other than DONE says what is needed to go on."""
+    """Run the plan under way to its end; a status other than DONE names the reason to pause."""
     head = load64(plan, P_HEAD)
     while True:
         if full(D, head, size):
@@ -72,7 +72,7 @@ def run_rounds(D, plans, relations, indexes, node, st, rounds, registers, scratc
     """Run `plans` (addresses) round by round to the fixpoint, or to round `rounds`.
 
     `relations` are those that the hyper-node derives, `indexes` those on them. Returns DONE, or a status with the
-    object concerned in node[N_OBJECT]; call again with the same arrays to go on.
+    object concerned in node[N_OBJECT]; call again with the same arrays to continue.
     """
     while True:
         if node[N_PHASE] == 0:

@@ -51,7 +51,7 @@ BATCH = 32
 
 @kernel
 def hash_key(D, index, rows, r, k, w):
-    """The hash of the key columns of row `r`."""
+    """Return the hash of the key columns of row `r`."""
     h = 0
     for j in range(D[index, I_KEYS]):
         h = mix(h ^ load(rows, r * k + D[index, I_KEY + j], w))
@@ -60,7 +60,7 @@ def hash_key(D, index, rows, r, k, w):
 
 @kernel
 def find_segment(D, index, rows, r, k, h, w):
-    """The position of the directory slot for the key of row `r`; the slot is 0 when the key is new."""
+    """Return the position of the directory slot for the key of row `r`; the slot is 0 if the key is new."""
     slots, mask, arena, keys = D[index, I_SLOTS], D[index, I_MASK], D[index, I_ARENA], D[index, I_KEYS]
     s = (h >> 32) & mask
     while True:
@@ -80,7 +80,7 @@ def find_segment(D, index, rows, r, k, h, w):
 
 @kernel
 def entries_below(arena, offset, length, stride, limit, w):
-    """How many entries, from the first on, have a row number below `limit`."""
+    """Return how many entries, from the first on, have a row number below `limit`."""
     low, high = 0, length
     while low < high:
         middle = (low + high) >> 1
@@ -94,13 +94,13 @@ def entries_below(arena, offset, length, stride, limit, w):
 
 @kernel
 def capacity(size_class):
-    """For how many entries a segment of a class has room."""
+    """Return the number of entries for which a segment of a class has room."""
     return 1 if size_class == 0 else (2 + ((size_class - 1) & 1)) << ((size_class - 1) >> 1)
 
 
 @kernel
 def allocate(D, index, size_class, w):
-    """The offset of a segment of a class, or -1 when the arena has to grow."""
+    """Return the offset of a segment of a class, or -1 if the arena has to grow."""
     arena, free = D[index, I_ARENA], D[index, I_FREE]
     offset = load64(free, size_class) - 1
     if offset >= 0:
@@ -130,7 +130,8 @@ def compact(arena, offset, head, stride, w):
 
 @kernel
 def room(D, index, slot, h, w):
-    """The offset of the segment of a directory slot, with room for one more entry; -1 when the arena has to grow."""
+    """Return the offset of the segment of a directory slot, with room for one more entry; -1 if the arena has to
+    grow."""
     slots, arena, free = D[index, I_SLOTS], D[index, I_ARENA], D[index, I_FREE]
     head, stride = HEADER + D[index, I_KEYS], 1 + D[index, I_PAYLOADS]
     offset = (load64(slots, slot) & LOW) - 1
@@ -220,14 +221,14 @@ def extend(D, index, high, hashes, w):
 
 @kernel
 def row_of(numbers, first, i):
-    """The `i`-th of some int64 row numbers at an address; without an address, the i-th row from `first` on."""
+    """Return the `i`-th of some int64 row numbers at an address; without an address, the i-th row from `first` on."""
     return load64(numbers, i) if numbers != 0 else first + i
 
 
 @kernel
 def bury(D, index, numbers, first, m, hashes, w):
-    """Complement the entries of `m` rows (see `row_of`); those not yet entered are left out. It asks for no memory.
-    `hashes` is an address of int64[BATCH]."""
+    """Complement the entries of `m` rows (see `row_of`), except those not yet entered. Request no memory. `hashes` is
+    an address of int64[BATCH]."""
     relation = D[index, I_RELATION]
     rows, k, arena, slots = D[relation, R_ROWS], D[relation, R_ARITY], D[index, I_ARENA], D[index, I_SLOTS]
     head, stride, size = HEADER + D[index, I_KEYS], 1 + D[index, I_PAYLOADS], width(w)
@@ -259,8 +260,8 @@ def bury(D, index, numbers, first, m, hashes, w):
 
 @kernel
 def collect(D, index, rows, m, found, w):
-    """The number of live rows with the key columns of one of `m` rows at `rows`, distinct in those; their numbers are
-    written to the int64 array at `found` unless that is 0."""
+    """Return the number of live rows with the key columns of one of `m` rows at `rows`, which are distinct in those.
+    Write their numbers to the int64 array at `found` unless that is 0."""
     relation = D[index, I_RELATION]
     k, arena, counts, n = D[relation, R_ARITY], D[index, I_ARENA], D[relation, R_COUNT], 0
     head, stride = HEADER + D[index, I_KEYS], 1 + D[index, I_PAYLOADS]

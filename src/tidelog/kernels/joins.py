@@ -1,9 +1,9 @@
 """The batched plan interpreter: a plan is a list of levels, each of which turns a batch of bindings into the next.
 
 A binding is a row across registers, a batch is up to `size` bindings. Level 0 scans rows; probes and ranges multiply
-bindings; all other levels filter a batch in place. Nothing larger than a batch is ever built, and what a batch is going
-to touch is prefetched. `step` runs until the last level has a batch and can stop anywhere: what is under way stands in
-the state array.
+bindings; all other levels filter a batch in place. Nothing larger than a batch is ever built, and kernels prefetch the
+memory that a batch is going to touch. `step` runs until the last level has a batch and can stop anywhere: the state
+array has the current position.
 """
 # mypy: disable-error-code="no-untyped-def"
 
@@ -77,7 +77,7 @@ def begin(D, plan, st):
 
 @kernel
 def bounds(source, version):
-    """From where to where a version of a relation goes: rows, or positions in a list."""
+    """Return the start and the end of a version of a relation: rows, or positions in a list."""
     if version == DELTA:
         return source[R_OLD], source[R_NEW]
     if version == OUT:
@@ -135,8 +135,8 @@ def filter_batch(D, level, st, m, registers, scratch, size, w):
 
 @kernel
 def step(D, plan, st, registers, scratch, size, w):
-    """Advance a plan until its last level has a batch: (status, bindings). DONE with 0 bindings means that the plan is
-    finished; CALL_OUT, LOOK and WIDEN leave the level to go on with in st[S_LEVEL]."""
+    """Advance a plan until its last level has a batch: return (status, bindings). DONE with 0 bindings means that the
+    plan is finished. CALL_OUT, LOOK and WIDEN leave the level to continue from in st[S_LEVEL]."""
     last, depth = load64(plan, P_LEVELS) - 1, st[S_LEVEL]
     while depth >= 0:
         if st[S_WORK] > st[S_BUDGET]:

@@ -1,4 +1,4 @@
-"""Where kernels and Python find things: descriptors, plans, states and statuses.
+"""The layout that kernels and Python share: descriptors, plans, states and statuses.
 
 The descriptor table `D` is an int64 array with a row for each relation and each index. A relation's rows, counts and
 watermarks stand in a block of their own per thread (R_THREAD + t * R_BLOCK), although one thread runs today: a row

@@ -4,9 +4,9 @@
 kernels that may do this return the pool, which may be new. `used` holds the numbers of values of the pool in use, of
 these given up, and of lists that are noted, then which these are.
 
-A list that is noted can be had back: `note` writes down, SAVED families further on, where its values are, and takes its
-room away, so that whatever changes the list has to move it.
-Loops rather than slices: they run as fast and compile in a fraction of the time.
+A list that is noted can be restored: `note` saves the place of its values SAVED families further on, and takes its room
+away, so that a change has to move the list. Loops rather than slices: they run as fast and compile in a fraction of the
+time.
 """
 # mypy: disable-error-code="no-untyped-def"
 
@@ -50,7 +50,7 @@ def note(lists, used, family, k):
 
 @kernel
 def end_notes(lists, used, back):
-    """Forget what is noted, or let the lists be what they were then, going `back`."""
+    """Forget the notes, or restore the lists as they were then, going `back`."""
     for i in range(used[NOTED]):
         k, family = used[ENTRIES + i] // SAVED, FAMILIES - SAVED + used[ENTRIES + i] % SAVED
         if back:
@@ -116,7 +116,7 @@ def discard(pool, lists, family, k, value):
 
 @kernel
 def holds(pool, lists, family, k, value):
-    """Whether the ascending list `k` has `value`."""
+    """Return True if the ascending list `k` contains `value`."""
     low = lists[family, k, START]
     high = end = low + lists[family, k, LENGTH]
     while low < high:
@@ -130,7 +130,7 @@ def holds(pool, lists, family, k, value):
 
 @kernel
 def compacted(pool, lists, used):
-    """The lists in a new pool without what was given up."""
+    """Return the lists in a new pool, without released space."""
     many = lists.shape[1]
     total = 0
     for family in range(FAMILIES):
@@ -152,7 +152,8 @@ def compacted(pool, lists, used):
 
 @kernel
 def renumbered(pool, lists, used, numbers, fresh_lists, fresh_used):
-    """The lists in a new pool, with new numbers where `numbers` has any; those without have no values."""
+    """Return the lists in a new pool, with new numbers where `numbers` has any. Lists without a new number have no
+    values."""
     fresh = numpy.empty(used[USED] - used[GIVEN_UP] + 16, numpy.int32)
     at = 0
     for family in range(FAMILIES):

@@ -69,8 +69,8 @@ those of this epoch from the last death to the first."""
 
 @kernel
 def window(D, relation, state, current):
-    """(first row, end, least count, greatest, end of the births) of what is there in `state`; counts as in `_LIVE`,
-    `current` is the round of death or birth under way."""
+    """Return (first row, end, least count, greatest, end of the births) of the rows that exist in `state`. Counts are
+    as in `_LIVE`, `current` is the running round of death or birth."""
     first, end, least, most, births = 0, D[relation, R_N], 0, _LIVE, 1 << 40
     if state in (AT_START, KEPT, GONE):
         end = D[relation, R_START]
@@ -93,7 +93,7 @@ def window(D, relation, state, current):
 
 @kernel
 def visible(D, relation, r, seen):
-    """Whether row `r` is in the window `seen`."""
+    """Return True if row `r` is in the window `seen`."""
     first, end, least, most, births = seen
     if r < first or r >= end:
         return False
@@ -106,14 +106,14 @@ def visible(D, relation, r, seen):
 
 @kernel
 def birth_registers(level, registers, size, w):
-    """(register that the largest birth comes from, register that it goes to)."""
+    """Return (register that the largest birth comes from, register that it goes to)."""
     at = load64(level, L_KEYS) + 2 * load64(level, L_COLUMNS) + 2 * load64(level, L_LIVE)
     return register(registers, level, at, size, w), register(registers, level, at + 1, size, w)
 
 
 @kernel
 def hole(word):
-    """The bit of a sieve at which a value stands."""
+    """Return the bit of a sieve for a value."""
     return (wrap(word * -7046029254386353131) >> 40) & (SIEVE - 1)
 
 
@@ -193,9 +193,9 @@ def scan_live(D, plan, level, st, registers, numbers, size, w):
 
 @kernel
 def choose_entries(D, index, offset, start, length, room, seen, own, chosen, w):
-    """Write to `chosen` where those of the entries `start` to `length` of a segment stand that are in the window
-    `seen`, at most `room` of them; (how many, number of the next entry). Births are read when it is the level's `own`.
-    """
+    """Write to `chosen` the places of those of the entries `start` to `length` of a segment that are in the window
+    `seen`, at most `room` of them. Return (how many, number of the next entry). Read births if it is the level's
+    `own`."""
     relation = D[index, I_RELATION]
     arena, stride = D[index, I_ARENA], 1 + D[index, I_PAYLOADS]
     counts, births = D[relation, R_COUNT], D[relation, R_BIRTH]
@@ -217,7 +217,8 @@ def choose_entries(D, index, offset, start, length, room, seen, own, chosen, w):
 
 @kernel
 def all_entries(D, index, offset, start, length, room, end, chosen, w):
-    """The same where all entries are alive and those of the rows below `end` are wanted."""
+    """Write to `chosen` the places of the entries `start` to `length` of a segment whose rows are below `end`, at most
+    `room` of them; all are alive. Return (how many, number of the next entry)."""
     arena, stride = D[index, I_ARENA], 1 + D[index, I_PAYLOADS]
     wanted = length
     if load(arena, offset + (length - 1) * stride, w) >= end:
@@ -282,7 +283,7 @@ def expand_live(D, level, st, at, registers, offsets, lengths, chosen, size, w):
 
 @kernel
 def find_row(D, relation, level, i, h, registers, size, w):
-    """The number of the row that binding `i` has in the level's key registers, or -1."""
+    """Return the number of the row that binding `i` has in the level's key registers, or -1."""
     rows, k, slots, mask = D[relation, R_ROWS], D[relation, R_ARITY], D[relation, R_SLOTS], D[relation, R_MASK]
     s = (h >> 32) & mask
     while True:
@@ -303,7 +304,7 @@ def find_row(D, relation, level, i, h, registers, size, w):
 
 @kernel
 def member_live(D, level, st, m, registers, hashes, chosen, size, w):
-    """Positions whose key registers are (CHECK_LIVE) or are not (ABSENT_LIVE) a row that the level sees."""
+    """Select positions whose key registers are (CHECK_LIVE) or are not (ABSENT_LIVE) a row that the level sees."""
     relation, state, n = load64(level, L_OBJECT), load64(level, L_VERSION), 0
     wanted, own = load64(level, L_KIND) == CHECK_LIVE, load64(level, L_EXTRA) == 1
     before, births = 0, 0

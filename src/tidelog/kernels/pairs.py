@@ -1,5 +1,5 @@
-"""Reading a closure: its pairs in the order of their first nodes, how many there are, how far their nodes are, and how
-two closures of the same nodes differ."""
+"""Reading a closure: its pairs in the order of their first nodes, their number, the distance of their nodes, and the
+differences between two closures of the same nodes."""
 # mypy: disable-error-code="no-untyped-def"
 
 import numpy
@@ -55,7 +55,7 @@ def write_pairs(pool, lists, component, loops, irreflexive, words, nodes, target
 
 @kernel
 def is_pair(pool, lists, component, loops, irreflexive, x, y):
-    """Whether (x, y) is in the closure."""
+    """Return True if (x, y) is in the closure."""
     c, d = component[x], component[y]
     if x == y:
         return loops[x] > 0 or (lists[MEMBER, c, LENGTH] > 1 and not irreflexive)
@@ -64,7 +64,7 @@ def is_pair(pool, lists, component, loops, irreflexive, x, y):
 
 @kernel
 def are_pairs(pool, lists, component, loops, irreflexive, ids):
-    """Which of these pairs of nodes, shape (n, 2), are in the closure."""
+    """Return a mask of those pairs of nodes, shape (n, 2), that are in the closure."""
     found = numpy.empty(len(ids), numpy.bool_)
     for i in range(len(ids)):
         found[i] = is_pair(pool, lists, component, loops, irreflexive, ids[i, 0], ids[i, 1])
@@ -73,7 +73,7 @@ def are_pairs(pool, lists, component, loops, irreflexive, ids):
 
 @kernel
 def nodes_before(pool, lists, component, loops, irreflexive, y, scratch, marks, clock):
-    """The nodes that are paired with y."""
+    """Return the nodes that are paired with y."""
     clock[0] += 1
     queue, stamps = scratch[0], marks[0]
     c = component[y]
@@ -149,8 +149,8 @@ def mark_pairs(pool, lists, component, loops, irreflexive, x, stamps, now, queue
 
 @kernel
 def differences(old, new, loops_before, loops, irreflexive, scratch, marks, clock, stop):
-    """The pairs of nodes that only `old` has and those that only `new` has; each is (pool, lists, component).
-    Some are missing where the kernel was `stopped`."""
+    """Return the pairs of nodes that only `old` has and those that only `new` has; each is (pool, lists, component).
+    Some are missing if the kernel was `stopped`."""
     died, born = numpy.empty((64, 2), numpy.int32), numpy.empty((64, 2), numpy.int32)
     gone = came = 0
     ahead, behind = scratch[0], scratch[1]

@@ -35,7 +35,7 @@ from tidelog.kernels.words import LOW, kernel, load, load64, prefetch, store, st
 
 @kernel
 def find_key(D, index, level, i, h, registers, size, w):
-    """The directory slot for the key that binding `i` has in the level's key registers; 0 when there is none."""
+    """Return the directory slot for the key that binding `i` has in the level's key registers; 0 if there is none."""
     slots, mask, arena = D[index, I_SLOTS], D[index, I_MASK], D[index, I_ARENA]
     s = (h >> 32) & mask
     while True:
@@ -138,7 +138,8 @@ def expand(D, level, st, at, registers, offsets, lengths, size, w):
 
 @kernel
 def member(D, level, m, registers, hashes, chosen, size, w):
-    """Positions whose key registers are (CHECK) or are not (ABSENT) a row of the level's version of a relation."""
+    """Write to `chosen` the positions whose key registers are (CHECK) or are not (ABSENT) a row of the level's version
+    of a relation."""
     relation, keys = load64(level, L_OBJECT), load64(level, L_KEYS)
     rows, k, slots, mask = D[relation, R_ROWS], D[relation, R_ARITY], D[relation, R_SLOTS], D[relation, R_MASK]
     limit = D[relation, R_OLD] if load64(level, L_VERSION) == OLD else D[relation, R_NEW]
@@ -179,7 +180,8 @@ def member(D, level, m, registers, hashes, chosen, size, w):
 
 @kernel
 def segment_length(D, index, level, first, i, h, registers, size, w):
-    """The number of entries for the key that binding `i` has in the level's registers from list entry `first` on."""
+    """Return the number of entries for the key that binding `i` has in the level's registers from list entry `first`
+    on."""
     slots, mask, arena, keys = D[index, I_SLOTS], D[index, I_MASK], D[index, I_ARENA], D[index, I_KEYS]
     s = (h >> 32) & mask
     while True:
@@ -199,8 +201,9 @@ def segment_length(D, index, level, first, i, h, registers, size, w):
 
 @kernel
 def route(D, level, m, registers, chosen, hashes, size, w):
-    """Positions whose segment in the level's index is shorter than in the rival index; L_EXTRA is 1 where ties stay,
-    and neither may be empty. The rival plan keeps the others: each binding takes the way with fewer candidates."""
+    """Write to `chosen` the positions whose segment in the level's index is shorter than in the rival index. L_EXTRA is
+    1 where ties stay, and neither may be empty. The rival plan keeps the others: each binding takes the way with fewer
+    candidates."""
     index, rival, ties, n = load64(level, L_OBJECT), load64(level, L_VERSION), load64(level, L_EXTRA), 0
     mine, other = D[index, I_KEYS], D[rival, I_KEYS]
     hash_registers(level, 0, m, mine, registers, chosen, size, w)

@@ -42,7 +42,8 @@ def expand_range(level, st, at, registers, size, w):
 
 @kernel
 def expand_floats(first, last, step, given, st, at, j, target, n, size, w):
-    """(values written, whether there are more) of a range of floats, which adds up its steps; `j` came before."""
+    """Write values of a range of floats, which adds up its steps, behind value `j`. Return (number of values written,
+    True if there are more)."""
     a, b = as_float(first), as_float(last)
     s = as_float(step) if given else (1.0 if a <= b else -1.0)
     value = a if j == 0 else as_float(st[at + S_NEXT])

@@ -1,10 +1,10 @@
-"""The transitive closure of a graph as components and reach sets, kept while edges come and go.
+"""The transitive closure of a graph as components and reach sets, maintained while edges change.
 
 Two nodes x, y are a pair of the closure iff y's component is in the reach set of x's, or they share a component of
 several nodes, or x = y and the node has a loop. `irreflexive` closures (`x != y` in their recursive rules) have a pair
-(x, x) only for loops. An edge that comes joins components that are now on a cycle and adds to the reach sets of what
-lies before it; one that goes parts its component where nothing else holds it together, and what lies before is looked
-at again from the nearest to the farthest, as long as something changes. Both write down the pairs that came or went.
+(x, x) only for loops. An inserted edge joins components that are now on a cycle, and adds to the reach sets of the
+components before it. A deleted edge parts its component if nothing else connects it. Then the components before it are
+renewed from the nearest to the farthest, as long as something changes. Both record the pairs inserted or deleted.
 
 One edge may take minutes. Kernels with the argument `stop` look whether they are `stopped`, and then return with lists
 that are in order but mean nothing. What edges change of components and reach sets is noted (kernels/lists.py), so that
@@ -27,7 +27,7 @@ from tidelog.kernels.words import kernel, stopped
 
 @kernel
 def take_edges(pool, lists, used, loops, edges, gone):
-    """Add `edges` to the adjacency, or take those `gone` out of it, and leave the closure for later."""
+    """Add `edges` to the adjacency, or remove those `gone` from it, and leave the closure for later."""
     for i in range(len(edges)):
         u, v = edges[i, 0], edges[i, 1]
         if u == v:
@@ -43,7 +43,7 @@ def take_edges(pool, lists, used, loops, edges, gone):
 
 @kernel
 def take_back(pool, lists, used, component):
-    """Let the components and their reach sets be what they were when they were noted."""
+    """Restore the components and their reach sets as they were when they were noted."""
     noted = used[NOTED]
     end_notes(lists, used, True)
     for i in range(noted):
@@ -191,7 +191,7 @@ def emit_one(pairs, n, x):
 
 @kernel
 def with_pairs(pairs, n, more):
-    """The pairs with room for more of them."""
+    """Return the pairs with room for more of them."""
     if n + more <= len(pairs):
         return pairs
     larger = numpy.empty((2 * (n + more), 2), numpy.int32)
@@ -216,8 +216,8 @@ def before(pool, lists, component, c, queue, m, stamps, now):
 
 @kernel
 def add_edges(pool, lists, used, component, loops, scratch, marks, clock, irreflexive, edges, at, pairs, limit, stop):
-    """Add `edges` from position `at` on until more than `limit` pairs were written or components looked at; returns
-    the pool, the position, the pairs that came and their number."""
+    """Add `edges` from position `at` on until more than `limit` pairs were written or components looked at; return the
+    pool, the position, the inserted pairs and their number."""
     n = looked = ZERO
     while at < len(edges) and n + looked <= limit and not stopped(stop):
         u, v = edges[at, 0], edges[at, 1]
@@ -241,7 +241,8 @@ def add_edges(pool, lists, used, component, loops, scratch, marks, clock, irrefl
 
 @kernel
 def join(pool, lists, used, component, loops, scratch, marks, clock, irreflexive, a, b, pairs, n, stop):
-    """Let component a, and what lies before it, reach b and what b reaches; components on a cycle become one."""
+    """Let component a, and the components before it, reach b and the components that b reaches; components on a cycle
+    become one."""
     clock[0] += 1
     now = clock[0]
     gained, queue, row = scratch[1], scratch[2], scratch[0]
@@ -330,7 +331,7 @@ def remove_edges(
     pool, lists, used, component, loops, scratch, marks, clock, irreflexive, edges, at, pairs, limit, stop
 ):
     """Remove `edges`, all there, from position `at` on until more than `limit` pairs were written or components looked
-    at; returns the pool, the position, the pairs that went and their number."""
+    at; return the pool, the position, the deleted pairs and their number."""
     n = looked = ZERO
     while at < len(edges) and n + looked <= limit and not stopped(stop):
         u, v = edges[at, 0], edges[at, 1]
@@ -363,7 +364,7 @@ def remove_edges(
 
 @kernel
 def leads(pool, lists, component, a, b):
-    """Whether component a has an edge to b or to something that reaches b."""
+    """Return True if component a has an edge to b or to something that reaches b."""
     start = lists[MEMBER, a, START]
     for x in pool[start : start + lists[MEMBER, a, LENGTH]]:
         first = lists[OUT, x, START]
@@ -376,11 +377,10 @@ def leads(pool, lists, component, a, b):
 
 @kernel
 def look_again(pool, lists, used, component, scratch, marks, clock, heap, parts, pairs, n, stop):
-    """Renew the reach sets of the components in `heap`, (size of the reach set, component), and of those before what
-    changes. In the order of their sizes as they were, each comes behind all that it reaches. `parts` are what has
-    become of the component parts[0]; without them the heap holds one component, and nothing is lost that it does not
-    lose. Returns the pool, the pairs that went with their number, and how many were renewed.
-    """
+    """Renew the reach sets of the components in `heap`, (size of the reach set, component), and of those before a
+    component that changes. By the order of their old sizes, each comes behind all that it reaches. `parts` are the
+    components that replace parts[0]. Without them the heap has one component, and all others lose only what it loses.
+    Return the pool, the lost pairs and their number, and the number of renewed components."""
     clock[0] += 1
     now, queue, gone, steps = clock[0], scratch[3], scratch[2], 0
     for entry in heap:

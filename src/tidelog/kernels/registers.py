@@ -1,4 +1,4 @@
-"""Registers: the columns of a batch, and how bindings move between them.
+"""Registers: the columns of a batch, and the moves of bindings between them.
 
 The lists behind a level's header name registers by number; a register is `size` words.
 """
@@ -10,7 +10,7 @@ from tidelog.kernels.words import kernel, load, load64, mix, store, store64, wid
 
 @kernel
 def register(registers, level, i, size, w):
-    """The address of the register named by list entry `i` of a level."""
+    """Return the address of the register named by list entry `i` of a level."""
     return registers + load64(level, L_LISTS + i) * size * width(w)
 
 

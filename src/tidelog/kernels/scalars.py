@@ -41,7 +41,7 @@ LARGEST = 9223372036854775807
 
 @kernel
 def less(kind, x, y):
-    """Whether x < y."""
+    """Return True if x < y."""
     if kind == FLOAT:
         return as_float(x) < as_float(y)
     if kind == UNSIGNED:
@@ -51,7 +51,8 @@ def less(kind, x, y):
 
 @kernel
 def select(operator, kind, a, b, m, chosen, w):
-    """Positions i < m with `a[i] operator b[i]`; 0 is =, 1 is !=, 2 is <, 3 is <=, 4 is >, 5 is >=."""
+    """Write to `chosen` the positions i < m with `a[i] operator b[i]`; 0 is =, 1 is !=, 2 is <, 3 is <=, 4 is >, 5 is
+    >=."""
     n = 0
     if operator > 3:
         a, b, operator = b, a, operator - 2
@@ -84,7 +85,8 @@ def select(operator, kind, a, b, m, chosen, w):
 
 @kernel
 def power(x, y):
-    """(has a value, x to the power of y modulo 2**64); with a negative exponent only the bases 0, 1 and -1 have one."""
+    """Return (True if there is a value, x to the power of y modulo 2**64); with a negative exponent only the bases 0, 1
+    and -1 have one."""
     if y < 0:
         if x == -1 and (y & 1) == 0:
             return True, 1
@@ -100,7 +102,7 @@ def power(x, y):
 
 @kernel
 def power_unsigned(x, y):
-    """Power of unsigned words modulo 2**64."""
+    """Return a power of unsigned words modulo 2**64."""
     result = 1
     while y != 0:
         if (y & 1) == 1:
@@ -112,7 +114,7 @@ def power_unsigned(x, y):
 
 @kernel
 def quotient(x, y):
-    """x / y, truncated toward zero; y is not 0."""
+    """Return x / y, truncated toward zero; y is not 0."""
     if y == -1:
         return wrap(-x)
     q = x // y
@@ -123,7 +125,7 @@ def quotient(x, y):
 
 @kernel
 def whole(operator, kind, x, y):
-    """(has a value, value) of an operator on numbers or unsigned."""
+    """Return (True if there is a value, the value) of an operator on numbers or unsigned."""
     if operator == ADD:
         return True, wrap(x + y)
     if operator == SUB:
@@ -178,7 +180,7 @@ def whole(operator, kind, x, y):
 
 @kernel
 def fraction(operator, x, y):
-    """(has a value, bits of the value) of an operator on floats; a conversion gives a number or unsigned."""
+    """Return (True if there is a value, its bits) of an operator on floats; a conversion gives a number or unsigned."""
     value = 0.0
     if operator == ADD:
         value = x + y
@@ -221,7 +223,7 @@ def fraction(operator, x, y):
 
 @kernel
 def fits(value, w):
-    """Whether a value fits into a word."""
+    """Return True if a value fits into a word."""
     return width(w) == 8 or -2147483648 <= value <= 2147483647
 
 
@@ -255,7 +257,8 @@ def compute(operator, kind, target, a, b, m, chosen, w):
 
 @kernel
 def range_length(kind, first, last, step, given):
-    """How many values a range of whole numbers has; without a given step it is 1 or -1, with a step of 0 one value."""
+    """Return the number of values in a range of whole numbers. Without a given step it is 1 or -1; a step of 0 gives
+    one value."""
     if first == last:
         return 0
     if given and step == 0:
@@ -271,5 +274,5 @@ def range_length(kind, first, last, step, given):
 
 @kernel
 def inside(value, last, step):
-    """Whether a range of floats goes on with `value`."""
+    """Return True if a range of floats contains `value`."""
     return (step > 0.0 and value < last) or (step < 0.0 and value > last)

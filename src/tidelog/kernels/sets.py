@@ -1,4 +1,4 @@
-"""The rows of a relation, kept distinct by open addressing over 8-byte slots [32 hash bits | row number + 1].
+"""The rows of a relation, distinct by open addressing over 8-byte slots [32 hash bits | row number + 1].
 
 A slot's position comes from the stored hash bits, so that a growing table never touches rows. A slot whose row number
 is 0 while its hash bits are not is a tombstone.
@@ -42,7 +42,7 @@ from tidelog.kernels.words import (
 
 @kernel
 def full(D, relation, batch):
-    """Whether a batch might not fit any more: rows, or slots above seven tenths."""
+    """Return True if a batch might not fit any more: rows, or slots above seven tenths."""
     return (
         D[relation, R_N] + batch > D[relation, R_CAPACITY]
         or (D[relation, R_USED] + batch) * 10 > D[relation, R_MASK] * 7
@@ -51,7 +51,7 @@ def full(D, relation, batch):
 
 @kernel
 def same_row(rows, r, buffer, i, k, w):
-    """Whether row `r` of `rows` equals row `i` of `buffer`."""
+    """Return True if row `r` of `rows` equals row `i` of `buffer`."""
     for j in range(k):
         if load(rows, r * k + j, w) != load(buffer, i * k + j, w):
             return False
@@ -60,7 +60,7 @@ def same_row(rows, r, buffer, i, k, w):
 
 @kernel
 def find_slot(D, relation, buffer, i, h, w):
-    """The position of the slot that holds row `i` of `buffer` with hash `h`, or -1."""
+    """Return the position of the slot that contains row `i` of `buffer` with hash `h`, or -1."""
     slots, mask = D[relation, R_SLOTS], D[relation, R_MASK]
     rows, k = D[relation, R_ROWS], D[relation, R_ARITY]
     s = (h >> 32) & mask
@@ -75,7 +75,8 @@ def find_slot(D, relation, buffer, i, h, w):
 
 @kernel
 def prefetch_row(D, relation, h, w):
-    """Prefetch what is known of the row that the first slot for hash `h` holds, if it is a row of this hash."""
+    """Prefetch words, count, birth and support of the row in the first slot for hash `h`, if it is a row of this
+    hash."""
     v = load64(D[relation, R_SLOTS], (h >> 32) & D[relation, R_MASK])
     if ((v ^ h) >> 32) == 0 and (v & LOW) != 0:
         r = (v & LOW) - 1

@@ -76,7 +76,7 @@ def _store(context, base, i, value, w):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def _load_shared(context, base, i):  # type: ignore[no-untyped-def]
-    """A word that another thread may write at any time: it is loaded each time."""
+    """Load a word that another thread may write at any time; the compiler cannot cache it."""
 
     def generate(ctx, builder, sig, args):  # type: ignore[no-untyped-def]
         address = builder.gep(builder.inttoptr(args[0], _INT_IR.as_pointer()), [args[1]])
@@ -119,7 +119,7 @@ def _as_bits(context, value):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def _unsigned(context, operator, a, b):  # type: ignore[no-untyped-def]
-    """Operators on int64 taken as unsigned: 0 is a < b, 1 is a / b, 2 is a % b, 3 is a >> b."""
+    """Apply an operator to int64 taken as unsigned: 0 is a < b, 1 is a / b, 2 is a % b, 3 is a >> b."""
 
     def generate(ctx, builder, sig, args):  # type: ignore[no-untyped-def]
         operation = operator.literal_value
@@ -171,7 +171,7 @@ def mix(h):  # type: ignore[no-untyped-def]
 
 @kernel
 def hash_row(rows, i, k, w):  # type: ignore[no-untyped-def]
-    """The hash of row `i` of row-major `rows` with `k` columns."""
+    """Return the hash of row `i` of row-major `rows` with `k` columns."""
     h = 0
     for j in range(k):
         h = mix(h ^ load(rows, i * k + j, w))
@@ -180,7 +180,7 @@ def hash_row(rows, i, k, w):  # type: ignore[no-untyped-def]
 
 @kernel
 def stopped(stop):  # type: ignore[no-untyped-def]
-    """Look whether a kernel is to stop; if so, every later look says the same."""
+    """Look whether a kernel is to stop; if so, every later look gives the same answer."""
     looks = load64(stop, LOOKS) + 1
     store64(stop, LOOKS, looks)
     return looks > load_shared(stop, STOP_AFTER)

@@ -1,8 +1,8 @@
-"""Aggregate rules: evaluated in one go, and kept up to date at a cost in proportion to the change.
+"""Aggregate rules: evaluated at once, and maintained at a cost in proportion to the change.
 
 Groups are the rows of `outer`; values the distinct rows of `inner` with their witnesses. `evaluate` groups rows by
-sorting and folds values per group. `update_aggregate` looks at the groups in which something came or went: counts and
-sums of integers are added to and subtracted from; what else there is has states for large groups (large_groups.py), and
+sorting and folds values per group. `update_aggregate` looks at the groups that gained or lost members: counts and sums
+of integers are added to and subtracted from; what else there is has states for large groups (large_groups.py), and
 small groups are read again. Sums of floats are exact before they are rounded once, so that neither the order of rows
 nor the way to a value matters.
 """
@@ -34,8 +34,8 @@ _AT_ONCE = 1 << 20
 
 
 def evaluate(rule: AggregateRule, outer: Words, inner: Words, look: Look) -> Words:
-    """The rows of the rule's head, shape (groups with a value, rule.groups + 1), for the rows of its two relations.
-    What `look` raises ends the work."""
+    """Return the rows of the rule's head, shape (groups with a value, rule.groups + 1), for the rows of its two
+    relations. An exception of `look` ends the work."""
     g = rule.groups
     numbers = _number_groups(numpy.concatenate([outer[:, :g], inner[:, :g]]), look)
     asked, place = numbers[: len(outer)], numbers[len(outer) :]
@@ -48,10 +48,10 @@ def evaluate(rule: AggregateRule, outer: Words, inner: Words, look: Look) -> Wor
 
 
 def update_aggregate(rule: AggregateRule, inputs: Inputs, large: LargeGroups, *, everything: bool = False) -> None:
-    """Bring the open head of an aggregate rule up to date with what its two relations have gained and lost, or, by
-    reading `everything` again, with what they hold.
+    """Bring the open head of an aggregate rule up to date with the rows that its two relations have gained and lost,
+    or, by reading `everything` again, with all their rows.
 
-    Raises WidenError, LimitError, KeyboardInterrupt; the head and `large` then have to be taken back.
+    Raises WidenError, LimitError, KeyboardInterrupt; the caller then has to undo the head and `large`.
     """
     g, look = rule.groups, inputs.watch.look
     outer, inner, head = (inputs.relations[name] for name in (rule.outer, rule.inner, rule.head))
@@ -92,14 +92,14 @@ class _Change:
 
 
 def _changed(stored: StoredRelation) -> tuple[Words, Words]:
-    """The rows that died and that were born in this epoch."""
+    """Return the rows that died and that were born in this epoch."""
     none = numpy.empty((0, stored.arity), numpy.int64)
     died, born = stored.changed_rows() if stored.changing else (none, none)
     return died.astype(numpy.int64), born.astype(numpy.int64)
 
 
 def _values_before(head: StoredRelation, groups: Words, look: Look) -> tuple[Words, Words]:
-    """For each group, in ascending order, its row in `head` or -1, and its value or 0."""
+    """Return for each group, in ascending order, its row in `head` or -1, and its value or 0."""
     g = groups.shape[1]
     selected = head.select(tuple(range(g)), groups)
     found = head.take(selected).astype(numpy.int64)
@@ -110,12 +110,12 @@ def _values_before(head: StoredRelation, groups: Words, look: Look) -> tuple[Wor
 
 
 def _counts(rule: AggregateRule) -> bool:
-    """Whether the value of a group before a change says all that the value after it depends on."""
+    """Return True if the value of a group after a change depends only on its value before and on the change."""
     return rule.op == "count" or (rule.op == "sum" and rule.kind != "float")
 
 
 def _counted(rule: AggregateRule, before: Words, change: _Change) -> Words:
-    """Counts and sums of integers, from what they were: a group that is new has no members but those that came."""
+    """Return counts and sums of integers from the old values; a new group has only the members that were inserted."""
     values = before.copy()
     count = rule.op == "count"
     numpy.subtract.at(values, change.died_in, 1 if count else change.died[:, rule.groups])
@@ -126,7 +126,8 @@ def _counted(rule: AggregateRule, before: Words, change: _Change) -> Words:
 def _followed(
     rule: AggregateRule, inner: StoredRelation, groups: Words, change: _Change, large: LargeGroups, look: Look
 ) -> tuple[Words, Flags]:
-    """The values of groups and whether they have one: those of large groups from their states, if they have one."""
+    """Return the values of groups, and a mask of those that have one. Values of large groups come from their states, if
+    they have one."""
     values, has = numpy.zeros(len(groups), numpy.int64), numpy.zeros(len(groups), bool)
     unknown = numpy.ones(len(groups), bool)
     if large.states:
@@ -151,8 +152,8 @@ def _followed(
 def _read(
     rule: AggregateRule, inner: StoredRelation, groups: Words, large: LargeGroups, look: Look
 ) -> tuple[Words, Flags]:
-    """The values of groups, in ascending order, and whether they have one, from all their members. States are made for
-    large groups."""
+    """Return the values of groups, in ascending order, and a mask of those that have one, from all their members. Make
+    states for large groups."""
     members = inner.take(inner.select(tuple(range(rule.groups)), groups)).astype(numpy.int64)
     large.read += len(members)
     given, sizes = _gathered(rule, _places(groups, members, look), members, len(groups), look)
@@ -168,7 +169,7 @@ def _read(
 
 
 def _word(value: float | numpy.integer[Any] | None) -> tuple[int, bool]:
-    """A value as a word, and whether it is one."""
+    """Return a value as a word, and True if there is one."""
     return (0, False) if value is None else (int(numpy.asarray(value).view(numpy.int64)), True)
 
 
@@ -176,7 +177,7 @@ def _word(value: float | numpy.integer[Any] | None) -> tuple[int, bool]:
 
 
 def _number_groups(keys: Words, look: Look) -> Words:
-    """A number for each row, equal for equal rows, without gaps, in the order of the rows."""
+    """Return a number for each row, equal for equal rows, without gaps, in the order of the rows."""
     if len(keys) == 0 or keys.shape[1] == 0:
         return numpy.zeros(len(keys), numpy.int64)
     order = order_of(list(keys.T), look)
@@ -188,7 +189,7 @@ def _number_groups(keys: Words, look: Look) -> Words:
 
 
 def _places(groups: Words, rows: Words, look: Look) -> Words:
-    """The position in `groups`, ascending and distinct, of the group of each row, which is one of them."""
+    """Return the position in `groups`, ascending and distinct, of the group of each row, which is one of them."""
     if len(groups) == 1:
         return numpy.zeros(len(rows), numpy.int64)
     return _number_groups(numpy.concatenate([groups, rows[:, : groups.shape[1]]]), look)[len(groups) :]
@@ -197,7 +198,7 @@ def _places(groups: Words, rows: Words, look: Look) -> Words:
 def _gathered(
     rule: AggregateRule, place: Words, inner: Words, count: int, look: Look
 ) -> tuple[Values, NDArray[numpy.intp]]:
-    """The values of rows of `inner`, group by group, and the sizes of the `count` groups numbered in `place`."""
+    """Return the values of rows of `inner`, group by group, and the sizes of the `count` groups numbered in `place`."""
     sizes = numpy.bincount(place, minlength=count)
     if rule.op == "count":
         return place, sizes
@@ -212,8 +213,8 @@ def _typed(words: Words, kind: Kind) -> Values:
 
 
 def _fold(op: AggregateName, values: Values, sizes: NDArray[numpy.intp], look: Look) -> tuple[Words, Flags]:
-    """The value of each group and whether it has one; `values` are those of all groups, one after the other, `sizes`
-    many each."""
+    """Return the value of each group, and a mask of those that have one. `values` are those of all groups in a row,
+    `sizes` many each."""
     has = filled = sizes > 0
     result = numpy.zeros(len(sizes), numpy.int64)
     starts = (numpy.cumsum(sizes) - sizes)[filled]
@@ -247,7 +248,7 @@ def _fold(op: AggregateName, values: Values, sizes: NDArray[numpy.intp], look: L
 
 
 def _exact_sums(values: NDArray[numpy.float64], sizes: NDArray[numpy.intp], look: Look) -> NDArray[numpy.float64]:
-    """The correctly rounded sum of each group, NaN where it has none."""
+    """Return the correctly rounded sum of each group, NaN where it has none."""
     starts = numpy.cumsum(sizes) - sizes
     whole = values == numpy.trunc(values)
     if len(starts) and whole.all() and numpy.abs(values).max() < _EXACT / sizes.max():
@@ -263,7 +264,8 @@ def _exact_sums(values: NDArray[numpy.float64], sizes: NDArray[numpy.intp], look
 
 
 def _exact_sum(values: NDArray[numpy.float64], look: Look) -> float:
-    """The correctly rounded sum, NaN where it has no value: infinities of both signs, or too large for a float."""
+    """Return the correctly rounded sum, NaN if it has no value: for infinities of both signs, or if it is too large for
+    a float."""
     if len(values) <= _AT_ONCE:
         # fsum also gives up where only a part of the sum is too large.
         with suppress(OverflowError, ValueError):
@@ -277,7 +279,7 @@ def _exact_sum(values: NDArray[numpy.float64], look: Look) -> float:
 
 
 def _medians(values: NDArray[Any], sizes: NDArray[numpy.intp], look: Look) -> NDArray[numpy.float64]:
-    """The middle value of each group, or the mean of the middle two; NaN where that is none."""
+    """Return the middle value of each group, or the mean of the middle two; NaN where there is no mean."""
     starts = numpy.cumsum(sizes) - sizes
     order = order_of([numpy.repeat(numpy.arange(len(sizes)), sizes), values], look)
     ordered = values[order]

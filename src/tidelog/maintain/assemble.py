@@ -1,4 +1,4 @@
-"""From a join plan to the words that the plan interpreter executes (layout: `kernels.layout`).
+"""Assembly: from a join plan to the words that the plan interpreter executes (layout: `kernels.layout`).
 
 Every variable gets a register, a column of a batch. A level that multiplies bindings writes into fresh registers and
 copies those that stay alive; all other levels work in place. Constants have registers of their own, filled once.
@@ -43,7 +43,7 @@ class Code:
     levels: tuple[_Level, ...]
 
     def words(self, place: Callable[[int], int]) -> list[int]:
-        """The plan as the interpreter reads it: header, offsets of the levels, head registers, levels."""
+        """Return the plan as the interpreter reads it: header, offsets of the levels, head registers, levels."""
         offset = layout.P_LEVEL + len(self.levels)
         header = [0] * layout.P_LEVEL
         header[layout.P_LEVELS] = len(self.levels)
@@ -57,7 +57,7 @@ class Code:
         return header + offsets + body
 
     def call(self, level: int, place: Callable[[int], int]) -> Call:
-        """What the CALL level number `level` asks for."""
+        """Return the function that the CALL level number `level` calls."""
         function, arguments, targets = self.levels[level].call  # type: ignore[misc]  # CALL levels have one
         live = tuple(place(register) for register, _ in self.levels[level].live)
         return Call(function, tuple(map(place, arguments)), tuple(map(place, targets)), live)
@@ -75,9 +75,9 @@ class Call:
 
 @dataclass(frozen=True)
 class Sight:
-    """What an update's plan sees: the `version` of its source (a list, or NOW for all rows), and for each literal of
+    """The sight of an update's plan: the `version` of its source (a list, or NOW for all rows), and for each literal of
     the body the state of its relation, or None for the states of a bootstrap. A plan that scans another atom than the
-    changed one, which is number `sifted`, leaves out the rows that cannot meet a changed tuple."""
+    changed one, which is number `sifted`, skips the rows that cannot meet a changed tuple."""
 
     version: int
     states: tuple[int | None, ...]
@@ -95,11 +95,11 @@ class Registers:
     constants: dict[int, int] = field(default_factory=dict)
 
     def constant(self, word: int) -> int:
-        """The register that holds `word` throughout."""
+        """Return the register that has the value `word` throughout."""
         return self.constants.setdefault(word, -1 - len(self.constants))
 
     def place(self, register: int) -> int:
-        """The final number of a register, once all plans are assembled."""
+        """Return the final number of a register, once all plans are assembled."""
         return register if register >= 0 else self.used - 1 - register
 
 
@@ -121,7 +121,7 @@ class Assembler:
         """By relation and column: the values that changed tuples have there, see `kernels.live.mark`."""
 
     def assemble(self, plan: Plan, sight: Sight | None = None) -> Code:
-        """The code of a plan: for a bootstrap, or for an update with `sight`."""
+        """Return the code of a plan: for a bootstrap, or for an update with `sight`."""
         return _Assembly(self, plan, sight).run()
 
 
@@ -202,7 +202,7 @@ class _Assembly:
         return self.next - 1
 
     def value(self, value: CoreValue) -> int:
-        """The register of a bound variable or a constant."""
+        """Return the register of a bound variable or a constant."""
         if isinstance(value, CoreVariable):
             return self.where[value.name]
         return self.a.registers.constant(self.a.dictionary.encode(value.value, value.kind))
@@ -211,19 +211,20 @@ class _Assembly:
         return isinstance(value, CoreConstant) or value.name in self.where
 
     def alive(self, others: Iterable[int] = ()) -> tuple[tuple[int, int], ...]:
-        """The registers that later levels read, and `others` that are no constants, each staying where it is."""
+        """Return the registers that later levels read, and `others` that are not constants, each staying in its
+        place."""
         named = [r for name, r in self.where.items() if name in self.later]
         birth = [] if self.birth is None else [self.birth]
         return tuple((r, r) for r in dict.fromkeys([*named, *birth, *others]) if r >= 0)
 
     def state(self, i: int, atom: CoreAtom) -> tuple[int | None, bool]:
-        """The state in which an update sees the relation of body atom `i` (None: as a bootstrap does), and whether the
-        births of its tuples count."""
+        """Return the state in which an update sees the relation of body atom `i` (None: as a bootstrap does), and True
+        if the births of its tuples count."""
         state = self.sight.states[i] if self.sight is not None else None
         return state, state is not None and not atom.negated and atom.relation in self.a.internal
 
     def move(self, birth: bool = True) -> tuple[tuple[int, int], ...]:
-        """Fresh registers for the variables that stay alive, and the moves into them; all others are forgotten.
+        """Return fresh registers for the variables that stay alive, and the moves into them; forget all others.
 
         The register of the largest birth moves along unless `birth` says that it is computed anew.
         """
@@ -263,7 +264,8 @@ class _Assembly:
     def columns(
         self, pairs: Sequence[tuple[int, CoreValue]]
     ) -> tuple[tuple[tuple[int, int], ...], list[tuple[int, int]]]:
-        """Registers for the columns of an atom: those to fill, and pairs of registers that then have to be equal."""
+        """Return registers for the columns of an atom: those to fill, and pairs of registers that then have to be
+        equal."""
         fill: list[tuple[int, int]] = []
         equal: list[tuple[int, int]] = []
         for column, value in pairs:
@@ -278,7 +280,7 @@ class _Assembly:
         return tuple(fill), equal
 
     def equate(self, equal: list[tuple[int, int]]) -> None:
-        """Filters that keep the bindings in which these registers agree."""
+        """Add filters that keep the bindings in which these registers agree."""
         for n, (a, b) in enumerate(equal):
             waiting = [r for pair in equal[n + 1 :] for r in pair]
             self.levels.append(_Level(layout.COMPARE, layout.COMPARISONS["="], keys=(a, b), live=self.alive(waiting)))
@@ -302,7 +304,7 @@ class _Assembly:
         self.equate(equal)
 
     def sieve(self, atom: CoreAtom) -> tuple[int, ...]:
-        """A column of a scanned atom that the changed one has as well, and the address of the sieve for it."""
+        """Return a column that a scanned atom shares with the changed one, and the address of the sieve for it."""
         if self.sight is None or self.sight.sifted is None:
             return ()
         changed = self.rule.body[self.sight.sifted]
@@ -316,7 +318,7 @@ class _Assembly:
         return ()
 
     def closed(self, relation: str) -> bool:
-        """Whether a relation is a closure whose pairs are not written."""
+        """Return True if a relation is a closure whose pairs are not written."""
         return isinstance(self.a.relations[relation], ClosedRelation)
 
     def version(self, i: int, atom: CoreAtom) -> int:
@@ -381,7 +383,8 @@ class _Assembly:
         self.levels.append(_Level(layout.COMPARE, operator, keys=keys, live=self.alive(), extra=kind))
 
     def target(self, target: CoreValue) -> tuple[int, list[tuple[int, int]]]:
-        """The register for a computed value, and what it has to equal if the target is bound already."""
+        """Return the register for a computed value, and the register that it must equal if the target is bound
+        already."""
         register = self.fresh()
         if self.bound(target):
             return register, [(register, self.value(target))]

@@ -60,7 +60,7 @@ def bootstrap(node: HyperNode, inputs: Inputs) -> int:
 
 
 def internal_atoms(rule: CoreRule, internal: frozenset[str]) -> list[int]:
-    """The positions of the body atoms whose relations the hyper-node itself derives."""
+    """Return the positions of the body atoms whose relations the hyper-node itself derives."""
     return [
         i
         for i, literal in enumerate(rule.body)
@@ -69,8 +69,8 @@ def internal_atoms(rule: CoreRule, internal: frozenset[str]) -> list[int]:
 
 
 def _without_dead_rows(node: HyperNode, inputs: Inputs) -> Inputs:
-    """The same inputs, with copies of the live rows in the place of relations of which much has died in this epoch: to
-    look over so many entries of dead rows takes longer, and they may come back."""
+    """Return the same inputs, with copies of the live rows in the place of relations of which much has died in this
+    epoch. Scans over so many dead entries take longer, and the rows may be re-derived."""
     relations = dict(inputs.relations)
     for name, stored in inputs.relations.items():
         if name not in node.relations and stored.dying and stored.listed(layout.OUT) * _MUCH > stored.rows:
@@ -133,7 +133,8 @@ class _Run:
         return machine
 
     def sight(self, plan: Plan) -> Sight | None:
-        """Inputs that this epoch has changed in place still hold rows that died: those are read as they are now."""
+        """Return the sight of a plan. Inputs that this epoch changes in place still contain dead rows: plans read them
+        as they are now."""
         changing = [
             layout.NOW if isinstance(x, CoreAtom) and self.inputs.relations[x.relation].dying else None
             for x in plan.rule.body

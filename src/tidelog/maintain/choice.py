@@ -1,4 +1,4 @@
-"""How hyper-nodes follow changes: what a user may choose."""
+"""The user's choices of how hyper-nodes follow changes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class EpochOptions:
-    """How hyper-nodes follow changes: `strategy` is auto, update or bootstrap.
+    """The options of epochs: `strategy` is auto, update or bootstrap.
 
     In auto, updates that take too long are given up (`strategies/situation.py`, `budget`), which costs at most `switch`
-    of a bootstrap of everything. `closures` says whether hyper-nodes that are closures are evaluated as such. Without
+    of a bootstrap of everything. With `closures`, hyper-nodes that are closures are evaluated as such. Without
     `maintain`, nothing is counted and nodes are always bootstrapped."""
 
     strategy: str = "auto"

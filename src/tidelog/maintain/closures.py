@@ -1,4 +1,4 @@
-"""Closures as graphs: the edges that they are made of, and how to make one from relations as they are."""
+"""Closures as graphs: their edges, and their construction from relations as they are."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from tidelog.storage.stored import StoredRelation
 
 
 def rows_only_in(one: StoredRelation, other: StoredRelation, look: Look) -> AnyWords:
-    """The rows that `one` has and not `other`, one of which is a closure. What `look` raises ends the work."""
+    """Return the rows of `one` that are not in `other`; one of the two is a closure. An exception of `look` ends the
+    work."""
     rows = [numpy.empty((0, 2), numpy.int64)]
     for batch in one.batches():
         look()
@@ -25,7 +26,7 @@ def rows_only_in(one: StoredRelation, other: StoredRelation, look: Look) -> AnyW
 
 
 def alike(one: ClosureShape, other: ClosureShape | None) -> bool:
-    """Whether the same graph can follow both."""
+    """Return True if the same graph can follow both."""
     return other is not None and (one.symmetric, one.irreflexive) == (other.symmetric, other.irreflexive)
 
 
@@ -35,23 +36,23 @@ def sources_of(name: str, shape: ClosureShape) -> tuple[EdgeSource, ...]:
 
 
 def edges_along(source: EdgeSource, rows: AnyWords) -> AnyWords:
-    """The edges that rows of a source stand for, shape (n, 2)."""
+    """Return the edges that rows of a source stand for, shape (n, 2)."""
     if source.form == "loop":
         return numpy.repeat(rows, 2, axis=1)
     return rows if source.form == "forward" else rows[:, ::-1]
 
 
 def rebuilt(shape: ClosureShape, views: Mapping[str, StoredRelation], facts: StoredRelation) -> Closure:
-    """The closure over relations as they are, outside of an epoch."""
+    """Return the closure over relations as they are, outside of an epoch."""
     graph = Closure(shape.symmetric, shape.irreflexive, facts.catalog.bits)
     graph.build(all_edges(shape, views, facts))
     return graph
 
 
 def births(graph: Closure, rows: AnyWords, edges: Sequence[AnyWords], look: Look) -> AnyWords:
-    """Numbers for the pairs of a closure, int64, such that each follows from pairs with smaller ones: twice the length
-    of a shortest way, and one less for an edge, so that it comes before the same edge turned round. What `look` raises
-    ends the work."""
+    """Return numbers for the pairs of a closure, int64, such that each pair follows from pairs with smaller ones. A
+    number is twice the length of a shortest way, and one less for an edge, so that it comes before the same edge turned
+    round. An exception of `look` ends the work."""
     numbers = 2 * graph.lengths(rows, look)
     short = numpy.flatnonzero(numbers == 2)
     along = StoredRelation(Catalog(graph.bits), 2)
@@ -62,5 +63,5 @@ def births(graph: Closure, rows: AnyWords, edges: Sequence[AnyWords], look: Look
 
 
 def all_edges(shape: ClosureShape, views: Mapping[str, StoredRelation], facts: StoredRelation) -> list[AnyWords]:
-    """The edges of a closure over relations as they are, outside of an epoch."""
+    """Return the edges of a closure over relations as they are, outside of an epoch."""
     return [*(edges_along(source, views[source.relation].words()) for source in shape.sources), facts.words()]

@@ -1,4 +1,4 @@
-"""What an epoch has changed in a relation: rows that came and rows that went, copied only when somebody reads them."""
+"""The deltas of an epoch: rows that a relation gained and lost, copied only when a caller reads them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tidelog.storage.stored import StoredRelation
 
 
 class Whole:
-    """All rows of a relation as they are now, copied only when somebody reads them or the relation is about to
+    """All rows of a relation as they are now, copied only when a caller reads them or the relation is about to
     change."""
 
     def __init__(self, stored: StoredRelation) -> None:
@@ -28,21 +28,22 @@ class Whole:
         return self._count
 
     def keep(self) -> None:
-        """Be independent of the relation from now on."""
+        """Make the rows independent of the relation from now on."""
         if self._stored is not None and (snapshot := self._stored.snapshot()) is not None:
             self._stored = snapshot
         else:
             self.words()
 
     def held(self) -> AnyWords:
-        """Rows with all words that are in these; of a closure that nobody has read its nodes, each with itself."""
+        """Return rows with all words of these rows. For a closure whose rows are not read, return its nodes, each with
+        itself."""
         if isinstance(self._stored, ClosedRelation):
             nodes = self._stored.closure.words_of_nodes()
             return numpy.stack([nodes, nodes], axis=1)
         return self._stored.words() if self._stored is not None else self.words()
 
     def words(self) -> AnyWords:
-        """The rows."""
+        """Return the rows."""
         if self._stored is not None:
             self._words, self._stored = self._stored.words(), None
         assert self._words is not None
@@ -51,7 +52,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class Delta:
-    """The net change of a relation: rows that came and rows that went."""
+    """The net change of a relation: inserted rows and deleted rows."""
 
     inserted: AnyWords | Whole
     deleted: AnyWords | Whole
@@ -62,14 +63,14 @@ class Delta:
 
 @dataclass(frozen=True)
 class History:
-    """The rows of a relation, as they are now, and what this epoch has added and removed."""
+    """The rows of a relation as they are now, and the rows that this epoch has inserted and deleted."""
 
     now: Callable[[], AnyWords]
     inserted: AnyWords
     deleted: AnyWords
 
     def before(self) -> AnyWords:
-        """The rows as the epoch found them."""
+        """Return the rows as the epoch found them."""
         now, fresh = self.now(), StoredRelation(Catalog(64), self.inserted.shape[1])
         fresh.insert(self.inserted)
         return numpy.concatenate([now[fresh.find(now) < 0] if len(fresh) else now, self.deleted])
@@ -77,7 +78,7 @@ class History:
 
 @dataclass
 class Outcome:
-    """What an epoch did: the net change of each relation that changed, and the report."""
+    """The outcome of an epoch: the net change of each relation that changed, and the report."""
 
     deltas: dict[str, Delta]
     report: Report
@@ -93,5 +94,5 @@ def sealed_at_once(views: Mapping[str, StoredRelation], deltas: dict[str, Delta]
 
 
 def rows_of(words: AnyWords | Whole) -> AnyWords:
-    """The rows, whichever way they are held."""
+    """Return the rows, in whichever form they are."""
     return words.words() if isinstance(words, Whole) else words

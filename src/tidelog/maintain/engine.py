@@ -1,7 +1,7 @@
-"""The engine: asserted facts and views, and how they go from one epoch to the next.
+"""The engine: asserted facts and views, and their way from one epoch to the next.
 
-An epoch that fails for whatever reason leaves no trace. One that only lacks room in its words is tried again with wider
-ones. `walk` says what happens in it.
+An epoch that fails leaves no trace. One that only lacks room in its words is tried again with wider ones. `walk` has
+its steps.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class EmbeddedEngine(EngineState):
     ) -> Outcome:
         """Go to `program` and apply `changes`, relation -> (rows to assert, rows to retract), both net of each other.
 
-        Raises LimitError (where memory runs out, E0503), KeyboardInterrupt, or what `seal` raises, and then has changed
-        nothing (but for the word size). `seal` is called when all is worked out and nothing else can go wrong, unless
+        Raises LimitError (where memory runs out, E0503), KeyboardInterrupt, or an error of `seal`, and then has changed
+        nothing except the word size. `seal` is called when all is worked out and nothing else can go wrong, unless
         there was nothing to do.
         """
         with changing_within_memory:
@@ -86,7 +86,7 @@ class EmbeddedEngine(EngineState):
 def evaluated(
     dictionary: Dictionary, program: CoreProgram, facts: Mapping[str, AnyWords], watch: Watch
 ) -> EmbeddedEngine:
-    """An engine of its own that has evaluated a program over these facts. Raises as `Engine.epoch`."""
+    """Return a new engine that has evaluated a program over these facts. Raise the errors of `Engine.epoch`."""
     engine = EmbeddedEngine(dictionary, CoreProgram({}, {}, ()))
     changes = {name: (words, words[:0]) for name, words in facts.items()}
     engine.epoch(program, changes, watch, EpochOptions("bootstrap"))
@@ -98,5 +98,5 @@ def _has_floats(program: CoreProgram) -> bool:
 
 
 def _is_wide(rows: AnyWords) -> bool:
-    """Whether some words do not fit into 32 bits."""
+    """Return True if some words do not fit into 32 bits."""
     return bool(rows.size and (rows.min() < -(2**31) or rows.max() >= 2**31))

@@ -1,7 +1,8 @@
-"""The state of an epoch: all that it replaces or changes, until it succeeds or is taken back.
+"""The state of an epoch: everything that it replaces or changes, until it succeeds or is undone.
 
-What an epoch replaces stands in overlays over the state of the engine. Relations, closures and large groups that it
-changes in place are noted, so that they can be taken back (`EpochState.undo`) or made to last (`EpochState.finish`).
+Overlays over the state of the engine contain everything that an epoch replaces. The epoch notes the relations, closures
+and large groups that it changes in place, to undo the changes (`EpochState.undo`) or to keep them
+(`EpochState.finish`).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _RESERVE = 3 << 20
 
 
 class EpochState:
-    """One attempt at an epoch: the state of the engine as the epoch leaves it, and what it has changed in place."""
+    """One attempt at an epoch: the state of the engine as the epoch leaves it, and the objects changed in place."""
 
     def __init__(self, engine: EngineState, program: CoreProgram, watch: Watch, choice: EpochOptions) -> None:
         self.engine = engine
@@ -92,7 +93,7 @@ class EpochState:
         """Given back before what must not fail."""
 
     def readers(self, name: str) -> tuple[int, ...]:
-        """The positions of the hyper-nodes that read a relation."""
+        """Return the positions of the hyper-nodes that read a relation."""
         return self.structure.readers.get(name, ())
 
     # --- changing relations ------------------------------------------------------------------------------------------
@@ -105,13 +106,13 @@ class EpochState:
         return stored
 
     def changeable(self, name: str) -> StoredRelation:
-        """A view as one that can be changed in place, though what it counts may be wrong."""
+        """Return a view as one that can be changed in place, although its counts may be wrong."""
         if not self.views[name].counted:
             self.views[name] = self.views[name].copy_to(self.engine.catalog, counted=True)
         return self.views[name]
 
     def note(self, name: str, stored: StoredRelation) -> int:
-        """Settle the change of an open relation and note it; returns the number of rows that came and went."""
+        """Settle the change of an open relation and note it; return the number of rows inserted and deleted."""
         died, born = stored.settle_change()
         if len(died) or len(born):
             came = self.engine.whole(stored) if len(born) == stored.rows else stored.take(born)
@@ -142,8 +143,7 @@ class EpochState:
     # --- the end of the epoch ----------------------------------------------------------------------------------------
 
     def other_state(self) -> dict[str, Any]:
-        """What becomes of the engine's fields under other rules, or finer hyper-nodes, under which relations may have
-        gone."""
+        """Return the engine's fields under other rules or finer hyper-nodes, which may drop relations."""
         engine, structure = self.engine, self.structure
         nodes = tuple(part for i, node in enumerate(structure.nodes) for part in self.split.get(i, [node]))
         names = dict.fromkeys([*self.program.relations, *(name for node in nodes for name in node.relations)])

@@ -1,4 +1,4 @@
-"""Functors and comparisons: which the kernels know, and Python functions over a batch for the others.
+"""Functors and comparisons: those that the kernels know, and Python functions over a batch for the others.
 
 A call-out takes the argument columns as int64 words and returns the positions that have a value (None: all) and the
 result columns at full length. Texts can be long, so that it looks at the epoch's limits between rows, and while it
@@ -66,7 +66,8 @@ _KINDS = {"number": layout.NUMBER, "unsigned": layout.UNSIGNED, "float": layout.
 
 
 def native(name: str, kind: Kind) -> tuple[int | None, int]:
-    """The kernels' operator for a functor or comparison on operands of `kind`, or None, and their number for the kind.
+    """Return the kernels' operator for a functor or comparison on operands of `kind`, or None, and their number for the
+    kind.
 
     For the cast "as", `kind` is that of the result.
     """
@@ -84,7 +85,7 @@ def native(name: str, kind: Kind) -> tuple[int | None, int]:
 
 
 def call_out(name: str, kind: Kind, dictionary: Dictionary) -> CallOut:
-    """The Python function for a functor or comparison that the kernels do not know."""
+    """Return the Python function for a functor or comparison that the kernels do not know."""
     if name in _TESTS:
         return _test(_TESTS[name], dictionary)
     if name == "to_string":
@@ -116,7 +117,7 @@ def _matches(pattern: str, text: str, look: Look) -> bool | None:
 
 
 def _watched(work: Callable[[], bool], look: Look) -> bool:
-    """The result of `work`, which lets other threads run, while this one looks at the limits.
+    """Return the result of `work`, which lets other threads run, while this thread looks at the limits.
 
     One that is stopped is left to end by itself: it is a match, whose time is bounded.
     """
@@ -151,7 +152,7 @@ def _test(test: Callable[[str, str, Look], bool | None], dictionary: Dictionary)
 
 
 def _paced(columns: list[list[Any]], look: Look) -> Iterator[tuple[Any, ...]]:
-    """The rows of columns; every now and then it looks at the limits."""
+    """Yield the rows of columns, and look at the limits every now and then."""
     for number, row in enumerate(zip(*columns, strict=True)):
         if number % _PACE == 0 or any(isinstance(value, str) and len(value) > _LONG for value in row):
             look()
@@ -165,7 +166,7 @@ _FLOAT = re.compile(r"[+-]?(?:inf|(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0
 
 
 def _integer(text: str, low: int, high: int) -> int | None:
-    """The integer that a text spells, or None if it spells none from `low` to `high`."""
+    """Return the integer that a text spells, or None if it spells none from `low` to `high`."""
     match = _INTEGER.fullmatch(text)
     if match is None:
         return None

@@ -1,12 +1,12 @@
-"""What is kept of the large groups of an aggregate, so that a change of one costs as much as the change.
+"""The states of an aggregate's large groups, which make a change of one cost as much as the change.
 
-    Total   how many values and their exact sum, for means and for sums of floats
+    Total   the number of values and their exact sum, for means and for sums of floats
     Window  the sorted values around the one that is asked for, for minimum, maximum and median
 
-Both are values, made from all members of a group when the group is first touched; `changed` makes the next one from
-what came and what went, or asks by None for all members again. A `Window` has to where it no longer holds what is
-asked for, which takes hundreds of changes at its edge, so that they share the cost. Counts and sums of integers need
-nothing of this kind: the value of the group says it all.
+Both are values, made from all members of a group when the group is first touched; `changed` makes the next one from the
+inserted and the deleted values, or returns None to request all members again. A `Window` does so when it no longer
+contains the requested ranks. That takes hundreds of changes at its edge, so they share the cost. Counts and sums of
+integers need no state: the value of the group suffices.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _HALF = 26
 
 
 def exact(values: NDArray[numpy.float64]) -> int:
-    """The sum of finite values in units of 2**-1126, by adding the mantissas of each exponent in two halves."""
+    """Return the sum of finite values in units of 2**-1126, by adding the mantissas of each exponent in two halves."""
     fractions, exponents = numpy.frexp(values)
     mantissas = numpy.ldexp(fractions, 53).astype(numpy.int64)
     sums = numpy.zeros((2, _UNIT + 1025), numpy.int64)
@@ -56,7 +56,7 @@ class Total:
     negative: int = 0
 
     def changed(self, born: Values, died: Values) -> Total:
-        """The total after these values came and went."""
+        """Return the total after these values were inserted and deleted."""
         return self._with(born, 1)._with(died, -1)
 
     def _with(self, values: Values, sign: int) -> Total:
@@ -72,8 +72,8 @@ class Total:
         )
 
     def value(self) -> float | None:
-        """The correctly rounded sum, or that divided by the size. None for infinities of both signs, where the sum is
-        too large for a float, and for the mean of nothing."""
+        """Return the correctly rounded sum, or the sum divided by the size. Return None for infinities of both signs,
+        for a sum that is too large for a float, and for the mean of nothing."""
         if self.positive and self.negative:
             return None
         if self.positive or self.negative:
@@ -98,7 +98,7 @@ class Window:
 
     @classmethod
     def of(cls, op: AggregateName, values: Values) -> Window:
-        """The window of some values, in any order."""
+        """Return the window of some values, in any order."""
         start = _start(_ranks(op, len(values))[0], len(values))
         end = min(start + WIDTH, len(values))
         parted = numpy.partition(values, [start, end - 1])
@@ -110,7 +110,8 @@ class Window:
         return self.below + len(self.values) + self.above
 
     def changed(self, born: Values, died: Values) -> Window | None:
-        """The window after these values came and went, or None where it would not hold what is asked for."""
+        """Return the window after these values were inserted and deleted, or None if it would not contain the requested
+        ranks."""
         born_below, born_inside, born_above = self._parted(born)
         died_below, died_inside, died_above = self._parted(died)
         values = numpy.sort(numpy.concatenate([self.values, born_inside]))
@@ -131,14 +132,14 @@ class Window:
         return replace(self, below=below, values=values, above=above)
 
     def _parted(self, values: Values) -> tuple[int, Values, int]:
-        """How many values are in front of the window, those inside, how many are behind it. It has no end where there
-        is nothing beyond."""
+        """Return how many values are in front of the window, the values inside, and how many are behind it. The window
+        has no end where there is nothing beyond."""
         below = values < self.values[0] if self.below else numpy.zeros(len(values), bool)
         above = values > self.values[-1] if self.above else numpy.zeros(len(values), bool)
         return int(below.sum()), values[~below & ~above], int(above.sum())
 
     def value(self) -> Any:
-        """The least, the greatest or the middle value; None where the middle lies between both infinities."""
+        """Return the least, the greatest or the middle value; None if the middle lies between both infinities."""
         low, high = (self.values[rank - self.below] for rank in _ranks(self.op, self.size))
         if self.op != "median":
             return low
@@ -150,19 +151,19 @@ GroupState: TypeAlias = Total | Window
 
 
 def state_of(op: AggregateName, values: Values) -> GroupState:
-    """What is kept of a group with these values."""
+    """Return the state of a group with these values."""
     return Total(op).changed(values, values[:0]) if op in ("sum", "mean") else Window.of(op, values)
 
 
 def _ranks(op: AggregateName, size: int) -> tuple[int, int]:
-    """Which of the sorted values are asked for."""
+    """Return the requested ranks among the sorted values."""
     if op == "median":
         return (size - 1) // 2, size // 2
     return (0, 0) if op == "min" else (size - 1, size - 1)
 
 
 def _start(rank: int, size: int) -> int:
-    """Where a window begins with a rank in its middle."""
+    """Return the start of a window with a rank in its middle."""
     return max(0, min(rank - (WIDTH - 1) // 2, size - WIDTH))
 
 
@@ -172,8 +173,8 @@ Group: TypeAlias = tuple[int, ...]
 
 @dataclass
 class LargeGroups:
-    """The states of the large groups of one aggregate. What has changed since `keep` can be taken back. `read` counts
-    the members that were read, for states or because there is none."""
+    """The states of the large groups of one aggregate. `keep` makes later changes undoable. `read` counts the members
+    that were read, for states or because there is none."""
 
     states: dict[Group, GroupState] = field(default_factory=dict)
     read: int = 0

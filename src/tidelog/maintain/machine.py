@@ -1,7 +1,7 @@
-"""Assembled plans with the memory that they run in, and the conversation with a kernel that runs them.
+"""Assembled plans with the memory that they run in, and the conversation with the kernel that runs them.
 
-A kernel comes back to grow memory, to have a Python functor applied to a batch, and to look at limits; `converse` gives
-it what it asks for and calls it again until it is done.
+A kernel comes back to grow memory, to have a Python functor applied to a batch, and to look at limits; `converse`
+serves its requests and calls it again until it is done.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ BATCH = 512
 
 
 class WidenError(Exception):
-    """A value does not fit into 32 bits: the database has to go on with 64."""
+    """A value does not fit into 32 bits: the database needs words of 64."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a hyper-node is evaluated in: `relations` it reads, by name, including those that it derives, which for a
-    bootstrap hold their asserted facts and nothing else; `round` is the last round number in use."""
+    """The inputs of a hyper-node: `relations` it reads, by name, including those that it derives, which for a bootstrap
+    contain only their asserted facts; `round` is the last round number in use."""
 
     catalog: Catalog
     dictionary: Dictionary
@@ -109,12 +109,12 @@ class Interpreter:
             columns[registers.place(register)] = word
 
     def _columns(self) -> NDArray[numpy.signedinteger[Any]]:
-        """The registers as an array, one row each."""
+        """Return the registers as an array, one row each."""
         flat = self._registers.view(self.catalog.dtype, self._register_count * BATCH)
         return flat.reshape(self._register_count, BATCH)
 
     def mark(self, relation: str, version: int) -> None:
-        """Let the sieves for a relation through what stands in one of its lists, OUT or IN."""
+        """Let the values in one of a relation's lists, OUT or IN, pass the sieves for it."""
         from tidelog.kernels.live import mark
 
         for (name, column), block in self._assembler.sieves.items():
@@ -182,7 +182,7 @@ class Interpreter:
                     raise WidenError
 
     def call(self, kernel: Callable[..., int], group: str, *arguments: int) -> int:
-        """What a kernel returns that runs over the plans of `group` and never asks for anything."""
+        """Return the result of a kernel that runs over the plans of `group` and never calls back."""
         plans = self.plans.get(group, numpy.empty(0, numpy.int64))
         memory = self._registers.address, self._scratch.address, BATCH, self.catalog.tag
         return kernel(self.catalog.table, plans, *arguments, self.levels, *memory)
@@ -196,7 +196,8 @@ class Interpreter:
         self.levels[at + layout.S_CURSOR], self.levels[at + layout.S_INNER] = -2, kept
 
     def _apply(self, call: Call, m: int, look: Look) -> int:
-        """Run a function on the first `m` bindings, store its results, drop what has none; returns the number left.
+        """Run a function on the first `m` bindings, store its results, drop bindings without a result; returns the
+        number left.
 
         The function calls `look` between its rows, which may raise to stop it.
         """
@@ -215,5 +216,5 @@ class Interpreter:
 
 
 def narrow(words: NDArray[numpy.signedinteger[Any]]) -> bool:
-    """Whether all words fit into 32 bits."""
+    """Return True if all words fit into 32 bits."""
     return not words.size or bool(words.min() >= -(2**31) and words.max() < 2**31)

@@ -1,8 +1,8 @@
-"""Giving back symbols and records that nothing refers to any more.
+"""Reclaiming symbols and records that nothing refers to any more.
 
 Between two epochs, once enough words may have fallen out of use, all words are found that relations, pending changes,
 the program, or changes and answers that a user still holds refer to; the others are forgotten and used again. The work
-is in proportion to the words that have come and gone since the last time, because it waits for as many.
+is in proportion to the words of rows deleted since the last time, because it waits for as many.
 
 Rows that rules derive need not be looked at where the rules only copy words: those are in the facts as well.
 """
@@ -37,7 +37,7 @@ class Reclaimer:
         self._due = 0  # Suspects that looking through the rows has to wait for.
 
     def lose(self, words: int) -> None:
-        """Note how many words there were in rows that have gone."""
+        """Note how many words deleted rows had."""
         self._lost += words
 
     def sweep(
@@ -75,7 +75,8 @@ def _give_back(
     programs: Sequence[CheckedProgram],
     pending: Iterable[tuple[str, NDArray[Any]]],
 ) -> None:
-    """Forget what nothing refers to. MemoryError leaves everything as it is, or some of that not forgotten yet."""
+    """Forget symbols and records that nothing refers to. MemoryError leaves everything as it is, or some of that not
+    forgotten yet."""
     dictionary = engine.dictionary
     usage = Usage(dictionary)
     for columns, stored in rows:
@@ -96,7 +97,7 @@ def _give_back(
 
 
 def _rows(engine: EngineState) -> Iterator[tuple[tuple[Column, ...], Any]]:
-    """The relations in which all words are that are used, with their columns, if these can have words."""
+    """Return the relations that contain all used words, with their columns, if these can have words."""
     rules = (rule for node in engine.nodes for rule in node.rules if isinstance(rule, CoreRule))
     making = {rule.head.relation for rule in rules if _makes_words(rule)}
     for name, info in engine.program.relations.items():
@@ -109,7 +110,7 @@ def _rows(engine: EngineState) -> Iterator[tuple[tuple[Column, ...], Any]]:
 
 
 def _makes_words(rule: CoreRule) -> bool:
-    """Whether a rule may derive words that are in no row of its body, but for its constants."""
+    """Return True if a rule may derive words that are in no row of its body, other than its constants."""
     return not all(isinstance(literal, CoreAtom | CoreComparison | Unpack) for literal in rule.body)
 
 
@@ -125,7 +126,7 @@ def _mark_constants(usage: Usage, nodes: Iterable[HyperNode]) -> None:
 
 
 def _values(literal: Any) -> Iterator[Any]:
-    """The arguments of a literal of a core rule."""
+    """Return the arguments of a literal of a core rule."""
     for name in ("left", "right", "target", "source"):
         if hasattr(literal, name):
             yield getattr(literal, name)

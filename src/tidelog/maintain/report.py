@@ -1,4 +1,4 @@
-"""What an epoch did, hyper-node by hyper-node."""
+"""The report of an epoch, hyper-node by hyper-node."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class NodeReport:
 
     `relations` are those of the user's that it derives, none where it only prepares a path, an aggregate or a part of a
     body (see docs/theory.md); `rules` are the names of the user's rules, `strategy` is "skip", "update", "bootstrap" or
-    "drop" and `reason` says why, `impact` is the number of tuples that came and went, `rounds` the rounds of semi-naive
-    evaluation.
+    "drop" and `reason` the reason for it, `impact` is the number of tuples inserted and deleted, `rounds` the rounds of
+    semi-naive evaluation.
     """
 
     relations: tuple[str, ...]
@@ -51,7 +51,7 @@ class Report:
         return self.visited if self.every is None else self.every()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything, for copies that know no hyper-nodes."""
+        """Return everything, for copies that know no hyper-nodes."""
         return {**vars(self), "nodes": self.nodes, "every": None}
 
     @property
@@ -66,33 +66,33 @@ class Report:
 
     @property
     def impact(self) -> int:
-        """The number of derived tuples that came and went."""
+        """The number of derived tuples that were inserted or deleted."""
         return sum(node.impact for node in self.visited)
 
 
 def shown(relations: Iterable[str]) -> tuple[str, ...]:
-    """The relations that a user knows."""
+    """Return the relations that a user knows."""
     return tuple(name for name in relations if not name.startswith("#"))
 
 
 def prepares(relations: Iterable[str]) -> bool:
-    """Whether these are relations that only rewrites have made, of which nothing is said to a user."""
+    """Return True if these are relations that only rewrites have made, which reports leave out."""
     return all(name.startswith(PREPARED) for name in relations)
 
 
 def names_of(node: HyperNode) -> tuple[str, ...]:
-    """The names of the user's rules in a hyper-node; where it only prepares parts, of those rules."""
+    """Return the names of the user's rules in a hyper-node; if it only prepares parts, of those rules."""
     written = [rule for rule in node.rules if not head_of(rule).startswith(PREPARED)]
     return tuple(dict.fromkeys(rule.origin for rule in written or node.rules))
 
 
 def with_demand(reason: str, node: HyperNode) -> str:
-    """The reason for what is done with a hyper-node, and whether it has relations that are derived on demand."""
+    """Return the reason for the strategy of a hyper-node, and True if it has relations that are derived on demand."""
     read = {name for rule in node.rules for name, _ in body_of(rule)}
     demanded = any(f"{DEMAND}{name}" in read for name in shown(node.relations))
     return f"{reason}; on demand" if demanded else reason
 
 
 def skipped(node: HyperNode) -> NodeReport:
-    """What is said of a hyper-node for which nothing has changed."""
+    """Return the report of a hyper-node for which nothing has changed."""
     return NodeReport(shown(node.relations), names_of(node), "skip", "nothing that it reads has changed", 0.0, 0)

@@ -1,4 +1,4 @@
-"""The order of rows, found in parts, so that limits and Ctrl-C can be looked at in between.
+"""The order of rows, computed in parts, so that limits and Ctrl-C can end it in between.
 
 One call of NumPy that sorts a hundred million rows takes half a minute, and nothing can end it. So rows are first dealt
 out by their first column, to parts of which each is sorted in a call of its own.
@@ -21,8 +21,8 @@ _SAMPLE, _PARTS = 4_096, 100
 
 
 def order_of(columns: Sequence[NDArray[Any]], look: Look) -> NDArray[numpy.intp]:
-    """The stable order of rows by one or more columns without NaN, the first one first. What `look` raises ends the
-    work; it is called at least once for so many rows as one call sorts."""
+    """Return the stable order of rows by one or more columns without NaN, the first one first. An exception of `look`
+    ends the work; the function calls it at least once for as many rows as one call sorts."""
     look()
     first, *rest = columns
     if len(first) <= _AT_ONCE:
@@ -43,8 +43,8 @@ def order_of(columns: Sequence[NDArray[Any]], look: Look) -> NDArray[numpy.intp]
 
 
 def _parts(values: NDArray[Any], look: Look) -> list[list[NDArray[numpy.intp]]]:
-    """The rows dealt out to parts in the order of their values: below the first limit, equal to it, between it and the
-    second, and so on."""
+    """Yield the rows dealt out to parts in the order of their values: below the first limit, equal to it, between it
+    and the second, and so on."""
     drawn = numpy.sort(values[numpy.random.default_rng(len(values)).integers(len(values), size=_SAMPLE)])
     limits = numpy.unique(drawn[:: _SAMPLE // _PARTS])
     parts: list[list[NDArray[numpy.intp]]] = [[] for _ in range(2 * len(limits) + 1)]

@@ -1,4 +1,4 @@
-"""The state of an engine between two epochs: facts, views, hyper-nodes, and what is kept to maintain them."""
+"""The state of an engine between two epochs: facts, views, hyper-nodes, and the state that maintains them."""
 
 from __future__ import annotations
 
@@ -65,15 +65,15 @@ class EngineState:
         return found
 
     def whole(self, stored: StoredRelation) -> Whole:
-        """The rows of a relation for a change that may be read later than the relation changes again."""
+        """Return the rows of a relation for a change that may be read after the relation has changed again."""
         whole = Whole(stored)
         self.wholes.add(whole)
         return whole
 
     def births(self, name: str, look: Look = unlimited) -> NDArray[numpy.int64]:
-        """The birth of each row of the view of a relation, in the order of its `words()`; births of relations of one
-        hyper-node can be compared. Closures have no births in storage; theirs are from the lengths of ways, which may
-        take long: `look` is called meanwhile, and may raise."""
+        """Return the birth of each row of the view of a relation, in the order of its `words()`; births of relations of
+        one hyper-node can be compared. Closures have no births in storage; theirs are from the lengths of ways, which
+        may take long. Call `look` meanwhile; it may raise."""
         stored = self.views[name]
         if name in self.closures:
             shape, graph = self.closures[name]
@@ -85,14 +85,14 @@ class EngineState:
         return births[stored.live()] if stored.dead else births
 
     def counts(self, name: str) -> NDArray[numpy.int32]:
-        """The count of each row of the view of a relation; 0 throughout for closures, which do not count."""
+        """Return the count of each row of the view of a relation; 0 throughout for closures, which do not count."""
         stored = self.views[name]
         if name in self.closures or name in self.mirrors:
             return numpy.zeros(len(stored), numpy.int32)
         return stored.counts()[stored.live()]
 
     def widen(self, look: Look = unlimited) -> None:
-        """Go on with words of 64 bits. MemoryError, and what `look` raises, leaves everything as it is."""
+        """Switch to words of 64 bits. MemoryError, or an exception of `look`, leaves everything as it is."""
         catalog = Catalog(64)
         copies = {id(stored): stored.copy_to(catalog, look=look) for stored in self.views.values()}
         views = {name: copies[id(stored)] for name, stored in self.views.items()}
@@ -107,7 +107,7 @@ class EngineState:
         self.maintained.clear()
 
     def take_back_closure(self, name: str) -> None:
-        """Take back what an epoch has changed of a closure."""
+        """Undo the changes of an epoch to a closure."""
         shape, graph = self.closures[name]
         views = {source.relation: self.views[source.relation] for source in shape.sources}
         graph.take_back(partial(closures.all_edges, shape, views, self.asserted[name]))

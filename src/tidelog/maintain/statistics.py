@@ -1,4 +1,4 @@
-"""What the planner is told about relations: sizes, and how many different values their columns have."""
+"""The planner's statistics of relations: sizes, and the number of different values in their columns."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LiveStatistics:
         self._expected = max([_GUESS, *settled])
 
     def size(self, relation: str) -> float:
-        """The number of rows, at least 1."""
+        """Return the number of rows, at least 1."""
         rows = float(len(self._relations[relation]))
         return max(rows, self._expected) if self._guessing(relation) else max(rows, 1.0)
 
@@ -37,15 +37,15 @@ class LiveStatistics:
         return relation in self._growing and len(self._relations[relation]) < _GUESS
 
     def distinct(self, relation: str, columns: tuple[int, ...]) -> float:
-        """The number of different values of these columns together, at least 1: that of an index if there is one,
-        otherwise estimated from a sample."""
+        """Return the number of different values of these columns together, at least 1: that of an index if there is
+        one, otherwise an estimate from a sample."""
         key = relation, columns
         if key not in self._distinct:
             self._distinct[key] = max(1.0, min(self.size(relation), self._estimate(relation, columns)))
         return self._distinct[key]
 
     def built(self, relation: str, columns: tuple[int, ...]) -> bool:
-        """Whether there is an index by these columns that is not far behind, or none is needed."""
+        """Return True if there is an index by these columns that is not far behind, or none is needed."""
         stored = self._relations[relation]
         index = stored.indexes.get(columns)
         if isinstance(stored, ClosedRelation):
@@ -53,7 +53,7 @@ class LiveStatistics:
         return index is not None and index.done * 2 >= stored.rows
 
     def compressed(self, relation: str) -> bool:
-        """Whether a relation is a closure whose pairs are not written."""
+        """Return True if a relation is a closure whose pairs are not written."""
         return isinstance(self._relations[relation], ClosedRelation)
 
     def _estimate(self, relation: str, columns: tuple[int, ...]) -> float:
@@ -74,7 +74,7 @@ class LiveStatistics:
 
 
 def _distinct_values(stored: StoredRelation, column: int) -> float:
-    """The guaranteed-error estimator: values met once in the sample stand for sqrt(rows / sample) values each."""
+    """Return the guaranteed-error estimate: a value met once in the sample stands for sqrt(rows / sample) values."""
     rows = stored.rows
     if rows == 0:
         return 1.0

@@ -1,4 +1,5 @@
-"""The hyper-nodes of a program and who reads what: worked out when the rules change, for all epochs until then."""
+"""The structure of a program: its hyper-nodes and their readers, computed when the rules change, for all epochs until
+then."""
 
 from __future__ import annotations
 
@@ -39,24 +40,25 @@ class Structure:
 
     @cached_property
     def places(self) -> Mapping[str, int]:
-        """Where in the program the hyper-node of each derived relation stands."""
+        """The position in the program of the hyper-node of each derived relation."""
         return {name: i for i, node in enumerate(self.program.nodes) for name in node.relations}
 
     @cached_property
     def idle(self) -> tuple[NodeReport, ...]:
-        """What is said of an epoch that has nothing to do."""
+        """The report of an epoch without changes."""
         return self.reports((), {})
 
     @cached_property
     def shown(self) -> Mapping[int, NodeReport]:
-        """What is said of each hyper-node of the program as it is written, by its position, while it is skipped."""
+        """The report of each hyper-node of the program as it is written, by its position, while it is skipped."""
         return {i: skipped(node) for i, node in enumerate(self.nodes) if not prepares(node.relations)}
 
     def node_of(self, name: str) -> HyperNode | None:
-        """The hyper-node of a relation, if rules derive it."""
+        """Return the hyper-node of a relation, if rules derive it."""
         position = self.derived.get(name)
         return None if position is None else self.nodes[position]
 
     def reports(self, first: tuple[NodeReport, ...], visited: Mapping[int, NodeReport]) -> tuple[NodeReport, ...]:
-        """The reports of all hyper-nodes in their order, those of the visited ones among them, behind the `first`."""
+        """Return the reports of all hyper-nodes in their order, those of the visited ones among them, behind the
+        `first`."""
         return (*first, *(visited.get(i, idle) for i, idle in self.shown.items()))

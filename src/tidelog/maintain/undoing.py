@@ -1,7 +1,7 @@
-"""What taking an epoch back, or ending it, needs, made ready before anything changes.
+"""Resources to undo or to end an epoch, allocated before anything changes.
 
-An epoch is taken back where memory, time or the disk have given out. Kernels that have to be loaded or compiled only
-then would need all three.
+An epoch is undone when memory, time or the disk are exhausted. To load or compile kernels at that moment would need all
+three.
 """
 
 from __future__ import annotations

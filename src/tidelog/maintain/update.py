@@ -2,13 +2,13 @@
 
     1. Deletions. Every derivation that a deletion takes away is charged once to its head, if it counted there; heads
        without any left die, and their derivations are charged in the next round.
-    2. Re-derivation. A tuple that died and has derivations left, whether they counted or not, is born again in a fresh
+    2. Re-derivation. A tuple that died and has derivations left, whether they counted or not, is re-derived in a fresh
        round, in which all of them count.
     3. Insertions. In the same round the derivations that insertions and new rules bring; then semi-naively from the
        newly born. A new birth is above all others, so that no old tuple changes any more.
 
-What each atom of a plan sees decides that each derivation is met exactly once (`_lost`, `_won`). Source: Algorithm 3
-and Section 4.1 of the elastic paper, with births instead of iteration numbers as in docs/theory.md.
+The states in which the atoms of a plan see their relations make it meet each derivation exactly once (`_lost`, `_won`).
+Source: Algorithm 3 and Section 4.1 of the elastic paper, with births instead of iteration numbers as in docs/theory.md.
 """
 
 from __future__ import annotations
@@ -49,16 +49,17 @@ _DEARER = 2
 
 
 class CutOffError(Exception):
-    """The update is, or has become, dearer than evaluating the hyper-node anew; the text says how that was found."""
+    """The update is, or has become, dearer than evaluating the hyper-node anew; the text has the basis of the
+    estimate."""
 
 
 @dataclass
 class Maintained:
-    """What is kept of a hyper-node from epoch to epoch: its machine, and the sizes for which its plans were made.
+    """The state of a hyper-node from epoch to epoch: its interpreter, and the sizes for which its plans were made.
 
     There are plans for those lists of relations in `planned`, OUT or IN, that have been needed so far. Changes of the
-    relations `scanned` need a large index, which may never be used again: their plans scan instead, as often as is said
-    here, before the index is made; after that they are `indexed`. Insertions into those `negated` delete.
+    relations `scanned` need a large index, which may never be used again: their plans scan instead, so many times,
+    before the index is made; after that they are `indexed`. Insertions into those `negated` delete.
     """
 
     machine: Interpreter
@@ -71,8 +72,8 @@ class Maintained:
     planned: set[tuple[str, int]] = field(default_factory=set)
 
     def fits(self, node: HyperNode, relations: Mapping[str, StoredRelation]) -> bool:
-        """Whether the machine has plans for these rules only, and runs over these relations, none of which has outgrown
-        its plans."""
+        """Return True if the interpreter has plans for exactly these rules, and runs over these relations, none of
+        which has outgrown its plans."""
         if self.rules != node.rules:
             return False
         if any(left == 0 and name in relations and relations[name].changing for name, left in self.scanned.items()):
@@ -85,7 +86,7 @@ class Maintained:
 
 @dataclass(frozen=True)
 class NodeChange:
-    """What changes for a hyper-node besides its inputs: asserted facts that came and went, rules added and dropped."""
+    """The changes of a hyper-node besides its inputs: asserted facts inserted and deleted, rules added and dropped."""
 
     came: Mapping[str, Words] = field(default_factory=dict)
     went: Mapping[str, Words] = field(default_factory=dict)
@@ -96,7 +97,8 @@ class NodeChange:
 def prepare(
     node: HyperNode, kept: Sequence[CoreRule], change: NodeChange, inputs: Inputs, before: Maintained | None = None
 ) -> Maintained:
-    """Plan and assemble what a hyper-node needs to follow the change of this epoch; `before` is what it has.
+    """Plan and assemble the code that a hyper-node needs to follow the change of this epoch; `before` is its present
+    state.
 
     Rules `added` in this epoch are evaluated in full besides; of their plans only those for newly born tuples of the
     node itself are wanted.
@@ -133,8 +135,8 @@ def prepare(
 def _lists(
     maintained: Maintained, internal: frozenset[str], change: NodeChange, inputs: Inputs
 ) -> set[tuple[str, int]]:
-    """The lists, OUT or IN, of relations that an update has to read: those of other hyper-nodes that are not empty, and
-    those of the own ones in which something may come to stand because of them."""
+    """Return the lists, OUT or IN, of relations that an update has to read: those of other hyper-nodes that are not
+    empty, and those of its own relations that may fill because of them."""
     lists = {
         (name, version)
         for name, stored in inputs.relations.items()
@@ -151,7 +153,7 @@ def _lists(
 def _jobs(
     rule: CoreRule, i: int, lists: Sequence[int], internal: frozenset[str], statistics: LiveStatistics, kept: Maintained
 ) -> list[Job]:
-    """The plans that start from what stands in `lists` of body atom `i`; it is noted where they scan."""
+    """Return the plans that start from the tuples in `lists` of body atom `i`, and note where they scan."""
     atom = rule.body[i]
     if not lists or not isinstance(atom, CoreAtom):
         return []
@@ -185,7 +187,7 @@ def update(node: HyperNode, change: NodeChange, inputs: Inputs, maintained: Main
     """Update the relations of `node`, which are open, in place; returns the last round number in use.
 
     Raises CutOffError when it takes longer than `seconds`, or would be dearer than a bootstrap in any case if there is
-    such a bound; WidenError, LimitError, KeyboardInterrupt. The relations then have to be taken back.
+    such a bound; WidenError, LimitError, KeyboardInterrupt. The caller then has to undo the relations.
     """
     run = _Update(node, inputs, maintained, seconds)
     if seconds < inf and not (node.recursive or change.added or change.dropped):
@@ -224,7 +226,7 @@ class _Update:
         self.seconds, self.deadline = seconds, time.thread_time() + seconds
 
     def weigh(self) -> None:
-        """Raise if the derivations that are lost and won tell that evaluating them all is cheaper."""
+        """Raise if a bootstrap is cheaper, judging by the derivations lost and won."""
         from tidelog.kernels.changes import weigh
 
         changes = sum(s.listed(layout.OUT) + s.listed(layout.IN) for s in self.external if s.changing)
@@ -238,7 +240,7 @@ class _Update:
             raise CutOffError(f"at once, to lose some {lost:,} and win some {won:,} derivations of {now:,}")
 
     def delete(self, change: NodeChange) -> None:
-        """Charge what went to the heads, until nothing dies any more."""
+        """Charge lost derivations to the heads, until no more rows die."""
         for name, words in change.went.items():
             self.derived[name].retract(words)
         if change.dropped:
@@ -247,7 +249,7 @@ class _Update:
         self.run(self.machine, "delete", False, False, 0)
 
     def insert(self, change: NodeChange) -> int:
-        """Bear again what can be, then what comes, until nothing is born any more."""
+        """Re-derive rows, then insert new ones, until no more rows are born."""
         current = self.inputs.round + 1
         for stored in self.derived.values():
             stored.bear_supported(current)
@@ -271,7 +273,7 @@ class _Update:
                 self.run(self.machine, f"{group} {name}", inserting, True, current)
 
     def once(self, rules: Sequence[CoreRule], own: int, other: int, inserting: bool, current: int) -> None:
-        """Evaluate rules that came or went, once, in the round under way; `own` and `other` are the states they see."""
+        """Evaluate added or dropped rules once, in the current round; `own` and `other` are the states they see."""
         inputs, internal = self.inputs, frozenset(self.derived)
         statistics = LiveStatistics(inputs.relations, frozenset())
         jobs = [Job(plan_full(rule, statistics), _full(rule, own, other, internal)) for rule in rules]
@@ -306,7 +308,7 @@ class _Update:
 
 
 def _lost(rule: CoreRule, i: int, internal: frozenset[str]) -> Sight:
-    """What a plan for deletions sees when body atom `i` has changed.
+    """Return the sight of a plan for deletions when body atom `i` has changed.
 
     Deaths of other hyper-nodes come before all others, so that each lost derivation is charged in the round of its
     earliest death, at the first atom that dies then: atoms before it are alive after that round, atoms behind it alive
@@ -329,7 +331,7 @@ def _lost(rule: CoreRule, i: int, internal: frozenset[str]) -> Sight:
 
 
 def _won(rule: CoreRule, i: int, internal: frozenset[str]) -> Sight:
-    """What a plan for insertions sees when body atom `i` has changed; the mirror image of `_lost`."""
+    """Return the sight of a plan for insertions when body atom `i` has changed; the mirror image of `_lost`."""
     atom = rule.body[i]
     assert isinstance(atom, CoreAtom)
     if atom.relation in internal:
@@ -343,12 +345,12 @@ def _won(rule: CoreRule, i: int, internal: frozenset[str]) -> Sight:
 
 
 def _scanning(sight: Sight, i: int, state: int) -> Sight:
-    """The same sight for a plan that scans another atom and looks the changed tuples of atom `i` up."""
+    """Return the same sight for a plan that scans another atom and looks the changed tuples of atom `i` up."""
     return Sight(layout.NOW, (*sight.states[:i], state, *sight.states[i + 1 :]), sifted=i)
 
 
 def _full(rule: CoreRule, own: int, other: int, internal: frozenset[str]) -> Sight:
-    """What a plan sees that evaluates a whole rule."""
+    """Return the sight of a plan that evaluates a whole rule."""
     return Sight(layout.NOW, tuple(_states(rule, lambda j: own, lambda j: other, lambda j: other, internal)))
 
 
@@ -359,7 +361,8 @@ def _states(
     negated: Callable[[int], int],
     internal: frozenset[str],
 ) -> list[int | None]:
-    """A state for each literal: of the hyper-node's own atoms, of other atoms, of negated ones; None for the rest."""
+    """Return a state for each literal: of the hyper-node's own atoms, of other atoms, of negated ones; None for the
+    rest."""
     states: list[int | None] = []
     for j, literal in enumerate(rule.body):
         if not isinstance(literal, CoreAtom):

@@ -1,6 +1,6 @@
 """The walk of an epoch: asserted facts first, then the hyper-nodes in order, each by the strategy of its kind.
 
-Only those hyper-nodes are visited for which something may have changed. `strategies` says what is done with them.
+Only those hyper-nodes are visited for which something may have changed. `strategies` decides how.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def walk(state: EpochState) -> dict[int, NodeReport]:
 
 
 def others(state: EpochState) -> Iterator[int]:
-    """The positions of the hyper-nodes that other rules may have changed: all but those that are the same objects.
-    What shows a closure depends on rules that read it, too."""
+    """Return the positions of the hyper-nodes that other rules may have changed: all except those that are the same
+    objects. A relation that shows a closure depends on rules that read it, too."""
     if state.is_new:
         before = {id(node) for node in state.engine.nodes}
         for position, node in enumerate(state.structure.nodes):

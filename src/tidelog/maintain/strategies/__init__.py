@@ -1,4 +1,4 @@
-"""How hyper-nodes are brought up to date: one module per kind, all with the signature `visit(node, state)`.
+"""The strategies that bring hyper-nodes up to date: one module per kind, all with the signature `visit(node, state)`.
 
 table       which strategy a hyper-node has
 mirrors     shows a closure under another name

@@ -1,4 +1,4 @@
-"""Hyper-nodes of one aggregate rule: the groups in which something came or went get their values anew."""
+"""Hyper-nodes of one aggregate rule: groups that gained or lost members get new values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hyper-nodes that are kept as closures: graphs that follow the changes of their edges, or are built anew."""
+"""Hyper-nodes kept as closures: graphs that follow the changes of their edges, or are built anew."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def can_be_kept(node: HyperNode, state: EpochState) -> bool:
 
 
 def applies(node: HyperNode, state: EpochState) -> bool:
-    """Whether a hyper-node is a closure in this epoch. One that has been evaluated otherwise, and has tuples, is
-    none before it is bootstrapped."""
+    """Return True if a hyper-node is a closure in this epoch. One that was evaluated otherwise, and has tuples, is not
+    a closure before it is bootstrapped."""
     if not can_be_kept(node, state):
         return False
     name = node.relations[0]
@@ -121,12 +121,12 @@ def build(node: HyperNode, state: EpochState) -> int:
 
 
 def edges(state: EpochState, name: str, shape: ClosureShape) -> list[AnyWords]:
-    """All edges of a closure, as they are now."""
+    """Return all edges of a closure, as they are now."""
     return [edges_along(source, state.history(source.relation, name).now()) for source in sources_of(name, shape)]
 
 
 def edge_changes(state: EpochState, name: str, before: ClosureShape, shape: ClosureShape) -> tuple[AnyWords, AnyWords]:
-    """The edges that a closure has lost and gained, its rules having changed from one shape to another."""
+    """Return the edges that a closure has lost and gained when its rules changed from one shape to another."""
     old, new = sources_of(name, before), sources_of(name, shape)
     gone, came = [], []
     for source in dict.fromkeys((*old, *new)):

@@ -1,4 +1,4 @@
-"""Relations without rules: those whose last rule has gone are reduced to their asserted facts."""
+"""Relations without rules: a relation that loses its last rule is reduced to its asserted facts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tidelog.storage.stored import StoredRelation
 
 
 def drop_relations(state: EpochState) -> list[NodeReport]:
-    """Reduce the relations whose last rule has gone to their asserted facts, without evaluating anything."""
+    """Reduce the relations without rules to their asserted facts, without evaluating anything."""
     reports = []
     for node in state.engine.nodes if state.is_new else ():
         gone = [name for name in node.relations if name not in state.derived]

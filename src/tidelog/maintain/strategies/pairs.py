@@ -1,4 +1,4 @@
-"""The pairs of closures where rules read them: shown as changes, or written where a relation is no closure any more.
+"""The pairs of closures that rules read: changes of these, and pairs written once a relation is no closure any more.
 
 The pairs of a closure stay unwritten (`ClosedRelation`), also where rules join them. What an epoch changes in them is
 shown to those that follow it (`show`). They are written only for a relation that is no closure any more (`own`).
@@ -17,14 +17,14 @@ from tidelog.storage.stored import StoredRelation
 
 
 def changed_pairs(state: EpochState, relations: Iterable[str]) -> int:
-    """The number of pairs that this epoch has changed in the closures among these relations."""
+    """Return the number of pairs that this epoch has changed in the closures among these relations."""
     deltas = state.deltas
     changed = [name for name in relations if name in deltas and isinstance(state.views[name], ClosedRelation)]
     return sum(len(deltas[name]) for name in changed)
 
 
 def show(state: EpochState, relations: Mapping[str, StoredRelation], rules: Sequence[CoreRule]) -> None:
-    """Let an update see what this epoch has changed in the closures among `relations` that these rules read."""
+    """Let an update see the changes of this epoch in the closures among `relations` that these rules read."""
     for name in dict.fromkeys(name for rule in rules for name, _ in body_of(rule)):
         view = relations[name]
         if isinstance(view, ClosedRelation) and not view.changing:
@@ -49,7 +49,7 @@ def part_with(node: HyperNode, state: EpochState, *, changed: bool) -> bool:
 
 
 def told(state: EpochState, relations: Sequence[str], reason: str) -> str:
-    """The reason for what happened to these relations, and that pairs had to be written for them."""
+    """Return the reason for the strategy of these relations, and add that pairs had to be written for them."""
     return reason if state.written.isdisjoint(relations) else f"{reason}; the pairs of its closure were written"
 
 

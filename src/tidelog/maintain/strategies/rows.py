@@ -69,14 +69,14 @@ def evaluate(node: HyperNode, state: EpochState, update: Update) -> NodeReport:
 
 
 def is_reduced(node: HyperNode, state: EpochState) -> bool:
-    """Whether a closure has lost its recursive rules and is left with rules that copy its edges, which it has."""
+    """Return True if a closure has lost its recursive rules and keeps only rules that copy its edges."""
     if node.relations[0] not in state.closures or node.recursive:
         return False
     return all(isinstance(rule, CoreRule) and copied(rule) for rule in node.rules)
 
 
 def inputs_of(node: HyperNode, state: EpochState, dropped: Sequence[CoreRule | AggregateRule]) -> Inputs:
-    """Return what a hyper-node is evaluated in, with marks that say what this epoch changes."""
+    """Return the inputs of a hyper-node, with marks on those that this epoch changes."""
     # What only dropped rules read may be gone already; they see it as the epoch found it.
     relations = {name: state.engine.views[name] for rule in dropped for name, _ in body_of(rule)}
     relations |= {name: state.views[name] for name in [*node.reads, *node.relations, UNIT]}
@@ -113,13 +113,13 @@ def bootstrap_parts(node: HyperNode, state: EpochState, inputs: Inputs) -> int:
 
 
 def read_elsewhere(node: HyperNode, state: EpochState, name: str) -> bool:
-    """Whether a hyper-node other than the one that a part of the program belongs to reads a relation."""
+    """Return True if a hyper-node other than the one that a part of the program belongs to reads a relation."""
     return any(state.structure.nodes[i].relations != node.relations for i in state.readers(name))
 
 
 def bootstrap_rows(node: HyperNode, state: EpochState, inputs: Inputs) -> None:
-    """Evaluate a node into new relations, and put these in the place of the old, or only what they hold where
-    another node reads it, which has to find all rows in their places."""
+    """Evaluate a node into new relations, and replace the old ones by these. If another node reads a relation, replace
+    only its rows, which have to keep their places."""
     started = time.thread_time()
     relations = dict(inputs.relations)
     read = state.choice.maintain and any(read_elsewhere(node, state, name) for name in node.relations)

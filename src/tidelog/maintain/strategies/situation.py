@@ -19,8 +19,8 @@ _SHOWING = 2e-7
 
 @dataclass(frozen=True)
 class Situation:
-    """What a hyper-node meets: the nodes `old` of the last epoch that it is made of, the rules `added` and `dropped`
-    against those, and the `reason` to look at it, None where there is none."""
+    """The situation of a hyper-node: the nodes `old` of the last epoch that it consists of, the rules `added` and
+    `dropped` against those, and the `reason` to visit it, None if there is no reason."""
 
     old: list[HyperNode]
     added: list[CoreRule | AggregateRule]
@@ -29,20 +29,21 @@ class Situation:
 
 
 def situation_of(node: HyperNode, state: EpochState) -> Situation:
-    """Return what a hyper-node meets in this epoch."""
+    """Return the situation of a hyper-node in this epoch."""
     old = made_of(node, state)
     added, dropped = rule_changes(node, old)
     return Situation(old, added, dropped, why(node, state, rules_changed=bool(added or dropped)))
 
 
 def made_of(node: HyperNode, state: EpochState) -> list[HyperNode]:
-    """The hyper-nodes of the last epoch that derived relations of this one."""
+    """Return the hyper-nodes of the last epoch that derived relations of this one."""
     found = (state.engine.structure.node_of(name) for name in node.relations)
     return list({id(other): other for other in found if other is not None}.values())
 
 
 def parted(node: HyperNode, state: EpochState) -> bool:
-    """Whether a hyper-node has to be evaluated anew, being part of a former one or with relations reshaped."""
+    """Return True if a hyper-node must be bootstrapped, because it is a part of a former one or relations changed their
+    shape."""
     names = [*node.relations, *node.reads]
     within = all(set(other.relations) <= set(node.relations) for other in made_of(node, state))
     return not within or not state.reshaped.isdisjoint(names)
@@ -51,7 +52,7 @@ def parted(node: HyperNode, state: EpochState) -> bool:
 def rule_changes(
     node: HyperNode, old: list[HyperNode]
 ) -> tuple[list[CoreRule | AggregateRule], list[CoreRule | AggregateRule]]:
-    """The rules that a node has gained and lost against the nodes of the last epoch that it is made of."""
+    """Return the rules that a node has gained and lost against the nodes of the last epoch that it consists of."""
     if len(old) == 1 and old[0].rules is node.rules:
         return [], []
     names = set(node.relations)
@@ -64,7 +65,7 @@ def rule_changes(
 
 
 def why(node: HyperNode, state: EpochState, *, rules_changed: bool) -> str | None:
-    """The reason to look at a node, or None."""
+    """Return the reason to visit a node, or None."""
     if all(name not in state.before for name in node.relations):
         return "new"
     if rules_changed:
@@ -79,7 +80,8 @@ def why(node: HyperNode, state: EpochState, *, rules_changed: bool) -> str | Non
 
 
 def behind(state: EpochState, name: str) -> set[str]:
-    """What has changed of what a relation shows, if it is a part of a body and derived here; else the relation."""
+    """Return the changed relations behind a relation, if it is a part of a body and derived here; otherwise the
+    relation."""
     if not name.startswith(PROJECTION) or name not in state.derived:  # A partition is sent some as well.
         return {name}
     rules = state.structure.nodes[state.derived[name]].rules
@@ -109,8 +111,8 @@ def estimate(node: HyperNode, state: EpochState, old: list[HyperNode]) -> tuple[
 
 
 def budget(node: HyperNode, state: EpochState) -> float:
-    """The seconds that the update of a node may take: as much as its last bootstrap, as long as all updates that
-    this epoch gives up stay below `switch` of a bootstrap of everything."""
+    """Return the seconds that the update of a node may take: as long as its last bootstrap, while all updates that this
+    epoch gives up stay below `switch` of a bootstrap of everything."""
     costs = state.engine.costs
     left = state.choice.switch * state.engine.spent - state.wasted
     return max(_ALWAYS_WORTH, min(left, sum(costs.get(name, 0.0) for name in node.relations)))

@@ -1,4 +1,4 @@
-"""Which strategy brings a hyper-node up to date."""
+"""The table of strategies, which decides how a hyper-node is brought up to date."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ STRATEGIES: tuple[tuple[Applies, Visit], ...] = (
 
 
 def visit(node: HyperNode, state: EpochState) -> NodeReport:
-    """Bring a hyper-node up to date by the strategy of its kind, and report what was done."""
+    """Bring a hyper-node up to date by the strategy of its kind, and report it."""
     return next(visit for applies, visit in STRATEGIES if applies(node, state))(node, state)
