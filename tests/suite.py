@@ -147,8 +147,7 @@ def expectations(path: Path) -> Views:
     for statement in module.body:
         assert isinstance(statement, ast.Assign), f"{path.name} has a line that is no view"
         (target,) = statement.targets
-        assert isinstance(target, ast.Name)
-        found[target.id] = ast.literal_eval(statement.value)
+        found[ast.unparse(target)] = ast.literal_eval(statement.value)
     return found
 
 

@@ -40,6 +40,7 @@ CODES: dict[str, str] = {
     "E0112": "an included file cannot be read",
     "E0113": "a path lacks a step",
     "E0114": "a rule is too large",
+    "E0115": "a brace, or an override, stands outside of a component",
     "E0190": "not supported yet",
     # E02xx declarations, types, safety
     "E0201": "undeclared relation",
@@ -66,6 +67,13 @@ CODES: dict[str, str] = {
     "E0222": "malformed or unsupported regular expression",
     "E0223": "a path needs relations with two columns",
     "E0224": "the types along a path do not fit",
+    "E0230": "a component is declared twice",
+    "E0231": "no such component",
+    "E0232": "a component inherits from itself",
+    "E0233": "wrong number of parameters of a component",
+    "E0234": "a component contains an instance of itself",
+    "E0235": "an override of a relation that is not inherited, or not overridable",
+    "E0236": "an instance is initialised twice",
     "E0291": "warning: a relation has no facts, rules or input",
     "E0292": "warning: a variable occurs once",
     # E03xx rule graph
@@ -207,7 +215,7 @@ class Problem:
             lines = [f"{_position(self.span)}: {head}", *_excerpt(self.span)]
         else:
             lines = [f"{self.place}: {head}" if self.place else head]
-        for span, label in self.notes:
+        for span, label in (*self.notes, *(self.span.via if self.span is not None else ())):
             lines += [f"{_position(span)}: note: {label}", *_excerpt(span)]
         if self.hint:
             lines.append(f"  hint: {self.hint}")

@@ -21,8 +21,10 @@ class SourceText:
 
 @dataclass(frozen=True)
 class Span:
-    """The characters `start` to `end` (exclusive) of a source."""
+    """The characters `start` to `end` (exclusive) of a source. `via` are places with labels, which say how they come to
+    be there: the instances of components."""
 
     source: SourceText = field(repr=False)
     start: int
     end: int
+    via: tuple[tuple[Span, str], ...] = field(default=(), compare=False, repr=False)

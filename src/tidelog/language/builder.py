@@ -15,6 +15,7 @@ from lark import Token, Transformer, v_args
 from tidelog.errors import Problem
 from tidelog.language import lexer, literals, precedence
 from tidelog.language.aggregates import SPELLINGS
+from tidelog.language.blocks import Closing, Opening, Statement
 from tidelog.language.nesting import too_deep_node
 from tidelog.language.printer import path_name
 from tidelog.language.syntax import (
@@ -25,14 +26,17 @@ from tidelog.language.syntax import (
     Attribute,
     Cast,
     Comparison,
+    ComponentType,
     Constant,
     Declaration,
     Directive,
     Disjunction,
     Functor,
+    Instance,
     Inverse,
     Literal,
     Negation,
+    Override,
     Path,
     Pragma,
     Record,
@@ -50,7 +54,6 @@ from tidelog.source import Span
 
 Locate: TypeAlias = Callable[[int, int], Span]
 Body: TypeAlias = tuple[Literal, ...]
-Statement: TypeAlias = Rule | Declaration | TypeDeclaration | Directive | Pragma
 
 _REPEATS: dict[str, RepeatOp] = {"+": "+", "*": "*", "?": "?"}
 _OPPOSITE = {
@@ -104,6 +107,9 @@ class Builder(Transformer[Token, tuple[Statement, ...]]):
 
     def variable(self, children: list[Token]) -> Term:
         name = children[0]
+        if "." in name:
+            message = f"expected a term, found the name `{name}` of a relation"
+            self.problems.append(Problem("E0101", message, self._at(name), hint="names of variables have no dots"))
         return Variable(str(name), span=self._at(name))
 
     def anonymous(self, children: list[Token]) -> Term:
@@ -339,6 +345,9 @@ class Builder(Transformer[Token, tuple[Statement, ...]]):
 
     @_inline
     def attribute(self, name: Token, _colon: Token, type_: Token) -> Attribute:
+        if "." in name:
+            message = f"expected the name of an attribute, found `{name}`"
+            self.problems.append(Problem("E0101", message, self._at(name), hint="names of attributes have no dots"))
         return Attribute(str(name), str(type_), span=self._join(name, type_))
 
     @_inline
@@ -410,6 +419,28 @@ class Builder(Transformer[Token, tuple[Statement, ...]]):
                 self.problems.append(problem)
             return str(key), int(number)
         return str(key), str(value) if value.type == "NAME" else value.type == "TRUE"
+
+    @_inline
+    def opening(self, word: Token, type_: ComponentType, *rest: Any) -> tuple[Statement, ...]:
+        parents = tuple(each for each in rest if isinstance(each, ComponentType))
+        return (Opening(type_, parents, self._join(word, type_)),)
+
+    @_inline
+    def closing(self, brace: Token) -> tuple[Statement, ...]:
+        return (Closing(self._at(brace)),)
+
+    @_inline
+    def component_type(self, name: Token, *rest: Token) -> ComponentType:
+        arguments = tuple(str(each) for each in rest if each.type == "NAME")
+        return ComponentType(str(name), arguments, span=self._join(name, rest[-1] if rest else name))
+
+    @_inline
+    def instance(self, word: Token, name: Token, _equal: Token, type_: ComponentType) -> tuple[Statement, ...]:
+        return (Instance(str(name), type_, span=self._join(word, type_)),)
+
+    @_inline
+    def override(self, _word: Token, *names: Token) -> tuple[Statement, ...]:
+        return tuple(Override(str(name), span=self._at(name)) for name in names if name.type == "NAME")
 
     def plan(self, _: list[Any]) -> tuple[Statement, ...]:
         return ()

@@ -14,9 +14,11 @@ from itertools import count
 from operator import is_
 
 from tidelog.errors import Problem, ProgramError
+from tidelog.language.components import expand
 from tidelog.language.declarations import Scheme, resolve
 from tidelog.language.directives import directive_problems
 from tidelog.language.equalities import equalities_apart
+from tidelog.language.facts import fact
 from tidelog.language.grounding import grounding_problems
 from tidelog.language.kinds import infer
 from tidelog.language.locals import as_written, separate
@@ -27,15 +29,11 @@ from tidelog.language.sizes import size_problems
 from tidelog.language.subtypes import subtype_problems
 from tidelog.language.syntax import (
     CheckedProgram,
-    Constant,
     Declaration,
     Fact,
     Program,
-    Record,
     Rule,
-    Term,
     TypeDeclaration,
-    Value,
 )
 from tidelog.language.trees import atoms
 from tidelog.looking import Look, unlimited
@@ -83,6 +81,7 @@ class Checker:
 
     def check(self, *programs: Program, look: Look = unlimited) -> CheckedProgram:
         """Return all programs together, checked. Raise ProgramError with all problems, and whatever `look` raises."""
+        programs = expand(programs, {id(program) for program in self._last.programs})
         types = tuple(type_ for program in programs for type_ in program.types)
         declarations = tuple(declaration for program in programs for declaration in program.declarations)
         last = self._last
@@ -106,12 +105,12 @@ class Checker:
             if each is None:
                 look()
                 checked, found = _check_rule(statement, scheme)
-                problems += found
-                result = _fact(checked) or replace(checked, name=final.name)
+                problems += _with_instances(found, statement.span)
+                result = fact(checked) or replace(checked, name=final.name)
                 each = _Passed(final, result, tuple(_domains(checked)))
             passed.append(each)
         if problems:
-            raise ProgramError(*problems)
+            raise ProgramError(*_once(problems))
         self._last = _Last(programs, types, declarations, scheme, {id(each.statement): each for each in passed})
         rules = tuple(each.checked for each in passed if isinstance(each.checked, Rule))
         facts = tuple(each.checked for each in passed if isinstance(each.checked, Fact))
@@ -150,7 +149,7 @@ def name_rules(programs: Iterable[Program]) -> tuple[Program, ...]:
         replace(
             program,
             rules=tuple(
-                rule if rule.name is not None or _fact(rule) is not None else replace(rule, name=next(numbers))
+                rule if rule.name is not None or fact(rule) is not None else replace(rule, name=next(numbers))
                 for rule in program.rules
             ),
         )
@@ -160,7 +159,7 @@ def name_rules(programs: Iterable[Program]) -> tuple[Program, ...]:
 
 def _check_rule(rule: Rule, scheme: Scheme) -> tuple[Rule, list[Problem]]:
     """Return the rule with its kinds, and its problems."""
-    too_large = size_problems(rule) if _fact(rule) is None else []
+    too_large = size_problems(rule) if fact(rule) is None else []
     if too_large:
         return rule, too_large
     rule, written = separate(rule)
@@ -174,6 +173,31 @@ def _check_rule(rule: Rule, scheme: Scheme) -> tuple[Rule, list[Problem]]:
     if not problems:
         problems = subtype_problems(checked, scheme) + pattern_problems(checked)
     return checked, as_written(problems, written) if written else problems
+
+
+def _with_instances(problems: list[Problem], place: Span | None) -> list[Problem]:
+    """The problems of a statement, with the instances by which it came."""
+    if place is None or not place.via:
+        return problems
+    return [replace(p, span=replace(p.span, via=place.via)) if p.span is not None else p for p in problems]
+
+
+def _once(problems: list[Problem]) -> Iterator[Problem]:
+    """Yield what is wrong with a statement of a component once, whatever the number of its instances."""
+    alike: dict[tuple[str, Span | None], list[Problem]] = {}
+    for problem in problems:
+        key = (problem.code, problem.span)
+        if problem.span is None or not problem.span.via:
+            yield problem
+        else:
+            alike.setdefault(key, []).append(problem)
+    for first, *others in alike.values():
+        span = first.span
+        if others and span is not None:
+            (place, label), *outer = span.via
+            more = "1 other" if len(others) == 1 else f"{len(others)} others"
+            span = replace(span, via=((place, f"{label}, and likewise in {more}"), *outer))
+        yield replace(first, span=span)
 
 
 def _double_names(rules: list[Rule]) -> list[Problem]:
@@ -195,37 +219,5 @@ def name_span(rule: Rule) -> Span | None:
     """Return the place of a rule's name, with which its span begins."""
     if rule.span is None or rule.name is None:
         return rule.span
-    return Span(rule.span.source, rule.span.start, rule.span.start + len(rule.name))
-
-
-def _fact(rule: Rule) -> Fact | None:
-    """Return the fact that an unnamed rule states, if its arguments are constants."""
-    if rule.body or rule.name is not None or len(rule.heads) != 1:
-        return None
-    head = rule.heads[0]
-    values = []
-    for term in head.args:
-        if not _constant(term):
-            return None
-        values.append(_value(term))
-    return Fact(head.relation, tuple(values), span=head.span)
-
-
-def _constant(term: Term) -> bool:
-    match term:
-        case Constant() | Record(fields=None):
-            return True
-        case Record(fields=tuple(parts)):
-            return all(map(_constant, parts))
-        case _:
-            return False
-
-
-def _value(term: Term) -> Value:
-    match term:
-        case Constant(value=value):
-            return value
-        case Record(fields=tuple(parts)):
-            return tuple(map(_value, parts))
-        case _:
-            return None
+    length = len(rule.name.rpartition(".")[2] if rule.span.via else rule.name)
+    return replace(rule.span, end=rule.span.start + length)

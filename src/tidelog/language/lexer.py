@@ -47,11 +47,11 @@ DIRECTIVES = {
     ".limitsize": "IO",
     ".plan": "PLAN",
     ".pragma": "PRAGMA",
+    ".comp": "COMP",
+    ".init": "INIT",
+    ".override": "OVERRIDE",
 }
 UNSUPPORTED_DIRECTIVES = {
-    ".comp": "components",
-    ".init": "components",
-    ".override": "components",
     ".functor": "user-defined functors",
     ".include": "the directive .include (write #include)",
     ".once": "the directive .once (write #pragma once)",
@@ -134,6 +134,9 @@ _ENDS_TERM = frozenset(("DOT", "NAME", "RPAR", "RBRACKET", "RBRACE", "STRING", "
 _INFIX = frozenset(
     ["PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "CARET", "LOR", "LXOR", "LAND", "BOR", "BXOR", "BAND", "SHIFT"]
 )
+_CALLED = re.compile(r"(?:\.[^\W\d]\w*)*\s*[(:]")
+_OPERATES = _INFIX | {"EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"}
+_ENDS_OPERAND = frozenset(("NAME", "NUMBER", "STRING", "RPAR", "RBRACKET", "RBRACE"))
 _REPEATS = frozenset(("PLUS", "STAR", "QUESTION"))
 _CLOSING = {"RPAR": "LPAR", "RBRACKET": "LBRACKET", "RBRACE": "LBRACE"}
 
@@ -158,7 +161,13 @@ def tokens(text: str) -> list[Token]:
             if value in _SPECIAL:
                 special.append(len(found))
         elif kind == "DIRECTIVE":
-            kind = _directive(text, start, value, found)
+            if _qualifies(text, match.end(), value, found):
+                first = found.pop()
+                start, value, kind = first.start_pos or 0, f"{first}{value}", "NAME"
+                if special and special[-1] == len(found):
+                    special.pop()
+            else:
+                kind = _directive(text, start, value, found)
             if kind is None:
                 # a clause ends here and the next begins without a space: a(1).b(2).
                 found.append(Token("DOT", ".", start, end_pos=start + 1))
@@ -173,6 +182,31 @@ def tokens(text: str) -> list[Token]:
     if special:
         _settle(found, special)
     return found
+
+
+def _qualifies(text: str, end: int, word: str, before: list[Token]) -> bool:
+    """Return True if `.word`, which ends at `end`, belongs to the name before it, as in `instance.relation`. After an
+    operator that name is a variable: `x = y.b(1)` is the end of a clause and the beginning of another one."""
+    if not before or before[-1].type != "NAME" or before[-1].end_pos != end - len(word) or before[-1] in _RESERVED:
+        return False
+    called = _CALLED.match(text, end) is not None
+    if word in DIRECTIVES:
+        return called
+    operators = [str(token) if token in _RESERVED else token.type for token in before[-3:-1]]
+    behind = operators[-1] if operators else "DOT"
+    if behind == "LESS" and (len(operators) < 2 or operators[0] not in _ENDS_OPERAND):
+        return True  # the path `<a.b/c>`
+    if behind == "GREATER" and _ends_instance(before):
+        return True
+    return not called or (behind not in _OPERATES and behind not in _RESERVED)
+
+
+def _ends_instance(before: list[Token]) -> bool:
+    """Return True if `.init name = component<…>` stands before the last token."""
+    i = len(before) - 3
+    while i >= 0 and before[i].type in ("NAME", "COMMA"):
+        i -= 1
+    return [token.type for token in before[max(0, i - 4) : i + 1]] == ["INIT", "NAME", "EQUAL", "NAME", "LESS"]
 
 
 def _directive(text: str, start: int, word: str, before: list[Token]) -> str | None:

@@ -48,7 +48,9 @@ _INFIX = frozenset(
     ["PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "CARET", "LOR", "LXOR", "LAND", "BOR", "BXOR", "BAND", "SHIFT"]
 )
 _COMPARISON = frozenset(["EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"])
-_STATEMENT = frozenset(["NAME", "DECL", "TYPE", "OLD_TYPE", "IO", "PLAN", "PRAGMA"])
+_STATEMENT = frozenset(
+    ["NAME", "DECL", "TYPE", "OLD_TYPE", "IO", "PLAN", "PRAGMA", "COMP", "INIT", "OVERRIDE", "RBRACE"]
+)
 _GROUPS = (
     (_STATEMENT, "a statement"),
     (_LITERAL, "an atom or a comparison"),
@@ -132,16 +134,12 @@ def _unsupported(tokens: list[Token], start: int, error: int) -> str | None:
     """Return the feature that the token at `error` looks like, with its verb; None if it is just wrong."""
     token = tokens[error]
     before = tokens[error - 1].type if error > start else ""
-    after = tokens[error + 1].type if error + 1 < len(tokens) else ""
-    touches = error > start and tokens[error - 1].end_pos == token.start_pos
     if token.type == "DOLLAR":
         return "algebraic types and counters (`$`) are"
     if token.type == "LBRACE" and tokens[start].type == "TYPE":
         return "algebraic types are"
     if token.type == "LESS_EQUAL" and before == "RPAR":
         return "subsumption (`<=` between heads) is"
-    if token.type == "DOT" and before == "NAME" and after == "NAME" and touches:
-        return "components are"
     if token.type == "LPAR" and before == "NAME" and error >= 2 and tokens[error - 2].type == "AT":
         return "user-defined functors are"
     return None

@@ -28,7 +28,7 @@ def too_deep_tokens(tokens: list[Token]) -> frozenset[int]:
             if depth > LIMIT:
                 found.add(i)
         elif kind in _CLOSING:
-            depth -= 1
+            depth = max(0, depth - 1)  # a dot may stand between the braces of a component
         elif kind == "DOT":
             depth = 0
         elif kind in _SIGNS:

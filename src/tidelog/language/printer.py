@@ -19,14 +19,18 @@ from tidelog.language.syntax import (
     Attribute,
     Cast,
     Comparison,
+    Component,
+    ComponentType,
     Constant,
     Declaration,
     Directive,
     Disjunction,
     Functor,
+    Instance,
     Inverse,
     Literal,
     Negation,
+    Override,
     Path,
     Program,
     Record,
@@ -49,7 +53,17 @@ def source_text(node: SyntaxNode) -> str:
     """Return the source text of any node."""
     match node:
         case Program():
-            return "\n".join(map(source_text, (*node.types, *node.declarations, *node.directives, *node.rules)))
+            return "\n".join(map(source_text, _statements(node)))
+        case Component():
+            parents = f" : {_list(node.parents)}" if node.parents else ""
+            body = [source_text(each) for each in (*node.overrides, *_statements(node.body))]
+            return "\n".join([f".comp {source_text(node.type)}{parents} {{", *body, "}"])
+        case ComponentType():
+            return node.name + (f"<{', '.join(node.parameters)}>" if node.parameters else "")
+        case Instance():
+            return f".init {node.name} = {source_text(node.component)}"
+        case Override():
+            return f".override {node.relation}"
         case Rule():
             return _rule(node)
         case Declaration():
@@ -67,6 +81,17 @@ def source_text(node: SyntaxNode) -> str:
             return _path(node)[0]
         case _:
             return _term(node)[0]  # type: ignore[arg-type]
+
+
+def _statements(program: Program) -> tuple[SyntaxNode, ...]:
+    return (
+        *program.types,
+        *program.declarations,
+        *program.directives,
+        *program.rules,
+        *program.components,
+        *program.instances,
+    )
 
 
 def _list(nodes: Iterable[SyntaxNode]) -> str:

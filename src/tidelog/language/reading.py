@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from tidelog.errors import Problem, ProgramError
+from tidelog.language.blocks import assemble
 from tidelog.language.builder import Locate
 from tidelog.language.statements import statements
-from tidelog.language.syntax import Declaration, Directive, Pragma, Program, Rule, TypeDeclaration
+from tidelog.language.syntax import Program
 from tidelog.looking import Look, unlimited
 from tidelog.source import SourceText, Span
 
@@ -64,34 +64,11 @@ def read(
     else:
         text = source.text
     found, mistakes = statements(text, locate, look)
-    problems = problems or mistakes  # what follows from a wrong preprocessor line is no news
+    program, unbalanced = assemble(found)
+    problems = problems or mistakes or unbalanced  # a mistake brings others with it, which are no news
     if problems:
         raise ProgramError(*problems)
-    return Program(
-        types=tuple(s for s in found if isinstance(s, TypeDeclaration)),
-        declarations=_with_pragmas(found),
-        directives=tuple(s for s in found if isinstance(s, Directive)),
-        rules=tuple(s for s in found if isinstance(s, Rule)),
-    )
-
-
-def _with_pragmas(found: Iterable[object]) -> tuple[Declaration, ...]:
-    """Return the declarations with the qualifier `magic` or `no_magic`, where the pragma "magic-transform" or
-    "magic-transform-exclude" of the same text names them."""
-    found = tuple(found)
-    words = [each.words for each in found if isinstance(each, Pragma) and len(each.words) == 2]
-
-    def named(pragma: str) -> set[str]:
-        return {name.strip() for key, value in words if key == pragma for name in value.split(",")}
-
-    wanted, excluded = named("magic-transform"), named("magic-transform-exclude")
-    declarations = []
-    for each in (each for each in found if isinstance(each, Declaration)):
-        if not {"magic", "no_magic"} & {*each.qualifiers}:
-            qualifier = "no_magic" if {each.name, "*"} & excluded else "magic" if {each.name, "*"} & wanted else None
-            each = each if qualifier is None else replace(each, qualifiers=(*each.qualifiers, qualifier))
-        declarations.append(each)
-    return tuple(declarations)
+    return program
 
 
 def file_text(path: Path, name: str) -> str:

@@ -19,7 +19,8 @@ from lark.lexer import Lexer
 
 from tidelog.errors import Problem
 from tidelog.language import lexer, mistakes, nesting
-from tidelog.language.builder import Builder, Locate, Statement
+from tidelog.language.blocks import Statement
+from tidelog.language.builder import Builder, Locate
 from tidelog.looking import Look, unlimited
 
 _BRACKETS = {"LPAR": 1, "LBRACKET": 1, "LBRACE": 1, "RPAR": -1, "RBRACKET": -1, "RBRACE": -1}
@@ -100,6 +101,8 @@ class _Reading:
                 return i
             if kind == "DOT" and i >= error:
                 return i + 1
+            if kind == "RBRACE" and depth <= 0 and i >= error and i > start:
+                return i  # the end of the component
             depth += _BRACKETS.get(kind, 0)
         return len(tokens)
 

@@ -280,6 +280,32 @@ class Pragma(SyntaxNode):
 
 
 @dataclass(frozen=True)
+class ComponentType(SyntaxNode):
+    """`name<a, b>`: a component with the names of its parameters, or with the arguments for them."""
+
+    name: str
+    parameters: tuple[str, ...] = ()
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Override(SyntaxNode):
+    """`.override relation`: the rules that a component inherits for the relation do not count."""
+
+    relation: str
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Instance(SyntaxNode):
+    """`.init name = component`."""
+
+    name: str
+    component: ComponentType
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
 class Program(SyntaxNode):
     """A parsed text, its statements by sort, each in the order written."""
 
@@ -287,6 +313,19 @@ class Program(SyntaxNode):
     declarations: tuple[Declaration, ...] = ()
     directives: tuple[Directive, ...] = ()
     rules: tuple[Rule, ...] = ()
+    components: tuple[Component, ...] = ()
+    instances: tuple[Instance, ...] = ()
+
+
+@dataclass(frozen=True)
+class Component(SyntaxNode):
+    """`.comp type : parents { body }`."""
+
+    type: ComponentType
+    parents: tuple[ComponentType, ...] = ()
+    body: Program = field(default_factory=Program)
+    overrides: tuple[Override, ...] = ()
+    span: Span | None = _span()
 
 
 # --- the checked program ---------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@
     variables  the names of variables, each once
     atoms      all atoms
     rebuild    a tree with other terms in it
+    rename     a rule with other names of relations and types
 
 Bindings, kinds and scopes are elsewhere: nothing here knows the meaning of a rule.
 """
@@ -15,8 +16,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
+from tidelog.language.printer import path_name
 from tidelog.language.syntax import (
     Aggregate,
+    Alternation,
     Anonymous,
     Atom,
     Cast,
@@ -24,10 +27,15 @@ from tidelog.language.syntax import (
     Constant,
     Disjunction,
     Functor,
+    Inverse,
     Literal,
     Negation,
+    Path,
     Record,
+    Repeat,
     Rule,
+    Sequence,
+    Step,
     Term,
     Truth,
     Variable,
@@ -137,3 +145,51 @@ def rebuild(literal: Literal, change: Replacement) -> Literal:
 def rebuild_atom(atom: Atom, change: Replacement) -> Atom:
     """Return the atom with each of its arguments rebuilt."""
     return replace(atom, args=tuple([rebuild_term(arg, change) for arg in atom.args]))
+
+
+Renaming: TypeAlias = Callable[[str], str]
+
+
+def rename(rule: Rule, relation: Renaming, type_: Renaming) -> Rule:
+    """Return the rule with other names of relations, in paths and aggregates as well, and of the types of casts."""
+
+    def in_literal(literal: Literal) -> Literal:
+        match literal:
+            case Atom():
+                return in_atom(literal)
+            case Negation(atom=atom):
+                return replace(literal, atom=in_atom(atom))
+            case Disjunction(alternatives=alternatives):
+                renamed = tuple(tuple(map(in_literal, alternative)) for alternative in alternatives)
+                return replace(literal, alternatives=renamed)
+        return rebuild(literal, in_term)
+
+    def in_atom(atom: Atom) -> Atom:
+        renamed = rebuild_atom(atom, in_term)
+        if atom.path is None:
+            return replace(renamed, relation=relation(atom.relation))
+        path = rename_path(atom.path, relation)
+        return replace(renamed, relation=path_name(path), path=path)
+
+    def in_term(term: Term) -> Term | None:
+        match term:
+            case Cast(term=inner, type=name):
+                return replace(term, term=rebuild_term(inner, in_term), type=type_(name))
+            case Aggregate(target=target, body=body):
+                target = None if target is None else rebuild_term(target, in_term)
+                return replace(term, target=target, body=tuple(map(in_literal, body)))
+        return None
+
+    heads = tuple(map(in_atom, rule.heads))
+    return replace(rule, heads=heads, body=tuple(map(in_literal, rule.body)))
+
+
+def rename_path(path: Path, relation: Renaming) -> Path:
+    """Return the path along relations of other names."""
+    match path:
+        case Step(relation=name):
+            return replace(path, relation=relation(name))
+        case Inverse(path=inner) | Repeat(path=inner):
+            return replace(path, path=rename_path(inner, relation))
+        case Sequence(parts=inner_parts) | Alternation(parts=inner_parts):
+            return replace(path, parts=tuple(rename_path(part, relation) for part in inner_parts))

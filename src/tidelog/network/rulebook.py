@@ -19,6 +19,7 @@ from types import MappingProxyType
 from tidelog.errors import LimitError, Problem, ProgramError, UsageError, wrong_argument
 from tidelog.language import check, read
 from tidelog.language.check import name_rules
+from tidelog.language.components import expand
 from tidelog.language.reading import file_text
 from tidelog.language.syntax import Constant, Declaration, Program, Rule, Variable
 from tidelog.language.trees import walk
@@ -105,7 +106,7 @@ class Rulebook:
         too large."""
         if not isinstance(text, str):
             raise wrong_argument("the rules", "a text", text)
-        program = read(f"{text}\n", name="<text>")
+        _, program = expand([_base(self.text), read(f"{text}\n", name="<text>")])
         if any(not rule.body for rule in program.rules):
             message = "a text of rules for a network contains facts"
             raise UsageError(Problem("E0620", message, hint="insert facts at the node where they live"))
@@ -230,4 +231,4 @@ def _literals(rule: Rule) -> int:
 
 @lru_cache(maxsize=64)
 def _base(text: str) -> Program:
-    return name_rules([read(f"{text}\n", name="<text>")])[0]
+    return name_rules(expand([read(f"{text}\n", name="<text>")]))[0]

@@ -18,6 +18,7 @@ from typing import Any
 
 from tidelog.errors import DataError, Problem, ProgramError
 from tidelog.language import read as read_program
+from tidelog.language.components import expand
 from tidelog.language.literals import string
 from tidelog.language.reading import file_text
 from tidelog.language.syntax import Atom, Program, Rule
@@ -71,7 +72,7 @@ def read(
             raise DataError(Problem("E0461", message, span, hint="write it in full, like http://example.org/"))
     words = _Words(known, source)
     try:
-        parsed = read_program(f"{_TERM.sub(words.spelled, blank)}\n", name=name)
+        (parsed,) = expand([read_program(f"{_TERM.sub(words.spelled, blank)}\n", name=name)])
     except ProgramError as error:
         _refuse_unknown_prefix(source, blank, known)
         raise ProgramError(*(words.original(problem) for problem in error.problems)) from None

@@ -411,4 +411,5 @@ def merged(notes: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str
 def text_of(programs: Sequence[Program]) -> str:
     """Programs as one text, without their facts."""
     directives = [f"{directive}\n" for program in programs for directive in program.directives]
-    return program_text(programs) + "".join(directives)
+    components = (f"{each}\n" for program in programs for each in program.components)
+    return program_text(programs) + "".join(directives) + "".join(components)

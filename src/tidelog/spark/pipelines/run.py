@@ -21,6 +21,7 @@ from tidelog.errors import Problem, TidelogError, UsageError
 from tidelog.io import encode
 from tidelog.language import check, read
 from tidelog.language.check import name_rules
+from tidelog.language.components import expand
 from tidelog.language.syntax import Fact, Program
 from tidelog.spark.change import Delivered, SparkChange
 from tidelog.spark.database import SparkDatabase
@@ -148,7 +149,7 @@ class _Run:
 
     def load(self) -> str:
         """Have the database go to the program; its facts as text, to be told apart in a later run."""
-        db, given = self.db, read(self.pipeline.program)
+        db, (given,) = self.db, expand([read(self.pipeline.program)])
         self.said = check(given).facts
         facts = "".join(f"{rule}\n" for rule in given.rules if not rule.body)
         if not db.relations:
