@@ -209,17 +209,26 @@ class Problem:
     place: str | None = None
     severity: str = "error"
 
+    @property
+    def places(self) -> tuple[tuple[Span, str], ...]:
+        """The notes, and the instances of components through which the place comes into the program."""
+        return self.notes if self.span is None else (*self.notes, *self.span.via)
+
     def __str__(self) -> str:
         head = f"{self.severity}[{self.code}]: {self.message}"
         if self.span is not None:
             lines = [f"{_position(self.span)}: {head}", *_excerpt(self.span)]
         else:
             lines = [f"{self.place}: {head}" if self.place else head]
-        for span, label in (*self.notes, *(self.span.via if self.span is not None else ())):
+        for span, label in self.places:
             lines += [f"{_position(span)}: note: {label}", *_excerpt(span)]
         if self.hint:
             lines.append(f"  hint: {self.hint}")
         return "\n".join(lines)
+
+
+MOST_SHOWN = 20
+"""The problems that the text of an error shows; `problems` has them all."""
 
 
 class TidelogError(Exception):
@@ -235,7 +244,10 @@ class TidelogError(Exception):
         return self.problems[0].code
 
     def __str__(self) -> str:
-        return "\n".join(str(problem) for problem in self.problems)
+        shown = [str(problem) for problem in self.problems[:MOST_SHOWN]]
+        if more := len(self.problems) - len(shown):
+            shown.append(f"{more} more {'error' if more == 1 else 'errors'}")
+        return "\n".join(shown)
 
 
 class ProgramError(TidelogError):

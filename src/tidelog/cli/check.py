@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidelog.cli.shared import add_preprocessing, add_warnings, existing, parsed, positive
+from tidelog.cli.shared import add_messages, add_preprocessing, existing, parsed, positive
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -27,7 +27,7 @@ def add(commands: Commands) -> None:
     )
     command.add_argument("--json", action="store_true", help="print the result, or the errors, as JSON")
     add_preprocessing(command)
-    add_warnings(command)
+    add_messages(command)
     command.set_defaults(execute=execute)
 
 

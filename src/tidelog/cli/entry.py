@@ -40,7 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("TIDELOG_DEBUG") == "1":
             raise
-        return _fail(_as_tidelog_error(error), as_json=getattr(parsed, "json", False))
+        every = getattr(parsed, "all_errors", False)
+        return _fail(_as_tidelog_error(error), as_json=getattr(parsed, "json", False), every=every)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -86,8 +87,8 @@ def _as_tidelog_error(error: Exception) -> TidelogError:
     return InternalError(Problem("E0901", f"{type(error).__name__}: {error}", hint=REPORT_HINT))
 
 
-def _fail(error: TidelogError, *, as_json: bool) -> int:
-    """Report `error` and return its exit code."""
+def _fail(error: TidelogError, *, as_json: bool, every: bool) -> int:
+    """Report `error`, with `every` problem or the first ones, and return its exit code."""
     status = _exit_code(error)
     sys.stdout.flush()
     if as_json:
@@ -95,7 +96,7 @@ def _fail(error: TidelogError, *, as_json: bool) -> int:
 
         print_json(failure(error, status))
     else:
-        print(error, file=sys.stderr)
+        print(*(error.problems if every else (error,)), sep="\n", file=sys.stderr)
     return status
 
 

@@ -33,7 +33,7 @@ def problem_as_json(problem: Problem) -> dict[str, Any]:
         document |= _position(problem.span)
     document["place"] = problem.place
     document["hint"] = problem.hint
-    document["notes"] = [{"message": label, **_position(span)} for span, label in problem.notes]
+    document["notes"] = [{"message": label, **_position(span)} for span, label in problem.places]
     return document
 
 

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidelog.cli.shared import add_limits, add_preprocessing, add_warnings, parsed
+from tidelog.cli.shared import add_limits, add_messages, add_preprocessing, parsed
 
 if TYPE_CHECKING:
     from tidelog.cli.on_spark import OnSpark
@@ -55,7 +55,7 @@ def add(commands: Commands) -> None:
     )
     add_limits(command)
     add_preprocessing(command)
-    add_warnings(command)
+    add_messages(command)
     command.set_defaults(execute=execute)
 
 

@@ -48,9 +48,10 @@ def add_preprocessing(command: argparse.ArgumentParser) -> None:
     command.add_argument("--no-preprocessor", action="store_true", help="do not preprocess lines that begin with #")
 
 
-def add_warnings(command: argparse.ArgumentParser) -> None:
-    """Add the option that hides warnings."""
+def add_messages(command: argparse.ArgumentParser) -> None:
+    """Add the options that say which errors and warnings are shown."""
     command.add_argument("-w", "--no-warn", action="store_true", help="show no warnings")
+    command.add_argument("--all-errors", action="store_true", help="show all errors, not only the first 20")
 
 
 def parsed(arguments: argparse.Namespace) -> Program:

@@ -182,22 +182,28 @@ def _with_instances(problems: list[Problem], place: Span | None) -> list[Problem
     return [replace(p, span=replace(p.span, via=place.via)) if p.span is not None else p for p in problems]
 
 
-def _once(problems: list[Problem]) -> Iterator[Problem]:
-    """Yield what is wrong with a statement of a component once, whatever the number of its instances."""
-    alike: dict[tuple[str, Span | None], list[Problem]] = {}
+def _once(problems: list[Problem]) -> list[Problem]:
+    """What is wrong, each thing once: a relation or type that is missing, however often it is used, and a mistake in a
+    component, however many instances it has."""
+    alike: dict[object, list[Problem]] = {}
     for problem in problems:
-        key = (problem.code, problem.span)
-        if problem.span is None or not problem.span.via:
-            yield problem
-        else:
-            alike.setdefault(key, []).append(problem)
-    for first, *others in alike.values():
-        span = first.span
-        if others and span is not None:
-            (place, label), *outer = span.via
-            more = "1 other" if len(others) == 1 else f"{len(others)} others"
-            span = replace(span, via=((place, f"{label}, and likewise in {more}"), *outer))
-        yield replace(first, span=span)
+        missing = problem.code in ("E0201", "E0203")
+        copied = problem.span is not None and problem.span.via
+        key = (problem.code, problem.message if missing else problem.span) if missing or copied else id(problem)
+        alike.setdefault(key, []).append(problem)
+    return [_with_count(first, others) for first, *others in alike.values()]
+
+
+def _with_count(first: Problem, others: list[Problem]) -> Problem:
+    """The problem, saying how many others there are that it stands for."""
+    span, used = first.span, len({problem.span for problem in others} - {first.span})
+    if used:
+        first = replace(first, message=f"{first.message} (and {'1 other use' if used == 1 else f'{used} other uses'})")
+    elif others and span is not None and span.via:
+        (place, label), *outer = span.via
+        more = "1 other" if len(others) == 1 else f"{len(others)} others"
+        first = replace(first, span=replace(span, via=((place, f"{label}, and likewise in {more}"), *outer)))
+    return first
 
 
 def _double_names(rules: list[Rule]) -> list[Problem]:
