@@ -31,7 +31,7 @@ PUBLISHED: dict[str, Lines] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what is asked for; see the exit codes above."""
+    """Run the requested parts; see the exit codes above."""
     asked = _parser().parse_args(arguments)
     options = Options(data.folder(), asked.full, asked.runs)
     names = asked.only or [*GENERATED, *PUBLISHED]

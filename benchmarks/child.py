@@ -12,7 +12,7 @@ from dataclasses import asdict
 
 
 def main(name: str, arguments: str) -> None:
-    """Call the function and print what it has measured."""
+    """Call the function and print its measurements."""
     module, _, function = name.partition(":")
     measured = getattr(importlib.import_module(module), function)(*json.loads(arguments))
     print(json.dumps(asdict(measured)))

@@ -13,14 +13,14 @@ PAIRS = {"OL.cedge": 146_120, "TG.cedge": 481_121, "CA-HepTh": 74_619_885}
 
 
 def evaluation(path: str, linear: bool, runs: int | None) -> Measured:
-    """The closure of a file of edges."""
+    """Measure the closure of a file of edges."""
     warm_up()
     edges = {"e": data.numbers(Path(path), "\t", "xy")}
     return measure(lambda: evaluate(CLOSURE if linear else NON_LINEAR, inserting(edges), counting(["t"])), runs)
 
 
 def lines(options: Options) -> Iterator[Line]:
-    """Each graph; the peers are slow on the large one, which is theirs only when everything is asked for."""
+    """Yield each graph; the peers are slow on the large one and get it only with --full."""
     yield from _graph(options, "OL.cedge", (Target("seconds", 0.05),), (Target("seconds", 0.1),))
     yield from _graph(options, "TG.cedge", (), ())
     path, size = _of(options, "CA-HepTh")

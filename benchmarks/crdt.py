@@ -13,7 +13,7 @@ SIZES = {"next_above": 181_836, "next_elem": 182_315, "visible": 104_852, "resul
 
 
 def evaluation(folder: str, runs: int | None) -> Measured:
-    """The published program as it stands; what its .input lines name is read before the seconds count."""
+    """Measure the published program as it stands; read the files of its .input lines before the seconds count."""
     warm_up()
     program = (Path(folder) / "crdt/crdt.dl").read_text()
     return measure(
@@ -22,6 +22,6 @@ def evaluation(folder: str, runs: int | None) -> Measured:
 
 
 def lines(options: Options) -> Iterator[Line]:
-    """The text, without the load."""
+    """Yield the text, without the load."""
     measured = in_child(evaluation, str(options.data), options.runs)
     yield Line("crdt", "the text, without the load", measured, SIZES, (Target("seconds", 0.8),))

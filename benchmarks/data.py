@@ -1,4 +1,4 @@
-"""The published data: where they are, and as Arrow tables. Nothing of them is part of this project."""
+"""The published data: their place, and their content as Arrow tables. None of them is part of this project."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ The parts that make their own data run without them."""
 
 
 def folder() -> Path | None:
-    """The folder with the data, or None where TIDELOG_DATA does not name one."""
+    """Return the folder with the data, or None if TIDELOG_DATA does not name one."""
     name = os.environ.get("TIDELOG_DATA")
     return Path(name).resolve() if name and Path(name).is_dir() else None
 
 
 def missing() -> str:
-    """What to tell a user who has no data."""
+    """Return the message for a user who has no data."""
     name = os.environ.get("TIDELOG_DATA")
     return MISSING.format(found=f"{name} is no folder" if name else "it is not set")
 
 
 def numbers(path: Path, delimiter: str, names: str) -> pyarrow.Table:
-    """A text file of integers as a table whose columns have these one-letter names; it may be compressed."""
+    """Return a text file of integers as a table whose columns have these one-letter names; it may be compressed."""
     return csv.read_csv(
         path,
         read_options=csv.ReadOptions(column_names=list(names)),

@@ -1,4 +1,4 @@
-"""One evaluation with tidelog, with its parts: what all cases measure."""
+"""One evaluation with tidelog, with its parts; all cases measure it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ NON_LINEAR = CLOSURE.replace("e(y, z)", "t(y, z)")
 def evaluate(text: str, fill: Callable[[Database], None], sizes: Callable[[Database], Mapping[str, int]]) -> Run:
     """Load a program, `fill` the database and commit, in a new database.
 
-    The seconds are those of the commit: storing the facts, and the fix-point of all hyper-nodes. Loading, which is
-    before it, is a detail, as are these two parts and what of the fix-point goes into making room.
+    The seconds are those of the commit: storing the facts, and the fix-point of all hyper-nodes. Details have the
+    loading before it, these two parts, and the part of the fix-point that makes room.
     """
     db = tidelog.connect()
     with Stopwatch() as load:
@@ -37,13 +37,13 @@ def evaluate(text: str, fill: Callable[[Database], None], sizes: Callable[[Datab
 
 
 def parts(change: Change) -> dict[str, float]:
-    """The seconds of a commit by what they were spent on; `growing` is a part of `fixpoint`."""
+    """Return the seconds of a commit by their use; `growing` is a part of `fixpoint`."""
     fixpoint = sum(node.seconds for node in change.report.nodes)
     return {"store": change.report.seconds - fixpoint, "fixpoint": fixpoint, "growing": change.report.growing}
 
 
 def inserting(facts: Mapping[str, Any]) -> Callable[[Database], None]:
-    """What fills a database with these tables."""
+    """Return a function that fills a database with these tables."""
 
     def fill(db: Database) -> None:
         for name, data in facts.items():
@@ -53,7 +53,7 @@ def inserting(facts: Mapping[str, Any]) -> Callable[[Database], None]:
 
 
 def counting(names: Sequence[str]) -> Callable[[Database], dict[str, int]]:
-    """What asks a database for the sizes of these relations."""
+    """Return a function that asks a database for the sizes of these relations."""
     return lambda db: {name: len(db[name]) for name in names}
 
 
@@ -63,7 +63,7 @@ def warm_up() -> None:
 
 
 def first_evaluation() -> Measured:
-    """A small evaluation in a process that has done nothing yet: with an empty cache, mostly compilation."""
+    """Run a small evaluation in a process that has done nothing yet: with an empty cache, mostly compilation."""
     return measure(lambda: _chain(60), 1)
 
 

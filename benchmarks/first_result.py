@@ -1,4 +1,4 @@
-"""How long a user waits for a first answer: `tidelog run` of a ten-line program, as a command."""
+"""The time until a user's first answer: `tidelog run` of a ten-line program, as a command."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SIZES = {"ancestor": 15}
 
 
 def command(cache: str | None, runs: int | None) -> Measured:
-    """The command with the kernels cached in the folder `cache`, or where they usually are."""
+    """Run the command with the kernels cached in the folder `cache`, or in their usual place."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "family.dl"
         path.write_text(PROGRAM)
@@ -58,7 +58,7 @@ def _once(path: Path, cache: str | None) -> Run:
 
 
 def lines(options: Options) -> Iterator[Line]:
-    """With an empty cache, then with the same one filled."""
+    """Yield the run with an empty cache, then with the same one filled."""
     with tempfile.TemporaryDirectory() as cache:
         yield Line("first_result", "tidelog run, cold cache", command(cache, 1), SIZES, (Target("seconds", 20),))
         warm = command(cache, options.runs or 7)

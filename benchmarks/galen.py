@@ -34,12 +34,12 @@ SIZES = {"p": 7_560_179, "q": 16_595_494}
 
 
 def tables(folder: Path) -> dict[str, Any]:
-    """The six relations."""
+    """Return the six relations."""
     return {name: data.numbers(folder / f"galen/{name}.txt.gz", ",", columns) for name, columns in COLUMNS.items()}
 
 
 def evaluation(folder: str, runs: int | None) -> Measured:
-    """GALEN with tidelog. The seconds are those of loading and commit, since Nemo's contain both."""
+    """Measure GALEN with tidelog. The seconds are those of loading and commit, since Nemo's contain both."""
     warm_up()
     return measure(lambda: _once(Path(folder)), runs or 1)
 
@@ -67,7 +67,7 @@ def _once(folder: Path) -> Run:
 
 
 def checking(folder: str, runs: int | None) -> Measured:
-    """The check of GALEN's views; the peak is that of evaluation and check."""
+    """Measure the check of GALEN's views; the peak is that of evaluation and check."""
     warm_up()
     return measure(lambda: _checked(Path(folder)), runs or 1)
 
@@ -88,8 +88,8 @@ def _checked(folder: Path) -> Run:
 
 
 def _reindexing(db: Database) -> float:
-    """The seconds that building all indexes anew takes, as an estimate of their part in the fix-point, which extends
-    them round by round inside the kernel."""
+    """Return the seconds that building all indexes anew takes, an estimate of their part in the fix-point, which
+    extends them round by round inside the kernel."""
     seconds = 0.0
     for stored in db._engine.views.values():
         for keys in stored.indexes:
@@ -102,7 +102,7 @@ def _reindexing(db: Database) -> float:
 
 
 def lines(options: Options) -> Iterator[Line]:
-    """GALEN as a whole, and what the compilation of the kernels costs once per machine."""
+    """Yield GALEN as a whole, and the compilation of the kernels, which happens once per machine."""
     with tempfile.TemporaryDirectory() as cache:
         cold = in_child(first_evaluation, cache=cache)
         yield Line("galen", "compile the kernels, once per machine", cold)

@@ -1,5 +1,5 @@
-"""Runs, times and judges: what a process measures (`Measured`), what a line of the table says (`Line`), and the way
-from the one to the other (`in_child`).
+"""Runs, times and judges: the measurements of a process (`Measured`), a line of the table (`Line`), and the way from
+the one to the other (`in_child`).
 
 Times are wall seconds and, because machines are shared, CPU seconds (user and system) of the process, medians of
 several runs. A size that is not the published one makes a line wrong, a target that is missed only makes it slow.
@@ -25,12 +25,12 @@ ROOT = Path(__file__).parents[1]
 
 
 class BenchmarkError(Exception):
-    """A benchmark could not be run."""
+    """The error that a benchmark could not be run."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What was asked for: the folder with the published data, slow parts too, a fixed number of runs."""
+    """The options of a run: the folder with the published data, slow parts too, a fixed number of runs."""
 
     data: Path | None = None
     full: bool = False
@@ -40,7 +40,7 @@ class Options:
 @dataclass(frozen=True)
 class Run:
     """One run: sizes of relations, seconds, parts of them or other figures by name, and the most memory held in bytes,
-    where that is not what the process has held when the run is over."""
+    if that is not the peak of the process."""
 
     sizes: Mapping[str, int]
     wall: float
@@ -80,7 +80,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the table: what tidelog needs, and what `peers` need for the same in the same run."""
+    """A line of the table: the figures of tidelog, and those of `peers` for the same in the same run."""
 
     case: str
     what: str
@@ -91,7 +91,7 @@ class Line:
 
     @property
     def exact(self) -> bool:
-        """Whether all sizes are the published ones, those of the peers as well."""
+        """Return True if all sizes are the published ones, those of the peers as well."""
         return all(
             measured.sizes.get(name) == size
             for measured in (self.measured, *self.peers.values())
@@ -99,12 +99,12 @@ class Line:
         )
 
     def ratio(self, peer: str) -> float:
-        """How many times the CPU seconds of tidelog the peer needs, loading included on both sides."""
+        """Return the CPU seconds of the peer as a multiple of tidelog's, loading included on both sides."""
         return self.peers[peer].cpu / max(self.measured.cpu + self.measured.details.get("load_cpu", 0.0), 1e-9)
 
     @property
     def met(self) -> bool | None:
-        """Whether all targets are met; None without targets. A ratio that was not measured is no miss."""
+        """Return True if all targets are met; None without targets. A ratio that was not measured is no miss."""
         figures = {
             "seconds": [self.measured.wall],
             "bytes": [float(self.measured.peak)],
@@ -114,7 +114,7 @@ class Line:
         return all(figure <= bound for t, bound in bounds for figure in figures[t.kind]) if bounds else None
 
     def as_json(self) -> dict[str, Any]:
-        """Everything about the line, for the JSON document."""
+        """Return everything about the line, for the JSON document."""
         return {
             "case": self.case,
             "what": self.what,
@@ -128,7 +128,7 @@ class Line:
 
 
 def measure(once: Callable[[], Run], runs: int | None) -> Measured:
-    """Call `once` as often as asked, or as often as its cost allows, and take medians."""
+    """Call `once` as often as requested, or as often as its cost allows, and return medians."""
     done: list[Run] = []
     wanted = runs or 1
     while len(done) < wanted:
@@ -171,9 +171,9 @@ class Stopwatch:
 
 
 def peak() -> int:
-    """The most memory that this process has held, in bytes.
+    """Return the most memory that this process has held, in bytes.
 
-    From /proc where there is one: the figure of `getrusage` begins with that of the process that started this one.
+    Read it from /proc if there is one: the figure of `getrusage` begins with that of the process that started this one.
     """
     try:
         status = Path("/proc/self/status").read_text()
@@ -183,7 +183,7 @@ def peak() -> int:
 
 
 def _forget_peak() -> None:
-    """Have `peak` begin anew with what is held now, where the system can do that."""
+    """Let `peak` begin anew with the present memory, if the system can do that."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
@@ -191,7 +191,7 @@ def _forget_peak() -> None:
 def in_child(function: Callable[..., Measured], *arguments: Any, cache: str | None = None) -> Measured:
     """Run a function of a module of this package in a process of its own; `cache` is an empty folder for kernels.
 
-    Arguments have to be JSON. Raises BenchmarkError with what the process said when it fails.
+    Arguments have to be JSON. Raise BenchmarkError with the output of the process if it fails.
     """
     name = f"{function.__module__}:{function.__name__}"
     environment = dict(os.environ)

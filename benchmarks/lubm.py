@@ -19,7 +19,8 @@ DERIVED = {"all rules": 137_931, "without starred": 131_045, "without #": 113_88
 
 
 def program(rules: list[tuple[bool, bool, str]], which: str) -> str:
-    """Rules `<head>(?X) :- <body>(?X, ?Y) and <body>(?Y) .`, each marked as starred and as #, as a program of ours.
+    """Return rules `<head>(?X) :- <body>(?X, ?Y) and <body>(?Y) .`, each marked as starred and as #, as a program of
+    tidelog.
 
     All relations are declared, also those that only rules left out mention.
     """
@@ -38,7 +39,7 @@ def program(rules: list[tuple[bool, bool, str]], which: str) -> str:
 
 
 def facts(path: Path) -> dict[str, pyarrow.Table]:
-    """Triples as tables: a property is a binary relation, a class a unary one."""
+    """Return triples as tables: a property is a binary relation, a class a unary one."""
     rows: dict[str, list[list[str]]] = {}
     with gzip.open(path, "rt") as stream:
         for triple in stream:
@@ -51,7 +52,7 @@ def facts(path: Path) -> dict[str, pyarrow.Table]:
 
 
 def evaluation(folder: str, which: str, runs: int | None) -> Measured:
-    """Some of the rules from scratch; facts are what the source says, everything else is derived."""
+    """Measure some of the rules from scratch; facts are those of the source, everything else is derived."""
     warm_up()
     text = program(json.loads((Path(folder) / "lubm1/rules.json").read_text()), which)
     triples = facts(Path(folder) / "lubm1/lubm1.nt.gz")
@@ -66,7 +67,7 @@ def evaluation(folder: str, which: str, runs: int | None) -> Measured:
 
 
 def lines(options: Options) -> Iterator[Line]:
-    """All rules, and the two parts of them that the paper adds and deletes."""
+    """Yield all rules, and the two parts of them that the paper adds and deletes."""
     for which, derived in DERIVED.items():
         measured = in_child(evaluation, str(options.data), which, options.runs)
         targets = (Target("seconds", 0.15),) if which == "all rules" else ()

@@ -51,7 +51,7 @@ def _once(arity: int, rows: int) -> Run:
 
 
 def lines(options: Options) -> Iterator[Line]:
-    """Arity 2 and 3, one and four million rows."""
+    """Yield arity 2 and 3, one and four million rows."""
     for arity in (2, 3):
         for millions in (1, 4):
             measured = in_child(evaluation, arity, millions * 1_000_000)

@@ -35,7 +35,7 @@ q(?x, ?e, ?o) :- q(?x, ?y, ?z), r(?y, ?u, ?e), q(?z, ?u, ?o).
 
 
 def duckdb_closure(path: str, runs: int | None) -> Measured:
-    """The closure of a file of edges by a recursive query."""
+    """Run the closure of a file of edges by a recursive query."""
     import duckdb
 
     edges = data.numbers(Path(path), "\t", "xy")
@@ -51,12 +51,12 @@ def duckdb_closure(path: str, runs: int | None) -> Measured:
 
 
 def nemo_closure(path: str, runs: int | None) -> Measured:
-    """The closure of a file of edges by Nemo."""
+    """Run the closure of a file of edges by Nemo."""
     return _reason(_CLOSURE, {"e": data.numbers(Path(path), "\t", "xy")}, ["t"], runs)
 
 
 def nemo_galen(folder: str) -> Measured:
-    """GALEN by Nemo, once: it takes minutes."""
+    """Run GALEN by Nemo, once: it takes minutes."""
     from benchmarks.galen import tables
 
     return _reason(_GALEN, tables(Path(folder)), ["p", "q"], 1)

@@ -51,7 +51,7 @@ def _once(text: str, folder: Path) -> Run:
 
 
 def lines(options: Options) -> Iterator[Line]:
-    """Both formats, with a column of numbers and with one of symbols."""
+    """Yield both formats, with a column of numbers and with one of symbols."""
     for form in _INPUT:
         for kind in ("number", "symbol"):
             measured = in_child(evaluation, form, kind, 1_000_000, options.runs)

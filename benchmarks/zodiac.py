@@ -36,12 +36,12 @@ DERIVED = {"RS2": {50: 27_325, 100: 107_150, 200: 424_300}, "RS3": {50: 27_026, 
 
 
 def facts(w: int) -> dict[str, list[tuple[int, int]]]:
-    """The data set for `w` turbines per chain; p5 is empty."""
+    """Return the data set for `w` turbines per chain; p5 is empty."""
     return {f"p{k + 1}": [(i + k * w, i + k * w + 1) for i in range(w)] for k in range(4)}
 
 
 def evaluation(name: str, w: int, runs: int | None) -> Measured:
-    """A rule set from scratch."""
+    """Measure a rule set from scratch."""
     warm_up()
     text = {"RS2": RS2, "RS3": RS3}[name]
     return measure(
@@ -51,7 +51,7 @@ def evaluation(name: str, w: int, runs: int | None) -> Measured:
 
 
 def lines(options: Options) -> Iterator[Line]:
-    """Both rule sets for 800 turbines."""
+    """Yield both rule sets for 800 turbines."""
     for name, derived in DERIVED.items():
         measured = in_child(evaluation, name, 200, options.runs)
         yield Line("zodiac", f"{name}, w = 200", measured, {"derived": derived[200]}, (Target("seconds", 0.5),))

@@ -1,15 +1,15 @@
 """DRed: delete and re-derive (Gupta, Mumick and Subrahmanian, *Maintaining Views Incrementally*, 1993, Section 7).
 
-The ZodiacEdge paper tells it in Section 5: first the deletions, an overestimate, as some of the deleted facts can still
-be inferred from others; these come back in the second step; the last step makes the new inferences. It needs no numbers
-beside the tuples. Strata are the hyper-nodes of the core program, in order. In each:
+The ZodiacEdge paper describes it in Section 5. First come the deletions, an overestimate, as some of the deleted facts
+can still be inferred from others. These come back in the second step, and the last step makes the new inferences. DRed
+needs no numbers beside the tuples. Strata are the hyper-nodes of the core program, in order. In each:
 
-1. over-delete: a derived tuple goes when any derivation of it uses a tuple that went or denies one that came;
-2. re-derive: what went comes back when it has a derivation from what is left;
-3. insert: what follows from the tuples that came, or denies one that went.
+1. over-delete: a derived tuple goes when any derivation of it uses a tuple that went or denies one that came; 2.
+re-derive: a tuple that went comes back when it has a derivation from the rest; 3. insert: add the consequences of the
+tuples that came, and of negated ones that went.
 
-A tuple that is an input of the stratum, a fact asserted for a derived relation for instance, stays in the view when its
-derivations go, so nothing else goes on its account. Aggregates are inputs, worked out from the whole group relation.
+A tuple may be an input of the stratum, for instance a fact asserted for a derived relation. It stays in the view when
+its derivations go, so nothing else goes on its account. Aggregates are inputs, computed from the whole group relation.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Sets = Mapping[str, set[Row]]
 
 
 class DRed:
-    """The views of a program, brought up to date by one `epoch` after the other."""
+    """The views of a program, updated by one `epoch` after the other."""
 
     def __init__(self, core: CoreProgram, facts: Mapping[str, Iterable[Row]]) -> None:
         self.core = core
@@ -54,11 +54,11 @@ class DRed:
 
     @property
     def visited(self) -> int:
-        """How many derivations were looked at since the beginning."""
+        """Return the number of derivations looked at since the beginning."""
         return self._visits.total
 
     def epoch(self, insert: Mapping[str, Iterable[Row]], delete: Mapping[str, Iterable[Row]]) -> None:
-        """Takes the facts `delete` out and puts `insert` in; what is in both is in."""
+        """Delete the facts `delete` and insert `insert`; facts in both are inserted."""
         self._change(edited(self.core, self._facts, insert, delete))
 
     def _change(self, facts: dict[str, set[Row]]) -> None:
@@ -75,7 +75,8 @@ class DRed:
 
 
 class Stratum:
-    """Rules, and what they derive from inputs that change; inputs may have tuples of the derived relations too.
+    """The rules of a stratum, and their derived tuples for inputs that change; inputs may have tuples of the derived
+    relations too.
 
     `derived` is the least set that holds everything the rules derive from the inputs and from itself.
     """
@@ -87,11 +88,11 @@ class Stratum:
 
     @property
     def reads(self) -> set[str]:
-        """The relations in the rules."""
+        """Return the relations in the rules."""
         return {atom.relation for rule in self.rules for atom in (rule.head, *positives(rule), *negatives(rule))}
 
     def update(self, old: Sets, new: Sets) -> None:
-        """Brings `derived` from the inputs `old` to the inputs `new`. Other relations than the rules' do not matter."""
+        """Update `derived` from the inputs `old` to the inputs `new`. Other relations than the rules' do not matter."""
         minus = {name: Rows(old.get(name, set()) - new.get(name, set())) for name in self.reads}
         plus = {name: Rows(new.get(name, set()) - old.get(name, set())) for name in self.reads}
         if not any(minus.values()) and not any(plus.values()):
@@ -105,7 +106,7 @@ class Stratum:
         self._insert(minus, plus, view)
 
     def _over_delete(self, old: Sets, minus: Tables, plus: Tables) -> set[Fact]:
-        """Step 1: what can be reached from the change by derivations that held before."""
+        """Step 1: return all tuples reached from the change by derivations that held before."""
         before = {name: Rows(old.get(name, set()) | self.derived.get(name, set())) for name in self.reads}
         stays = {name: Rows(old.get(name, set()) - minus[name].rows) for name in self.reads}
         lost: set[Fact] = set()
@@ -130,7 +131,8 @@ class Stratum:
             found = set()
 
     def _re_derive(self, lost: set[Fact], view: dict[str, Rows], absent: tuple[Tables, ...]) -> None:
-        """Step 2: `view` and `derived` get back what of `lost` has a derivation that held before and holds now."""
+        """Step 2: add tuples of `lost` to `view` and `derived` that have a derivation that held before and holds
+        now."""
         back: set[Fact] = set()
         for rule in self.rules:
             sources = [Source(view[atom.relation]) for atom in positives(rule)]
@@ -143,7 +145,7 @@ class Stratum:
         self._close(back, view, absent, lambda fact: fact in lost)
 
     def _insert(self, minus: Tables, plus: Tables, view: dict[str, Rows]) -> None:
-        """Step 3: `view` and `derived` get what the changes of the inputs bring."""
+        """Step 3: add the tuples to `view` and `derived` that follow from the changes of the inputs."""
         came = as_tables((name, row) for name in self.reads for row in plus[name] if row not in view[name])
         for name, rows in came.items():
             for row in rows:
@@ -156,7 +158,7 @@ class Stratum:
         self._close(found, view, (view,), lambda fact: True)
 
     def extend(self, rules: Iterable[CoreRule], inputs: Sets) -> None:
-        """Adds rules: evaluates them over the view as it is, then goes on from what is new."""
+        """Add rules: evaluate them over the view as it is, then continue from the new tuples."""
         added = list(rules)
         self.rules += added
         view = {name: Rows(inputs.get(name, set()) | self.derived.get(name, set())) for name in self.reads}
@@ -169,7 +171,7 @@ class Stratum:
     def _close(
         self, found: set[Fact], view: dict[str, Rows], absent: tuple[Tables, ...], wanted: Callable[[Fact], bool]
     ) -> None:
-        """Adds `found` to `derived` and to `view`, and all that is `wanted` of what follows from it, semi-naively."""
+        """Add `found` to `derived` and to `view`, and all `wanted` consequences, semi-naively."""
         while found:
             for name, row in found:
                 self.derived.setdefault(name, set()).add(row)

@@ -53,7 +53,7 @@ Sequence: TypeAlias = list[Counter[Fact]]
 
 
 class Elastic:
-    """The views of a program, brought up to date by one `epoch` after the other.
+    """The views of a program, updated by one `epoch` after the other.
 
     An epoch runs Update. If that visits more derivations than `switch` times those of the last Bootstrap, its partial
     state is discarded, and Bootstrap runs (Section 3); without a `switch` it never does. The paper measures time.
@@ -72,7 +72,7 @@ class Elastic:
 
     @property
     def visited(self) -> int:
-        """How many derivations were looked at since the beginning, also by updates that were given up."""
+        """Return the number of derivations looked at since the beginning, those of stopped updates included."""
         return self._visits.total
 
     @property
@@ -80,7 +80,7 @@ class Elastic:
         return {name: rows.rows for name, rows in self._tables.items()}
 
     def numbers(self, relation: str) -> dict[Row, tuple[int, int]]:
-        """For each tuple of a derived relation the iteration that first derives it, and its count there."""
+        """Return for each tuple of a derived relation the iteration that first derives it, and its count there."""
         return {
             row: (iteration, number)
             for sequence in self._states
@@ -90,7 +90,7 @@ class Elastic:
         }
 
     def epoch(self, insert: Mapping[str, Iterable[Row]], delete: Mapping[str, Iterable[Row]]) -> None:
-        """Takes the facts `delete` out and puts `insert` in; what is in both is in."""
+        """Delete the facts `delete` and insert `insert`; facts in both are inserted."""
         facts = edited(self.core, self._facts, insert, delete)
         if self.switch is not None:
             self._visits.limit = self._visits.total + self.switch * self._bootstrap_cost
@@ -114,7 +114,7 @@ class Elastic:
         self.bootstraps += 1
 
     def _update(self, facts: Mapping[str, set[Row]]) -> None:
-        """Nothing of the state changes before the end, so that an update may be given up at any time."""
+        """Update the state; change nothing of it before the end, so that the update may stop at any time."""
         old = self._tables
         tables, states = {name: Rows(rows) for name, rows in facts.items()}, []
         for node, state in zip(self.core.nodes, self._states, strict=True):
@@ -129,7 +129,7 @@ class Elastic:
 
 
 def own_facts(node: HyperNode, facts: Mapping[str, set[Row]], tables: Tables) -> set[Fact]:
-    """The part of E that is in relations of the stratum itself."""
+    """Return the part of E that is in relations of the stratum itself."""
     asserted = {(name, row) for name in node.relations for row in facts[name]}
     return asserted.union(aggregated(node.rules, tables))
 
@@ -144,7 +144,7 @@ def views_of(node: HyperNode, sequence: Sequence) -> dict[str, Rows]:
 
 @dataclass(frozen=True)
 class Stratum:
-    """The rules P of a stratum, and where the derivations that an operator yields are counted."""
+    """The rules P of a stratum, with a counter of the derivations that an operator yields."""
 
     node: HyperNode
     visits: Visits
@@ -157,12 +157,12 @@ class Stratum:
         return {name: Rows() for name in self.node.relations}
 
     def inputs(self, tables: Tables) -> dict[str, Rows]:
-        """The part of E that is in relations of other strata."""
+        """Return the part of E that is in relations of other strata."""
         return {name: rows for name, rows in tables.items() if name not in self.node.relations}
 
 
 def bootstrap(stratum: Stratum, inputs: Tables, asserted: Iterable[Fact]) -> Sequence:
-    """Algorithm 2. E is what is in `inputs` for other strata, and `asserted` for the stratum's own relations."""
+    """Run Algorithm 2. E is `inputs` for other strata, and `asserted` for the stratum's own relations."""
     sequence: Sequence = [Counter(set(asserted))]  # 1
     known = {**stratum.inputs(inputs), **stratum.nothing()}
     for k in count(1):  # 2
@@ -189,7 +189,7 @@ def update(
     inputs: Tables,
     asserted: Iterable[Fact],
 ) -> Sequence:
-    """Algorithm 3, with line 9 of Section 3.3, for (E, N#°) = `old` and (E-, E+) = `change`.
+    """Run Algorithm 3, with line 9 of Section 3.3, for (E, N#°) = `old` and (E-, E+) = `change`.
 
     The changed E is given as in `bootstrap`, by `inputs` and `asserted`.
     """
@@ -231,7 +231,7 @@ def update(
 
 
 def at(sequence: Sequence, k: int) -> Counter[Fact]:
-    """N#_k, which is empty behind the last iteration."""
+    """Return N#_k, which is empty behind the last iteration."""
     return sequence[k] if k < len(sequence) else Counter()
 
 
@@ -248,13 +248,14 @@ def copy(tables: Tables) -> dict[str, Rows]:
 
 
 def instances(rule: CoreRule, known: Tables, recent: Tables) -> Iterator[Fact]:
-    """Π#[I | N]: derivations over I with an atom in N, each at the first such atom."""
+    """Yield Π#[I | N]: derivations over I with an atom in N, each at the first such atom."""
     for first, sources in first_in(rule, [Source(rows_of(known, atom.relation)) for atom in positives(rule)], recent):
         yield from derivations(rule, sources, (known,), first)
 
 
 def changed_instances(rule: CoreRule, known: Tables, recent: Tables, changed: Tables, denied: Tables) -> Iterator[Fact]:
-    """Π#[I | I1 | I2, I2']: derivations over I with an atom in I1 and a positive one in I2 or a negated one in I2'.
+    """Yield Π#[I | I1 | I2, I2']: derivations over I with an atom in I1 and a positive one in I2 or a negated one in
+    I2'.
 
     Each at the first atom in I2 and the first in I1; those through a negated atom have no atom in I2.
     """
@@ -269,7 +270,7 @@ def changed_instances(rule: CoreRule, known: Tables, recent: Tables, changed: Ta
 
 
 def rediscovered(rule: CoreRule, known_old: Tables, known: Tables, recent: Tables, removed: Tables) -> Iterator[Fact]:
-    """I- ∩ Π#[I° ∩ I | N], looked up from the heads (Section 3.2, "provenance")."""
+    """Yield I- ∩ Π#[I° ∩ I | N], looked up from the heads (Section 3.2, "provenance")."""
     start = list(heads_bound(rule, rows_of(removed, rule.head.relation)))
     both = [
         Source(rows_of(known, atom.relation), only=(rows_of(known_old, atom.relation),)) for atom in positives(rule)
@@ -279,7 +280,7 @@ def rediscovered(rule: CoreRule, known_old: Tables, known: Tables, recent: Table
 
 
 def first_in(rule: CoreRule, sources: list[Source], part: Tables) -> Iterator[tuple[int, list[Source]]]:
-    """For each positive atom the sources narrowed so that it is the first in `part`; without those that are empty."""
+    """Yield for each positive atom the sources narrowed so that it is the first in `part`; leave out empty ones."""
     body = positives(rule)
     for first, atom in enumerate(body):
         inside = rows_of(part, atom.relation)
@@ -293,6 +294,6 @@ def outside(source: Source, relation: str, part: Tables) -> Source:
 
 
 def within(source: Source, part: Rows) -> Source:
-    """The tuples of both, searched in the smaller set."""
+    """Return the tuples of both, searched in the smaller set."""
     small, large = (part, source.rows) if len(part) <= len(source.rows) else (source.rows, part)
     return Source(small, (*source.only, large), source.without)

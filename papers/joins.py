@@ -1,9 +1,9 @@
-"""What the maintenance algorithms of this folder share: joins that start from a change, over plain sets.
+"""Joins that start from a change, over plain sets; the maintenance algorithms of this folder share them.
 
     Rows          a set of tuples that finds those with given values at given positions
-    Source        what one atom of a body ranges over: rows, cut down by other sets
+    Source        the tuples that one atom of a body ranges over: rows, restricted by other sets
     derivations   the derivations of a rule, each once, from a substitution or from one atom of the body
-    through_*     those derivations that a change of the atoms, or of what is negated, brings about
+    through_*     the derivations that a change of the atoms, or of negated tuples, causes
     Visits        counts the derivations that an algorithm looks at, so that algorithms can be compared
 
 A derivation is a rule with a substitution that satisfies its body; it is given as the fact that it derives. The order
@@ -29,7 +29,7 @@ AnyRule: TypeAlias = CoreRule | AggregateRule
 
 
 class Rows:
-    """A set of tuples, with an index for each choice of positions that was asked for."""
+    """A set of tuples, with an index for each requested choice of positions."""
 
     def __init__(self, rows: Iterable[Row] = ()) -> None:
         self.rows = set(rows)
@@ -55,7 +55,7 @@ class Rows:
             index.get(at(row, positions), set()).discard(row)
 
     def matching(self, positions: tuple[int, ...], values: Row) -> Iterable[Row]:
-        """The tuples with `values` at `positions`."""
+        """Return the tuples with `values` at `positions`."""
         if not positions:
             return self.rows
         index = self._indexes.get(positions)
@@ -99,7 +99,7 @@ ALWAYS = "#always"
 
 
 def with_premise(rule: CoreRule) -> CoreRule:
-    """`rule`, which reads `#always` if it has no positive atom: every derivation then comes from some input."""
+    """Return `rule`; it reads `#always` if it has no positive atom, so that every derivation comes from some input."""
     return rule if positives(rule) else replace(rule, body=(CoreAtom(ALWAYS, ()), *rule.body))
 
 
@@ -112,12 +112,12 @@ def negatives(rule: CoreRule) -> list[CoreAtom]:
 
 
 def plain_rules(node: HyperNode) -> list[CoreRule]:
-    """The rules of a node that are no aggregates, each with a positive atom."""
+    """Return the rules of a node that are not aggregates, each with a positive atom."""
     return [with_premise(rule) for rule in node.rules if isinstance(rule, CoreRule)]
 
 
 def aggregated(rules: Iterable[AnyRule], tables: Mapping[str, Iterable[Row]]) -> Iterator[Fact]:
-    """What the aggregates among `rules` give, worked out from the whole of the relations that they read."""
+    """Yield the tuples of the aggregates among `rules`, computed from the whole of the relations that they read."""
     for rule in rules:
         if isinstance(rule, AggregateRule):
             names = (rule.inner, rule.outer)
@@ -130,7 +130,7 @@ def aggregated(rules: Iterable[AnyRule], tables: Mapping[str, Iterable[Row]]) ->
 
 
 def given(core: CoreProgram, facts: Mapping[str, Iterable[Row]]) -> dict[str, set[Row]]:
-    """`facts` for every relation of the program, in the form in which values are compared."""
+    """Return `facts` for every relation of the program, in the form in which values are compared."""
     found: dict[str, set[Row]] = {name: set() for name in core.relations}
     for name, rows in facts.items():
         found[name] |= {normal_row(row, core.relations[name], core.records) for row in rows}
@@ -138,7 +138,7 @@ def given(core: CoreProgram, facts: Mapping[str, Iterable[Row]]) -> dict[str, se
 
 
 def all_given(core: CoreProgram, facts: Mapping[str, Iterable[Row]]) -> dict[str, set[Row]]:
-    """`facts` and those in the text of the program, with `#always`."""
+    """Return `facts` and those in the text of the program, with `#always`."""
     found = given(core, facts)
     for fact in core.facts:
         found[fact.relation] |= given(core, {fact.relation: [fact.values]})[fact.relation]
@@ -151,7 +151,7 @@ def edited(
     insert: Mapping[str, Iterable[Row]],
     delete: Mapping[str, Iterable[Row]],
 ) -> dict[str, set[Row]]:
-    """`facts` without `delete` and with `insert`; what is in both is in."""
+    """Return `facts` without `delete` and with `insert`; facts in both are kept."""
     plus, minus = given(core, insert), given(core, delete)
     return {name: rows - minus.get(name, set()) | plus.get(name, set()) for name, rows in facts.items()}
 
@@ -171,7 +171,7 @@ class Source:
         return self.narrowed(self.rows)
 
     def matching(self, atom: CoreAtom, bound: Substitution) -> Iterator[Row]:
-        """The tuples that agree with the arguments of `atom` which have values."""
+        """Yield the tuples that agree with the arguments of `atom` which have values."""
         positions = tuple(position for position, arg in enumerate(atom.args) if is_bound(arg, bound))
         values = tuple(value_of(atom.args[position], bound) for position in positions)
         return self.narrowed(self.rows.matching(positions, values))
@@ -186,7 +186,8 @@ Goal: TypeAlias = tuple[CoreLiteral, Source]
 
 
 def in_order(goals: Iterable[Goal], names: Iterable[str]) -> tuple[Goal, ...]:
-    """The goals in an order in which each can be evaluated, the variables `names` being bound to begin with."""
+    """Return the goals in an order in which each can be evaluated, with the variables `names` bound at the
+    beginning."""
     rest = tuple(goals)
     bound: Substitution = dict.fromkeys(names)
     ordered: list[Goal] = []
@@ -199,7 +200,7 @@ def in_order(goals: Iterable[Goal], names: Iterable[str]) -> tuple[Goal, ...]:
 
 
 def solve(goals: tuple[Goal, ...], bound: Substitution) -> Iterator[Substitution]:
-    """The substitutions that extend `bound` and satisfy all `goals`, which stand in order; each once."""
+    """Yield the substitutions that extend `bound` and satisfy all `goals`, which stand in order; each once."""
     if not goals:
         yield bound
         return
@@ -220,7 +221,7 @@ def derivations(
     start: Iterable[Substitution] = ({},),
     refused: Iterable[Goal] = (),
 ) -> Iterator[Fact]:
-    """The head of `rule` once for each derivation from a substitution of `start`; these bind the same variables.
+    """Yield the head of `rule` once for each derivation from a substitution of `start`; these bind the same variables.
 
     Its positive atoms range over `sources`, in order; its negated atoms have no match in any of `absent`. The positive
     atom at `first` is joined first. `refused` are more negated atoms.
@@ -239,7 +240,7 @@ def derivations(
 
 
 def heads_bound(rule: CoreRule, rows: Iterable[Row]) -> Iterator[Substitution]:
-    """The substitutions of the head's variables, one for each of `rows` that the head can derive."""
+    """Yield the substitutions of the head's variables, one for each of `rows` that the head can derive."""
     for row in rows:
         yield from unify(rule.head.args, row, {})
 
@@ -247,7 +248,8 @@ def heads_bound(rule: CoreRule, rows: Iterable[Row]) -> Iterator[Substitution]:
 def through_atoms(
     rule: CoreRule, changed: Tables, view: Tables, absent: Iterable[Tables], gone: Tables | None = None
 ) -> Iterator[Fact]:
-    """The derivations over `view` without `gone` with an atom in its part `changed`; each at the first such atom."""
+    """Yield the derivations over `view` without `gone` with an atom in its part `changed`; each at the first such
+    atom."""
     gone = gone or {}
     absent = tuple(absent)
     body = positives(rule)
@@ -268,7 +270,7 @@ def through_atoms(
 def through_negations(
     rule: CoreRule, changed: Tables, sources: Sequence[Source], absent: Iterable[Tables]
 ) -> Iterator[Fact]:
-    """The derivations with a negated atom that matches a tuple of `changed`; each at the first such atom."""
+    """Yield the derivations with a negated atom that matches a tuple of `changed`; each at the first such atom."""
     absent = tuple(absent)
     earlier: list[Goal] = []
     for atom in negatives(rule):
@@ -288,14 +290,14 @@ class TooMuchWork(Exception):
 
 
 class Visits:
-    """How many derivations were looked at, and how many may be."""
+    """A counter of the derivations looked at, with a limit."""
 
     def __init__(self) -> None:
         self.total = 0
         self.limit: float | None = None
 
     def __call__(self, found: Iterable[Item]) -> Iterator[Item]:
-        """`found`, counted on the way. Raises TooMuchWork when the total passes the limit."""
+        """Yield `found`, counted on the way. Raise TooMuchWork when the total passes the limit."""
         for item in found:
             self.total += 1
             if self.limit is not None and self.total > self.limit:

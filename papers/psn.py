@@ -59,7 +59,8 @@ Key: TypeAlias = tuple[frozenset[tuple[object, int]], ...]
 
 
 class State:
-    """Starts with nothing but updates that wait. `sent` counts, by the rule's name, the updates that firing made."""
+    """A state that starts with nothing but updates that wait. `sent` counts, by the rule's name, the updates that
+    firing made."""
 
     def __init__(self, rules: Sequence[CoreRule], waiting: Iterable[Update], *, cycles: bool = True) -> None:
         self.rules = rules
@@ -72,7 +73,7 @@ class State:
         self.sent: Counter[str] = Counter()
 
     def copy(self) -> State:
-        """Another state that is equal now."""
+        """Return another state that is equal now."""
         other = State(self.rules, (), cycles=self.cycles)
         other.view, other.updated = self.view.copy(), self.updated.copy()
         other.waiting, other.picked, other.fired = self.waiting.copy(), self.picked.copy(), self.fired.copy()
@@ -81,30 +82,30 @@ class State:
 
     @property
     def key(self) -> Key:
-        """What makes two states the same."""
+        """Return a key that equal states share."""
         bags = (self.view, self.updated, self.waiting, self.picked, self.fired)
         return tuple([frozenset(bag.items()) for bag in bags])
 
     @property
     def facts(self) -> set[Fact]:
-        """The view as a set."""
+        """Return the view as a set."""
         return {each.fact for each in self.view}
 
     # --- the commands ------------------------------------------------------------------------------------------------
 
     def can_pick(self, update: Update) -> bool:
-        """Whether an update may be picked now (pick_I, pick_D)."""
+        """Return True if an update may be picked now (pick_I, pick_D)."""
         return update.inserts or self.updated[self._marked(update).tuple] > 0
 
     def pick(self, update: Update) -> None:
-        """pick_I or pick_D: a tuple that was used to derive itself gets into its infinite-count set."""
+        """Run pick_I or pick_D: a tuple that was used to derive itself gets into its infinite-count set."""
         _take(self.waiting, update)
         marked = self._marked(update)
         _change(self.updated, marked)
         self.picked[marked] += 1
 
     def fire(self, update: Update) -> None:
-        """fire: the updates that follow wait from now on."""
+        """Run fire: the updates that follow wait from now on."""
         _take(self.picked, update)
         for rule in self.rules:
             for head in self._derived(rule, update.tuple):
@@ -113,7 +114,7 @@ class State:
         self.fired[update] += 1
 
     def commit(self, update: Update) -> None:
-        """commit_I or commit_D."""
+        """Run commit_I or commit_D."""
         _take(self.fired, update)
         _change(self.view, update)
 
@@ -124,7 +125,7 @@ class State:
         return Update(update.inserts, Tuple(each.fact, each.used, each.endless | {each.fact}))
 
     def _derived(self, rule: CoreRule, changed: Tuple) -> Iterator[Tuple]:
-        """The heads of a rule's delta rules for a changed tuple, each once per derivation."""
+        """Yield the heads of a rule's delta rules for a changed tuple, each once per derivation."""
         body = [literal for literal in rule.body if isinstance(literal, CoreAtom)]
         for position, atom in enumerate(body):
             if atom.relation == changed.fact[0]:
@@ -142,7 +143,7 @@ class State:
 def _joined(
     body: Sequence[CoreAtom], sources: Sequence[Counter[Tuple]]
 ) -> Iterator[tuple[Substitution, tuple[Tuple, ...], int]]:
-    """The ways in which tuples of the sources match the atoms, with how often each way is there."""
+    """Yield the ways in which tuples of the sources match the atoms, with their numbers."""
     found: list[tuple[Substitution, tuple[Tuple, ...], int]] = [({}, (), 1)]
     for atom, source in zip(body, sources, strict=True):
         rows = [(each, number) for each, number in source.items() if each.fact[0] == atom.relation]
@@ -170,7 +171,7 @@ def _change(bag: Counter[Tuple], update: Update) -> None:
 
 
 def complete_iteration(state: State, updates: Sequence[Update]) -> None:
-    """Picks all of `updates`, insertions first, then fires all, then commits all (Definition 3)."""
+    """Pick all of `updates`, insertions first, then fire all, then commit all (Definition 3)."""
     before = state.picked.copy()
     for update in sorted(updates, key=lambda each: not each.inserts):
         state.pick(update)
@@ -182,12 +183,12 @@ def complete_iteration(state: State, updates: Sequence[Update]) -> None:
 
 
 def psn_iteration(state: State, update: Update) -> None:
-    """A complete iteration with one update (Definition 4)."""
+    """Run a complete iteration with one update (Definition 4)."""
     complete_iteration(state, [update])
 
 
 def sn_iteration(state: State) -> None:
-    """A complete iteration with all updates that wait (Definition 6)."""
+    """Run a complete iteration with all updates that wait (Definition 6)."""
     complete_iteration(state, list(state.waiting.elements()))
 
 
@@ -195,7 +196,7 @@ def sn_iteration(state: State) -> None:
 
 
 def psn(state: State, choose: Callable[[list[Update]], Update]) -> int:
-    """Algorithm 1: `choose` picks one update after the other until none waits; how many iterations it took."""
+    """Run Algorithm 1: `choose` picks one update after the other until none waits; return the number of iterations."""
     iterations = 0
     while state.waiting:
         psn_iteration(state, choose([update for update in state.waiting if state.can_pick(update)]))
@@ -204,7 +205,7 @@ def psn(state: State, choose: Callable[[list[Update]], Update]) -> int:
 
 
 def sn(state: State) -> int:
-    """Algorithm 2: rounds that take all updates; how many it took."""
+    """Run Algorithm 2: rounds that take all updates; return the number of rounds."""
     iterations = 0
     while state.waiting:
         sn_iteration(state)
@@ -213,7 +214,8 @@ def sn(state: State) -> int:
 
 
 def explore(state: State, *, most: int = 1) -> list[State]:
-    """The last states of all executions, each once: iterations with up to `most` updates at once, in every order."""
+    """Return the last states of all executions, each once: iterations with up to `most` updates at once, in every
+    order."""
     seen = {state.key}
     open_states, ends = [state], []
     while open_states:
@@ -230,7 +232,7 @@ def explore(state: State, *, most: int = 1) -> list[State]:
 
 
 def _choices(state: State, most: int) -> Iterator[list[Update]]:
-    """The sets of one or more updates that can be picked together."""
+    """Yield the sets of one or more updates that can be picked together."""
     choices: list[list[Update]] = [[]]
     for update in state.waiting:
         if state.can_pick(update):

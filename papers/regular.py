@@ -50,22 +50,22 @@ class Update:
                 raise ValueError(f"edges of {symbol} are inserted and deleted")
 
     def modified(self, symbol: Symbol, inserted: Edges, deleted: Edges) -> Update:
-        """Definition 8: Δ{s → (g₊, g₋)}."""
+        """Return, by Definition 8, Δ{s → (g₊, g₋)}."""
         return Update({**self.inserted, symbol: inserted}, {**self.deleted, symbol: deleted - inserted})
 
     @property
     def symbols(self) -> set[Symbol]:
-        """sym(Δ)."""
+        """Return sym(Δ)."""
         return symbols(self.inserted) | symbols(self.deleted)
 
 
 def symbols(graph: Graph) -> set[Symbol]:
-    """The symbols that have edges."""
+    """Return the symbols that have edges."""
     return {symbol for symbol, edges in graph.items() if edges}
 
 
 def applied(graph: Graph, update: Update) -> Graph:
-    """Definition 8: 𝒢 :+: Δ ≡ 𝒢 ∖ Δ₋ ∪ Δ₊."""
+    """Return, by Definition 8, 𝒢 :+: Δ ≡ 𝒢 ∖ Δ₋ ∪ Δ₊."""
     return {
         symbol: graph.get(symbol, NONE) - update.deleted.get(symbol, NONE) | update.inserted.get(symbol, NONE)
         for symbol in {**graph, **update.inserted}
@@ -73,7 +73,8 @@ def applied(graph: Graph, update: Update) -> Graph:
 
 
 def edge_update(graph: Graph, insert: Mapping[str, Iterable[Edge]], delete: Mapping[str, Iterable[Edge]]) -> Update:
-    """The update of a graph by edges that come and go, an edge in both coming, with what becomes of the closures."""
+    """Return the update of a graph by inserted and deleted edges, with the changes of the closures. An edge in both is
+    inserted."""
     update = Update()
     for name in {**insert, **delete}:
         symbol = name, Label.SINGLE
@@ -83,13 +84,13 @@ def edge_update(graph: Graph, insert: Mapping[str, Iterable[Edge]], delete: Mapp
 
 
 def compute_closures(graph: Graph, update: Update, name: str) -> Update:
-    """(compute_closures) Δ with what becomes of s⁺."""
+    """(compute_closures) Return Δ with the changes of s⁺."""
     edges = applied(graph, update).get((name, Label.SINGLE), NONE)
     return _towards(graph, update, (name, Label.PLUS), closure(edges))
 
 
 def closure(edges: Edges) -> Edges:
-    """(is_closure, Section 2.2) Where a path of one edge or more leads."""
+    """(is_closure, Section 2.2) Return the pairs that a path of one edge or more connects."""
     while True:
         longer = edges | {(x, z) for x, y in edges for other, z in edges if y == other}
         if longer == edges:
@@ -98,7 +99,7 @@ def closure(edges: Edges) -> Edges:
 
 
 def _towards(graph: Graph, update: Update, symbol: Symbol, wanted: Edges) -> Update:
-    """Δ{s → 𝒢(s) ⊖ wanted}, so that 𝒢 :+: Δ has these edges for the symbol."""
+    """Return Δ{s → 𝒢(s) ⊖ wanted}, so that 𝒢 :+: Δ has these edges for the symbol."""
     present = graph.get(symbol, NONE)
     return update.modified(symbol, wanted - present, present - wanted)
 
@@ -107,7 +108,7 @@ def _towards(graph: Graph, update: Update, symbol: Symbol, wanted: Edges) -> Upd
 
 
 class Mask(Enum):
-    """Whether a literal is matched against the base, against the update, or against both."""
+    """The graph that a literal is matched against: the base, the update, or both."""
 
     BASE = "B"
     DELTA = "D"
@@ -115,7 +116,7 @@ class Mask(Enum):
 
 
 def match_literal(graph: Graph, literal: Literal, substitution: Substitution) -> Iterator[Substitution]:
-    """(match_lit) M^L: the extensions of a substitution that satisfy a literal."""
+    """(match_lit) M^L: return the extensions of a substitution that satisfy a literal."""
     for edge in graph.get(literal.symbol, NONE):
         extended = dict(substitution)
         if all(
@@ -126,7 +127,7 @@ def match_literal(graph: Graph, literal: Literal, substitution: Substitution) ->
 
 
 def match_body(graph: Graph, body: Body) -> list[Substitution]:
-    """(match_body) M^B: the nested-loop join of a conjunction, as a fold over its literals."""
+    """(match_body) M^B: return the nested-loop join of a conjunction, as a fold over its literals."""
     found: list[Substitution] = [{}]
     for literal in body:
         found = [longer for shorter in found for longer in match_literal(graph, literal, shorter)]
@@ -136,7 +137,7 @@ def match_body(graph: Graph, body: Body) -> list[Substitution]:
 def match_delta_literal(
     graph: Graph, update: Update, mask: Mask, literal: Literal, substitution: Substitution
 ) -> Iterator[Substitution]:
-    """(match_delta_atom) M^{A,m}."""
+    """(match_delta_atom) Return M^{A,m}."""
     if mask in {Mask.BASE, Mask.FULL}:
         yield from match_literal(graph, literal, substitution)
     if mask in {Mask.DELTA, Mask.FULL}:
@@ -144,13 +145,13 @@ def match_delta_literal(
 
 
 def body_mask(body: Body) -> list[tuple[Mask, ...]]:
-    """(body_mask) The diagonal factoring: before the D of a row all literals are B, behind it all are F."""
+    """(body_mask) Return the diagonal factoring: before the D of a row all literals are B, behind it all are F."""
     size = len(body)
     return [(Mask.BASE,) * i + (Mask.DELTA,) + (Mask.FULL,) * (size - i - 1) for i in range(size)]
 
 
 def match_delta_body(graph: Graph, update: Update, body: Body, masks: Sequence[Mask]) -> list[Substitution]:
-    """(match_delta_body) M^B of a decorated body."""
+    """(match_delta_body) Return M^B of a decorated body."""
     found: list[Substitution] = [{}]
     for literal, mask in zip(body, masks, strict=True):
         found = [s for shorter in found for s in match_delta_literal(graph, update, mask, literal, shorter)]
@@ -158,7 +159,7 @@ def match_delta_body(graph: Graph, update: Update, body: Body, masks: Sequence[M
 
 
 def grounded(clause: Clause, substitutions: Iterable[Substitution]) -> Edges:
-    """The heads σ(t1, t2)."""
+    """Return the heads σ(t1, t2)."""
     left, right = clause.head
     return frozenset((_node(left, substitution), _node(right, substitution)) for substitution in substitutions)
 
@@ -171,14 +172,14 @@ def _node(term: Term, substitution: Substitution) -> Node:
 
 
 def base(graph: Graph, update: Update, name: str, clause: Clause) -> Update:
-    """(fwd_or_clause_base) Definition 9: all that follows from 𝒢 :+: Δ, as a difference."""
+    """(fwd_or_clause_base) Definition 9: return all that follows from 𝒢 :+: Δ, as a difference."""
     full = applied(graph, update)
     consequences = grounded(clause, [s for body in clause.bodies for s in match_body(full, body)])
     return _towards(full, update, (name, Label.SINGLE), consequences)
 
 
 def delta(graph: Graph, update: Update, name: str, clause: Clause) -> Update:
-    """(fwd_or_clause_delta) Definition 11, the second case: what follows by at least one inserted edge."""
+    """(fwd_or_clause_delta) Definition 11, the second case: return all that follows by at least one inserted edge."""
     matched = [
         substitution
         for body in clause.bodies
@@ -189,7 +190,7 @@ def delta(graph: Graph, update: Update, name: str, clause: Clause) -> Update:
 
 
 def clause_update(graph: Graph, support: Set[Symbol], update: Update, name: str, clause: Clause) -> Update:
-    """(fwd_or_clause) Definition 11: incremental for a symbol of the support whose body loses nothing."""
+    """(fwd_or_clause) Definition 11: evaluate incrementally a symbol of the support whose body loses nothing."""
     reads = {literal.symbol for body in clause.bodies for literal in body}
     if (name, Label.SINGLE) not in support or reads & symbols(update.deleted):
         return base(graph, update, name, clause)
@@ -200,7 +201,7 @@ def clause_update(graph: Graph, support: Set[Symbol], update: Update, name: str,
 
 
 def maintain(program: Program, graph: Graph, support: Set[Symbol], update: Update, todo: Sequence[str]) -> Update:
-    """(fwd_program) T^Π: along the strata `todo`, each after all that it reads.
+    """(fwd_program) T^Π: evaluate along the strata `todo`, each after all that it reads.
 
     By Theorem 1, 𝒢 :+: Δ is a model of the program if 𝒢 is one up to the support, and 𝒢 :+: Δ one of all that is not in
     `todo`. The symbols Σ▷ that are done are an argument for the proof only.
@@ -212,7 +213,7 @@ def maintain(program: Program, graph: Graph, support: Set[Symbol], update: Updat
 
 
 def strata(program: Program) -> list[str]:
-    """(is_strata) Definition 12: the symbols with bodies, each behind those that it reads.
+    """(is_strata) Definition 12: return the symbols with bodies, each behind those that it reads.
 
     Raises ProgramError if there is no such order: a clause that reads what it derives has to be a closure.
     """
@@ -228,12 +229,12 @@ def strata(program: Program) -> list[str]:
 
 
 def reads(clause: Clause) -> set[str]:
-    """sym(C), without labels."""
+    """Return sym(C), without labels."""
     return {literal.name for body in clause.bodies for literal in body}
 
 
 class Views:
-    """A graph that is kept a model of a program through repeated calls of the engine (Section 3.1).
+    """A graph that repeated calls of the engine keep a model of a program (Section 3.1).
 
     `update` is what the last call returned, ΔO. The support is Σ_E at first, and Σ once all has been computed.
     """
@@ -248,7 +249,7 @@ class Views:
         self.support = {(name, label) for name in program for label in Label}
 
     def epoch(self, insert: Mapping[str, Iterable[Edge]], delete: Mapping[str, Iterable[Edge]]) -> None:
-        """Inserts and deletes edges of symbols without bodies, and maintains all others."""
+        """Insert and delete edges of symbols without bodies, and maintain all others."""
         update = edge_update(self.graph, insert, delete)
         self.update = maintain(self.program, self.graph, self.support, update, self.todo)
         self.graph = applied(self.graph, self.update)
@@ -261,13 +262,13 @@ class Views:
 
 
 def well_formed(graph: Graph) -> bool:
-    """(wfG) Whether what is stored as a closure is one."""
+    """(wfG) Return True if every stored closure is one."""
     names = {name for name, _ in graph}
     return all(closure(graph.get((name, Label.SINGLE), NONE)) == graph.get((name, Label.PLUS), NONE) for name in names)
 
 
 def satisfied(graph: Graph, name: str, clause: Clause) -> bool:
-    """(sTc) Definition 5, over all groundings: whenever a body holds, so does the head."""
+    """(sTc) Definition 5, over all groundings: return True if the head holds whenever a body holds."""
     nodes = [node for node, _ in graph[EQUAL, Label.SINGLE]]
     for body in clause.bodies:
         terms = [*clause.head, *(term for literal in body for term in literal.arguments)]
@@ -281,7 +282,7 @@ def satisfied(graph: Graph, name: str, clause: Clause) -> bool:
 
 
 def is_model(graph: Graph, program: Program) -> bool:
-    """(sTp) Definition 6."""
+    """(sTp) Definition 6: return True if the graph is a model."""
     return well_formed(graph) and all(satisfied(graph, name, clause) for name, clause in program.items())
 
 

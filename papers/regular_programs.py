@@ -119,7 +119,8 @@ Path: TypeAlias = str | Inverse | Plus | Star | Either | Then
 
 @dataclass(frozen=True)
 class Rule:
-    """As one writes it: s(t1, t2) ← …, with a path between two terms for each literal; without a body it is a fact."""
+    """A rule as a user writes it: s(t1, t2) ← …, with a path between two terms for each literal; without a body it is a
+    fact."""
 
     name: str
     head: Pair
@@ -127,7 +128,8 @@ class Rule:
 
 
 def clause_map(rules: Iterable[Rule], edges: Iterable[str]) -> Program:
-    """The normal form of `rules` over the symbols `edges`, which have no rules (Section 2.1, below Definition 2).
+    """Return the normal form of `rules` over the symbols `edges`, which have no rules (Section 2.1, below Definition
+    2).
 
     Raises ProgramError if a variable of a head does not occur in each of its bodies: the clause would not be safe.
     """
@@ -149,8 +151,8 @@ _HEAD: Pair = (Variable("x"), Variable("y"))
 
 
 def _completed(head: Pair, body: Body) -> Body:
-    """A body for the common head: the variables of `head` become those of the common one, a constant or a variable that
-    is there already becomes an equality. All other variables get names that cannot be taken for those of the head."""
+    """Return a body for the common head. The variables of `head` become those of the common one; a constant or a
+    repeated variable becomes an equality. All other variables get names that differ from those of the head."""
     renamed: dict[Term, Term] = {}
     equalities = []
     for place, term in zip(_HEAD, head, strict=True):
@@ -171,7 +173,7 @@ def _mapped(names: Mapping[Term, Term], pair: Pair) -> Pair:
 
 
 class _Paths:
-    """Compiles paths away; `defined` are the symbols that this took, with their bodies."""
+    """Compiles paths away; `defined` has the symbols made for that, with their bodies."""
 
     def __init__(self) -> None:
         self.defined: dict[str, list[Body]] = {}
@@ -179,7 +181,7 @@ class _Paths:
         self._fresh = 0
 
     def bodies(self, literals: Iterable[tuple[Path, Pair]]) -> Iterator[Body]:
-        """The disjunctive normal form of a conjunction of paths."""
+        """Yield the disjunctive normal form of a conjunction of paths."""
         for chosen in product(*(self._alternatives(path, ends) for path, ends in literals)):
             yield tuple(literal for body in chosen for literal in body)
 
@@ -203,7 +205,7 @@ class _Paths:
                 return [one + other for one in first for other in second]
 
     def _name(self, path: Path) -> str:
-        """The symbol of a path that a closure stands on."""
+        """Return the symbol of a path under a closure."""
         if isinstance(path, str):
             return path
         if path not in self._names:

@@ -66,7 +66,7 @@ class RuleGraph:
                 (self.negative if negative else self.positive).add((name, reader))
 
     def components(self, names: Iterable[str]) -> list[frozenset[str]]:
-        """The strongly connected components of the part of the graph between the rules `names`."""
+        """Return the strongly connected components of the part of the graph between the rules `names`."""
         successors: dict[str, list[str]] = {name: [] for name in names}
         for first, second in sorted(self.positive | self.negative):
             if first in successors and second in successors:
@@ -74,7 +74,7 @@ class RuleGraph:
         return [frozenset(group) for group in components(successors)]
 
     def check(self, relations: Mapping[str, RelationInfo]) -> None:
-        """Raises ProgramError if HEp ∪ HEn is no DAG (Section 4.2): if a component has a negative edge inside."""
+        """Raise ProgramError if HEp ∪ HEn is not a DAG (Section 4.2): if a component has a negative edge inside."""
         reads: dict[str, list[str]] = {}
         for rule in self.rules.values():
             reads.setdefault(head_of(rule), []).extend(name for name, _ in body_of(rule))
@@ -89,7 +89,7 @@ class ZodiacEdge:
     """
 
     def __init__(self, core: CoreProgram, facts: Facts) -> None:
-        """Algorithm 1."""
+        """Run Algorithm 1."""
         self.core = core
         self._visits = Visits()
         self.facts = all_given(core, facts)
@@ -114,17 +114,17 @@ class ZodiacEdge:
 
     @property
     def views(self) -> dict[str, set[Row]]:
-        """program.EDB with program.IDB."""
+        """Return program.EDB with program.IDB."""
         return union([self.facts, *(node.idb for node in self.nodes)])
 
     def successors(self, node: HyperNode) -> list[HyperNode]:
-        """The hyper-nodes that an edge of HEp or HEn leads to from `node`."""
+        """Return the hyper-nodes that an edge of HEp or HEn leads to from `node`."""
         edges = self.graph.positive | self.graph.negative
         after = {second for first, second in edges if first in node.rules} - node.rules
         return [other for other in self.nodes if other.rules & after]
 
     def edb(self, node: HyperNode) -> dict[str, set[Row]]:
-        """hn.EDB: program.EDB and the IDBs of the hyper-nodes that lead to `node` (Algorithm 1, line 7)."""
+        """Return hn.EDB: program.EDB and the IDBs of the hyper-nodes that lead to `node` (Algorithm 1, line 7)."""
         edges = self.graph.positive | self.graph.negative
         before = {first for first, second in edges if second in node.rules} - node.rules
         return union([self.facts, *(other.idb for other in self.nodes if other.rules & before)])
@@ -132,7 +132,7 @@ class ZodiacEdge:
     # --- updates
 
     def epoch(self, insert: Facts, delete: Facts) -> None:
-        """Takes the facts `delete` out and puts `insert` in; what is in both is in."""
+        """Delete the facts `delete` and insert `insert`; facts in both are inserted."""
         old, before = self.facts, self._inputs()
         self.facts = edited(self.core, old, insert, delete)
         changed = {name for name, rows in self.facts.items() if rows != old[name]}
@@ -140,7 +140,7 @@ class ZodiacEdge:
         self._run([node for node in self.nodes if node.rules & rules], before)
 
     def add_rules(self, rules: Iterable[AnyRule], relations: Mapping[str, RelationInfo] | None = None) -> None:
-        """Algorithm 2; `relations` are those that the rules bring along.
+        """Run Algorithm 2; the rules bring `relations` along.
 
         Raises ProgramError, and changes nothing, if the program would not be stratified; that each rule is safe in
         itself is checked before there are core rules.
@@ -176,7 +176,7 @@ class ZodiacEdge:
         self._run(impacted, before, added=new)  # 17: the EDB is worked out when the plan comes to the node
 
     def remove_rules(self, names: Iterable[str]) -> None:
-        """Algorithm 3."""
+        """Run Algorithm 3."""
         removed = set(names)
         absent = sorted(removed - self.graph.rules.keys())
         if absent:
@@ -204,7 +204,8 @@ class ZodiacEdge:
         added: Mapping[str, AnyRule] = NO_RULES,
         anew: bool = False,
     ) -> None:
-        """Section 4.4.3: along the execution plan, `before` being what each hyper-node read at its last reasoning."""
+        """Section 4.4.3: reason along the execution plan; `before` is what each hyper-node read at its last
+        reasoning."""
         plan = self._execution_plan(impacted)
         self.impacted, self.plan = [node.rules for node in impacted], [node.rules for node in plan]
         for node in plan:
@@ -219,7 +220,7 @@ class ZodiacEdge:
                     node.reasoner.extend(fresh, inputs)
 
     def _reason(self, node: HyperNode, old: dict[str, set[Row]], new: dict[str, set[Row]]) -> None:
-        """Brings hn.IDB from one EDB to another; all that an aggregate derives is worked out again if that changed."""
+        """Update hn.IDB from one EDB to another; recompute all tuples of an aggregate if that changed."""
         own = [self.graph.rules[name] for name in node.rules]
         if any(isinstance(rule, AggregateRule) for rule in own):
             read = {name for rule in own for name, _ in body_of(rule)}
@@ -236,7 +237,7 @@ class ZodiacEdge:
         return HyperNode(group, Stratum(plain(self.graph.rules[name] for name in sorted(group)), self._visits))
 
     def _merged(self, inner: list[HyperNode]) -> HyperNode:
-        """One hyper-node for several, with the rules that they have evaluated and what they derived by them."""
+        """Return one hyper-node for several, with their evaluated rules and derived tuples."""
         node = HyperNode(
             frozenset(name for each in inner for name in each.rules),
             Stratum([rule for each in inner for rule in each.reasoner.rules], self._visits),
@@ -248,7 +249,7 @@ class ZodiacEdge:
         return {node: self.edb(node) for node in self.nodes}
 
     def _execution_plan(self, impacted: Iterable[HyperNode]) -> list[HyperNode]:
-        """Algorithm 4: the hyper-nodes that can be reached from `impacted`, each behind those that lead to it."""
+        """Run Algorithm 4: return the hyper-nodes reachable from `impacted`, each behind those that lead to it."""
         plan: list[HyperNode] = []  # 8
         visited: set[HyperNode] = set()  # 7
 

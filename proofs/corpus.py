@@ -6,7 +6,7 @@ The programs are random rules, programs of tests/generate.py without the rules t
 written by hand, here and in tests/scripts.py; all after some epochs in which facts and rules come and go. Each
 certificate is saved as users save theirs, in a folder of its own below FOLDER. The checker has to accept every sound
 one and to reject every corrupted one, both as `tidelog.check_certificate` does, and for a condition that it names. It
-also has to reject texts in which what a check of the folder computes - strata, declared relations - is forged.
+also has to reject texts with forged strata or declared relations, which a check of the folder computes.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ HAND: dict[str, tuple[str, dict[str, list[Row]]]] = {
 
 @dataclass(frozen=True)
 class Trial:
-    """A certificate and the text of its program; `fault` says what was done to it, "" if it is sound."""
+    """A certificate and the text of its program; `fault` names its corruption, "" if it is sound."""
 
     name: str
     certificate: Certificate
@@ -118,7 +118,7 @@ class Trial:
 
 
 def main(checker: str, folder: Path) -> int:
-    """Run all trials and print what came out; 0 if all is as it should be."""
+    """Run all trials and print the results; return 0 if all are right."""
     folder.mkdir(parents=True)
     faults: dict[Path, str] = {}
     forged: dict[Path, str] = {}
@@ -153,12 +153,12 @@ def main(checker: str, folder: Path) -> int:
 
 
 def text_beside(place: Path) -> Path:
-    """The text for the extracted checker, which does not belong into the folder of the certificate."""
+    """Return the text for the extracted checker, which does not belong into the folder of the certificate."""
     return place.with_name(f"{place.name}.txt")
 
 
 def reason(verdict: str) -> str:
-    """The condition for which a certificate was rejected."""
+    """Return the condition for which a certificate was rejected."""
     return verdict.removeprefix("rejected: ").split(":")[0]
 
 
@@ -167,7 +167,7 @@ def listing(counts: Mapping[str, int]) -> str:
 
 
 def verdicts_of(checker: str, places: list[Path]) -> dict[Path, str]:
-    """What the extracted checker says of each certificate."""
+    """Return the verdict of the extracted checker on each certificate."""
     paths = [str(text_beside(place)) for place in places]
     lines = subprocess.run([checker, *paths], capture_output=True, text=True, check=False).stdout.splitlines()
     found = dict(line.split(": ", 1) for line in lines)
@@ -175,7 +175,7 @@ def verdicts_of(checker: str, places: list[Path]) -> dict[Path, str]:
 
 
 def mistake(place: Path, fault: str, verdict: str) -> str:
-    """What is wrong with a verdict, or ""."""
+    """Return the error of a verdict, or ""."""
     try:
         tidelog.check_certificate(place)
         codes = set()
@@ -192,7 +192,7 @@ def mistake(place: Path, fault: str, verdict: str) -> str:
 
 
 def trials(rng: random.Random) -> Iterator[Trial]:
-    """Each sound certificate, and some corruptions of it, those that there have been fewest of."""
+    """Yield each sound certificate, and some corruptions of it, the rarest ones first."""
     counts = dict.fromkeys(CORRUPTIONS, 0)
     for sound in sound_trials(rng):
         yield sound
@@ -206,7 +206,7 @@ def trials(rng: random.Random) -> Iterator[Trial]:
 
 
 def sound_trials(rng: random.Random) -> Iterator[Trial]:
-    """The certificate of each program at the end of its script, if the proofs are about that program."""
+    """Yield the certificate of each program at the end of its script, if the proofs are about that program."""
     written = ((name, by_hand(rng, *parts)) for name, parts in HAND.items() for _ in range(2))
     generated = ((f"generated {seed}", script) for seed in range(200) if (script := generated_script(seed)))
     others = ((f"script {seed}", script_for(seed)) for seed in range(RANDOM * 8 // 7) if seed % 8)
@@ -227,7 +227,7 @@ def by_hand(rng: random.Random, text: str, pool: dict[str, list[Row]]) -> Script
 
 
 def generated_script(seed: int) -> Script | None:
-    """A script over what the proofs cover of a program of tests/generate.py, if that derives anything."""
+    """Return a script over the part of a program of tests/generate.py that the proofs cover, if it derives anything."""
     (case,) = random_cases(1, 7_000_000 + seed)
     types, *relations = case.declarations
     declarations = "\n".join([types, *(text for text in relations if "float" not in text)])
@@ -240,7 +240,7 @@ def generated_script(seed: int) -> Script | None:
 
 
 def is_covered(text: str) -> bool:
-    """Whether the text is a program that the proofs cover."""
+    """Return True if the text is a program that the proofs cover."""
     try:
         return covered(compiled(text))
     except ProgramError:

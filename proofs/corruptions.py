@@ -29,7 +29,7 @@ Corruption = Callable[[random.Random, Certificate], Certificate | None]
 
 
 def tuple_removed(rng: random.Random, certificate: Certificate) -> Certificate | None:
-    """A tuple of a view is missing, whether or not others follow from it."""
+    """Remove a tuple of a view, whether or not others follow from it."""
     candidates = [(name, index) for name in certificate.program.relations for index in range(_size(certificate, name))]
     if not candidates:
         return None
@@ -39,7 +39,7 @@ def tuple_removed(rng: random.Random, certificate: Certificate) -> Certificate |
 
 
 def tuple_added(rng: random.Random, certificate: Certificate) -> Certificate | None:
-    """A view has a tuple more, of values that occur, and younger than another of its tuples."""
+    """Add a tuple to a view, of values that occur, and younger than another of its tuples."""
     relations = certificate.program.relations
     occurring: dict[str, set[int]] = {}
     for name, info in relations.items():
@@ -57,7 +57,7 @@ def tuple_added(rng: random.Random, certificate: Certificate) -> Certificate | N
 
 
 def births_shuffled(rng: random.Random, certificate: Certificate) -> Certificate | None:
-    """The births of a stratum are dealt out anew, so that some of its tuples support each other in a circle only."""
+    """Shuffle the births of a stratum, so that some of its tuples support each other in a circle only."""
     strata = sorted(set(certificate.strata.values()))
     for stratum in rng.sample(strata, len(strata)):
         names = [name for name, each in certificate.strata.items() if each == stratum]
@@ -76,7 +76,7 @@ def births_shuffled(rng: random.Random, certificate: Certificate) -> Certificate
 
 
 def fact_removed(rng: random.Random, certificate: Certificate) -> Certificate | None:
-    """A tuple of a relation without rules is not asserted."""
+    """Remove an asserted tuple of a relation without rules."""
     derived = {head_of(rule) for rule in certificate.rules}
     given = [name for name in certificate.declared if name not in derived]
     candidates = [(name, index) for name in given for index in range(len(certificate.facts(name)))]
@@ -89,7 +89,7 @@ def fact_removed(rng: random.Random, certificate: Certificate) -> Certificate | 
 
 
 def stratum_swapped(rng: random.Random, text: str) -> str | None:
-    """A relation and another that it reads have each other's stratum."""
+    """Swap the strata of a relation and another that it reads."""
     lines = [line.split() for line in text.splitlines()]
     strata = {words[1]: words[2] for words in lines if words[0] in ("declared", "auxiliary")}
     pairs, head = [], ""
@@ -108,7 +108,7 @@ def stratum_swapped(rng: random.Random, text: str) -> str | None:
 
 
 def intermediate_fact(rng: random.Random, text: str) -> str | None:
-    """An intermediate result has a fact, which is in its view as well."""
+    """Assert a fact of an intermediate result, in its view as well."""
     lines = [line.split() for line in text.splitlines()]
     auxiliary = {words[1] for words in lines if words[0] == "auxiliary"}
     heads = [words for words in lines if words[0] == "head" and words[1] in auxiliary]
@@ -142,7 +142,7 @@ def _with_views(certificate: Certificate, views: Mapping[str, tuple[Words, Words
 
 
 def _has_unfounded(certificate: Certificate, names: list[str]) -> bool:
-    """Whether some tuple of these relations, a stratum, is neither asserted nor follows from older ones."""
+    """Return True if some tuple of these relations, a stratum, is neither asserted nor follows from older ones."""
     tables = {}
     for name in certificate.program.relations:
         rows, births = certificate.view(name)

@@ -37,7 +37,7 @@ Number = Callable[[int, Kind], int]
 
 
 def covered(core: CoreProgram) -> bool:
-    """Whether the proofs are about such a program."""
+    """Return True if the proofs are about such a program."""
     floats = any(column.kind == "float" for info in core.relations.values() for column in info.columns)
     rules = [rule for node in core.nodes for rule in node.rules]
     return not floats and all(isinstance(rule, CoreRule) and all(map(_covered, rule.body)) for rule in rules)
@@ -48,7 +48,7 @@ def _covered(literal: CoreLiteral) -> bool:
 
 
 def text_of(certificate: Certificate) -> str:
-    """The certificate of a `covered` program as the checker reads it."""
+    """Return the certificate of a `covered` program as the checker reads it."""
     return "".join(f"{line}\n" for line in _lines(certificate))
 
 
@@ -95,12 +95,12 @@ def _rule_lines(rule: CoreRule, place: dict[str, int], certificate: Certificate,
 
 
 def _word(name: str) -> str:
-    """A name without blanks, which part the words of a line."""
+    """Return a name without blanks, which separate the words of a line."""
     return "_".join(name.split())
 
 
 def _connected(atoms: list[CoreAtom]) -> list[CoreAtom]:
-    """The atoms in an order in which each is bound by those before it as far as possible: the checker keeps to it."""
+    """Return the atoms in an order in which earlier ones bind as much of each as possible; the checker keeps to it."""
     ordered: list[CoreAtom] = []
     bound: set[CoreValue] = set()
     while atoms:
@@ -152,7 +152,8 @@ def _values(rule: CoreRule) -> Iterator[CoreValue]:
 
 
 def main(folder: str) -> int:
-    """Print the text of a certificate that `db.save_certificate` has written; 2 if its program is not covered."""
+    """Print the text of a certificate that `db.save_certificate` has written; return 2 if its program is not
+    covered."""
     certificate = load(Path(folder))
     if not covered(certificate.program):
         print(f"{folder}: the program has more than atoms and comparisons, or floats", file=sys.stderr)

@@ -89,7 +89,7 @@ def program_text(name: str, program: Program, numbers: Mapping[str, int]) -> Ite
 
 
 def case(seed: int) -> Iterator[str]:
-    """A program, and an example for what is there after each call."""
+    """Yield a program, and an example for the state after each call."""
     rng = random.Random(seed)
     program = clause_map(random_rules(rng), GIVEN)
     numbers = {symbol: number for number, symbol in enumerate(program)}

@@ -1,7 +1,7 @@
-"""`python -m benchmarks.elastic`: the elastic paper's tables beside ours, JSON, and a plot for each program.
+"""`python -m benchmarks.elastic`: the elastic paper's tables beside tidelog's, JSON, and a plot for each program.
 
-Exit code 0 when all went well, 1 when a size is wrong or a part could not be run, 2 when the published data are
-missing. A missed target is said, and is no failure: machines differ.
+Exit code 0 if all went well, 1 if a size is wrong or a part could not be run, 2 if the published data are missing. A
+missed target shows in the output and is no failure: machines differ.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PARTS = ("derivations", "proportion", "updates", "state", "epochs")
 
 
 class Run:
-    """One run: what was asked for, what has been found, and what failed."""
+    """One run: its options, its figures, and its failures."""
 
     def __init__(self, asked: argparse.Namespace, made: Path) -> None:
         self.asked = asked
@@ -57,7 +57,7 @@ class Run:
         return [name for name in names if self.published is not None or name not in workloads.PUBLISHED]
 
     def folder(self, name: str) -> str:
-        """Where the facts of a program are; those of the points-to analysis are made when first asked for."""
+        """Return the folder of a program's facts; make those of the points-to analysis on first use."""
         if name in workloads.PUBLISHED:
             return str(self.published)
         if not (self.made / "points_to.npz").exists():
@@ -104,14 +104,14 @@ class Run:
         self.show(tables.epochs(name, found), list(targets.of_epochs(name, found)))
 
     def write(self) -> None:
-        """Everything as JSON."""
+        """Write everything as JSON."""
         judged = [one.as_json() for one in self.judged]
         found = {"seed": self.asked.seed, **self.found, "targets": judged, "failures": self.failures}
         findings.write(self.asked.json, found, {"targets": findings.targets(self.judged)})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what is asked for; see the exit codes above."""
+    """Run the requested parts; see the exit codes above."""
     asked = _parser().parse_args(arguments)
     asked.json.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as made:

@@ -1,9 +1,9 @@
 """Facts for a points-to analysis, from the byte code of the standard library of the interpreter that runs this.
 
-Every function is walked once, in the order of its instructions, with a stack of variables in the place of values. Of
-an instruction that means nothing here only the effect on the stack counts (`dis.stack_effect`), which is the same
-question in all versions of Python. Where a jump arrives and nothing falls through, the stack is that of the jump.
-`points_to` says what the facts mean.
+It walks every function once, in the order of its instructions, with a stack of variables in the place of values. Of an
+instruction without meaning here only the effect on the stack counts (`dis.stack_effect`), which has the same interface
+in all versions of Python. Where a jump arrives and nothing falls through, the stack is that of the jump. `points_to`
+defines the meaning of the facts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _GLOBAL_STORES = {"STORE_NAME", "STORE_GLOBAL"}
 
 @dataclass(frozen=True)
 class Method:
-    """What a method load leaves below the receiver."""
+    """The values that a method load leaves below the receiver."""
 
     receiver: int
     name: str
@@ -54,13 +54,13 @@ Value = int | Method | Made | CodeType | None
 
 @dataclass
 class Facts:
-    """Facts under construction: rows of numbers per relation, and the numbers given to things."""
+    """Facts under construction: rows of numbers per relation, and the numbers of things."""
 
     rows: dict[str, list[tuple[int, ...]]] = field(default_factory=lambda: {name: [] for name in ARITIES})
     numbers: dict[object, int] = field(default_factory=dict)
 
     def number(self, *thing: object) -> int:
-        """The number of a thing, the same whenever it is asked for."""
+        """Return the number of a thing, always the same one."""
         return self.numbers.setdefault(thing, len(self.numbers))
 
     def add(self, relation: str, *row: int) -> None:
@@ -68,7 +68,7 @@ class Facts:
         self.rows[relation].append(row)
 
     def arrays(self) -> dict[str, NDArray[numpy.int64]]:
-        """The facts without duplicates, sorted."""
+        """Return the facts without duplicates, sorted."""
         return {
             name: numpy.array(sorted(set(rows)), numpy.int64).reshape(-1, ARITIES[name])
             for name, rows in self.rows.items()
@@ -76,12 +76,12 @@ class Facts:
 
 
 def standard_library(modules: int | None = None) -> dict[str, NDArray[numpy.int64]]:
-    """The facts of the standard library, or of its first `modules` modules, without its tests."""
+    """Return the facts of the standard library, or of its first `modules` modules, without its tests."""
     return facts_of(_sources(modules))
 
 
 def facts_of(sources: Iterable[tuple[str, str]]) -> dict[str, NDArray[numpy.int64]]:
-    """The facts of modules, given as pairs of a name and a source text."""
+    """Return the facts of modules, given as pairs of a name and a source text."""
     facts = Facts()
     facts.add("initializer", facts.number("name", "__init__"))
     known: list[tuple[str, CodeType]] = []
@@ -133,7 +133,7 @@ class _Function:
         self.body_of: int | None = None
 
     def walk(self) -> None:
-        """Note the facts of this code and of what it contains."""
+        """Note the facts of this code and of its content."""
         code = self.code
         for n in range(code.co_argcount):
             self.facts.add("parameter", self.me, n, self.local(code.co_varnames[n]))
@@ -154,7 +154,7 @@ class _Function:
         return self.facts.number("variable", self.me, name)
 
     def cell(self, name: str) -> int:
-        """A variable that closures share: one per module and name, which is coarser than Python."""
+        """Return a variable that closures share: one per module and name, which is coarser than Python."""
         return self.facts.number("cell", self.module, name)
 
     def fresh(self, offset: int, what: str = "") -> int:
@@ -188,7 +188,7 @@ class _Function:
     # --- instructions ---
 
     def step(self, i: dis.Instruction) -> None:
-        """What one instruction does."""
+        """Run one instruction."""
         name, push = i.opname, self.stack.append
         if name in _LOADS:
             shared = i.argval in self.code.co_cellvars or i.argval in self.code.co_freevars
@@ -255,7 +255,7 @@ class _Function:
             self.other(i)
 
     def other(self, i: dis.Instruction) -> None:
-        """Move the stack as an instruction does that means nothing here; what it makes is a new variable."""
+        """Move the stack for an instruction without meaning here; its result is a new variable."""
         effect = dis.stack_effect(i.opcode, i.arg if i.opcode >= dis.HAVE_ARGUMENT else None, jump=False)
         if effect < 0:
             self.take(-effect)
@@ -319,7 +319,7 @@ class _Function:
         self.stack.append(to)
 
     def make_function(self, i: dis.Instruction) -> None:
-        """A function object; what it contains is walked here, where its class is known."""
+        """Make a function object; walk its content here, where its class is known."""
         top = self.pop()
         flags = i.arg or 0
         if not isinstance(top, CodeType):
@@ -342,7 +342,8 @@ class _Function:
         return any(value == Method(-1, "class") for value in self.stack[-2:])
 
     def public(self, function: _Function) -> None:
-        """What a user of the library may call: everything without an underscore, methods on an instance of theirs."""
+        """Note everything that a user of the library may call: names without an underscore, methods on an instance of
+        theirs."""
         name = function.code.co_name
         if name.startswith("_") and not name.startswith("__"):
             return
@@ -403,7 +404,7 @@ class _Function:
             self.facts.add("returned", self.me, variable)
 
     def import_name(self, i: dis.Instruction) -> None:
-        """A module as an object, by the name that the statement gives."""
+        """Return a module as an object, by the name that the statement gives."""
         self.take(2)
         to = self.fresh(i.offset)
         self.facts.add("allocate", to, self.facts.number("module", i.argval), self.me)

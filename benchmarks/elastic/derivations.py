@@ -1,7 +1,7 @@
 """The derivations that algorithms visit for the same changes of small instances: the references, which count them.
 
-From scratch is the elastic paper's Bootstrap (Algorithm 2), Update its Algorithm 3; DRed deletes too much and derives
-again. ZodiacEdge evaluates what a change reaches.
+From scratch is the elastic paper's Bootstrap (Algorithm 2), Update its Algorithm 3; DRed over-deletes and re-derives.
+ZodiacEdge evaluates everything that a change reaches.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Rows = set[tuple[int, ...]]
 
 
 def cases() -> dict[str, tuple[str, dict[str, Rows], Rows]]:
-    """Program, facts and the edges to delete, by what it is called."""
+    """Return program, facts and the edges to delete, by the name of the case."""
     found: dict[str, tuple[str, dict[str, Rows], Rows]] = {}
     for shape, nodes in (("chain", 60), ("grid", 64), ("tree", 63)):
         rows = _pairs(shape, nodes)
@@ -44,7 +44,8 @@ def _pairs(shape: str, nodes: int) -> Rows:
 
 
 def experiment() -> list[dict[str, Any]]:
-    """Per case the derivations visited from scratch, and by each algorithm for the deletion and the insertion."""
+    """Return per case the derivations visited from scratch, and by each algorithm for the deletion and the
+    insertion."""
     found = []
     for name, (text, facts, gone) in cases().items():
         core = compile_program(check(read(text)))

@@ -25,7 +25,7 @@ _PATIENCE = 5
 
 
 def experiment(name: str, folder: str, small: int, large: int, strategy: str, seed: int) -> dict[str, Any]:
-    """The seconds of each epoch, None for one that was given up; the peak of memory in bytes."""
+    """Return the seconds of each epoch, None for one that was stopped, and the peak of memory in bytes."""
     warm_up()
     work = workload(name, folder)
     random = numpy.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""One measurement in a process of its own, so that its memory is its own. What a measurement returns is JSON."""
+"""One measurement in a process of its own, so that its memory is its own. A measurement returns JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 
 def apart(function: Callable[..., Result], *arguments: Any) -> Result:
-    """Call a function of a module in a new process. BenchmarkError with what the process said when it fails."""
+    """Call a function of a module in a new process. Raise BenchmarkError with the output of the process if it fails."""
     name = f"{function.__module__}:{function.__name__}"
     command = [sys.executable, "-m", "benchmarks.elastic.processes", name, json.dumps(arguments)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -26,7 +26,7 @@ def apart(function: Callable[..., Result], *arguments: Any) -> Result:
 
 
 def main(name: str, arguments: str) -> None:
-    """Call the function and print what it returns."""
+    """Call the function and print its result."""
     module, _, function = name.partition(":")
     print(json.dumps(getattr(importlib.import_module(module), function)(*json.loads(arguments))))
 

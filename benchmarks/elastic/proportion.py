@@ -1,8 +1,8 @@
-"""One edge at the far end of a chain, a grid or a tree, one member of a group: the same work, however large it is.
+"""One edge at the far end of a chain, a grid or a tree, one member of a group: the same work, whatever the size.
 
-Reached from the root is what the rules derive from edges. In the chain and the tree the edge is the last one to a leaf,
-in the grid one of the two into the last corner; it goes and comes again. So does a member of the one group of an
-aggregate, for `min` and `max` the member that is the value.
+The rules derive from edges all nodes reached from the root. In the chain and the tree the edge is the last one to a
+leaf, in the grid one of the two into the last corner; it is deleted and inserted again. So is a member of the one group
+of an aggregate, for `min` and `max` the member that is the value.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _WARM = 20
 
 
 def edges(shape: str, nodes: int) -> Words:
-    """The edges of a graph of about `nodes` nodes from 0; the last one is at the far end."""
+    """Return the edges of a graph of about `nodes` nodes from 0; the last one is at the far end."""
     numbers = numpy.arange(1, nodes)
     if shape == "chain":
         return numpy.column_stack([numbers - 1, numbers])
@@ -54,12 +54,12 @@ def edges(shape: str, nodes: int) -> Words:
 
 
 def experiment(shape: str, nodes: int) -> dict[str, Any]:
-    """Median seconds of the deletion and of the insertion of the last edge."""
+    """Return median seconds of the deletion and of the insertion of the last edge."""
     return {"shape": shape, "nodes": nodes} | _there_and_back(PROGRAM, "root", "edge", edges(shape, nodes), "reached")
 
 
 def group(op: str, members: int) -> dict[str, Any]:
-    """The same of a member of a group."""
+    """Return the same for a member of a group."""
     values = numpy.random.default_rng(1).permutation(members)
     last = 0 if op == "min" else members - 1
     rows = numpy.column_stack([numpy.zeros(members, numpy.int64), numpy.append(values[values != last], last)])
@@ -69,7 +69,8 @@ def group(op: str, members: int) -> dict[str, Any]:
 
 
 def _there_and_back(program: str, single: str, name: str, rows: Words, view: str) -> dict[str, float]:
-    """Median seconds of the deletion and of the insertion of the last row of a relation; relation `single` has a 0."""
+    """Return median seconds of the deletion and of the insertion of the last row of a relation; relation `single` has a
+    0."""
     warm_up()
     db = tidelog.connect()
     db.load(program)

@@ -1,7 +1,7 @@
-"""What the state costs that allows updates: the same program with and without it.
+"""The price of the state that allows updates: the same program with and without it.
 
-`maintain` False is an engine that counts nothing and knows no births; it evaluates, and that is all. With it, ten sets
-of ten facts are deleted and inserted again as well, so that what updates add to the state is there.
+With `maintain` False the engine counts nothing and knows no births; it only evaluates. With the state, ten sets of ten
+facts are also deleted and inserted again, to include all that updates add to the state.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SETS, _SIZE = 10, 10
 
 
 def experiment(name: str, folder: str, maintain: bool, seed: int) -> dict[str, Any]:
-    """Seconds of the first epoch, the most bytes held until then (`first`) and in all (`peak`)."""
+    """Return seconds of the first epoch, the most bytes held until then (`first`) and in all (`peak`)."""
     warm_up()
     work = workload(name, folder)
     random = numpy.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""What is printed: the paper's tables beside ours."""
+"""The printed tables: the paper's beside tidelog's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KINDS = ("delete", "insert")
 
 
 def updates(found: Mapping[str, Any]) -> str:
-    """Figure 5 and Table 3 for one program."""
+    """Return Figure 5 and Table 3 for one program."""
     name, scratch, cpu = found["name"], found["scratch"], found["scratch_cpu"]
     first = found["epochs"][0]
     lines = [
@@ -45,7 +45,7 @@ def updates(found: Mapping[str, Any]) -> str:
 
 
 def epochs(name: str, found: Mapping[str, Mapping[str, Any]]) -> str:
-    """Figure 6 and Table 2 for one program."""
+    """Return Figure 6 and Table 2 for one program."""
     one = next(iter(found.values()))
     lines = [
         f"{name}: thirteen epochs, small ones of {one['small']:,} facts, large ones of {one['large']:,}; seconds",
@@ -66,7 +66,7 @@ def epochs(name: str, found: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def state(name: str, found: Sequence[Mapping[str, Any]]) -> str:
-    """What the state costs that allows updates."""
+    """Return the price of the state that allows updates."""
     lines = [
         f"{name}: the state that allows updates; MB held by the process, at the most",
         f"{'':10}{'CPU s':>9}{'s':>9}{'loaded':>9}{'scratch':>9}{'updated':>9}",
@@ -79,7 +79,7 @@ def state(name: str, found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def proportion(found: Sequence[Mapping[str, Any]]) -> str:
-    """The last edge or member, by size of the graph or group."""
+    """Return the seconds for the last edge or member, by size of the graph or group."""
     lines = [
         "one edge at the far end, one member of a group; microseconds",
         f"{'':8}{'nodes':>10}{'delete':>10}{'insert':>10}",
@@ -91,7 +91,7 @@ def proportion(found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def derivations(found: Sequence[Mapping[str, Any]]) -> str:
-    """What the references visit."""
+    """Return the derivations that the references visit."""
     names = [name for name in found[0] if name not in {"case", "scratch"}]
     lines = [
         "derivations that the papers' algorithms visit: deletion, insertion",

@@ -1,4 +1,4 @@
-"""What is promised, against what has been measured.
+"""Targets, compared with measurements.
 
 Times are judged by the CPU seconds of the process, as a busy machine stretches the others; ratios compare CPU seconds
 of one and the same run.
@@ -22,7 +22,7 @@ _SAME = 2.0
 
 
 def of_updates(found: Mapping[str, Any]) -> Iterator[Judged]:
-    """The promises about updates of one program."""
+    """Yield the targets for updates of one program."""
     name = found["name"]
     groups = grouped(found["epochs"])
     for (size, kind), group in groups.items():
@@ -39,20 +39,20 @@ def of_updates(found: Mapping[str, Any]) -> Iterator[Judged]:
 
 
 def of_epochs(name: str, found: Mapping[str, Mapping[str, Any]]) -> Iterator[Judged]:
-    """The promise about the thirteen epochs of one program, against a new database for each of them."""
+    """Yield the target for the thirteen epochs of one program, compared with a new database for each of them."""
     if "auto" in found and "fresh" in found:
         ratio = found["auto"]["cpu"] / found["fresh"]["cpu"]
         yield Judged(f"{name}, 13 epochs, of recomputing each", ratio, WHOLE, "x")
 
 
 def of_state(name: str, without: Mapping[str, Any], kept: Mapping[str, Any]) -> Iterator[Judged]:
-    """The promise about the price of being able to follow changes, once some have been followed."""
+    """Yield the targets for the price of the state, after some changes."""
     yield Judged(f"{name}, CPU with the state for updates", kept["cpu"] / without["cpu"], _STATE, "x")
     yield Judged(f"{name}, memory with the state for updates", kept["peak"] / without["peak"], _STATE, "x")
 
 
 def of_proportion(found: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
-    """The promise that the size of a graph, or of a group, does not count."""
+    """Yield the target that the size of a graph, or of a group, does not count."""
     for shape in dict.fromkeys(row["shape"] for row in found):
         for kind in ("delete", "insert"):
             times = [row[kind] for row in found if row["shape"] == shape]
@@ -60,7 +60,7 @@ def of_proportion(found: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
 
 
 def grouped(epochs: Sequence[Mapping[str, Any]]) -> dict[tuple[int, str], list[Mapping[str, Any]]]:
-    """Epochs by size and kind of change."""
+    """Return epochs by size and kind of change."""
     groups: dict[tuple[int, str], list[Mapping[str, Any]]] = {}
     for epoch in epochs:
         groups.setdefault((epoch["size"], epoch["kind"]), []).append(epoch)

@@ -49,12 +49,12 @@ def experiment(name: str, folder: str, sets: dict[int, int], strategy: str, seed
 
 
 def derived_by(db: Database) -> set[str]:
-    """The names of the relations that rules derive."""
+    """Return the names of the relations that rules derive."""
     return {head.relation for rule in db.program.rules for head in rule.heads}
 
 
 def epoch(db: Database, kind: str, facts: Facts) -> dict[str, Any]:
-    """Delete or insert `facts` in one epoch. What the database is given is encoded in the time as well."""
+    """Delete or insert `facts` in one epoch. The time includes the encoding of the facts."""
     with Stopwatch() as watch:
         for name, words in facts.items():
             getattr(db, kind)(name, words)
@@ -69,5 +69,5 @@ def epoch(db: Database, kind: str, facts: Facts) -> dict[str, Any]:
 
 
 def idle(db: Database) -> float:
-    """The seconds of an epoch that changes nothing, by the engine's own clock; the median of many."""
+    """Return the seconds of an epoch that changes nothing, by the engine's own clock; the median of many."""
     return statistics.median(db.commit().report.seconds for _ in range(_IDLE))

@@ -33,7 +33,7 @@ class Workload:
     sizes: dict[str, int]
 
     def database(self, facts: Facts | None = None) -> Database:
-        """A new database, filled but not committed."""
+        """Return a new database, filled but not committed."""
         db = tidelog.connect()
         db.load(self.text)
         for name, words in (self.facts if facts is None else facts).items():
@@ -43,7 +43,7 @@ class Workload:
 
 
 def workload(name: str, folder: str) -> Workload:
-    """One of `NAMES`; `folder` is that of the published data, or the one that `make_points_to` has filled."""
+    """Return one of `NAMES`; `folder` is that of the published data, or the one that `make_points_to` has filled."""
     path = Path(folder)
     match name:
         case "galen":
@@ -61,14 +61,14 @@ def workload(name: str, folder: str) -> Workload:
 
 
 def make_points_to(folder: Path, modules: int | None = None) -> int:
-    """Make the facts of the points-to analysis; returns their number."""
+    """Make the facts of the points-to analysis; return their number."""
     facts = bytecode.standard_library(modules)
     numpy.savez(folder / "points_to.npz", **facts)  # type: ignore[arg-type]
     return sum(map(len, facts.values()))
 
 
 def sample(facts: Facts, size: int, random: numpy.random.Generator) -> Facts:
-    """`size` facts, chosen among all of them."""
+    """Return `size` facts, chosen among all of them."""
     names = list(facts)
     ends = numpy.cumsum([len(facts[name]) for name in names])
     chosen = numpy.sort(random.choice(ends[-1], min(size, int(ends[-1])), replace=False))
@@ -78,7 +78,7 @@ def sample(facts: Facts, size: int, random: numpy.random.Generator) -> Facts:
 
 
 def without(facts: Facts, gone: Facts) -> Facts:
-    """The facts except those that are `gone`."""
+    """Return the facts except those that are `gone`."""
     left = dict(facts)
     for name, rows in gone.items():
         away = {tuple(row) for row in rows.tolist()}
@@ -88,5 +88,5 @@ def without(facts: Facts, gone: Facts) -> Facts:
 
 
 def sizes(db: Database) -> dict[str, int]:
-    """The size of every relation."""
+    """Return the size of every relation."""
     return {name: len(db[name]) for name in db.relations}

@@ -1,7 +1,7 @@
 """`python -m benchmarks.graphs`: regular paths over gMark's graphs, and closures; tables, and everything as JSON.
 
-Exit code 0 when all went well, 1 when an answer is wrong or a part could not be run, 2 when the published data are
-missing. A missed target and a query that hits a limit are said, and are no failure.
+Exit code 0 if all went well, 1 if an answer is wrong or a part could not be run, 2 if the published data are missing. A
+missed target and a query that hits a limit show in the output and are no failure.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PEERS_TIMES = 4
 
 
 class Run:
-    """One run: what was asked for, what has been found, and what failed."""
+    """One run: its options, its figures, and its failures."""
 
     def __init__(self, asked: argparse.Namespace, folder: Path) -> None:
         self.asked = asked
@@ -50,7 +50,7 @@ class Run:
                     print(f"\n{what} could not be run: {error}", flush=True)
 
     def steps(self, part: str) -> list[tuple[str, Callable[[], None]]]:
-        """What a part consists of."""
+        """Return the steps of a part, each with its name."""
         asked = self.asked
         match part:
             case "workload":
@@ -70,7 +70,7 @@ class Run:
         return Instance(str(self.folder / "gmark"), name, nodes, self.asked.seed)
 
     def numbers(self, one: Instance) -> list[int]:
-        """The queries that are asked for: with --quick, every so many so that there are ten."""
+        """Return the requested queries: with --quick, every so many so that there are ten."""
         numbers = [query.number for query in one.queries()]
         if self.asked.query:
             return [number for number in numbers if number in self.asked.query]
@@ -82,7 +82,7 @@ class Run:
         return apart(function, *arguments, seconds=times * self.asked.timeout + 60, memory=self.asked.memory)
 
     def workload(self, one: Instance) -> None:
-        """Every query from scratch, beside the peers."""
+        """Measure every query from scratch, beside the peers."""
         print(f"\n{one}: every query from scratch\n{tables.workload_head()}", flush=True)
         found: dict[int, dict[str, dict[str, Any]]] = {}
         for number in self.numbers(one):
@@ -101,7 +101,7 @@ class Run:
         self.judged += targets.of_workload(found)
 
     def maintenance(self, part: str, one: Instance, shares: Sequence[float]) -> None:
-        """Queries kept up with symbols and with edges. Shares that come to as many symbols are measured once."""
+        """Measure queries that follow symbols and edges. Shares with the same number of symbols are measured once."""
         symbols = len(one.schema.symbols)
         shares = list({measure.sampled(share, symbols): share for share in reversed(shares)}.values())[::-1]
         found = {}
@@ -115,7 +115,7 @@ class Run:
         print(tables.updates(str(one), found), flush=True)
 
     def closures(self) -> None:
-        """The closure of a large graph, and rule sets with and without recognition."""
+        """Measure the closure of a large graph, and rule sets with and without recognition."""
         path = str(self.folder / "graphs/CA-HepTh.txt.gz")
         found = {
             "compressed": self.apart(closures.from_scratch, path, False),
@@ -136,7 +136,7 @@ class Run:
                 self.failures.append(f"{case}: {found[case]['pairs']} pairs")
 
     def write(self) -> None:
-        """Everything as JSON."""
+        """Write everything as JSON."""
         judged = [one.as_json() for one in self.judged]
         found = {"seed": self.asked.seed, "limits": asdict(self.limits), **self.found, "failures": self.failures}
         tables = {"targets": findings.targets(self.judged)}
@@ -144,7 +144,7 @@ class Run:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what is asked for; see the exit codes above."""
+    """Run the requested parts; see the exit codes above."""
     asked = _parser().parse_args(arguments)
     folder = data.folder()
     if folder is None:

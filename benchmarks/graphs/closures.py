@@ -39,7 +39,7 @@ SAMPLES = {"seed": 10, "a": 100, "b": 150}
 
 
 def from_scratch(path: str, read_out: bool, read: bool = False) -> dict[str, Any]:
-    """The closure of a file of edges: as it is after the commit, or also with all pairs as an Arrow table; with rules
+    """Measure the closure of a file of edges: after the commit, or also with all pairs as an Arrow table; with rules
     that `read` it."""
     warm_up()
     db = _database(path, read)
@@ -51,7 +51,8 @@ def from_scratch(path: str, read_out: bool, read: bool = False) -> dict[str, Any
 
 
 def edges(path: str, count: int, read: bool = False) -> dict[str, Any]:
-    """Edges from all over the file, each deleted and inserted again: medians and worst of wall and CPU seconds."""
+    """Measure edges from all over the file, each deleted and inserted again: medians and worst of wall and CPU
+    seconds."""
     warm_up()
     table = data.numbers(Path(path), "\t", "xy")
     db = _database(path, read)
@@ -78,7 +79,7 @@ def edges(path: str, count: int, read: bool = False) -> dict[str, Any]:
 
 
 def rule_set(name: str, size: int, recognised: bool) -> dict[str, Any]:
-    """A rule set of ZodiacEdge from scratch on `size` turbines, or chains of so many: medians of five."""
+    """Measure a rule set of ZodiacEdge from scratch on `size` turbines, or chains of so many: medians of five."""
     warm_up()
     state = wind_farm.turbines(size) if name == "RS1" else wind_farm.chains(name, size)
     done = []

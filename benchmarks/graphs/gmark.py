@@ -1,4 +1,4 @@
-"""What gMark writes: graphs as lines `source predicate target`, and workloads of queries as XML.
+"""Files of gMark: graphs as lines `source predicate target`, and workloads of queries as XML.
 
 A query is a union of conjunctions; each conjunct is a regular path between two variables, a disjunction of words of
 symbols, some inverted, possibly under a Kleene star.
@@ -52,7 +52,7 @@ class Conjunct:
 
 @dataclass(frozen=True)
 class Query:
-    """Its number in the workload, the variables of the answers, and the conjunctions."""
+    """A query: its number in the workload, the variables of the answers, and the conjunctions."""
 
     number: int
     head: tuple[str, ...]
@@ -60,18 +60,18 @@ class Query:
 
     @property
     def symbols(self) -> set[str]:
-        """What it reads, the ranges of stars apart."""
+        """Return the symbols that it reads, except for the ranges of stars."""
         words = (word for body in self.bodies for conjunct in body for word in conjunct.path.words)
         return {step.symbol for word in words for step in word}
 
     @property
     def starred(self) -> bool:
-        """Whether a star is in it, so that it reads the nodes of the whole graph."""
+        """Return True if it has a star, so that it reads the nodes of the whole graph."""
         return any(conjunct.path.star for body in self.bodies for conjunct in body)
 
 
 def read_graph(file: File, symbols: Mapping[int, str]) -> Graph:
-    """The edges of a file, which may be compressed; `symbols` are the names of the predicates."""
+    """Return the edges of a file, which may be compressed; `symbols` are the names of the predicates."""
     table = csv.read_csv(
         file,
         read_options=csv.ReadOptions(column_names=["source", "predicate", "target"]),
@@ -83,7 +83,7 @@ def read_graph(file: File, symbols: Mapping[int, str]) -> Graph:
 
 
 def read_workload(file: File, symbols: Mapping[int, str]) -> list[Query]:
-    """The queries of a workload, without the empty conjunctions that gMark leaves where it has found nothing."""
+    """Return the queries of a workload, without the empty conjunctions that gMark writes if it has found nothing."""
     root = ElementTree.parse(file).getroot()
     return [_query(element, symbols) for element in root.iter("query")]
 

@@ -1,7 +1,7 @@
-"""One query on one graph, in a process of its own: from scratch, and kept up with changes. What is returned is JSON.
+"""One query on one graph, in a process of its own: from scratch, and under changes. Functions return JSON.
 
-A query that hits a limit is stopped by the options `timeout` and `max_rows`; `stopped` then says by which, and there
-are no figures.
+The options `timeout` and `max_rows` stop a query that hits a limit; `stopped` then names the limit, and there are no
+figures.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Instance:
         return f"{self.name}, {'the published graph' if self.nodes is None else f'{self.nodes:,} nodes'}"
 
     def as_json(self) -> dict[str, Any]:
-        """The arguments of a process."""
+        """Return the arguments of a process."""
         return asdict(self)
 
     @property
@@ -49,13 +49,13 @@ class Instance:
         return schema.read_schema(Path(self.folder, SCHEMAS[self.name]))
 
     def graph(self) -> Graph:
-        """The published graph, or one that is generated."""
+        """Return the published graph, or one that is generated."""
         if self.nodes is None:
             return gmark.read_graph(Path(self.folder, "test-graph.txt.gz"), self.schema.symbols)
         return schema.generate(self.schema, self.nodes, self.seed)
 
     def queries(self) -> list[Query]:
-        """The published workload of "test", a generated one otherwise."""
+        """Return the published workload of "test", a generated one otherwise."""
         if self.name == "test":
             return gmark.read_workload(Path(self.folder, "test-workload.xml"), self.schema.symbols)
         return workload.generate(self.schema, QUERIES_OF_SNB, self.seed)
@@ -63,7 +63,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class Limits:
-    """Where a query is stopped."""
+    """The limits that stop a query."""
 
     timeout: float
     max_rows: int
@@ -71,7 +71,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Case:
-    """A query on a graph, and where it is stopped."""
+    """A query on a graph, and its limits."""
 
     query: Query
     text: str
@@ -86,13 +86,13 @@ def _instance(arguments: tuple[tuple[str, Any], ...]) -> tuple[Graph, dict[int, 
 
 
 def case(instance: Mapping[str, Any], number: int, limits: Mapping[str, Any]) -> Case:
-    """What a process is asked to measure."""
+    """Return the case that a process is to measure."""
     graph, queries, symbols = _instance(tuple(sorted(instance.items())))
     return Case(queries[number], translation.program(queries[number], symbols), graph, Limits(**limits))
 
 
 def evaluation(instance: Mapping[str, Any], number: int, limits: Mapping[str, Any]) -> dict[str, Any]:
-    """A query from scratch: the size of its answer, medians of seconds, the peak of memory."""
+    """Measure a query from scratch: the size of its answer, medians of seconds, the peak of memory."""
     warm_up()
     one = case(instance, number, limits)
     found: list[dict[str, float]] = []
@@ -109,19 +109,19 @@ def evaluation(instance: Mapping[str, Any], number: int, limits: Mapping[str, An
 
 
 def needed(one: Case) -> Graph:
-    """The edges that a query reads; a star reads the nodes of all."""
+    """Return the edges that a query reads; a star reads the nodes of all."""
     return {name: edges for name, edges in one.graph.items() if one.query.starred or name in one.query.symbols}
 
 
 def updates(
     instance: Mapping[str, Any], number: int, limits: Mapping[str, Any], shares: list[float], edges: int
 ) -> dict[str, Any]:
-    """A query kept up with the edges of whole symbols, for each share of all symbols, and with single edges.
+    """Measure a query under changes: the edges of whole symbols, for each share of all symbols, and single edges.
 
-    "batches" has for each share an insertion, the deletion that takes it back, and the insertion `again`, with the
-    seconds of each transaction, and as `fvm` those of the one that makes what is then there in a new database. "edges"
-    has the medians of single edges of the symbols that the query reads; `whole` is what they are compared with. Raises
-    BenchmarkError if an answer is not what it is from scratch.
+    "batches" has for each share an insertion, the deletion that undoes it, and the insertion `again`, with the seconds
+    of each transaction, and as `fvm` those of making the same state in a new database. "edges" has the medians of
+    single edges of the symbols that the query reads; `whole` is their comparison. Raises BenchmarkError if an answer
+    differs from the one from scratch.
     """
     warm_up()
     one = case(instance, number, limits)
@@ -139,14 +139,15 @@ def updates(
 
 
 def sampled(share: float, symbols: int) -> int:
-    """How many symbols a share of them is: one at least."""
+    """Return the number of symbols of a share: one at least."""
     return max(1, round(share * symbols))
 
 
 def _batch(
     one: Case, share: float, whole: Mapping[str, float], complete: gmark.Edges, rng: random.Random
 ) -> dict[str, Any]:
-    """All edges of a share of the symbols, at least of one, come to a database that lacks them, go, and come again."""
+    """Insert all edges of a share of the symbols, at least of one, into a database that lacks them, delete them, and
+    insert them again."""
     names = sorted(one.graph)
     symbols = rng.sample(names, sampled(share, len(names)))
     less = {name: edges[:0] if name in symbols else edges for name, edges in one.graph.items()}
@@ -169,7 +170,7 @@ def _batch(
 
 
 def _edges(one: Case, db: Database, count: int, rng: random.Random) -> dict[str, Any]:
-    """Single edges of what the query reads, each deleted and inserted again."""
+    """Measure single edges that the query reads, each deleted and inserted again."""
     names = [name for name in sorted(one.query.symbols) if len(one.graph[name])]
     before = rows(db)
     found: dict[str, list[dict[str, Any]]] = {"delete": [], "insert": []}
@@ -192,7 +193,8 @@ def _change(db: Database, kind: str, edges: Mapping[str, gmark.Edges]) -> dict[s
 
 
 def _fresh(one: Case, graph: Graph) -> tuple[Database, dict[str, float]]:
-    """A new database with this graph and the views over it; seconds of the commit, and CPU seconds of the fix-point."""
+    """Return a new database with this graph and the views over it, seconds of the commit, and CPU seconds of the
+    fix-point."""
     db = tidelog.connect()
     db.load(one.text)
     db.options(timeout=one.limits.timeout, max_rows=one.limits.max_rows)
@@ -205,7 +207,7 @@ def _fresh(one: Case, graph: Graph) -> tuple[Database, dict[str, float]]:
 
 
 def _again(one: Case, graph: Graph, first: Mapping[str, float]) -> list[dict[str, float]]:
-    """The same seconds twice more, where they are few."""
+    """Measure the same seconds twice more, if they are few."""
     seconds: list[dict[str, float]] = []
     while len(seconds) < 2 and first["wall"] < 1:
         db, scratch = _fresh(one, graph)
@@ -219,7 +221,7 @@ def _medians(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def rows(db: Database) -> gmark.Edges:
-    """The answers in a fixed order."""
+    """Return the answers in a fixed order."""
     words = db[translation.ANSWER].words()
     return words[numpy.lexsort(words.T[::-1])] if words.shape[1] else words
 

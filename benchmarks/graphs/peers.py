@@ -20,7 +20,7 @@ _Body = Sequence[tuple[str, tuple[str, ...]]]
 
 
 def duckdb_query(instance: Mapping[str, Any], number: int, limits: Mapping[str, Any], memory: int) -> dict[str, Any]:
-    """A query by DuckDB, a table for each relation of `translation.definitions`."""
+    """Run a query by DuckDB, with a table for each relation of `translation.definitions`."""
     import duckdb
 
     one = measure.case(instance, number, limits)
@@ -47,7 +47,7 @@ def duckdb_query(instance: Mapping[str, Any], number: int, limits: Mapping[str, 
 
 
 def sql(definition: Definition) -> str:
-    """A statement that makes the table of a relation; its columns are c0, c1 and so on."""
+    """Return a statement that makes the table of a relation; its columns are c0, c1 and so on."""
     if definition.closure:
         steps = f'"{definition.closure}"'
         query = (
@@ -75,7 +75,7 @@ def _select(variables: Sequence[str], body: _Body) -> str:
 
 
 def nemo_query(instance: Mapping[str, Any], number: int, limits: Mapping[str, Any]) -> dict[str, Any]:
-    """A query by Nemo, which reads its facts from files while it reasons."""
+    """Run a query by Nemo, which reads its facts from files while it reasons."""
     import nmo_python
 
     one = measure.case(instance, number, limits)
@@ -96,7 +96,7 @@ def nemo_query(instance: Mapping[str, Any], number: int, limits: Mapping[str, An
 
 
 def nemo_rules(definition: Definition) -> str:
-    """The rules of a relation; Nemo's have arguments always, so that one without gets a 1."""
+    """Return the rules of a relation; Nemo's always have arguments, so a rule without gets a 1."""
     if definition.closure:
         name, step = definition.name, definition.closure
         return (
@@ -114,7 +114,7 @@ def _nemo_atom(name: str, variables: Sequence[str]) -> str:
 
 
 def _count(answer: Definition) -> str:
-    """A rule for the number of answers, so that they need not all come to Python."""
+    """Return a rule for the number of answers, so that they need not all come to Python."""
     atom = _nemo_atom(answer.name, answer.variables)
     counted = ", ".join(f"?{v}" for v in answer.variables)
     head = f"size(#count({counted}))" if counted else "size(1)"

@@ -1,4 +1,4 @@
-"""One measurement in a process of its own, which is stopped when it takes too long or too much memory."""
+"""One measurement in a process of its own, with a limit on time and memory."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ TIME, MEMORY = "time", "memory"
 
 
 def apart(function: Callable[..., dict[str, Any]], *arguments: Any, seconds: float, memory: int) -> dict[str, Any]:
-    """What the function of a module returns in a new process, or only "stopped" with TIME or MEMORY.
+    """Return the result of a module's function in a new process, or only "stopped" with TIME or MEMORY.
 
-    Engines of other makers do not all stop by themselves: a process is killed after so many seconds, and gets no more
-    address space than `memory` bytes. BenchmarkError with what it said where it failed for another reason.
+    Not all peers stop by themselves, so a process is killed after so many seconds, and gets no more address space than
+    `memory` bytes. Raise BenchmarkError with its output if it failed for another reason.
     """
     name = f"{function.__module__}:{function.__name__}"
     command = [sys.executable, "-m", "benchmarks.elastic.processes", name, json.dumps(arguments)]

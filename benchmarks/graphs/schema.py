@@ -32,14 +32,14 @@ _LONGEST_TAIL = 1_000_000
 
 @dataclass(frozen=True)
 class Distribution:
-    """How many ends of edges a node has; `least` is added to what is drawn."""
+    """The number of edges of a node; `least` is added to the drawn number."""
 
     kind: str
     parameters: Mapping[str, float]
     least: int = 0
 
     def draw(self, count: int, random: numpy.random.Generator) -> Edges:
-        """So many numbers of ends."""
+        """Draw so many numbers of ends."""
         p = self.parameters
         match self.kind:
             case "zipfian":
@@ -73,7 +73,7 @@ class NodeType:
 
 @dataclass(frozen=True)
 class EdgeType:
-    """Edges of one symbol between two types; None where the schema leaves a side to the other one."""
+    """Edges of one symbol between two types; a side is None if the schema leaves it to the other one."""
 
     source: int
     target: int
@@ -92,7 +92,7 @@ class Schema:
 
 
 def read_schema(file: Path) -> Schema:
-    """A schema of gMark's XML; its workload and its sizes are left aside."""
+    """Return a schema of gMark's XML, without its workload and its sizes."""
     root = ElementTree.parse(file).getroot()
     symbols = {int(alias.attrib["symbol"]): str(alias.text) for alias in root.findall("predicates/alias")}
     shares = {int(e.attrib["type"]): float(str(e.text)) for e in root.findall("types/proportion")}
@@ -121,7 +121,8 @@ def _distribution(element: Any) -> Distribution | None:
 
 
 def generate(schema: Schema, nodes: int, seed: int) -> Graph:
-    """A graph of about so many nodes, the same one for the same seed. Nodes are numbered type by type, as by gMark."""
+    """Return a graph of about so many nodes, the same one for the same seed. Nodes are numbered type by type, as by
+    gMark."""
     random = numpy.random.default_rng(seed)
     ranges = _ranges(schema.types, nodes)
     drawn: dict[str, list[Edges]] = {name: [] for name in schema.symbols.values()}

@@ -1,4 +1,4 @@
-"""What is printed: the paper's tables beside ours, each query by itself, closures, and what is promised."""
+"""The printed tables: the paper's beside tidelog's, each query by itself, closures, and targets."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _STOPPED = {"E0501": "out of time", "E0502": "out of rows", "time": "out of time
 
 
 def workload_head() -> str:
-    """Above the rows of a workload."""
+    """Return the lines above the rows of a workload."""
     line = _cells(("query", 6), ("answers", 12), ("CPU s", 9), ("wall s", 9), ("peak MB", 9))
     return line + "".join(f"{peer:>14}{'ratio':>7}" for peer in targets.PEERS)
 
 
 def workload_row(number: int, row: Mapping[str, Mapping[str, Any]]) -> str:
-    """A query from scratch: ours, and the CPU seconds of the peers with the ratio."""
+    """Return a query from scratch: tidelog's figures, and the CPU seconds of the peers with the ratio."""
     ours = row["tidelog"]
     if "stopped" in ours:
         line = f"{number:>6}{_STOPPED[ours['stopped']]:>39}"
@@ -33,7 +33,7 @@ def workload_row(number: int, row: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def updates_row(number: int, row: Mapping[str, Any]) -> str:
-    """A query kept up with changes: milliseconds of CPU from scratch and of single edges."""
+    """Return a query under changes: milliseconds of CPU from scratch and of single edges."""
     if "stopped" in row:
         return f"{number:>6}  {_STOPPED[row['stopped']]}"
     edges = "".join(f", {kind} an edge {1e3 * each['cpu']:.2f} ms" for kind, each in row["edges"].items())
@@ -41,7 +41,7 @@ def updates_row(number: int, row: Mapping[str, Any]) -> str:
 
 
 def updates(name: str, found: targets.Found) -> str:
-    """The paper's table for one graph: averages over the queries; milliseconds of CPU."""
+    """Return the paper's table for one graph: averages over the queries; milliseconds of CPU."""
     done = {number: row for number, row in found.items() if "stopped" not in row}
     lines = [f"{name}: {len(done)} of {len(found)} queries, milliseconds of CPU"]
     shares = sorted({batch["share"] for row in done.values() for batch in row["batches"]})
@@ -73,7 +73,7 @@ def _batch_row(share: float, what: str, batches: Sequence[Mapping[str, Any]]) ->
 
 
 def _edges(done: targets.Found) -> list[str]:
-    """Single edges: medians over the queries."""
+    """Return single edges: medians over the queries."""
     lines = []
     for kind in ("delete", "insert"):
         rows = [row for row in done.values() if kind in row["edges"]]
@@ -88,7 +88,7 @@ def _edges(done: targets.Found) -> list[str]:
 
 
 def closures(found: Mapping[str, Mapping[str, Any]]) -> str:
-    """Closures of a large graph and in rule sets."""
+    """Return closures of a large graph and in rule sets."""
     lines = ["closures", f"{'':28}{'pairs':>14}{'wall s':>10}{'CPU s':>10}{'peak MB':>9}"]
     for case, row in found.items():
         if "delete" in row:

@@ -1,4 +1,4 @@
-"""What is promised about regular paths, against what has been measured.
+"""Targets for regular paths, compared with measurements.
 
 Ratios compare CPU seconds of one and the same process; the bounds of closures are wall seconds and peaks of processes.
 """
@@ -21,7 +21,7 @@ PEERS = ("duckdb", "nemo")
 
 
 def of_workload(found: Mapping[int, Mapping[str, Mapping[str, Any]]]) -> Iterator[Judged]:
-    """Against each peer the geometric mean of the ratios."""
+    """Yield for each peer the geometric mean of the ratios."""
     for peer in PEERS:
         ratios = [ratio for row in found.values() if (ratio := compared(row, peer)) is not None]
         if ratios:
@@ -30,8 +30,8 @@ def of_workload(found: Mapping[int, Mapping[str, Mapping[str, Any]]]) -> Iterato
 
 
 def compared(row: Mapping[str, Mapping[str, Any]], peer: str) -> float | None:
-    """What part of the peer's CPU seconds tidelog needs for a query; of those that it had when it was stopped for time.
-    None where tidelog was stopped, or the peer for its memory."""
+    """Return the ratio of tidelog's CPU seconds to the peer's for a query; a peer stopped for time counts with the time
+    that it had. Return None if tidelog was stopped, or the peer for its memory."""
     ours, other = row["tidelog"], row.get(peer, {})
     if "stopped" in ours or "cpu" not in other:
         return None
@@ -39,7 +39,7 @@ def compared(row: Mapping[str, Mapping[str, Any]], peer: str) -> float | None:
 
 
 def of_updates(name: str, nodes: int | None, found: Found) -> Iterator[Judged]:
-    """Symbols inserted, and single edges where there are many nodes."""
+    """Yield targets for inserted symbols, and for single edges if there are many nodes."""
     done = [row for row in found.values() if "stopped" not in row]
     batches = [batch for row in done for batch in row["batches"] if batch["share"] == SHARE]
     if batches:
@@ -53,13 +53,13 @@ def of_updates(name: str, nodes: int | None, found: Found) -> Iterator[Judged]:
 
 
 def averages(batches: Sequence[Mapping[str, Any]], what: str) -> tuple[float, float]:
-    """The average CPU seconds of maintenance and of full materialization."""
+    """Return the average CPU seconds of maintenance and of full materialization."""
     ivm = statistics.fmean(batch[what]["cpu"] for batch in batches)
     return ivm, statistics.fmean(batch[what]["fvm"]["cpu"] for batch in batches)
 
 
 def of_closures(found: Mapping[str, Mapping[str, Any]]) -> Iterator[Judged]:
-    """Each bound on a closure whose figure is there."""
+    """Yield each bound on a closure that has a figure."""
     for case, figure, what, bound, unit in (
         ("compressed", "wall", "closure of CA-HepTh", 1, "s"),
         ("compressed", "peak", "closure of CA-HepTh, peak", 0.5, "GB"),

@@ -1,9 +1,9 @@
 """A query as a program with path literals, and the same query for engines that have none.
 
-`plan` takes the variables that are not asked for out of a conjunction one by one, so that what they are joined to is
-projected at once: a view for each such variable, of the one or two variables that it meets. Every engine gets the same
-views. `program` writes paths as path literals; `definitions` spells paths out as steps and closures, from which
-`benchmarks.graphs.peers` makes SQL and rules for Nemo.
+`plan` takes the unused variables out of a conjunction one by one, so that their joins are projected at once: a view for
+each such variable, of the one or two variables that it meets. Every engine gets the same views. `program` writes paths
+as path literals; `definitions` spells paths out as steps and closures, from which `benchmarks.graphs.peers` makes SQL
+and rules for Nemo.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class View:
 
 
 def plan(query: Query) -> list[View]:
-    """The views of a query, each behind those that it reads; the last ones are `answer`."""
+    """Return the views of a query, each behind those that it reads; the last ones are `answer`."""
     views: list[View] = []
     for body in query.bodies:
         atoms = [Atom(conjunct.path, (conjunct.source, conjunct.target)) for conjunct in body]
@@ -56,7 +56,7 @@ def plan(query: Query) -> list[View]:
 
 
 def _eliminable(atoms: Sequence[Atom], kept: set[str]) -> Iterator[tuple[int, str, tuple[str, ...]]]:
-    """Variables that are not kept with the others that they meet, as (how many, which, those)."""
+    """Yield variables that are not kept with the others that they meet, as (how many, which, those)."""
     for variable in {v for atom in atoms for v in atom.variables} - kept:
         others = {v for atom in atoms if variable in atom.variables for v in atom.variables} - {variable}
         if len(others) <= _WIDEST:
@@ -64,7 +64,7 @@ def _eliminable(atoms: Sequence[Atom], kept: set[str]) -> Iterator[tuple[int, st
 
 
 def program(query: Query, symbols: Iterable[str]) -> str:
-    """The query in tidelog's language, over all the symbols of its schema: a star ranges over their nodes."""
+    """Return the query in tidelog's language, over all the symbols of its schema: a star ranges over their nodes."""
     views = plan(query)
     lines = [f".decl {name}(x: number, y: number)" for name in symbols]
     for name, variables in {view.name: view.variables for view in views}.items():
@@ -76,12 +76,12 @@ def program(query: Query, symbols: Iterable[str]) -> str:
 
 
 def _literal(of: str | Path) -> str:
-    """What stands before the arguments of an atom of a view or a path."""
+    """Return the text before the arguments of an atom of a view or a path."""
     return of if isinstance(of, str) else f"<{path_text(of)}>"
 
 
 def path_text(path: Path) -> str:
-    """A path in tidelog's syntax, without the brackets around it."""
+    """Return a path in tidelog's syntax, without the brackets around it."""
     words = "|".join("/".join(_step_text(step) for step in word) for word in path.words)
     return f"({words})*" if path.star else words
 
@@ -95,8 +95,8 @@ def _step_text(step: Step) -> str:
 
 @dataclass(frozen=True)
 class Definition:
-    """A relation of the peers: conjunctive rules for it, then, if it is a `closure` of the relation of that name, what
-    that takes. `arguments` of an atom are variables."""
+    """A relation of the peers: conjunctive rules for it or, if it is a `closure`, the relation of that name to close.
+    `arguments` of an atom are variables."""
 
     name: str
     variables: tuple[str, ...]
@@ -105,7 +105,8 @@ class Definition:
 
 
 def definitions(query: Query, symbols: Iterable[str]) -> list[Definition]:
-    """The relations of a query, each behind those that it reads: the nodes, paths, closures, the views of `plan`."""
+    """Return the relations of a query, each behind those that it reads: the nodes, paths, closures, the views of
+    `plan`."""
     views = plan(query)
     paths = list(dict.fromkeys(atom.of for view in views for atom in view.body if isinstance(atom.of, Path)))
     names = {path: f"path{i}" for i, path in enumerate(paths)}
@@ -131,7 +132,7 @@ def definitions(query: Query, symbols: Iterable[str]) -> list[Definition]:
 
 
 def _joined(word: Sequence[Step]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The steps of a word from x to y."""
+    """Yield the steps of a word from x to y."""
     for i, step in enumerate(word):
         first = "x" if i == 0 else f"z{i}"
         last = "y" if i == len(word) - 1 else f"z{i + 1}"

@@ -16,7 +16,8 @@ s(x) :- <(e/^e)*>(x, y), t(y, x).
 
 
 def warm_up() -> None:
-    """`evaluate.warm_up`, and a ring with a tail under changes of one edge and of many, joined in parts and again."""
+    """Run `evaluate.warm_up`, and a ring with a tail under changes of one edge and of many, joined in parts and
+    again."""
     evaluate.warm_up()
     ring = [(i, (i + 1) % 40) for i in range(40)] + [(i, i + 1) for i in range(40, 60)]
     for strategy in ("auto", "update"):

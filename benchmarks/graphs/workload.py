@@ -18,7 +18,7 @@ _TRIES = 100
 
 
 def generate(schema: Schema, count: int, seed: int) -> list[Query]:
-    """So many queries, the same ones for the same seed."""
+    """Return so many queries, the same ones for the same seed."""
     rng = random.Random(seed)
     walks = _Walks(schema, rng)
     return [_query(number, walks, rng) for number in range(count)]
@@ -51,7 +51,7 @@ class _Walks:
         return self.rng.choice(sorted(self.steps))
 
     def path(self, start: int) -> tuple[Path, int]:
-        """A path from a type, and the type that it leads to; under a star it leads back."""
+        """Return a path from a type, and the type that it leads to; under a star it leads back."""
         starred = self.rng.random() < _STAR
         word, end = self._back(start) if starred else self._walk(start)
         words = [word]
@@ -61,7 +61,7 @@ class _Walks:
         return Path(tuple(dict.fromkeys(words)), starred), end
 
     def _back(self, start: int) -> tuple[Word, int]:
-        """A walk that ends where it begins; a step and its inverse is always one."""
+        """Return a walk that ends at its beginning; a step and its inverse is always one."""
         step, _ = self.rng.choice(self.steps[start])
         tries = (self._walk(start) for _ in range(_TRIES))
         return next((walk for walk in tries if walk[1] == start), ((step, Step(step.symbol, not step.inverse)), start))

@@ -1,1 +1,1 @@
-"""What maintaining views on a network of nodes costs: `python -m benchmarks.network [--quick] [--processes N]`."""
+"""The cost of maintaining views on a network of nodes: `python -m benchmarks.network [--quick] [--processes N]`."""

@@ -1,5 +1,5 @@
-"""Messages and state of nodes when a link is cut and repaired, beside two ways to do without them: the paper's
-exhaustive derivation sets, and starting all over."""
+"""Messages and state of nodes when a link is cut and repaired, beside two alternatives: the paper's exhaustive
+derivation sets, and starting from scratch."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ from tidelog.rules import core
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one size: means over cut links, in offers. `members` are the elements of all sets kept, `affected` the tuples
-    whose choice a cut changed, `rebuild` the offers of a network that starts without the link. `factor` and `worst` are
-    the median and the largest number of offers of a cut for each affected tuple and link of a node; the worst are cuts
-    that leave a part unreachable."""
+    """The cost of one size: means over cut links, in offers.
+
+    `members` are the elements of all stored sets, `affected` the tuples whose choice a cut changed, `rebuild` the
+    offers of a network that starts without the link. `factor` and `worst` are the median and the largest number of
+    offers of a cut for each affected tuple and link of a node; the worst are cuts that leave a part unreachable.
+    """
 
     program: str
     nodes: int
@@ -39,18 +41,18 @@ class Cost:
 
 
 def offers(simulation: Simulation) -> int:
-    """The offers that all nodes have sent."""
+    """Return the offers that all nodes have sent."""
     return sum(node.messages["Offer"] for node in simulation.nodes.values())
 
 
 def choices(simulation: Simulation) -> dict[object, tuple[object, ...]]:
-    """What every node has chosen for every tuple."""
+    """Return the choice of every node for every tuple."""
     nodes = simulation.nodes.values()
     return {fact: chosen[:2] for node in nodes for fact, chosen in node.machine.chosen.items()}
 
 
 def started(text: str, links: list[Pair], *, roots: bool = True) -> Simulation:
-    """A network at rest."""
+    """Return a network at rest."""
     simulation = Simulation(text, 1, roots=roots)
     simulation.insert("link", links)
     simulation.run()
@@ -58,7 +60,7 @@ def started(text: str, links: list[Pair], *, roots: bool = True) -> Simulation:
 
 
 def node_cost(name: str, text: str, nodes: int, cuts: int, *, roots: bool = True) -> Cost:
-    """What nodes need on a random topology, for some of its links."""
+    """Measure nodes on a random topology, for some of its links."""
     rng = random.Random(f"{nodes} nodes")
     edges = topology(rng, nodes)
     simulation = started(text, both_ways(edges), roots=roots)
@@ -103,8 +105,8 @@ def node_cost(name: str, text: str, nodes: int, cuts: int, *, roots: bool = True
 
 @dataclass(frozen=True)
 class Exhaustive:
-    """The paper's algorithm on the same links: updates sent between nodes, tuples kept with their sets, and the members
-    of those sets."""
+    """The paper's algorithm on the same links: updates sent between nodes, tuples stored with their sets, and the
+    members of those sets."""
 
     nodes: int
     start: int
@@ -114,7 +116,7 @@ class Exhaustive:
 
 
 def exhaustive_cost(text: str, nodes: int) -> Exhaustive:
-    """Pipelined semi-naive evaluation with all derivation sets; a cut of one link in both directions."""
+    """Measure pipelined semi-naive evaluation with all derivation sets; a cut of one link in both directions."""
     rng = random.Random(f"{nodes} nodes")
     edges = topology(rng, nodes)
     program = localize(check(read(text)))

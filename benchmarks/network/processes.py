@@ -1,4 +1,4 @@
-"""How long a network of processes takes to come to rest after a link was cut, and after it was repaired."""
+"""The time until a network of processes comes to rest after a link was cut, and after it was repaired."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Settling:
 
 
 def settling(nodes: int, cuts: int = 5) -> Settling:
-    """Path vector with paths of up to four hops on a random topology."""
+    """Run path vector with paths of up to four hops on a random topology."""
     rng = random.Random(f"{nodes} processes")
     edges = topology(rng, nodes)
     names = tuple(f"n{number}" for number in range(nodes))

@@ -24,7 +24,7 @@ b1: best(@s, d, h) :- path(@s, d, _, _), h = min k : { path(s, d, _, k) }.
 
 
 def topology(rng: random.Random, nodes: int) -> list[Pair]:
-    """The edges of a random tree and half as many more: three links per node on average."""
+    """Return the edges of a random tree and half as many more: three links per node on average."""
     names = [f"n{number}" for number in range(nodes)]
     edges = {(names[rng.randrange(number)], names[number]) for number in range(1, nodes)}
     most = nodes * (nodes - 1) // 2
@@ -35,5 +35,5 @@ def topology(rng: random.Random, nodes: int) -> list[Pair]:
 
 
 def both_ways(edges: list[Pair]) -> list[Pair]:
-    """A link in each direction."""
+    """Return a link in each direction."""
     return [link for a, b in edges for link in ((a, b), (b, a))]

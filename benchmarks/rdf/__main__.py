@@ -1,7 +1,7 @@
 """`python -m benchmarks.rdf`: OWL 2 RL on data like LUBM's, beside `reasonable` and `owlrl`; tables, and JSON.
 
-Every engine runs in a process of its own, on the same file. Exit code 0 when all went well, 1 when the reasoners differ
-without a reason or a part could not be run. A missed target is said, and is no failure.
+Every engine runs in a process of its own, on the same file. Exit code 0 if all went well, 1 if the reasoners differ
+without a reason or a part could not be run. A missed target shows in the output and is no failure.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(files: dict[int, str], large: int, small: int) -> tuple[dict[str, Any], list[Judged], int]:
-    """Everything that was found, the promises, and how many triples differ without a reason."""
+    """Return all figures, the targets, and the number of triples that differ without a reason."""
     limits: dict[str, Any] = {"seconds": _SECONDS, "memory": _MEMORY}
     print(f"{'':34}{'load':>12}{'reason':>12}{'processor':>12}{'triples':>14}")
     found: dict[str, Any] = {}
@@ -92,7 +92,7 @@ def _unexplained(same: dict[str, Any]) -> int:
 
 
 def _judged(found: dict[str, Any], large: int, small: int) -> list[Judged]:
-    """The promises of the project with what was found, on the clock."""
+    """Return the targets of the project with their figures, in wall time."""
 
     def seconds(name: str, size: int, parts: Sequence[str]) -> float:
         result = found[f"{name}, {size:,} triples"]

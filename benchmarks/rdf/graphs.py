@@ -1,4 +1,4 @@
-"""The triples that are measured: an ontology like LUBM's (university.ttl) and as much data as asked for, in a file."""
+"""The measured triples: an ontology like LUBM's (university.ttl) and the requested amount of data, in a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LITERALS = frozenset(["name", "emailAddress", "telephone", "researchInterest"])
 
 
 def written(folder: Path, triples: int) -> Path:
-    """A file of so many triples, in Turtle that is N-Triples as well, the same for the same number: facts of
+    """Write a file of so many triples, in Turtle that is N-Triples as well, the same for the same number: facts of
     universities, of all properties and classes in proportion."""
     path = folder / f"{triples}.ttl"
     if path.exists():

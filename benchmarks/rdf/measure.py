@@ -1,4 +1,4 @@
-"""Measurements, each to be run in a process of its own: seconds on the clock, and of the processor beside them."""
+"""Measurements, each for a process of its own: wall seconds, and CPU seconds beside them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Triple = tuple[str, str, str]
 
 
 class _Clock:
-    """Seconds since it was made."""
+    """A clock of the seconds since it was made."""
 
     def __init__(self) -> None:
         self.wall, self.cpu = time.perf_counter(), time.process_time()
@@ -47,7 +47,7 @@ def _timed(call: Callable[[], Any]) -> dict[str, float]:
 
 
 def _loaded(path: str) -> tuple[tidelog.rdf.Store, dict[str, Any]]:
-    """A store with a file and the ontology, and the seconds for reading, encoding, and what follows."""
+    """Return a store with a file and the ontology, and the seconds for reading, encoding and reasoning."""
     store = tidelog.rdf.connect(rules="owl-rl")
 
     def read() -> None:
@@ -60,7 +60,7 @@ def _loaded(path: str) -> tuple[tidelog.rdf.Store, dict[str, Any]]:
 
 
 def ours(path: str, small: str) -> dict[str, Any]:
-    """tidelog from scratch, its kernels compiled before."""
+    """Run tidelog from scratch, its kernels compiled before."""
     _loaded(small)
     store, found = _loaded(path)
     asserted = len(store.triples(inferred=False))
@@ -68,7 +68,7 @@ def ours(path: str, small: str) -> dict[str, Any]:
 
 
 def as_one_relation(path: str, small: str) -> dict[str, Any]:
-    """The same rules, but for those over lists, as the tables have them, over one relation of triples."""
+    """Run the same rules except those over lists, as the tables have them, over one relation of triples."""
     _as_one_relation(small)
     database, found = _as_one_relation(path)
     return {**found, "triples": len(database["triple"])}
@@ -87,7 +87,7 @@ def _as_one_relation(path: str) -> tuple[tidelog.Database, dict[str, Any]]:
 
 
 def _over_triples(rule: TableRule) -> str:
-    """A rule of a table in the language."""
+    """Return a rule of a table in the language."""
     head, *body = (
         f"triple({', '.join(term[1:] if term[0] == '?' else json.dumps(term) for term in triple.terms[:3])})"
         for triple in (rule.head, *rule.body)
@@ -97,7 +97,7 @@ def _over_triples(rule: TableRule) -> str:
 
 
 def reasonable(path: str) -> dict[str, Any]:
-    """The reasoner `reasonable` from scratch."""
+    """Run the reasoner `reasonable` from scratch."""
     import reasonable as peer
 
     reasoner = peer.PyReasoner()
@@ -113,7 +113,7 @@ def reasonable(path: str) -> dict[str, Any]:
 
 
 def owlrl(path: str) -> dict[str, Any]:
-    """The reasoner `owlrl` from scratch."""
+    """Run the reasoner `owlrl` from scratch."""
     import owlrl as peer
     import rdflib
 
@@ -124,7 +124,7 @@ def owlrl(path: str) -> dict[str, Any]:
 
 
 def updates(path: str) -> dict[str, Any]:
-    """A thousand triples and single axioms that go and come, beside the first commit of everything."""
+    """Measure a thousand triples and single axioms, deleted and inserted, beside the first commit of everything."""
     store, found = _loaded(path)
     triples = [triple for triple in store.triples(inferred=False) if str(triple[0]).startswith(DATA)]
     rng = random.Random(7)
@@ -143,13 +143,13 @@ def updates(path: str) -> dict[str, Any]:
 
 
 def _evaluated_again(change: tidelog.rdf.StoreChange) -> int:
-    """The number of hyper-nodes of the data that were evaluated from scratch though they are not new."""
+    """Return the number of hyper-nodes of the data that were bootstrapped though they are not new."""
     nodes = [node for report in change.reports for node in report.nodes if node.strategy == "bootstrap"]
     return sum(node.reason != "new" and node.impact > 0 for node in nodes)
 
 
 def _axiom(store: tidelog.rdf.Store, text: str) -> dict[str, Any]:
-    """An axiom that comes and goes: seconds, triples that came with it, rules, and evaluations from scratch."""
+    """Measure an axiom that comes and goes: seconds, inserted triples, rules, and bootstraps."""
     seconds: dict[str, list[float]] = {"insert": [], "delete": []}
     inserted, rules, bootstraps = 0, 0, 0
     for _ in range(3):
@@ -166,8 +166,8 @@ def _axiom(store: tidelog.rdf.Store, text: str) -> dict[str, Any]:
 
 
 def differences(path: str) -> dict[str, Any]:
-    """The triples of the three reasoners for the same asserted ones: how many two of them share, and what only one has,
-    by the reason. What has no reason is counted as "unexplained"."""
+    """Compare the triples of the three reasoners for the same asserted ones: the number that two of them share, and
+    those of only one, by the reason. A triple without a reason counts as "unexplained"."""
     import owlrl as peer
     import reasonable as other
 
@@ -201,7 +201,7 @@ def _terms(triples: Iterable[Iterable[Any]]) -> set[Triple]:
 
 
 def _trivial(triple: Triple) -> str:
-    """Why tidelog does not have a triple."""
+    """Return the reason why tidelog does not have a triple."""
     if triple[1] == SAME_AS and triple[0] == triple[2]:
         return "everything is the same as itself (eq-ref)"
     if triple[0].startswith((OWL, RDF, RDFS, XSD)):
@@ -210,5 +210,5 @@ def _trivial(triple: Triple) -> str:
 
 
 def _left_out(triple: Triple) -> str:
-    """What another reasoner leaves out that follows, and that owlrl has as well."""
+    """Return the reason why another reasoner lacks a triple that follows, and that owlrl has as well."""
     return "follows for data" if triple[1] == TYPE or CLASS in triple[1] else "follows for the schema (scm)"

@@ -1,7 +1,7 @@
 """`python -m benchmarks.rules`: rules and facts come and go, beside the figures of the ZodiacEdge paper.
 
-Exit code 0 when every view is what evaluation from scratch gives, 1 when one is not or something could not be run, 2
-when the published data are missing. A missed target is said, and is no failure.
+Exit code 0 if every view agrees with an evaluation from scratch, 1 if one does not or something could not be run, 2 if
+the published data are missing. A missed target shows in the output and is no failure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Pairs = Callable[[], Iterator[Pair]]
 
 
 def sections(folder: Path | None) -> dict[str, tuple[str, Pairs | None]]:
-    """The experiments by name: a title, and their pairs, None where the published data are missing."""
+    """Return the experiments by name: a title, and their pairs, None if the published data are missing."""
     return {
         "rs1": ("Rule set 1: neighbours of n turbines", _rule_set_1),
         "rs2": ("Rule set 2: chains of w turbines", lambda: _rule_set("RS2")),
@@ -52,7 +52,7 @@ def _rule_set(name: str) -> Iterator[Pair]:
 
 
 def warm_up() -> None:
-    """Have the kernels for updates compiled, or read from the cache, for words of 32 and of 64 bits."""
+    """Compile the kernels for updates, or read them from the cache, for words of 32 and of 64 bits."""
     small = wind_farm.neighbours(4), wind_farm.rule_changes("RS3", 3), wind_farm.fact_changes("RS3", 3)
     for pair in itertools.chain(*small):
         for _ in measured(pair, 1):
@@ -60,7 +60,7 @@ def warm_up() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what is asked for; see the exit codes above."""
+    """Run the requested parts; see the exit codes above."""
     asked = _parser().parse_args(arguments)
     known = sections(data.folder())
     lacking, failures = False, []

@@ -23,7 +23,7 @@ _UNIVERSITIES = 1_000
 
 
 def campuses(triples: int, seed: int) -> dict[str, pyarrow.Table]:
-    """At least as many facts as asked for, the same for the same seed, as tables by relation."""
+    """Return at least as many facts as requested, the same for the same seed, as tables by relation."""
     made = _Campuses(random.Random(seed))
     while made.count < triples:
         made.university()

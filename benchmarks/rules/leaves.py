@@ -13,7 +13,7 @@ SIZES = (1_000, 10_000, 100_000, 1_000_000)
 
 
 def leaves(sizes: tuple[int, ...] = SIZES) -> Iterator[Pair]:
-    """A leaf of each size, a copy of its input."""
+    """Yield a leaf of each size, a copy of its input."""
     for size in sizes:
         column = numpy.arange(size)
         facts = {"e": numpy.stack([column, column + 1], axis=1)}

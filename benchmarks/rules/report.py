@@ -1,4 +1,4 @@
-"""What was measured: rows of the table with the paper's figures beside ours, plots of impact against time."""
+"""Reports of a run: rows of the table with the paper's figures beside tidelog's, plots of impact against time."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _COLOURS = ("#1565c0", "#ef6c00", "#2e7d32", "#6a1b9a")
 
 
 def head(group: str) -> str:
-    """The lines above the rows of a group."""
+    """Return the lines above the rows of a group."""
     line = _row(_HEAD)
     return f"\n{group}\n{line}\n{'-' * len(line)}"
 
 
 def row(timed: Timed) -> str:
-    """An update; where it misses its target, the dearest hyper-nodes are below it, and what of the views is wrong."""
+    """Return an update; below one that misses its target stand the costliest hyper-nodes, and the wrong views."""
     cells = (
         timed.step.what,
         f"{timed.impact:,}",

@@ -15,12 +15,12 @@ _ZODIACEDGE = {("starred", True): "1.6 s", ("starred", False): "2.3 s", ("#", Tr
 
 
 def published(folder: Path) -> Iterator[Pair]:
-    """On the published facts of one university."""
+    """Yield the pairs on the published facts of one university."""
     yield from _pairs(folder, "LUBM 1", lubm.facts(folder / "lubm1/lubm1.nt.gz"), (Goal("seconds", 0.03),))
 
 
 def generated(folder: Path, triples: int) -> Iterator[Pair]:
-    """On as many generated facts, and a few more."""
+    """Yield the pairs on at least as many generated facts."""
     facts = campuses(triples, seed=1)
     count = sum(len(data) for data in facts.values())
     yield from _pairs(folder, f"LUBM-like, {count:,} facts", facts, (Goal("ratio", 0.3),))

@@ -34,22 +34,22 @@ class State:
     facts: Mapping[str, Any]
 
     def without(self, *names: str) -> State:
-        """The same without these rules."""
+        """Return the same without these rules."""
         return State(self.declarations, {n: t for n, t in self.texts.items() if n not in names}, self.facts)
 
     def lacking(self, relation: str, *rows: tuple[int, ...]) -> State:
-        """The same without these facts."""
+        """Return the same without these facts."""
         kept = [row for row in self.facts[relation] if row not in rows]
         return State(self.declarations, self.texts, {**self.facts, relation: kept})
 
     def with_facts(self, relation: str, *rows: tuple[int, ...]) -> State:
-        """The same with these facts besides."""
+        """Return the same with these facts besides."""
         return State(self.declarations, self.texts, {**self.facts, relation: [*self.facts.get(relation, ()), *rows]})
 
 
 @dataclass(frozen=True)
 class Goal:
-    """At most this: `kind` is "ratio", of the fix-point from scratch, or "seconds"."""
+    """An upper bound: `kind` is "ratio", of the fix-point from scratch, or "seconds"."""
 
     kind: str
     bound: float
@@ -60,8 +60,8 @@ class Goal:
 
 @dataclass(frozen=True)
 class Step:
-    """One direction of a pair: what it is called, what the paper (or its companion) says of it, and what it is
-    held to; `seconds_below` is a bound in seconds that holds where the impact is below 10,000 tuples."""
+    """One direction of a pair: its name, the figure of the paper (or its companion), and its goals; `seconds_below` is
+    a bound in seconds that holds if the impact is below 10,000 tuples."""
 
     what: str
     paper: str = ""
@@ -71,7 +71,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two states; `forth` is the update from `less` to `more`, `back` the one that takes it back."""
+    """Two states; `forth` is the update from `less` to `more`, `back` the one that undoes it."""
 
     group: str
     less: State
@@ -82,9 +82,12 @@ class Pair:
 
 @dataclass(frozen=True)
 class Timed:
-    """One update: medians. `again` is the same update once more after it was taken back, when the indexes that it needs
-    are there; `scratch` is storing the facts and the fix-point, `fixpoint` the latter alone; `wrong` are the relations
-    that are not as evaluated from scratch, `size` all tuples afterwards."""
+    """One update: medians.
+
+    `again` is the same update once more after it was undone, when its indexes exist. `scratch` is storing the facts and
+    the fix-point, `fixpoint` the latter alone. `wrong` are the relations that differ from an evaluation from scratch,
+    `size` all tuples afterwards.
+    """
 
     group: str
     step: Step
@@ -102,34 +105,35 @@ class Timed:
 
     @property
     def ratio(self) -> float | None:
-        """The part of the fix-point from scratch that the update takes, in wall time; None where no rule is left."""
+        """Return the wall time as a ratio to the fix-point from scratch; None if no rule is left."""
         return self.wall / self.fixpoint if self.fixpoint else None
 
     @property
     def cpu_ratio(self) -> float:
-        """The part of the CPU seconds from scratch, storing the facts included: on a busy machine the steadier."""
+        """Return the CPU time as a ratio to the one from scratch, storing the facts included; steadier on a busy
+        machine."""
         return self.cpu / self.scratch_cpu
 
     @property
     def goals(self) -> tuple[Goal, ...]:
-        """What the update is held to, now that its impact is known."""
+        """Return the goals of the update, now that its impact is known."""
         small = self.step.seconds_below is not None and self.impact < 10_000
         return (*self.step.goals, Goal("seconds", self.step.seconds_below or 0.0)) if small else self.step.goals
 
     @property
     def met(self) -> bool | None:
-        """Whether all goals are met; None without goals."""
+        """Return True if all goals are met; None without goals."""
         figures = {"ratio": float("inf") if self.ratio is None else self.ratio, "seconds": self.wall}
         return all(figures[goal.kind] <= goal.bound for goal in self.goals) if self.goals else None
 
     @property
     def strategies(self) -> str:
-        """The number of hyper-nodes per strategy."""
+        """Return the number of hyper-nodes per strategy."""
         found = [node.strategy for node in self.nodes]
         return ", ".join(f"{found.count(s)} {s}" for s in ("drop", "update", "bootstrap", "skip") if s in found)
 
     def as_json(self) -> dict[str, Any]:
-        """Everything about the update, for the JSON document."""
+        """Return everything about the update, for the JSON document."""
         goals = [str(goal) for goal in self.goals]
         return asdict(self) | {
             "ratio": self.ratio,
@@ -142,7 +146,7 @@ class Timed:
 
 @dataclass
 class _Samples:
-    """What the runs of one direction have given so far."""
+    """The measurements of one direction so far."""
 
     watches: list[Stopwatch] = field(default_factory=list)
     again: list[float] = field(default_factory=list)
@@ -173,7 +177,7 @@ class _Samples:
 
 
 def evaluated(state: State) -> tuple[Database, Stopwatch, float]:
-    """A new database with this state, the seconds of its commit, and of them those of the fix-point."""
+    """Return a new database with this state, the seconds of its commit, and of them those of the fix-point."""
     db = tidelog.connect()
     db.load("\n".join([state.declarations, *state.texts.values()]))
     for name, data in state.facts.items():
@@ -213,7 +217,7 @@ def _difference(now: Mapping[str, Any], then: Mapping[str, Any]) -> dict[str, tu
 
 
 def measured(pair: Pair, runs: int) -> Iterator[Timed]:
-    """Both directions of a pair; the views are compared in the first run, the sizes in all."""
+    """Yield both directions of a pair; the views are compared in the first run, the sizes in all."""
     forth, back = _Samples(), _Samples()
     for run in range(runs):
         gc.collect()
@@ -240,7 +244,7 @@ def measured(pair: Pair, runs: int) -> Iterator[Timed]:
 
 
 def contents(db: Database, all_of_it: bool) -> Views:
-    """The tuples of every relation in a fixed order, as numbers; or only how many there are.
+    """Return the tuples of every relation in a fixed order, as numbers; or only their number.
 
     Symbols are numbered in the order in which they were met: two databases agree when facts came in the same order.
     """
@@ -251,6 +255,6 @@ def contents(db: Database, all_of_it: bool) -> Views:
 
 
 def differing(found: Views, wanted: Views) -> set[str]:
-    """The relations that are not what they should be."""
+    """Return the relations that differ from the expected ones."""
     names = {**found, **wanted}
     return {n for n in names if n not in found or n not in wanted or not numpy.array_equal(found[n], wanted[n])}

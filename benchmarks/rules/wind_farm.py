@@ -48,7 +48,7 @@ _DELETED = "2-3 x from scratch (its code)"
 
 
 def turbines(n: int) -> State:
-    """Rule set 1 on the first data set: a chain of n + 1 turbines; one of them has an odd temperature."""
+    """Return rule set 1 on the first data set: a chain of n + 1 turbines; one of them has an odd temperature."""
     facts = {
         "hasNeighbour": [(i, i + 1) for i in range(n)],
         "hasAirTemperatureMeasurement": [(i, 40 if i == n // 3 else 20 + i % 3) for i in range(n + 1)],
@@ -57,14 +57,15 @@ def turbines(n: int) -> State:
 
 
 def chains(rule_set: str, w: int) -> State:
-    """Rule set 2 or 3 on the second data set."""
+    """Return rule set 2 or 3 on the second data set."""
     lines = {"RS2": zodiac.RS2, "RS3": zodiac.RS3}[rule_set].splitlines()
     texts = {line.partition(":")[0]: line for line in lines if line.startswith("r")}
     return State("\n".join(line for line in lines if line.startswith(".decl")), texts, zodiac.facts(w))
 
 
 def neighbours(n: int) -> Iterator[Pair]:
-    """Figure 9: an edge of the chain comes and goes, the symmetric and the transitive rule too; all other rules."""
+    """Yield Figure 9: an edge of the chain comes and goes, the symmetric and the transitive rule too; all other
+    rules."""
     group, more = f"RS1, n = {n}", turbines(n)
     for where, i in (("last", n - 1), ("middle", n // 2)):
         edge = i, i + 1
@@ -74,7 +75,7 @@ def neighbours(n: int) -> Iterator[Pair]:
 
 
 def wind_farm_grows(n: int) -> Iterator[Pair]:
-    """Figure 10: 10 to 50 % more turbines come and go."""
+    """Yield Figure 10: 10 to 50 % more turbines come and go."""
     less = turbines(n)
     for percent in (10, 20, 30, 40, 50):
         new = range(n, n + n * percent // 100)
@@ -84,7 +85,7 @@ def wind_farm_grows(n: int) -> Iterator[Pair]:
 
 
 def rule_changes(rule_set: str, w: int) -> Iterator[Pair]:
-    """Figures 7 and 8 (rule set 2), Tables 2 and 3 (rule set 3), and every rule alone."""
+    """Yield Figures 7 and 8 (rule set 2), Tables 2 and 3 (rule set 3), and every rule alone."""
     group, more = f"{rule_set}, w = {w}", chains(rule_set, w)
     held = w == 200 and rule_set == "RS3"
     for names in [("r10", "r15", "r17"), ("r10", "r15", "r18"), *((name,) for name in more.texts)]:
@@ -104,7 +105,7 @@ def rule_changes(rule_set: str, w: int) -> Iterator[Pair]:
 
 
 def fact_changes(rule_set: str, w: int) -> Iterator[Pair]:
-    """Edges of each chain, first, middle and last, and the one fact of p5."""
+    """Yield edges of each chain, first, middle and last, and the one fact of p5."""
     group, more = f"{rule_set}, w = {w}", chains(rule_set, w)
     for k, name in enumerate(("p1", "p2", "p3")):
         for where, i in (("first", 0), ("middle", w // 2 - 1), ("last", w - 1)):

@@ -1,7 +1,6 @@
-"""What evaluation on Spark costs, and what its alternatives cost: `python -m benchmarks.spark`.
+"""The cost of evaluation on Spark, and of its alternatives: `python -m benchmarks.spark`.
 
 `pipeline` measures the way from CSV files into the embedded engine, `cluster` the cluster engine beside that one,
-`growth` what many epochs leave behind, `seminaive` the baselines (joins and anti-joins of DataFrames, and Spark's
-recursive queries), `scaling` how much partitions say to each other, `skew` what it is worth that words with many rows
-are spread.
+`growth` the traces of many epochs, `seminaive` the baselines (joins and anti-joins of DataFrames, and Spark's recursive
+queries), `scaling` the traffic between partitions, `skew` the gain of spreading skewed keys.
 """

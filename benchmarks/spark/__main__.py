@@ -34,7 +34,7 @@ _MOST_FOR_UPDATE = 5.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what is asked for."""
+    """Run the requested parts."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.spark", description=__doc__)
     parser.add_argument("--only", action="append", choices=PARTS, help="one of the parts")
     parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
@@ -109,7 +109,7 @@ def _bootstrap(
 
 
 def _closures(quick: bool) -> list[tuple[str, str, Mapping[str, NDArray[np.int64]], str, PlacementLimits | None]]:
-    """Name, program, facts, view and limits of each case."""
+    """Return name, program, facts, view and limits of each case."""
     split, exchanged = PlacementLimits(closures=0), PlacementLimits(closures=0, gather=0)
     chosen: list[tuple[str, str, Mapping[str, NDArray[np.int64]], str, PlacementLimits | None]] = []
     folder = data.folder()
@@ -136,8 +136,8 @@ def _growth(spark: Any, judged: list[Judged]) -> list[dict[str, Any]]:
 
 
 def _baselines(spark: Any, took: Mapping[str, float], judged: list[Judged]) -> dict[str, dict[str, Any]]:
-    """What Spark itself does with the same programs, and how much longer than the cluster engine `took`. GALEN's is no
-    recursive query, because those read what they define once."""
+    """Run the same programs with Spark alone, and compare the seconds with those that the cluster engine `took`. GALEN
+    has no recursive query, because those read their definition once."""
     found: dict[str, dict[str, Any]] = {}
 
     def add(name: str, what: str, one: Baseline) -> None:

@@ -25,7 +25,7 @@ PER_ROUND = 0.5
 @dataclass(frozen=True)
 class Bootstrap:
     """Seconds of the embedded engine and of the cluster engine, the same relation's sizes, the iterations of semi-naive
-    evaluation, and how the cluster engine went."""
+    evaluation, and the rounds of the cluster engine."""
 
     name: str
     way: str
@@ -40,13 +40,13 @@ class Bootstrap:
 
     @property
     def ratio(self) -> float:
-        """The cluster engine's time without what rounds may cost, by the embedded engine's."""
+        """Return the cluster engine's time without the allowance for rounds, divided by the embedded engine's."""
         return max(0.0, self.cluster - PER_ROUND * self.rounds) / self.embedded
 
 
 def embedded(text: str, facts: Mapping[str, Words], view: str, written: bool) -> tuple[float, int, int]:
-    """Seconds of the embedded engine, rows of a view, and iterations of semi-naive evaluation, which closures take part
-    in only if their pairs are `written`."""
+    """Return seconds of the embedded engine, rows of a view, and iterations of semi-naive evaluation, in which closures
+    take part only if their pairs are `written`."""
     db = connect()
     db.options(closures=not written)
     db.load(text)
@@ -69,7 +69,7 @@ def bootstrap(
     limits: PlacementLimits | None = None,
     updates: int = 3,
 ) -> Bootstrap:
-    """Both engines on one program; then `updates` epochs that each take ten facts away, any, and bring ten back. Where
+    """Run both engines on one program; then `updates` epochs that each delete any ten facts, and insert them again. If
     `limits` make the cluster engine write the pairs of closures, the embedded engine does that, too."""
     alone, expected, iterations = embedded(text, facts, view, limits is not None and not limits.closures)
     if not iterations:
@@ -113,7 +113,7 @@ def bootstrap(
 
 
 def warm(session: SparkSession) -> float:
-    """Start what a first epoch starts: Python workers, the host, the kernels; the seconds of that."""
+    """Start everything that a first epoch starts: Python workers, the host, the kernels; return the seconds of that."""
     edges = np.column_stack([np.arange(20), np.arange(1, 21)])
     started = time.perf_counter()
     for limits in (None, PlacementLimits(closures=0)):
@@ -128,7 +128,7 @@ HEAD = (
 
 
 def row(found: Bootstrap) -> str:
-    """A line of the table; the iterations are those of semi-naive evaluation."""
+    """Return a line of the table; the iterations are those of semi-naive evaluation."""
     updates = ", ".join(f"{each:.2f} s" for each in found.updates)
     return (
         f"{found.name:26}{found.way:12}{found.embedded:>8.2f} s{found.cluster:>8.2f} s{found.iterations:>12}"

@@ -1,4 +1,4 @@
-"""Whether anything grows while a view is kept up in a session: rounds, the plan of a round, files, memory."""
+"""Growth while a session maintains a view: rounds, the plan of a round, files, memory."""
 
 from __future__ import annotations
 
@@ -24,9 +24,12 @@ EPOCHS = 50
 
 @dataclass(frozen=True)
 class Span:
-    """Epochs that by turns delete ten facts and bring them back: the different numbers of rounds that they took, and
-    sizes of plans in bytes; the most files of the state after an epoch, and bytes in these; and the bytes of memory of
-    the partitions with their host, and of the driver's Python, in the end."""
+    """Epochs that by turns delete ten facts and insert them again.
+
+    It has the different numbers of rounds that they took, and sizes of plans in bytes; the most files of the state
+    after an epoch, and bytes in these; and the bytes of memory of the partitions with their host, and of the driver's
+    Python, at the end.
+    """
 
     until: int
     rounds: tuple[int, ...]
@@ -38,7 +41,7 @@ class Span:
 
 
 def growth(session: SparkSession, facts: Mapping[str, Words], spans: int = 4) -> list[Span]:
-    """`spans` spans of small changes of the non-linear closure, exchanged."""
+    """Measure `spans` spans of small changes of the non-linear closure, exchanged."""
     front = Front()
     front.add_program(NON_LINEAR)
     engine = ClusterEngine(session, front.dictionary, limits=PlacementLimits(closures=0, gather=0))
@@ -69,7 +72,7 @@ def growth(session: SparkSession, facts: Mapping[str, Words], spans: int = 4) ->
 
 
 def _hosts(application: str) -> list[Path]:
-    """The processes of the partitions of a Spark application, and of their host."""
+    """Return the processes of the partitions of a Spark application, and of their host."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -79,7 +82,7 @@ def _hosts(application: str) -> list[Path]:
 
 
 def _memory(process: Path) -> int:
-    """The bytes of memory of a process that are in no file, its part of those that it shares with others."""
+    """Return the bytes of memory of a process that are in no file, and its part of those that it shares with others."""
     lines = (process / "smaps_rollup").read_text().splitlines()
     return sum(1024 * int(line.split()[1]) for line in lines if line.startswith("Pss_Anon:"))
 
@@ -88,7 +91,7 @@ HEAD = f"{'epochs':>8}{'rounds':>10}{'plan':>8}{'files':>8}{'state':>10}{'partit
 
 
 def line(found: Span) -> str:
-    """A line of the table; sizes in MB, but for the plan's, which is in bytes."""
+    """Return a line of the table; sizes in MB, except for the plan's, which is in bytes."""
     rounds, plans = ("/".join(map(str, each)) for each in (found.rounds, found.plans))
     megabytes = [f"{size / 1e6:,.1f}" for size in (found.stored, found.partitions, found.driver)]
     return (

@@ -27,8 +27,8 @@ MOST_ROWS, MOST_SECONDS, MOST_GB = 10_000_000, 180.0, 4.0
 
 @dataclass(frozen=True)
 class Through:
-    """A run: rows read and put aside, seconds in all and by stage, CPU seconds of Python and Java, and the most memory
-    of the driver's Python."""
+    """A run: rows read and put into quarantine, seconds in all and by stage, CPU seconds of Python and Java, and the
+    most memory of the driver's Python."""
 
     rows: int
     quarantined: int
@@ -41,7 +41,8 @@ class Through:
 
 
 def written(path: Path, rows: int) -> int:
-    """A CSV file of `rows` lines, one in a hundred of them bad, and a tenth as many accounts; how many are bad."""
+    """Write a CSV file of `rows` lines, one in a hundred of them bad, and a tenth as many accounts; return the number
+    of bad lines."""
     rng = random.Random(1)
     accounts = max(1, rows // 10)
     with path.open("w", encoding="utf-8") as file:
@@ -59,7 +60,7 @@ def written(path: Path, rows: int) -> int:
 
 
 def through(spark: SparkSession, folder: Path, rows: int) -> Through:
-    """One run over `rows` lines. BenchmarkError when the counts do not add up."""
+    """Run once over `rows` lines. Raise BenchmarkError if the counts do not add up."""
     file = folder / f"transfers-{rows}.csv"
     bad = written(file, rows)
     pipeline = Pipeline(
@@ -81,7 +82,7 @@ def through(spark: SparkSession, folder: Path, rows: int) -> Through:
 
 
 def _cpu(spark: SparkSession) -> float:
-    """CPU seconds of the driver's Python and of its Java, which does the work of local executors too."""
+    """Return CPU seconds of the driver's Python and of its Java, which does the work of local executors too."""
     gateway: Any = spark.sparkContext._gateway
     times = Path(f"/proc/{gateway.proc.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
     return time.process_time() + sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
@@ -91,7 +92,7 @@ HEAD = f"{'rows':>12}{'bad':>10}{'symbols':>10}{'seconds':>9}{'CPU':>8}   stages
 
 
 def line(found: Through) -> str:
-    """A line of the table."""
+    """Return a line of the table."""
     stages = ", ".join(f"{name} {seconds:.1f}" for name, seconds in found.stages.items())
     return (
         f"{found.rows:>12,}{found.quarantined:>10,}{found.symbols:>10,}{found.seconds:>9.1f}{found.cpu:>8.1f}   "

@@ -1,7 +1,7 @@
-"""How much partitions say to each other, and what that predicts for many machines.
+"""The traffic between partitions, and a prediction for many machines.
 
-Programs run over 1 to 64 partitions in this process, so that rounds, rows and bytes between partitions are exact and
-times are those of one thread. What that predicts for other machines is in `predicted`, with its assumptions.
+Programs run over 1 to 64 partitions in this process, so rounds, rows and bytes between partitions are exact and times
+are those of one thread. `predicted` has the prediction for other machines, with its assumptions.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ PROGRAMS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Point:
-    """One program over a number of partitions: rows of its view t, and what went between partitions for these."""
+    """One program over a number of partitions: rows of its view t, and the traffic between partitions."""
 
     program: str
     partitions: int
@@ -72,7 +72,7 @@ class Point:
 
 
 def edges(nodes: int, seed: int = 1) -> Words:
-    """A random forest with a few more edges: deep enough for many rounds, and its closure stays small."""
+    """Return a random forest with a few more edges: deep enough for many rounds, and its closure stays small."""
     rng = random.Random(seed)
     found = {(rng.randrange(max(0, i - 40), i), i) for i in range(1, nodes)}
     found |= {(rng.randrange(nodes), rng.randrange(nodes)) for _ in range(nodes // 50)}
@@ -96,15 +96,16 @@ def point(program: str, partitions: int, facts: Words) -> Point:
 
 
 def points(nodes: int = 1_500, partitions: Sequence[int] = PARTITIONS) -> list[Point]:
-    """All programs over all numbers of partitions."""
+    """Measure all programs over all numbers of partitions."""
     facts = edges(nodes)
     return [point(program, number, facts) for program in PROGRAMS for number in partitions]
 
 
 @dataclass(frozen=True)
 class Assumptions:
-    """Of a cluster: executors, result tuples, tuples per second and executor in the kernels, bytes per second and
-    executor over the network and to storage, seconds per round, and how much larger the largest partition is."""
+    """Assumptions about a cluster: executors, result tuples, tuples per second and executor in the kernels, bytes per
+    second and executor over the network and to storage, seconds per round, and how much larger the largest partition
+    is."""
 
     executors: int = 100
     tuples: float = 1e10
@@ -115,8 +116,8 @@ class Assumptions:
 
 
 def predicted(last: Point, given: Assumptions) -> dict[str, float]:
-    """What a program over many partitions takes, by its figures over the most partitions measured: bytes per tuple and
-    rounds stay as they are there, work and messages are spread over the executors but for the skew."""
+    """Return the predicted seconds of a program over many partitions. Bytes per tuple and rounds are those over the
+    most partitions measured; work and messages are spread over the executors but for the skew."""
     compute = given.skew * given.tuples / given.executors / given.kernels
     transfer = given.skew * 2 * last.bytes_per_tuple * given.tuples / given.executors / given.network
     rounds = last.rounds * given.per_round
@@ -124,7 +125,7 @@ def predicted(last: Point, given: Assumptions) -> dict[str, float]:
 
 
 def table(found: Sequence[Point], given: Assumptions) -> str:
-    """The figures, and the prediction for each program."""
+    """Return the figures, and the prediction for each program."""
     lines = [f"{'program':28}{'partitions':>11}{'rounds':>8}{'tuples':>11}{'rows sent':>12}{'bytes/tuple':>13}"]
     lines += [
         f"{each.program:28}{each.partitions:>11}{each.rounds:>8}{each.tuples:>11,}{each.rows:>12,}"
@@ -140,7 +141,7 @@ def table(found: Sequence[Point], given: Assumptions) -> str:
 
 
 def plot(found: Sequence[Point], path: Path) -> None:
-    """Bytes per tuple against partitions, as SVG."""
+    """Plot bytes per tuple against partitions, as SVG."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4.5), layout="constrained")
@@ -154,5 +155,5 @@ def plot(found: Sequence[Point], path: Path) -> None:
 
 
 def as_json(found: Sequence[Point], given: Assumptions) -> dict[str, Any]:
-    """For the JSON document."""
+    """Return the points for the JSON document."""
     return {"points": [asdict(each) for each in found], "assumptions": asdict(given)}

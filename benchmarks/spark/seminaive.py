@@ -1,8 +1,8 @@
-"""The baselines: what Spark itself offers for recursion.
+"""The baselines: recursion by Spark's own means.
 
-`dataframes` is semi-naive evaluation of a program with joins and anti-joins, its lineage cut in every iteration;
-`recursive_query` is `WITH RECURSIVE`, which has UNION ALL only and so lists the ways of a graph and not its pairs, and
-one recursive reference only, so that it cannot say what GALEN's program says. Both stop after a number of seconds.
+`dataframes` is semi-naive evaluation of a program with joins and anti-joins, its lineage cut in every iteration.
+`recursive_query` is `WITH RECURSIVE`, which has UNION ALL only and so lists the ways of a graph and not its pairs. It
+has one recursive reference only, so it cannot express GALEN's program. Both stop after a number of seconds.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ Tables = dict[str, DataFrame]
 
 @dataclass(frozen=True)
 class Baseline:
-    """Tuples of the view if it `finished`, iterations and seconds; it was stopped when the time was up, or Spark has
-    given up before."""
+    """Tuples of the view if it `finished`, iterations and seconds; otherwise the time was up, or Spark stopped
+    before."""
 
     tuples: int
     iterations: int
@@ -45,8 +45,8 @@ class Baseline:
 
 
 def dataframes(session: SparkSession, text: str, facts: Mapping[str, DataFrame], view: str, limit: float) -> Baseline:
-    """Semi-naive evaluation of a program over frames of numbers, for at most `limit` seconds. BenchmarkError for rules
-    that have anything but atoms without negation."""
+    """Run semi-naive evaluation of a program over frames of numbers, for at most `limit` seconds. Raise BenchmarkError
+    for rules that have anything but atoms without negation."""
     front = Front()
     front.add_program(text)
     core = front.draft.core
@@ -70,7 +70,7 @@ def dataframes(session: SparkSession, text: str, facts: Mapping[str, DataFrame],
 
 
 def recursive_query(session: SparkSession, edges: DataFrame, limit: float) -> Baseline:
-    """Spark's recursive query for the closure of the frame `edges` (x, y), for at most `limit` seconds."""
+    """Run Spark's recursive query for the closure of the frame `edges` (x, y), for at most `limit` seconds."""
     edges.toDF("x", "y").createOrReplaceTempView("edges")
     query = """
         WITH RECURSIVE t(x, y) AS (
@@ -84,7 +84,7 @@ def recursive_query(session: SparkSession, edges: DataFrame, limit: float) -> Ba
 
 @contextmanager
 def _letting_go(session: SparkSession) -> Iterator[None]:
-    """Whatever is kept in Spark inside goes in the end: checkpoints would stay until somebody collects garbage."""
+    """Release at the end everything that Spark keeps inside: checkpoints would stay until somebody collects garbage."""
     kept = session.sparkContext._jsc.getPersistentRDDs
     before = set(kept())
     try:
@@ -99,8 +99,8 @@ def _letting_go(session: SparkSession) -> Iterator[None]:
 
 
 def _iterations(node: HyperNode, tables: Tables) -> Iterator[None]:
-    """Bring the relations of a hyper-node to the fix-point, and yield after each iteration, the last of which finds
-    nothing. The first deltas are the facts and what rules derive that read nothing of the hyper-node."""
+    """Evaluate the relations of a hyper-node to the fix-point, and yield after each iteration, the last of which finds
+    nothing. The first deltas are the facts, and the heads of rules that read nothing of the hyper-node."""
     rules = [_positive(rule) for rule in node.rules]
     places = [[at for at, atom in enumerate(body) if atom.relation in node.relations] for _, body in rules]
     exits = [(head, body, 0) for (head, body), found in zip(rules, places, strict=True) if not found]
@@ -126,7 +126,7 @@ def _iterations(node: HyperNode, tables: Tables) -> Iterator[None]:
 
 
 def _positive(rule: AnyRule) -> tuple[CoreAtom, list[CoreAtom]]:
-    """The head and the body of a rule."""
+    """Return the head and the body of a rule."""
     if isinstance(rule, CoreRule):
         body = [literal for literal in rule.body if isinstance(literal, CoreAtom) and not literal.negated]
         if body and len(body) == len(rule.body):
@@ -135,8 +135,8 @@ def _positive(rule: AnyRule) -> tuple[CoreAtom, list[CoreAtom]]:
 
 
 def _derived(head: CoreAtom, body: list[CoreAtom], at: int, deltas: Tables, tables: Tables) -> DataFrame:
-    """What a rule derives when atom `at` of its body reads a delta. From there the others are joined in their order,
-    those that share a variable with what is joined first."""
+    """Return the tuples that a rule derives when atom `at` of its body reads a delta. Join the others from there in
+    their order, those first that share a variable."""
     rows = _matching(body[at], deltas)
     others = [atom for number, atom in enumerate(body) if number != at]
     while others:
@@ -150,7 +150,7 @@ def _derived(head: CoreAtom, body: list[CoreAtom], at: int, deltas: Tables, tabl
 
 
 def _matching(atom: CoreAtom, tables: Tables) -> DataFrame:
-    """The rows of a table that match an atom, with a column for each of its variables."""
+    """Return the rows of a table that match an atom, with a column for each of its variables."""
     table, columns = tables[atom.relation], dict[str, str]()
     for column, arg in zip(table.columns, atom.args, strict=True):
         if isinstance(arg, CoreConstant):
@@ -171,7 +171,7 @@ def _columns(arity: int) -> list[str]:
 
 
 def _within(session: SparkSession, limit: float, evaluate: Callable[[], int]) -> Baseline:
-    """How long a function takes to count tuples, whose jobs are cancelled after `limit` seconds."""
+    """Measure a function that counts tuples; cancel its jobs after `limit` seconds."""
     over, started = threading.Event(), time.perf_counter()
 
     def cancel() -> None:

@@ -55,7 +55,7 @@ class Hub:
 
 
 class Watched(LocalExecutors):
-    """Adds up the seconds of the rounds of each partition."""
+    """An exchange that adds up the seconds of the rounds of each partition."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,13 +69,13 @@ class Watched(LocalExecutors):
         return answers
 
     def rows_of(self) -> list[int]:
-        """The rows that each partition has."""
+        """Return the rows of each partition."""
         kept = [keeper.partition for keeper in self.keepers.values() if keeper.partition is not None]
         return [sum(map(len, each.engine.views.values())) for each in kept]
 
 
 def facts(edges: int) -> dict[str, Words]:
-    """Edges of which half lead to the hub, and half as many pairs, a few of them of the hub."""
+    """Return edges of which half lead to the hub, and half as many pairs, a few of them of the hub."""
     rng = np.random.default_rng(1)
     nodes, half = 10 * edges, edges // 2
     spokes = np.column_stack([np.arange(1, half + 1), np.full(half, HUB)])
@@ -101,7 +101,7 @@ def hub(program: str, given: Mapping[str, Words], limit: int) -> Hub:
 
 
 def hubs(edges: int = EDGES) -> list[Hub]:
-    """All programs with and without spreading, after a small one that loads the kernels."""
+    """Measure all programs with and without spreading, after a small one that loads the kernels."""
     few, given = facts(1_000), facts(edges)
     found = []
     for program in PROGRAMS:
@@ -111,7 +111,7 @@ def hubs(edges: int = EDGES) -> list[Hub]:
 
 
 def table(found: Sequence[Hub]) -> str:
-    """The figures."""
+    """Return the figures as a table."""
     lines = [f"{'program':24}{'spread':>8}{'rows of the largest':>21}{'of a share':>12}{'seconds':>9}{'rows sent':>12}"]
     for each in found:
         spread = "yes" if each.spread else "no"

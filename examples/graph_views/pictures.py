@@ -18,7 +18,7 @@ Edge = tuple[str, str]
 
 @dataclass(frozen=True)
 class State:
-    """What is drawn of one state: edges by kind, and the nodes that get the colour of a kind."""
+    """One state to draw: edges by kind, and the nodes that get the colour of a kind."""
 
     title: str
     edges: Mapping[str, Sequence[Edge]]
@@ -27,7 +27,7 @@ class State:
 
 @dataclass(frozen=True)
 class Style:
-    """How a kind of edges or nodes looks."""
+    """The look of a kind of edges or nodes."""
 
     colour: str
     line: Literal["solid", "dashed", "dotted"] = "solid"
@@ -43,7 +43,7 @@ _PLAIN, _INK = "#cfd8dc", "#1f2933"
 
 
 def draw(file: Path, states: Sequence[State], styles: Mapping[str, Style]) -> None:
-    """Draws the states with the same places for the same nodes, as SVG; the same states give the same file."""
+    """Draw the states with the same places for the same nodes, as SVG; the same states give the same file."""
     everything = nx.DiGraph(edge for state in states for edges in state.edges.values() for edge in sorted(edges))
     places = nx.spring_layout(everything, k=0.9, seed=3)
     with mpl.rc_context({"svg.hashsalt": "tidelog", "svg.fonttype": "none", "font.family": "sans-serif"}):

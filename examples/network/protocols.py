@@ -19,7 +19,7 @@ Link = tuple[str, str, int]
 
 
 def topology(rng: random.Random, nodes: int, extra: int) -> list[Link]:
-    """A random tree and some more links, each in both directions with a cost of 1 to 4."""
+    """Return a random tree and some more links, each in both directions with a cost of 1 to 4."""
     names = [f"n{number}" for number in range(nodes)]
     pairs = {(names[rng.randrange(number)], names[number]) for number in range(1, nodes)}
     while len(pairs) < nodes - 1 + extra:
@@ -30,7 +30,7 @@ def topology(rng: random.Random, nodes: int, extra: int) -> list[Link]:
 
 
 def centralised(protocol: str, links: list[Link]) -> dict[str, set[tuple[object, ...]]]:
-    """The outputs of one database."""
+    """Return the outputs of one database."""
     database = tidelog.connect()
     database.load(HERE / f"{protocol}.dl")
     database.insert("link", links)
@@ -39,12 +39,12 @@ def centralised(protocol: str, links: list[Link]) -> dict[str, set[tuple[object,
 
 
 def outputs(protocol: str) -> list[str]:
-    """The relations that a protocol is about."""
+    """Return the relations of a protocol."""
     return [directive.relation for directive in check(read(HERE / f"{protocol}.dl")).directives]
 
 
 def life(protocol: str, seed: int, nodes: int = 8, extra: int = 3) -> Iterator[tuple[str, bool, int]]:
-    """What happens to a network, whether it then agrees with one database, and how many packets that took."""
+    """Run a network; yield each event, whether it then agrees with one database, and the packets sent."""
     rng = random.Random(seed)
     links = topology(rng, nodes, extra)
     network = tidelog.network.Simulation(HERE / f"{protocol}.dl", seed, loss=0.1, duplicates=0.1, restarts=True)

@@ -1,4 +1,4 @@
-"""A zoo in RDF: what follows by OWL 2 RL and by a rule of one's own, and what changes when the ontology does."""
+"""A zoo in RDF: the consequences by OWL 2 RL and by a user's rule, and their changes when the ontology changes."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ neighbours: zoo:neighbour(x, y) :- zoo:inside(x, place), zoo:inside(y, place), z
 
 
 def show(title: str, triples: tidelog.Relation) -> None:
-    """Print triples without what their IRIs have in common."""
+    """Print triples without the common beginning of their IRIs."""
     print(f"{title}:")
     for triple in sorted(triples):
         if str(triple[0]).startswith(ZOO) and str(triple[1]).startswith((ZOO, tidelog.rdf.TYPE)):
