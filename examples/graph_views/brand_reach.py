@@ -1,4 +1,4 @@
-"""Whom a brand reaches, before and after a change of the network: a view and a picture."""
+"""The people that a brand reaches, before and after a change of the network: a view and a picture."""
 
 import sys
 from pathlib import Path

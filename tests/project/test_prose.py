@@ -25,8 +25,14 @@ DONE = (
     "certificate",
     "kernels",
     "maintain",
+    "io",
+    "network",
+    "demo",
+    "cli",
 )
 """Modules and rooms of the package whose prose is finished; the list ends when all are."""
+BESIDE = ("papers", "proofs", "benchmarks", "examples")
+"""Folders beside the package that are held to the same."""
 RIDDLES = re.compile(r"(What|Who|Whom|Whose|Whoever|Whatever|Whichever|Whether|That (which|what)|Those (that|which))\b")
 THIRD_PERSON = re.compile(r"(Returns|Raises|Yields|Takes|Gives|Adds|Makes|Tells|Sets|Gets|Writes|Reads)\b")
 NOUNS = re.compile(r"(The|A|An|All|Each|Every|One|Where|How|When|This|These|Those)\b")
@@ -37,7 +43,7 @@ IDIOMS = re.compile(
 
 
 def modules() -> list[Path]:
-    places = [ROOT / "src/tidelog" / name for name in DONE]
+    places = [*(ROOT / "src/tidelog" / name for name in DONE), *(ROOT / name for name in BESIDE)]
     return [path for place in places for path in ([place] if place.is_file() else sorted(place.rglob("*.py")))]
 
 

@@ -89,7 +89,7 @@ class Journal:
             self._owner.check()
 
     def begin(self, machine: NodeState) -> None:
-        """Write the state anew and go on with an empty journal. Raise as `append`."""
+        """Write the state anew and empty the journal. Raise as `append`."""
         self.check()
         with self._using():
             self._begin(machine)
@@ -168,7 +168,7 @@ class Journal:
 
 def _read(entry: bytes) -> tuple[str, list[Letter], int]:
     """Return a whole entry: the kind of step, its messages, and the number of messages beyond a bound. An older node
-    may have stored such a message when it had no bound yet, and could not go on with it."""
+    may have stored such a message when it had no bound yet, and could not continue from it."""
     try:
         kind, parts = json.loads(entry.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError):
