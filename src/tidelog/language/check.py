@@ -176,15 +176,15 @@ def _check_rule(rule: Rule, scheme: Scheme) -> tuple[Rule, list[Problem]]:
 
 
 def _with_instances(problems: list[Problem], place: Span | None) -> list[Problem]:
-    """The problems of a statement, with the instances by which it came."""
+    """Return the problems of a statement, with the instances that it came through."""
     if place is None or not place.via:
         return problems
     return [replace(p, span=replace(p.span, via=place.via)) if p.span is not None else p for p in problems]
 
 
 def _once(problems: list[Problem]) -> list[Problem]:
-    """What is wrong, each thing once: a relation or type that is missing, however often it is used, and a mistake in a
-    component, however many instances it has."""
+    """Return each problem once: one for a missing relation or type, however many uses it has, and one for a mistake in
+    a component, however many instances it has."""
     alike: dict[object, list[Problem]] = {}
     for problem in problems:
         missing = problem.code in ("E0201", "E0203")
@@ -195,7 +195,7 @@ def _once(problems: list[Problem]) -> list[Problem]:
 
 
 def _with_count(first: Problem, others: list[Problem]) -> Problem:
-    """The problem, saying how many others there are that it stands for."""
+    """Return the problem with the number of others that it stands for."""
     span, used = first.span, len({problem.span for problem in others} - {first.span})
     if used:
         first = replace(first, message=f"{first.message} (and {'1 other use' if used == 1 else f'{used} other uses'})")

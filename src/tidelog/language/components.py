@@ -217,7 +217,7 @@ class _Expansion:
                 self._report("E0235", message, override.span, context, notes, hint)
 
     def _component(self, type_: ComponentType, context: _Context) -> tuple[Component, _Scope] | None:
-        """The component of a name, or of the argument that a parameter of this name has got."""
+        """Return the component of a name, or of the argument for a parameter of this name."""
         name = context.arguments.get(type_.name, type_.name)
         found = context.scope.find(name)
         if found is None and name not in self._open:
@@ -331,7 +331,7 @@ def _qualified(name: str, context: _Context) -> str:
 
 
 def _nearest(name: str, path: tuple[str, ...], declared: set[str]) -> str:
-    """The name with the longest beginning of `path` in front of it that is declared; itself where none is."""
+    """Return the declared name with the longest prefix of `path`; the name itself if there is none."""
     for length in range(len(path), 0, -1):
         candidate = ".".join((*path[:length], name))
         if candidate in declared:
