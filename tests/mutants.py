@@ -44,13 +44,21 @@ SPARE = 8 << 30
 """The bytes that a mutant may take."""
 
 ROOMS: dict[str, tuple[str, ...]] = {
-    "kernels": ("tests/changes_uncompiled.py", "tests/engine/test_programs.py"),
+    "kernels": (
+        "tests/changes_uncompiled.py",
+        "tests/engine/test_programs.py",
+        "tests/kernels/test_lists.py",
+        "tests/storage/test_changes.py",
+        "tests/storage/test_closure.py",
+        "tests/storage/test_closure_sieve.py",
+        "tests/storage/test_closure_taken_back.py::test_nodes_that_are_numbered_anew_keep_their_pairs",
+    ),
     "storage": ("tests/storage", "tests/io/test_dictionary.py", "tests/maintain", "tests/database"),
     "limits": ("tests/limits", "tests/maintain", "tests/database"),
     "maintain": ("tests/maintain", "tests/database", "tests/engine/test_programs.py"),
     "certificate": ("tests/certificate",),
     "network": ("tests/network", "tests/cli/test_network.py"),
-    "durable": ("tests/store", "tests/network/test_journal.py"),
+    "durable": ("tests/durable", "tests/store", "tests/network/test_journal.py"),
     "store": ("tests/store", "tests/cli/test_stores.py"),
 }
 """Where to plant, and the tests that have to notice."""

@@ -184,9 +184,30 @@ def test_nodes_that_are_numbered_anew_keep_their_pairs() -> None:
     closure.change(words([]), words(first), REBUILD)
     closure.change(words(first), words(second), REBUILD)
     assert closure.nodes == 1_202
+    before = held(closure)
     closure.change(words([(1_250, 1_251)]), words([(5, 1_480)]), UPDATE)
     assert closure.nodes == 502
-    assert held(closure) == reachable({*second, (5, 1_480)} - {(1_250, 1_251)})
+    after = held(closure)
+    assert after == reachable({*second, (5, 1_480)} - {(1_250, 1_251)})
+    closure.take_back(no_edges)
+    assert held(closure) == before
+    check_room(closure)
+    closure.change(words([(1_250, 1_251)]), words([(5, 1_480)]), UPDATE)
+    assert held(closure) == after
+
+
+@pytest.mark.parametrize("seconds", [UPDATE, REBUILD])
+def test_a_change_makes_the_one_before_it_last(seconds: float) -> None:
+    closure = Closure()
+    closure.build([words(CHAIN)])
+    closure.change(words([(10, 11)]), words([(40, 20)]), seconds)
+    between = held(closure)
+    closure.change(words([(30, 31)]), words([(60, 0)]), seconds)
+    closure.take_back(no_edges)
+    assert held(closure) == between
+    check_room(closure)
+    closure.take_back(no_edges)  # once is enough
+    assert held(closure) == between
 
 
 def test_words_of_a_stop() -> None:
