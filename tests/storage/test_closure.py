@@ -294,6 +294,7 @@ def test_limits_are_looked_at_in_between(monkeypatch: pytest.MonkeyPatch) -> Non
     looks = []
     with pytest.raises(LimitError):
         Closure().build([edges_of("12 23 34 45")], look)
+    assert looks == [0, 0, 0]  # What is read at the start has not been derived.
 
 
 def test_memory_stays_level_while_edges_come_and_go() -> None:
