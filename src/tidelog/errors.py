@@ -271,7 +271,7 @@ class SetupError(TidelogError):
 
 
 class CertificateRejected(TidelogError):
-    """A view is not what follows from its facts and rules, or its certificate does not prove it."""
+    """A view does not follow from its facts and rules, or its certificate does not prove it."""
 
 
 class InternalError(TidelogError):

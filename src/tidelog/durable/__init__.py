@@ -3,6 +3,6 @@
 files      the operations on the files of a folder, one method each, and atomic replacement
 local      the file system of the machine
 simulated  a file system in memory that forgets, fails and counts, for tests
-owner      which process may change a folder
-damage     the error for a file that is not what was written
+owner      the process that may change a folder
+damage     the error for a file with wrong content
 """

@@ -11,7 +11,7 @@ from tidelog.errors import DataError, Problem
 
 
 def damaged(place: Path | str, what: str) -> DataError:
-    """Return the error for a state folder in which something is not what was written."""
+    """Return the error (E0682) for a damaged state folder."""
     hint = "restore the folder from a copy, or begin with an empty folder"
     return DataError(Problem("E0682", f"the state folder is damaged: {what}", place=str(place), hint=hint))
 

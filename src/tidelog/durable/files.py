@@ -1,7 +1,8 @@
 """The files of one folder: stores and nodes reach the disk only through `Files`.
 
-`Files` has one method for each operation of a file system, and on top of these what stores need: files that last, and
-checksums. `local` is the file system of the machine; `simulated` is one that forgets, fails and counts, for tests.
+`Files` has one method for each operation of a file system, and on top of these the operations of stores: files that
+last, and checksums. `local` is the file system of the machine; `simulated` is one that forgets, fails and counts, for
+tests.
 
 Names are relative to the folder, with "/" between their parts. No link below the folder is ever followed.
 
@@ -52,7 +53,7 @@ class Output(io.RawIOBase):
 
 
 class _Summed(io.RawIOBase):
-    """An output that has the checksum of what has been written."""
+    """An output with the checksum of the bytes written so far."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
@@ -103,7 +104,7 @@ class Files(ABC):
 
     @abstractmethod
     def extend(self, name: str, length: int) -> Output:
-        """Go on with a file behind its first bytes, so many of them; what was behind these is lost."""
+        """Continue a file behind its first `length` bytes; all bytes behind these are lost."""
 
     @abstractmethod
     def sync(self, file: Output) -> None:
@@ -135,8 +136,8 @@ class Files(ABC):
 
     @abstractmethod
     def lock(self, name: str) -> Lock | str:
-        """Take the lock of a file, which is made if need be, for this process alone. Where others have it, return
-        who they are, as the file says."""
+        """Take the lock of a file, which is made if need be, for this process alone. If others have it, return their
+        name from the file."""
 
     @abstractmethod
     def shared_lock(self, name: str) -> Lock | str:
@@ -157,7 +158,7 @@ class Files(ABC):
             return summed.checksum
 
     def put(self, name: str, data: bytes) -> None:
-        """Do the same with bytes of which nobody wants the checksum."""
+        """Do the same with bytes that need no checksum."""
         with self._new(name) as file:
             file.write(data)
             self.sync(file)

@@ -250,7 +250,7 @@ os.register_at_fork(after_in_child=_let_go)
 
 
 def _take(descriptor: int, how: int) -> str | None:
-    """Lock a file; who has it, where that is somebody else."""
+    """Lock a file, or return its owner if that is another process."""
     try:
         fcntl.flock(descriptor, how | fcntl.LOCK_NB)
     except OSError as error:

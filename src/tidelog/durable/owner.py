@@ -18,7 +18,7 @@ class Owner:
         self._process = os.getpid()
 
     def check(self) -> None:
-        """Raise UsageError where somebody else may have the folder: after a fork (E0627), or without the lock (E0628);
+        """Raise UsageError if another process may have the folder: after a fork (E0627), or without the lock (E0628);
         OSError where the lock cannot be looked at."""
         if os.getpid() != self._process:
             hint = "send the changes to the process that opened the store; only that one can write"

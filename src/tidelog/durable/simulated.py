@@ -1,11 +1,12 @@
-"""A file system in memory that forgets what it may forget, for tests.
+"""A file system in memory that loses unsynced data, for tests.
 
-`SimulatedDisk` does what POSIX promises and nothing else. What has been synced survives `crashed`. Of everything since
-then, any part may: each name in a folder is what it was at some moment since the folder was last synced. Behind what
-was synced of a file, more bytes may be there, be zeros or be missing. So a rename can be lost, a file can be there
-with nothing in it, and a later change can survive an earlier one.
+`SimulatedDisk` gives the guarantees of POSIX and no others. What has been synced survives `crashed`. Of everything
+since then, any part may: each name in a folder has its state of some moment since the folder was last synced. Behind
+the synced bytes of a file, more bytes may follow, be zeros or be missing. So a rename can be lost, a file can exist
+empty, and a later change can survive an earlier one.
 
-`before` is called before each operation with its name and that of the file. What it raises is what the operation does.
+`before` is called before each operation with its name and that of the file. An exception of it becomes that of the
+operation.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ class _Folder:
 class SimulatedDisk:
     """A disk with one folder, which `files` gives to a store.
 
-    `operations` counts those so far, and `skip` says which syncs do nothing: a function of the operation and the name.
+    `operations` counts those so far, and `skip` names the syncs that do nothing: a function of the operation and the
+    name.
     """
 
     def __init__(self, before: Callable[[str, str], object] | None = None) -> None:

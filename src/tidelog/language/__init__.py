@@ -7,7 +7,7 @@ builder       reductions of the grammar to nodes;  literals  numbers and strings
 syntax        the tree;  printer  the tree as source;  precedence  how strongly operators bind
 check         `check`, and `Checker` for programs that change: declarations, directives, names, kinds (with functors,
               scopes), paths, subtypes, grounding (with bindings), patterns
-lints         `warnings`: what is allowed but probably not meant
+lints         `warnings`: constructs that are allowed but probably mistakes
 """
 
 from tidelog.language.check import Checker, check

@@ -20,7 +20,8 @@ from tidelog.language.trees import variables
 
 
 class Bindings:
-    """Answers for the bodies of one rule, each kept: nested disjunctions would else be gone through again and again."""
+    """Answers for the bodies of one rule, each kept: otherwise each pass would visit nested disjunctions again and
+    again."""
 
     def __init__(self) -> None:
         self._answers: dict[tuple[int, frozenset[str]], frozenset[str]] = {}
@@ -61,7 +62,7 @@ class Bindings:
         return frozenset(found)
 
     def _use(self, literal: Comparison | Disjunction, found: set[str], scope: Scope) -> bool:
-        """Ground in `found` what the literal now grounds; whether it has nothing more to give."""
+        """Add to `found` the variables that the literal now grounds; whether it has nothing more to give."""
         if isinstance(literal, Disjunction):
             now = frozenset(found)
             found |= frozenset.intersection(*(self.grounded(a, now, scope) for a in literal.alternatives))

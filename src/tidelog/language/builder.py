@@ -75,7 +75,7 @@ _inline = v_args(inline=True)
 
 
 class Builder(Transformer[Token, tuple[Statement, ...]]):
-    """Call `begin` before each text; `problems` collects what is wrong with literals."""
+    """Call `begin` before each text; `problems` collects the problems of literals."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -48,7 +48,7 @@ def check(*programs: Program, look: Look = unlimited) -> CheckedProgram:
 
 @dataclass(frozen=True)
 class _Passed:
-    """A statement that has passed, what it is once checked, and the types of the nodes of its paths."""
+    """A statement that has passed, its checked form, and the types of the nodes of its paths."""
 
     statement: Rule
     checked: Rule | Fact
@@ -57,7 +57,7 @@ class _Passed:
 
 @dataclass(frozen=True)
 class _Last:
-    """The programs that passed last, and what is known of them; `passed` by the identity of the statements, which live
+    """The programs that passed last, and the results for them; `passed` by the identity of the statements, which live
     as long as their entries."""
 
     programs: tuple[Program, ...]
@@ -68,8 +68,8 @@ class _Last:
 
 
 class Checker:
-    """Checks the programs of a database one after another: what the last one that passed and the next have in common is
-    not checked again, so that a change of rules costs what the change is worth."""
+    """Checks the programs of a database one after another: it does not check statements again that the last program has
+    as well, so the cost of a change of rules depends on the change only."""
 
     def __init__(self) -> None:
         self._last = _Last((), (), (), Scheme(), {})  # All of it is replaced at once, whatever interrupts a check.
@@ -80,7 +80,7 @@ class Checker:
         return self._last.programs
 
     def check(self, *programs: Program, look: Look = unlimited) -> CheckedProgram:
-        """Return all programs together, checked. Raise ProgramError with all problems, and whatever `look` raises."""
+        """Return all programs together, checked. Raise ProgramError with all problems, and the exceptions of `look`."""
         programs = expand(programs, {id(program) for program in self._last.programs})
         types = tuple(type_ for program in programs for type_ in program.types)
         declarations = tuple(declaration for program in programs for declaration in program.declarations)

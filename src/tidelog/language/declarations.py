@@ -1,7 +1,7 @@
 """Types and relations: the declarations, the primitive type behind each type, and the flow of values between types.
 
-`resolve` gathers the declarations of all programs into a `Scheme` and reports what is wrong with them. A type that is
-wrong has the kind BROKEN, which fits everywhere, so that one mistake gives one message.
+`resolve` gathers the declarations of all programs into a `Scheme` and reports their problems. A type that is wrong has
+the kind BROKEN, which fits everywhere, so that one mistake gives one message.
 """
 
 from __future__ import annotations

@@ -16,9 +16,8 @@ SAME = "*"
 
 @dataclass(frozen=True)
 class Signature:
-    """`parameters` are kinds or SAME; there may be `least` to `most` operands, the last parameter stands for the rest.
-
-    `over` are the kinds that SAME may stand for; None: any.
+    """The operands of a functor: `parameters` are kinds or SAME, for `least` to `most` operands; the last parameter
+    repeats for the rest. `over` are the kinds that SAME may be; None: any.
     """
 
     parameters: tuple[Kind, ...]

@@ -1,8 +1,9 @@
 """The kind of every variable and term of a rule, by unification.
 
 Each term has a slot; slots that must have the same kind are merged. A slot knows the one kind found for it, or the
-kinds that are still allowed (`1` may be a number, an unsigned or a float), and who said so (`Reason`), so that a
-conflict can show both places. A slot with a conflict becomes BROKEN, which fits everything: one cause, one message.
+kinds that are still allowed (`1` may be a number, an unsigned or a float), and the places that determine it (`Reason`),
+so that a conflict can show both places. A slot with a conflict becomes BROKEN, which fits everything: one cause, one
+message.
 
 `infer` returns the rule with all `kind` and `result` fields filled in.
 """
@@ -319,7 +320,7 @@ class _Inference:
     # --- what is left open -------------------------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Give records their fields' kinds, and what is still open its default."""
+        """Give records their fields' kinds, and open slots their defaults."""
         self._settle_records()
         for cast, inner in self.casts:
             slot = inner.root()

@@ -1,7 +1,7 @@
 """Text to tokens.
 
 One regular expression cuts the text; a second look at the words of the language decides by their neighbours whether
-they are meant as such (`count : {…}`) or as a plain name (`count` as a variable or attribute), so that few words are
+they are keywords (`count : {…}`) or as a plain name (`count` as a variable or attribute), so that few words are
 reserved. The tokens are Lark's; `start_pos` and `end_pos` are offsets in the text given. Turning offsets into spans and
 reporting problems is the caller's (statements.py).
 """
@@ -236,7 +236,8 @@ def _settle_repeats(found: list[Token], openings: list[int]) -> None:
 
 
 def _settle(found: list[Token], special: list[int]) -> None:
-    """Give the words at the positions `special` their types; last first, because a word looks at what follows."""
+    """Give the words at the positions `special` their types; last first, because a word looks at the tokens behind
+    it."""
     brackets: dict[int, tuple[int, bool]] | None = None
     for i in reversed(special):
         word = str(found[i])

@@ -20,7 +20,7 @@ from tidelog.source import Span
 
 @dataclass(frozen=True)
 class End:
-    """One end of a path: its type, what this comes down to, and the column of a step that it comes from."""
+    """One end of a path: its type, the primitive type of this, and the column of a step that it comes from."""
 
     type: str
     kind: Kind

@@ -1,9 +1,9 @@
 """Regular expressions of `match`: ECMAScript's syntax, as `std::regex` in Soufflé reads it, over code points.
 
 `translated` reads a pattern and writes it for RE2, which matches in linear time. RE2 spells some of ECMAScript's signs
-differently and lacks back-references and look-aheads; so every part of a pattern is read here, and what comes out holds
-only signs that both readers of RE2's syntax (the package google-re2, and DuckDB for the checker) take alike. `matcher`
-compiles with google-re2, which is loaded by the first pattern.
+differently and lacks back-references and look-aheads; so this module reads every part of a pattern, and its result
+contains only signs that both readers of RE2's syntax (the package google-re2, and DuckDB for the checker) take alike.
+`matcher` compiles with google-re2, which is loaded by the first pattern.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _LINE_ENDS: Ranges = [(0x0A, 0x0A), (0x0D, 0x0D)]
 
 
 class PatternError(ValueError):
-    """A pattern that `match` cannot use; `lacking` if ECMAScript has what it asks for."""
+    """A pattern that `match` cannot use; `lacking` if ECMAScript has the feature."""
 
     def __init__(self, reason: str, *, lacking: bool = False) -> None:
         super().__init__(reason)
@@ -90,7 +90,7 @@ class _Part:
 
 
 class _Reader:
-    """A recursive descent over one pattern; a method reads what it is named after, from `_at` on."""
+    """A recursive descent over one pattern; each method reads the construct of its name, from `_at` on."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern

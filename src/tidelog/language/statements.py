@@ -1,8 +1,8 @@
 """Tokens to statements, and on to the next statement after a mistake.
 
 The grammar describes one statement. A clause ends at its dot; a directive ends where the grammar takes no further
-token. After a mistake reading goes on behind the next dot, or at the next directive, or (after one in a directive) at
-the next line that begins outside of brackets, so that one run reports several mistakes.
+token. After a mistake the parser continues behind the next dot, or at the next directive, or (after one in a directive)
+at the next line that begins outside of brackets, so that one run reports several mistakes.
 """
 
 from __future__ import annotations

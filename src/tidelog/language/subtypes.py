@@ -1,8 +1,8 @@
 """Flow between types of one kind, as in Soufflé: a value of a subtype may go where its base type is expected. A value
 of the base type or of another subtype may not.
 
-The type of a variable is what all positive body atoms that hold it agree on, along equalities between variables. What
-is computed, and constants, fit every type of their kind. `as(term, type)` changes the type. Alternatives of a
+The type of a variable is the type that all positive body atoms with it agree on, along equalities between variables.
+What is computed, and constants, fit every type of their kind. `as(term, type)` changes the type. Alternatives of a
 disjunction are judged apart, for they become rules of their own.
 """
 

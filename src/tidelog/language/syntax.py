@@ -372,7 +372,7 @@ class Fact:
 class CheckedProgram:
     """A program that has passed every check of `language.check`; all kinds are filled in, all rules have names.
 
-    `rules` holds what has a body, a name of its own or something to compute; every other fact is in `facts`. `domains`
+    `rules` contains the statements with a body, a name or a term to compute; every other fact is in `facts`. `domains`
     maps the type of each `*` and `?` of a path to the columns (relation, position) of binary relations with its values.
     """
 

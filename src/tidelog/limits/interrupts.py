@@ -2,7 +2,7 @@
 
 Inside of `Deferring`, Ctrl-C only sets a flag. What is inside looks at the flag where stopping is safe, and raises
 KeyboardInterrupt there. A Ctrl-C that comes too late for that is delivered once the function with the block has
-returned, so that nobody loses what it returns: a thread waits for this and sends the signal again.
+returned, so that its result is not lost: a thread waits for this and sends the signal again.
 
 Python runs handlers of signals in the main thread only. In other threads all of this does nothing.
 """
@@ -32,7 +32,7 @@ class Waitable(Protocol):
 
 
 class Interrupts:
-    """The Ctrl-C of a block: `pressed` where one came that nobody has looked at."""
+    """The Ctrl-C of a block: `pressed` if a Ctrl-C is not handled yet."""
 
     def __init__(self, before: Callable[[int, FrameType | None], Any] | None = None) -> None:
         self.pressed = False
@@ -93,8 +93,8 @@ class Interrupts:
 
 
 class Deferring:
-    """Inside, Ctrl-C waits; blocks within share the outermost one's `Interrupts`. One that nobody has looked at is
-    delivered when the function with the outermost block has returned or raised."""
+    """Inside, Ctrl-C waits; blocks within share the outermost one's `Interrupts`. An unhandled one is delivered when
+    the function with the outermost block has returned or raised."""
 
     _running: ClassVar[Interrupts | None] = None
     """Those of the outermost block that the main thread is in."""

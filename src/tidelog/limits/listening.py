@@ -1,9 +1,9 @@
 """A thread that hears Ctrl-C, and sees the time pass, while the main thread can do neither.
 
 Handlers of signals do not run while the main thread is in a kernel, or waits for the threads of others. So a thread
-reads the wake-up file of signals, and passes on what somebody else waits for there. All blocks of a process share one
-thread: to start one for each epoch would cost more than a small epoch does. It ends when nobody has needed it for a
-while, before a fork, and with the process.
+reads the wake-up file of signals, and passes on signals that others wait for there. All blocks of a process share one
+thread: to start one for each epoch would cost more than a small epoch does. It ends after a while
+without users, before a fork, and with the process.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Block:
 
 
 class _Listener:
-    """The thread, what it reads, and for whom. Whoever has `lock` finds all of it in order."""
+    """The thread, the files that it reads, and its users. Whoever has `lock` finds all of it in order."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()  # Handlers of signals run in between, and may commit.
@@ -74,7 +74,7 @@ class _Listener:
             self.blocks.remove(block)
 
     def hear(self) -> None:
-        """Read which signals came, note Ctrl-C, and pass them on."""
+        """Read the signals, note Ctrl-C, and pass them on."""
         assert self.files is not None
         with suppress(BlockingIOError):
             signals = os.read(self.files[0], 4096).replace(b"\0", b"")
@@ -105,12 +105,13 @@ class _Listener:
                     raise
 
     def give_turns(self) -> None:
-        """Give each block its turn. Here, since `listen` would keep the last one, and what its turn has, alive."""
+        """Give each block its turn. This is a method of its own because `listen` would keep the last block and its turn
+        alive."""
         for block in self.blocks:
             block.turn(block.pressed)
 
     def end(self) -> None:
-        """End the thread unless somebody needs it, and wait until it has ended, but not for ever."""
+        """End the thread unless a block needs it, and wait until it has ended, with a time limit."""
         with self.lock:
             thread, self.ended = self.thread, not self.blocks
             if thread is None or not self.ended or self.files is None:
@@ -120,7 +121,7 @@ class _Listener:
         thread.join(_IDLE * _TURN / 1000)
 
     def drop(self) -> None:
-        """Forget all of it after a fork: the thread is the parent's, and so is what is written to the files."""
+        """Forget all of it after a fork: the thread and the contents of the files are the parent's."""
         if self.files is not None:
             found = signal.set_wakeup_fd(-1)
             signal.set_wakeup_fd(self.before if found == self.files[1] else found)

@@ -2,7 +2,7 @@
 
 While an epoch runs, Ctrl-C only sets a flag (`interrupts`). It is looked at where stopping is safe and becomes a
 KeyboardInterrupt there, so that no change is ever half made. That is between kernel calls, which come back every tenth
-of a second or so; those that cannot promise it are asked to come back (`Watch.telling`).
+of a second or so; kernels that cannot promise it return on request (`Watch.telling`).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Watch:
             yield
 
     def look(self, rows: int = 0, doing: str = "") -> None:
-        """Raise if a limit is reached with `rows` derived by what is under way, or if Ctrl-C was pressed."""
+        """Raise if a limit is reached with `rows` derived by the current work, or if Ctrl-C was pressed."""
         self.interrupts.look()
         if self.told and self.stop.given:
             self.interrupts.pressed = False
@@ -81,8 +81,8 @@ class Watch:
 
 
 class WithinMemory(ContextDecorator):
-    """Inside, or in a function that this decorates, a MemoryError - NumPy's and Arrow's are such - becomes LimitError
-    (E0503) with a hint, which keeps nothing of what was under way alive."""
+    """A block or a decorator that turns a MemoryError, also of NumPy or Arrow, into LimitError (E0503) with a hint. The
+    new error keeps no data of the failed work alive."""
 
     def __init__(self, hint: str) -> None:
         self._hint = hint

@@ -7,5 +7,5 @@ tests.
     seminaive      core program + facts -> the least model with the birth and count of each tuple
 
 `naive` reads syntax trees and knows nothing of the rewrites in `rules/`, so that it can judge them; `seminaive` reads
-what the rewrites make of them. Neither shares code with the engine, and the engine imports nothing from here.
+the result of the rewrites. Neither shares code with the engine, and the engine imports nothing from here.
 """

@@ -3,8 +3,8 @@
 This is Algorithm 2 ("Bootstrap") of the paper on elastic incrementalization, one run per hyper-node of the rule graph
 (the HRDG of the ZodiacEdge paper, which Algorithm 1 there walks in topological order), with rounds numbered from 1:
 
-- round 1: the facts asserted for the node's relations, and what follows without any tuple of the node itself;
-- round k: what follows from the tuples born before round k, at least one of them in round k - 1. A derivation is met
+- round 1: the facts asserted for the node's relations, and the consequences without any tuple of the node itself;
+- round k: the consequences of the tuples born before round k, at least one of them in round k - 1. A derivation is met
   once: at the first of its body atoms that was born in round k - 1, the atoms before it being older;
 - the birth of a tuple is the first round that derives it, its count the number of derivations of that round - one for
   each rule with a substitution of all variables of the body that positive literals bind, and one for a fact.

@@ -1,6 +1,6 @@
 """The substitutions that satisfy a body, found by backtracking over the literals as they stand in the text.
 
-A literal is taken as soon as it can be evaluated with what is bound, so their order in the text never matters:
+The evaluator takes a literal as soon as its needed variables are bound, so their order in the text never matters:
 
     atom          at any time: for each tuple, its arguments are matched; an argument that has to be computed from
                   variables which are not bound yet stays behind as an `Equation`

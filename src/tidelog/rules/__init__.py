@@ -1,14 +1,14 @@
 """Rules: from a checked program to the flat rules that an engine runs, and the graph between them.
 
-`compile` names the rewrites in their order, `core` is the language that comes out, `graph` finds the hyper-nodes.
+`compile` names the rewrites in their order, `core` is the resulting language, `graph` finds the hyper-nodes.
 
 paths, disjunctions, aggregates, anonymous, heads, negations, nesting
-             the rewrites, one after the other;  bench  what those of one rule share
+             the rewrites, one after the other;  bench  their shared state
 translation  a flat rule to the core language;  equalities  solved on the way;  kinds  how its values are represented
-path_forms   equal paths are one relation;  searches  paths from one node;  growth  paths over values without end
+path_forms   equal paths are one relation;  searches  paths from one node;  growth  unbounded values
 cycles       negation through recursion
 components   of any graph;  edges  of the rule graph;  closures  hyper-nodes that are transitive closures
-grounding    what a body binds;  plans  the order of its literals, for each position of the delta
+grounding    the variables that a body binds;  plans  the order of its literals, for each position of the delta
 printer      core rules as text
 outline      the graph as a user sees it;  describe  as text;  picture  as a picture
 """

@@ -48,7 +48,7 @@ AGGREGATE = "#aggregate."
 
 @dataclass(frozen=True)
 class _Found:
-    """An aggregate of a rule, the variable that stands for its value, and the variables that group it."""
+    """An aggregate of a rule, the variable for its value, and the variables that group it."""
 
     aggregate: Aggregate
     value: Variable
@@ -58,7 +58,7 @@ class _Found:
 def aggregates(rule: Rule, bench: Bench) -> tuple[Rule, ...]:
     """Return the rule with a variable and an atom for each aggregate; the bench gets the rules that define the atom.
 
-    Where absent groups have to be told from a negation (see the module), the rule is two rules.
+    The result is two rules if absent groups have to come from a negation (see the module).
     """
     if not any(isinstance(node, Aggregate) for node in walk(whole(rule))):
         return (rule,)

@@ -1,7 +1,7 @@
 """Each `_` outside of negated atoms is a variable of its own, so it gets a name.
 
-A derivation counts per value of `_`, and an aggregate ranges over them. In a negated atom `_` stays: there it says
-"for no value", which `negations` and `translation` see to.
+A derivation counts per value of `_`, and an aggregate ranges over them. In a negated atom `_` stays: there it means
+"for no value", which `negations` and `translation` handle.
 """
 
 from __future__ import annotations

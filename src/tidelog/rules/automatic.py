@@ -1,10 +1,10 @@
 """Automatic demand, for programs of which only the outputs are read.
 
 `q(y) :- sg(7, y).` needs the same generation of one node. When only `q` is an output, `sg` is derived on demand as if
-it had the qualifier `magic`. How far demand spreads nobody knows before the evaluation. So it is done where it can save
-a whole recursion and begins with little (`worth_demand`): with constants that the program names, or, once facts have
-been read, with a relation that has a tenth of the tuples that the recursion goes over. Where it spreads to everything
-all the same, it costs one more atom in each rule, and no more tuples than the relation has.
+it had the qualifier `magic`. Only the evaluation shows how far demand spreads. So it is done where it can save a whole
+recursion and begins with little (`worth_demand`): with constants that the program names, or, once facts have been read,
+with a relation that has a tenth of the tuples that the recursion goes over. Where it spreads to everything all the
+same, it costs one more atom in each rule, and no more tuples than the relation has.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tidelog.rules.demand import worth_demand
 
 @dataclass(frozen=True)
 class AutomaticDemand:
-    """A program of which only the outputs are looked at, and what it is with demand."""
+    """A program of which only the outputs are read, and its form with demand."""
 
     program: Program
 
@@ -35,7 +35,7 @@ class AutomaticDemand:
         return self._qualified(MappingProxyType({})) if self._shown and has_constants else self.program
 
     def by_sizes(self, sizes: Mapping[str, int]) -> Program:
-        """Return what `from_constants` returns, with the qualifier also where demand begins with few tuples, by the
+        """Return the program of `from_constants`, with the qualifier also where demand begins with few tuples, by the
         `sizes` of relations that have been read."""
         derived = {head.relation for rule in self.program.rules for head in rule.heads if rule.body}
         given = {name: size for name, size in sizes.items() if name not in derived}

@@ -1,7 +1,7 @@
 """The workbench of one user's rule: the state that its rewrites share.
 
 Names made here start with "#" and are built from the name of the user's rule, so that a rule keeps its auxiliary
-relations when other rules come and go; those of shared relations say what these hold.
+relations when other rules change; those of shared relations describe their contents.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tidelog.rules.core import AggregateRule, RelationInfo
 class Bench:
     """`recursive` names the relations that depend on a head of the rule and on which a head depends.
 
-    The rewrites leave here what they make besides the rules that they return: `pending` rules, which go through all
+    The rewrites leave their results here, besides the rules that they return: `pending` rules, which go through all
     rewrites themselves, `aggregates`, and the `auxiliary` relations of both. `shared` are auxiliary relations that
     belong to no rule alone; all benches of a program have the same. `nodes` are the columns (relation, position) whose
     values are the nodes of a type.

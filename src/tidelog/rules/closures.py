@@ -6,7 +6,7 @@ A hyper-node of one binary relation t is a closure of the union E of its base ru
     t(x, y) :- t(y, x).                                           symmetric, beside the non-linear one
 and all that compose have `x != z` or none has. A base rule that is no plain copy of a relation gets an auxiliary
 relation of its own, which the closure then reads. Linear rules over a base other than the edges that they step along
-are no closure: they visit only what lies behind the base (docs/theory.md has figures). Section 6 of the paper on
+are no closure: they visit only nodes behind the base (docs/theory.md has figures). Section 6 of the paper on
 Regular Datalog asks for such operators; ZodiacEdge's slowest rules (its Section 5.3) are of this kind.
 """
 

@@ -54,7 +54,7 @@ def compile_program(checked: CheckedProgram, *, as_written: bool = False, look: 
 
 @dataclass(frozen=True)
 class _Compiled:
-    """A user's rule, what its rewriting has seen of the rest of the program, and what has become of it."""
+    """A user's rule, the context of its rewriting in the rest of the program, and the result."""
 
     rule: Rule
     context: _Context
@@ -106,8 +106,8 @@ class _Recursions:
 
 
 class Compiler:
-    """Compiles the programs of a `Checker` one after another. Rules that the last one had as well, as the same objects,
-    are not rewritten again, and hyper-nodes that have not changed stay the same objects."""
+    """Compiles the programs of a `Checker` one after another. It does not rewrite rules again that the last one had as
+    well, as the same objects. Hyper-nodes that have not changed stay the same objects."""
 
     def __init__(self, *, as_written: bool = False) -> None:
         self._as_written = as_written

@@ -139,8 +139,8 @@ class AggregateRule:
     """`head(groups, value)`: `op` over the column behind the first `groups` columns of `inner`.
 
     `inner` has the columns groups, value (missing for count), and witnesses that keep equal values apart. `outer` has
-    the columns groups and says which groups are asked for: those without rows in `inner` give 0 for count and sum and
-    no tuple for the other operations. `kind` is the kind of the value aggregated. mean and median are floats.
+    the columns groups, and contains the requested groups: those without rows in `inner` give 0 for count and sum and no
+    tuple for the other operations. `kind` is the kind of the value aggregated. mean and median are floats.
     """
 
     name: str
@@ -202,8 +202,8 @@ class ClosureShape:
 class HyperNode:
     """A strongly connected component of the rule graph, with all rules of the relations that it derives.
 
-    `recursive` says whether some body refers to a relation of the node itself. A node may be known to be a `closure`,
-    or to show one under another name (`mirrors`).
+    `recursive` is True if some body refers to a relation of the node itself. A node may be known to be a `closure`, or
+    to show one under another name (`mirrors`).
     """
 
     relations: tuple[str, ...]
@@ -220,7 +220,7 @@ class HyperNode:
 
 @dataclass(frozen=True)
 class CoreProgram:
-    """Everything that an engine needs: `nodes` in an order in which each comes after what it reads."""
+    """Everything that an engine needs: `nodes` in an order in which each comes after those that it reads."""
 
     relations: Mapping[str, RelationInfo]
     records: Mapping[str, RecordType]

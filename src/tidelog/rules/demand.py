@@ -1,7 +1,7 @@
 """Relations derived on demand: only the tuples that some rule asks for (magic sets).
 
 Of a relation `r` with the qualifier `magic` the columns count that every rule which reads it binds: by constants, by
-what it has read before, or by the columns that are themselves demanded of its head. For
+atoms that it has read before, or by the columns that are themselves demanded of its head. For
 
     sg(x, y) :- up(x, a), sg(a, b), down(b, y).      q(y) :- sg(7, y).
 
@@ -10,7 +10,7 @@ that is the first column. The rules then become
     #demand.sg(7).      #demand.sg(a) :- #demand.sg(x), up(x, a).
     sg(x, y) :- #demand.sg(x), up(x, a), sg(a, b), down(b, y).
 
-A relation stays whole where it is negated or aggregated, where no column is bound by all of its readers, where nobody
+A relation stays whole where it is negated or aggregated, where no column is bound by all of its readers, where no rule
 outside of its recursion asks for it, and where demand would lead negation or an aggregate through recursion. Values of
 demand are values of tuples, never computed ones, so that demand does not make a program run without end.
 """
@@ -143,7 +143,7 @@ def _demanded(
 
 @dataclass(frozen=True)
 class _Ask:
-    """A rule that reads `atom` when it knows what holds by `known`, which binds some of the atom's columns."""
+    """A rule that reads `atom` once `known` holds, which binds some of the atom's columns."""
 
     rule: CoreRule
     atom: CoreAtom

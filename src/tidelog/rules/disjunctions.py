@@ -1,7 +1,7 @@
 """A body with alternatives is several bodies: disjunctive normal form.
 
-`true` disappears, and what contains `false` goes. Where the form would explode, each disjunction becomes an auxiliary
-relation instead, so that the number of rules stays in proportion to the text.
+`true` disappears, and alternatives with `false` are dropped. Where the form would explode, each disjunction becomes an
+auxiliary relation instead, so that the number of rules stays in proportion to the text.
 """
 
 from __future__ import annotations

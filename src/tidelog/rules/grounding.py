@@ -1,6 +1,6 @@
 """The variables that a body grounds, and the literals that an engine can evaluate.
 
-The same definition as the checker's, for rules that have passed it; here it decides what an auxiliary rule stands on.
+The same definition as the checker's, for rules that have passed it; here it decides the body of an auxiliary rule.
 """
 
 from __future__ import annotations

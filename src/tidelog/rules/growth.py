@@ -1,9 +1,9 @@
 """Unbounded values: a check that `*` does not repeat relations whose functors make values from values of the same
 relations.
 
-A column grows when a rule puts into it what a functor or a record makes of values that come, through whatever rules,
-from the same column. A comparison of such a value, an atom that it has to satisfy and that does not grow, and a rest of
-a division by a constant bound it. This is weak acyclicity (Fagin et al., Data Exchange), with these exceptions.
+A column grows when a rule adds to it the result of a functor or a record over values that come, through any rules, from
+the same column. A comparison of such a value, an atom that it has to satisfy and that does not grow, and a rest of a
+division by a constant bound it. This is weak acyclicity (Fagin et al., Data Exchange), with these exceptions.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def result_kind(aggregate: Aggregate) -> Kind:
 def local_kinds(body: Iterable[Literal], bench: Bench) -> dict[str, Kind]:
     """Return the kinds of the variables that atoms and equations of an aggregate's body bind.
 
-    Two aggregates of a rule may use one name for variables of different kinds, so the rule's own kinds do not tell.
+    Two aggregates of a rule may use one name for variables of different kinds, so the rule's own kinds are not enough.
     """
     kinds: dict[str, Kind] = {}
     for node in walk(body, aggregates=False):

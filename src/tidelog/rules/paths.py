@@ -9,7 +9,7 @@
     a/b             c(x, y) :- a(x, m1), b(m1, y).                     where one of the others needs it
 
 The auxiliary relation of a path is called `#path.` and its normal form, so that equal parts of paths are one relation
-in the whole program and keep their rows when rules come and go. A sequence in a rule derives a tuple once for each way
+in the whole program and keep their rows when rules change. A sequence in a rule derives a tuple once for each way
 between its ends, and for several sequences these numbers multiply: so each of them is a relation, in which a pair is
 there once. A sequence alone, or from or to a constant, stays in the rule, where the other literals bind its ends. What
 a sequence repeats is a relation as well: a/b/a/b is (a/b)/(a/b). `#nodes.t` holds the values of the type t in binary
@@ -56,7 +56,7 @@ def paths(rule: Rule, bench: Bench) -> tuple[Rule, ...]:
 
 @dataclass
 class _Rewriting:
-    """`span` is the place of the path in hand; `several` says whether the body of the rule has several sequences."""
+    """`span` is the place of the path in hand; `several` is True if the body of the rule has several sequences."""
 
     bench: Bench
     span: Span | None

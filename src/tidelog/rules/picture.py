@@ -1,8 +1,8 @@
 """The rule graph and its hyper-nodes as a picture, written in DOT, the language of Graphviz, and laid out by Graphviz.
 
 Hyper-nodes are rounded boxes; the paper's finer ones, components of the rules alone, are the boxes inside, named by
-their rules. Arrows lead from what is read to what reads it; dashed red ones mean that it has to be complete first, for
-a negation or an aggregate. `outline` decides what is shown.
+their rules. Arrows lead from relations to their readers; dashed red ones mean that it has to be complete first, for a
+negation or an aggregate. `outline` decides the contents.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _laid_out(text: str, form: str) -> bytes:
 
 @contextmanager
 def _without_warnings() -> Iterator[None]:
-    """Keep what C libraries print off the terminal: the Fontconfig in the wheel is older than many configurations of
+    """Keep messages of C libraries off the terminal: the Fontconfig in the wheel is older than many configurations of
     fonts, and warns of each element that it does not know."""
     sys.stderr.flush()
     terminal, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)

@@ -1,7 +1,7 @@
 """Join plans: the order in which to evaluate a rule's literals, for each position of the delta.
 
 A plan scans one atom - the delta where there is one - and then takes the other literals one at a time. Filters and
-computations come as soon as their variables are bound; of the atoms, only those connected to what is bound are
+computations come as soon as their variables are bound; of the atoms, only those connected to bound variables are
 candidates, so that a cross product is made only where the rule itself is one. The order with the fewest estimated
 bindings is found by depth-first search with pruning, whose steps are bounded. Where the first atom behind the scan
 could be one of two whose segments differ from binding to binding, two plans share the work: each binding takes the
@@ -66,8 +66,8 @@ class Route:
 class Plan:
     """An order for `rule`: scan body atom `source` (None: start from the empty binding), then take `order`.
 
-    All numbers are positions in the body. `delta` says that the source is read in its delta version only; atoms of the
-    hyper-node before it in the body are then read without the delta, those behind it with it.
+    All numbers are positions in the body. with `delta`, the plan reads the source in its delta version only; atoms of
+    the hyper-node before it in the body are then read without the delta, those behind it with it.
     """
 
     rule: CoreRule
@@ -212,8 +212,8 @@ def _starts(planner: _Planner) -> list[tuple[float, int | None]]:
     """Return the possible starts of a plan, smallest first: rows, and the atom that has them, None for the empty
     binding.
 
-    Atoms with constants are probed, not scanned. All pairs of a closure are gone through only where nothing else can be
-    scanned, or nothing that is smaller.
+    Atoms with constants are probed, not scanned. A plan scans all pairs of a closure only if there is nothing else to
+    scan, or nothing smaller.
     """
     statistics, body = planner.statistics, planner.rule.body
     free = [

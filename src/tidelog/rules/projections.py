@@ -7,18 +7,18 @@ steps prevent that. Each leaves an atom over the variables that a part shares wi
 
     q(x) :- a(x, y), b(y, z), c(x, u).
     q(x) :- a(x, y), #projection.b(y), #projection.c(x).
-        An atom with variables of its own is projected, together with what only tests or computes these.
+        An atom with variables of its own is projected, together with literals that only test or compute these.
 
     q(x, w) :- a(x, w), b(x, u), c(u, v), d(v, x).
     q(x, w) :- a(x, w), #projection.1(x).    #projection.1(x) :- #projection.a(x), b(x, u), c(u, v), d(v, x).
         A part that no variable of its own ties to the rest is a condition, and so is one that hangs by a single
-        variable. It is asked for what the rest has, so that it derives no more than the whole rule did.
+        variable. The rest of the body restricts it, so that it derives no more than the whole rule did.
 
 A rule stays as it is where nothing multiplies: where the rest has no values beyond those that it shares with the part.
 So a projection costs one pass over the tuples of an atom, and saves a factor. Atoms that share variables with several
-others stay, because their join may have more pairs than there are tuples. Closures are never gone through from end to
-end: what is projected of one is what the rest asks for. So it is with what is recursive with the head, which is often
-the largest relation of a program: it is asked for what other relations have, where one of the body's atoms has it.
+others stay, because their join may have more pairs than there are tuples. Projections never enumerate whole closures:
+they restrict a closure by the rest of the body. The same holds for relations that are recursive with the head, often
+the largest ones of a program: other relations restrict them, where one of the body's atoms can.
 
 The relation of a part is named after its content, and is one relation in the whole program. It is derived like any
 other, with births, and with the number of its own derivations as counts.
@@ -275,7 +275,7 @@ class _Body:
     # --- relations ---------------------------------------------------------------------------------------------------
 
     def put(self, part: _Part, context: tuple[CoreLiteral, ...]) -> None:
-        """Put an atom in the place of a part, which is asked for what is in `context`."""
+        """Put an atom in the place of a part, restricted by `context`."""
         atom = self.derived((*context, *self.content(part)), part.shared)
         self.remove(part.literals)
         self.add(atom)

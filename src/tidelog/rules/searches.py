@@ -9,7 +9,7 @@ it, so the rules of a search name nodes only:
     #search.4(y) :- #search.3(y).    #search.4(x) :- #search.1(x), #nodes.t(x).
 
 `#search` holds the node that the search begins with. Each edge of the graph is followed once for each step of the path.
-Relations of paths that are there already are asked for what begins, or ends, in that node.
+Existing relations of paths are searched for the pairs that begin, or end, in that node.
 """
 
 from __future__ import annotations

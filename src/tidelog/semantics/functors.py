@@ -8,8 +8,8 @@ Where a functor has no value, the literal that contains it is false and nothing 
 - `/` and `%` by zero, of every kind (Soufflé stops there);
 - to_number, to_unsigned and to_float of a text that is no such literal, or whose value is out of range;
 - ftoi, ftou and their other spellings out of range;
-- `^` on integers with a negative exponent, but for the bases 0, 1 and -1; on floats where `math.pow` raises;
-- whatever would be NaN, so that no NaN ever gets into a relation (infinities do);
+- `^` on integers with a negative exponent, except for the bases 0, 1 and -1; on floats where `math.pow` raises;
+- results that would be NaN, so that no NaN ever gets into a relation (infinities do);
 - match with an invalid pattern (language/regex): neither match nor !match holds.
 
 Otherwise: integers wrap around at 64 bits. Integer division truncates toward zero and the remainder has the sign of the

@@ -1,4 +1,4 @@
-"""Arrow arrays to and from numpy and Python by their buffers.
+"""Conversions between Arrow arrays and numpy or Python by their buffers.
 
 pyarrow's own `pa.array`, `pa.scalar` and `Array.to_numpy` import pandas where it is installed, which takes longer than
 a small program runs. Everything here leaves pandas alone, and numbers are not copied.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def numbers_to_arrow(values: NDArray[Any]) -> pa.Array:
-    """An int32, int64, uint64 or float64 vector as an Arrow array over the same memory."""
+    """Return an int32, int64, uint64 or float64 vector as an Arrow array over the same memory."""
     import pyarrow as pa
 
     values = np.ascontiguousarray(values)
@@ -25,8 +25,8 @@ def numbers_to_arrow(values: NDArray[Any]) -> pa.Array:
 
 
 def numbers_to_numpy(array: pa.Array) -> NDArray[Any]:
-    """The values of an Arrow array of integers or floats (not half ones) over the same memory; what stands at a null is
-    undefined."""
+    """Return the values of an Arrow array of integers or floats (not half ones) over the same memory. Values at nulls
+    are undefined."""
     name = {"float": "float32", "double": "float64"}.get(str(array.type), str(array.type))
     if len(array) == 0:
         return np.empty(0, dtype=name)
@@ -34,7 +34,7 @@ def numbers_to_numpy(array: pa.Array) -> NDArray[Any]:
 
 
 def valid_mask(array: pa.Array) -> NDArray[np.bool_]:
-    """Which entries of an Arrow array are not null."""
+    """Return a mask of the entries of an Arrow array that are not null."""
     import pyarrow as pa
 
     if not array.null_count:
@@ -43,7 +43,7 @@ def valid_mask(array: pa.Array) -> NDArray[np.bool_]:
 
 
 def text_to_arrow(strings: Sequence[str]) -> pa.Array:
-    """Strings as a large_string array."""
+    """Return strings as a large_string array."""
     import pyarrow as pa
 
     encoded = [text.encode() for text in strings]
@@ -53,12 +53,12 @@ def text_to_arrow(strings: Sequence[str]) -> pa.Array:
 
 
 def text_scalar(text: str) -> Any:
-    """A large_string scalar, for compute functions that take one beside arrays."""
+    """Return a large_string scalar, for compute functions that take one beside arrays."""
     return text_to_arrow([text])[0]
 
 
 def mask_to_arrow(mask: NDArray[np.bool_]) -> pa.Array:
-    """A boolean vector as an Arrow array."""
+    """Return a boolean vector as an Arrow array."""
     import pyarrow as pa
 
     return numbers_to_arrow(mask.astype(np.int8)).cast(pa.bool_())

@@ -1,4 +1,4 @@
-"""The dictionary: how values become words and words become values again.
+"""The dictionary: it turns values into words, and words back into values.
 
 A word is one signed 64-bit integer. A number is its own word; an unsigned or a float is its bit pattern (-0.0 counts as
 0.0, and there is one NaN); a symbol is its place in the list of symbols, from 0; a record is its place in the table of
@@ -45,7 +45,7 @@ class Holder(Protocol):
     """Something that holds words outside of the relations of a database, and is found by `Dictionary.holders`."""
 
     def held(self) -> Iterable[tuple[tuple[Column, ...], NDArray[Any]]]:
-        """The columns and rows of words."""
+        """Return the columns and rows of words."""
 
 
 class Dictionary:
@@ -69,7 +69,7 @@ class Dictionary:
         self.add_records(records or {})
 
     def __len__(self) -> int:
-        """The number of words of symbols, those included that were given back and are not used again."""
+        """Return the number of words of symbols, including reclaimed words that are not used again."""
         return len(self._symbols)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class Dictionary:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """While a thread uses words that nothing holds, none is given back."""
+        """Reclaim no word inside the block, in which a thread uses words that nothing holds."""
         with self._lock:
             self._readers += 1
         try:
@@ -98,18 +98,18 @@ class Dictionary:
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
-        """Whether no thread is `reading`; none begins to, and nothing is held anew, until the block ends."""
+        """Give True if no thread is `reading`. None begins to, and nothing new is held, until the block ends."""
         with self._lock:
             yield self._readers == 0
 
     @property
     def made(self) -> int:
-        """How many symbols and records were new when they came."""
+        """The number of symbols and records that were new when they were encoded."""
         return self._symbols.made + sum(table.made for table in self._tables.values())
 
     @property
     def stamp(self) -> tuple[int, int]:
-        """As long as this is equal, words that have a meaning keep it."""
+        """A value that stays equal as long as words that have a meaning keep it."""
         return self._sweeps, self._symbols.reused
 
     @property
@@ -118,7 +118,7 @@ class Dictionary:
         return self._symbols.count + sum(map(len, self._tables.values()))
 
     def extent(self, kind: Kind) -> int:
-        """All words of symbols, or of records of a type, are below this number."""
+        """Return an upper bound: all words of symbols, or of records of a type, are below this number."""
         return len(self._symbols) if kind == "symbol" else self._tables[kind].count
 
     def give_back(self, used: Mapping[Kind, NDArray[np.bool_]]) -> None:
@@ -135,16 +135,16 @@ class Dictionary:
             table.stop_reusing()
 
     def present(self, kind: Kind, start: int, stop: int) -> Words:
-        """The words from `start` to `stop` that have a meaning."""
+        """Return the words from `start` to `stop` that have a meaning."""
         return (self._symbols if kind == "symbol" else self._tables[kind]).present(start, stop)
 
     def follow_symbols(self, start: int, texts: Sequence[str | None]) -> bool:
-        """Have the symbols of another dictionary that have words from `start` on, None for words that have no meaning;
-        whether they can have these here."""
+        """Add the symbols of another dictionary that have words from `start` on, None for words that have no meaning.
+        Return True if these can have the same words here."""
         return self._symbols.follow(start, texts)
 
     def follow_records(self, kind: Kind, start: int, rows: Words, present: NDArray[np.bool_]) -> bool:
-        """The same for records: the words of their fields, and whether there is a record."""
+        """Do the same for records: the words of their fields, and a mask of those that exist."""
         return self._tables[kind].follow(start, rows, present)
 
     def add_records(self, records: Mapping[str, RecordType]) -> None:
@@ -159,7 +159,7 @@ class Dictionary:
             self._types[name] = record
 
     def record(self, kind: Kind) -> RecordType:
-        """The record type with the name `kind`."""
+        """Return the record type with the name `kind`."""
         return self._types[kind]
 
     @property
@@ -168,24 +168,24 @@ class Dictionary:
         return tuple(self._types)
 
     def reached(self, columns: Sequence[Column]) -> dict[Kind, RecordType]:
-        """The record types that values of these columns are made of."""
+        """Return the record types that values of these columns contain."""
         kinds = {column.kind for column in columns if column.kind in self._types}
         return {kind: self._types[kind] for kind in self._types if kind in kinds.union(*map(self._reach, kinds))}
 
     def record_count(self, kind: Kind) -> int:
-        """The number of different records of a type, nil not counted."""
+        """Return the number of different records of a type, without nil."""
         return self._tables[kind].count - 1
 
     def bytes(self) -> int:
-        """About how much memory symbols and records take."""
+        """Estimate the memory that symbols and records take."""
         arrow = self._arrow[0].nbytes if self._arrow[0] is not None else 0
         return self._symbols.bytes() + arrow + sum(table.bytes() for table in self._tables.values())
 
     # --- single values -----------------------------------------------------------------------------------------------
 
     def encode(self, value: Value, kind: Kind, look: Look = unlimited) -> int:
-        """The word of a value of the right type; symbols and records that are new get the next id. `look` is called
-        again and again for a record, and may raise."""
+        """Return the word of a value of the right type; new symbols and records get the next id. Call `look` again and
+        again for a record; it may raise."""
         if kind == "symbol":
             text = str.__str__(value)  # of a subclass, the plain string
             found = self._symbols.get(text)
@@ -197,7 +197,7 @@ class Dictionary:
         return word
 
     def find(self, value: object, kind: Kind) -> int | None:
-        """The word of a value, or None if it has none yet or is no value of this kind. Never grows."""
+        """Return the word of a value, or None if it has none yet or is no value of this kind. Never grow."""
         if kind == "symbol":
             return self._symbols.get(value) if isinstance(value, str) else None
         if kind in PRIMITIVES:
@@ -205,7 +205,7 @@ class Dictionary:
         return self._walk(value, kind, unlimited, grow=False)
 
     def decode(self, word: int, kind: Kind) -> Value:
-        """The value of a word. DataError (E0415) when no symbol or record has this id."""
+        """Return the value of a word. Raise DataError (E0415) if no symbol or record has this id."""
         if kind == "symbol":
             self._check_ids(word, word, kind)
             return self._symbols.texts[word]
@@ -214,7 +214,7 @@ class Dictionary:
         return self._values([word], kind)[0]
 
     def decode_list(self, words: NDArray[Any], kind: Kind) -> list[Value]:
-        """The values of many words, as Python values."""
+        """Return the values of many words, as Python values."""
         if kind == "symbol":
             return self.strings(words)  # type: ignore[return-value]
         if kind in PRIMITIVES:
@@ -231,14 +231,15 @@ class Dictionary:
     # --- symbols in batches ------------------------------------------------------------------------------------------
 
     def strings(self, ids: NDArray[Any]) -> list[str]:
-        """The symbols with these ids."""
+        """Return the symbols with these ids."""
         if len(ids) == 0:
             return []
         self._check_ids(int(ids.min()), int(ids.max()), "symbol")
         return list(map(self._symbols.texts.__getitem__, ids.tolist()))  # type: ignore[arg-type]  # as in `decode`
 
     def ids_of(self, strings: Sequence[str]) -> list[int]:
-        """The ids of these symbols; new ones get the next ids. DataError (E0408) for what UTF-8 cannot express."""
+        """Return the ids of these symbols; new ones get the next ids. Raise DataError (E0408) for texts that UTF-8
+        cannot express."""
         found = self._symbols.words(strings)
         if None not in found:
             return found  # type: ignore[return-value]
@@ -246,8 +247,8 @@ class Dictionary:
         return self._symbols.add(strings)
 
     def extend(self, symbols: pa.Array) -> Words:
-        """Adds symbols that were collected elsewhere; the ids of all of them, which are 0, 1, … in an empty dictionary
-        when `symbols` are distinct."""
+        """Add symbols that were collected elsewhere. Return the ids of all of them, which are 0, 1, … in an empty
+        dictionary if `symbols` are distinct."""
         try:
             strings: list[str] = symbols.to_pylist()
         except UnicodeDecodeError as error:
@@ -257,7 +258,8 @@ class Dictionary:
     # --- columns -----------------------------------------------------------------------------------------------------
 
     def arrow_type(self, kind: Kind) -> pa.DataType:
-        """The Arrow type of a decoded column. A record type that contains itself has none of its own and is text."""
+        """Return the Arrow type of a decoded column. A record type that contains itself has none of its own and is
+        text."""
         import pyarrow as pa
 
         if not self._arrow_types:
@@ -272,7 +274,7 @@ class Dictionary:
         return self._arrow_types[kind]
 
     def is_recursive(self, kind: Kind) -> bool:
-        """Whether records of this type can contain records of a type that contains itself."""
+        """Return True if records of this type can contain records of a type that contains itself."""
         if kind not in self._recursive:
             self._recursive[kind] = any(name in self._reach(name) for name in {kind, *self._reach(kind)})
         return self._recursive[kind]
@@ -288,8 +290,8 @@ class Dictionary:
         return reached
 
     def encode_column(self, column: pa.Array | pa.ChunkedArray, kind: Kind) -> Words:
-        """The words of an Arrow column of the type `arrow_type(kind)` (of any string type for symbols), without nulls
-        except for nil; int64, one per row. Types and nulls have been checked."""
+        """Return the words of an Arrow column of the type `arrow_type(kind)` (of any string type for symbols), without
+        nulls except for nil; int64, one per row. The caller has checked types and nulls."""
         import pyarrow as pa
 
         if kind == "symbol":
@@ -321,7 +323,7 @@ class Dictionary:
         return np.concatenate([ids[numbers_to_numpy(chunk.indices)] for chunk in chunks])
 
     def decode_column(self, words: NDArray[Any], kind: Kind) -> pa.Array:
-        """The values of int32 or int64 words as an Arrow array of the type `arrow_type(kind)`; nil is null."""
+        """Return the values of int32 or int64 words as an Arrow array of the type `arrow_type(kind)`; nil is null."""
         import pyarrow as pa
 
         if kind == "symbol":
@@ -362,25 +364,25 @@ class Dictionary:
     # --- records in batches ------------------------------------------------------------------------------------------
 
     def pack(self, kind: Kind, columns: Sequence[NDArray[Any]], count: int | None = None) -> Words:
-        """The ids of the records whose fields are the columns' words; equal records share an id, new ones get one.
-        `count` is the number of records, which must be said when the type has no fields."""
+        """Return the ids of the records whose fields are the columns' words; equal records share an id, new ones get
+        one. `count` is the number of records, which is required if the type has no fields."""
         keys = zip(*(column.tolist() for column in columns), strict=True) if columns else repeat((), count or 0)
         return self._tables[kind].pack(keys)
 
     def unpack(self, kind: Kind, ids: NDArray[Any]) -> tuple[NDArray[np.bool_], list[Words]]:
-        """Which of the records are not nil, and their fields as columns with a row per id (0 where the record is nil).
-        DataError (E0415) when there is no such record."""
+        """Return a mask of the records that are not nil, and their fields as columns with a row per id (0 where the
+        record is nil). Raise DataError (E0415) for an id without a record."""
         if len(ids):
             self._check_ids(int(ids.min()), int(ids.max()), kind)
         rows = self._tables[kind].rows[ids]
         return ids != 0, [np.ascontiguousarray(column) for column in rows.T]
 
     def row(self, kind: Kind, word: int) -> list[int]:
-        """The words of the fields of one record."""
+        """Return the words of the fields of one record."""
         return self._tables[kind].row(word)
 
     def fields_of_all(self, kind: Kind) -> Words:
-        """The fields of all records of a type but nil, in the order of their ids; shape (n, fields)."""
+        """Return the fields of all records of a type except nil, in the order of their ids; shape (n, fields)."""
         table = self._tables[kind]
         return table.rows[1 : table.count]
 
@@ -397,8 +399,8 @@ class Dictionary:
             )
 
     def _walk(self, value: object, kind: Kind, look: Look, *, grow: bool) -> int | None:
-        """The id of a nested tuple, from the inside out and without recursion; None when it has none and `grow` is not
-        set. With `grow` the value is of the right type."""
+        """Return the id of a nested tuple, from the inside out and without recursion; None if it has none and `grow` is
+        not set. With `grow` the value is of the right type."""
         result: list[int] = []
         # An entry is a value to encode, or, with a count of fields, the order to pack the last words of `result`.
         waiting: list[tuple[object, Kind, bool]] = [(value, kind, False)]
@@ -431,7 +433,7 @@ class Dictionary:
         return result[0]
 
     def _values(self, ids: Sequence[int], kind: Kind) -> list[Value]:
-        """The records with these ids as nested tuples; shared parts are built once, and there is no recursion."""
+        """Return the records with these ids as nested tuples. Build shared parts once, without recursion."""
         built: dict[tuple[Kind, int], Value] = {}
         waiting = [(kind, word) for word in ids]
         while waiting:
@@ -463,14 +465,15 @@ def _view(words: NDArray[Any], kind: Kind) -> NDArray[Any]:
 
 
 def record_parts(item: object, fields: tuple[Column, ...]) -> list[object] | None:
-    """The values of the fields of a record given as tuple, list or mapping by field names; None if they do not fit."""
+    """Return the values of the fields of a record given as tuple, list or mapping by field names; None if they do not
+    fit."""
     if isinstance(item, Mapping):
         return [item[f.name] for f in fields] if set(item) == {f.name for f in fields} else None
     return list(item) if isinstance(item, (tuple, list)) and len(item) == len(fields) else None
 
 
 def number_words(values: NDArray[Any]) -> Words:
-    """The words of an int64, uint64 or float64 vector: its bits, with one zero and one NaN."""
+    """Return the words of an int64, uint64 or float64 vector: its bits, with one zero and one NaN."""
     if values.dtype == np.float64:
         values = values + 0.0  # makes -0.0 into 0.0
         values[np.isnan(values)] = np.nan
@@ -493,8 +496,8 @@ def _primitive_value(word: int, kind: Kind) -> int | float:
 
 
 def _belongs(value: object, kind: Kind) -> bool:
-    """Whether a Python or numpy number is a value of a primitive kind; a bool is none, an int is a float
-    if there is one that is equal to it."""
+    """Return True if a Python or numpy number is a value of a primitive kind. A bool is none of them; an int is a float
+    if some float is equal to it."""
     if isinstance(value, (bool, np.bool_)):
         return False
     if isinstance(value, (int, np.integer)):

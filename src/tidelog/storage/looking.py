@@ -1,4 +1,4 @@
-"""How work on many rows can be stopped: it is done in parts, and calls `look` before each, which raises to end it."""
+"""Work on many rows in parts: it calls `look` before each part, which raises to end it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AT_ONCE = 1 << 20
 
 
 def in_parts(rows: NDArray[numpy.int64], look: Look) -> Iterator[NDArray[numpy.int64]]:
-    """The rows in parts, of which there is at least one."""
+    """Yield the rows in parts, at least one."""
     for start in range(0, max(1, len(rows)), AT_ONCE):
         look()
         yield rows[start : start + AT_ONCE]

@@ -1,4 +1,4 @@
-"""Blocks of memory that grow where they stand.
+"""Blocks of memory that grow in place.
 
 Large blocks are anonymous mappings: growing one moves page tables instead of bytes (mremap), new pages are zero, and
 huge pages keep the cost of first touches down, which is a third of the time otherwise. Small blocks, and all blocks
@@ -26,7 +26,7 @@ _CHECKING = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 
 def _system_calls() -> Any:
-    """The C library with the types of the calls used here, or None where there is no mremap."""
+    """Return the C library with the types of the calls used here, or None on systems without mremap."""
     if not sys.platform.startswith("linux"):
         return None
     library = ctypes.CDLL(None, use_errno=True)
@@ -105,7 +105,7 @@ class Block:
         ctypes.memset(self.address, 0, self.size)
 
     def view(self, dtype: DTypeLike, length: int) -> NDArray[Any]:
-        """The first `length` items as an array over the block itself; it must not be used after the next `grow`."""
+        """Return the first `length` items as an array over the block itself, which is invalid after the next `grow`."""
         size = length * numpy.dtype(dtype).itemsize
         if size == 0:
             return numpy.empty(0, dtype)
@@ -129,12 +129,12 @@ class Stop:
 
     @property
     def looks(self) -> int:
-        """How often kernels have looked."""
+        """The number of times that kernels have looked."""
         return self._words[1]
 
     @property
     def given(self) -> bool:
-        """Whether kernels have been told to stop, now or before."""
+        """True if kernels were asked to stop, now or before."""
         return self._words[1] >= self._words[0]
 
     def give(self, looks: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""The records of one type and their ids: the part of the dictionary that says which fields a record has."""
+"""The records of one type and their ids: the part of the dictionary that maps records to their fields."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ class RecordTable:
         self._left = 0  # So many of `_free` are still to be used; it may name ids that are in use, which are skipped.
 
     def __len__(self) -> int:
-        """The number of records."""
+        """Return the number of records."""
         return len(self._ids)
 
     def one(self, key: Key, grow: bool) -> int | None:
-        """The id of one record; if it is new, one of its own with `grow`, or else None."""
+        """Return the id of one record. If it is new, return a new id with `grow`, otherwise None."""
         found = self._ids.get(key)
         return self._added([key])[0] if found is None and grow else found
 
     def row(self, word: int) -> list[int]:
-        """The fields of one record."""
+        """Return the fields of one record."""
         return self.rows[word].tolist()  # type: ignore[no-any-return]
 
     def pack(self, keys: Iterable[Key]) -> NDArray[np.int64]:
-        """The ids of records given by their fields; new ones get ids that were given back, and then the next ones."""
+        """Return the ids of records given by their fields; new ones get reclaimed ids, and then the next ones."""
         keys, parts = iter(keys), []
         while True:
             some = list(islice(keys, _AT_ONCE))
@@ -57,7 +57,7 @@ class RecordTable:
                 return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _added(self, keys: list[Key]) -> list[int]:
-        """The ids of records, new ones included."""
+        """Return the ids of records, and add new ones."""
         ids = self._ids
         self._follow()
         new = [key for key in dict.fromkeys(keys) if key not in ids]
@@ -89,8 +89,8 @@ class RecordTable:
         self._left = 0
 
     def follow(self, start: int, rows: NDArray[np.int64], present: NDArray[np.bool_]) -> bool:
-        """Have the records that another table has from the id `start` on, where they are `present`; whether it is
-        possible. An interruption is harmless where all are present."""
+        """Add the records that another table has from the id `start` on, where they are `present`. Return True if that
+        is possible. An interruption is harmless where all are present."""
         self._follow()
         both = max(0, min(self.count - start, len(rows)))
         known = np.zeros(both, np.bool_)
@@ -111,12 +111,12 @@ class RecordTable:
         return True
 
     def present(self, start: int, stop: int) -> NDArray[np.int64]:
-        """The ids from `start` to `stop` that are those of records."""
+        """Return the ids from `start` to `stop` that belong to records."""
         self._follow()
         return np.array([word for word in range(start, stop) if not self._is_free(word)], np.int64)
 
     def _is_free(self, word: int) -> bool:
-        """Whether no record has this id, whatever is left in its row."""
+        """Return True if no record has this id, even if its row has old values."""
         return self._ids.get(tuple(self.row(word))) != word
 
     def _follow(self) -> None:
@@ -154,6 +154,6 @@ class RecordTable:
             self._ids = dict(ids)  # A dictionary shrinks only when it is copied.
 
     def bytes(self) -> int:
-        """About how much memory the records take."""
+        """Estimate the memory that the records take."""
         key_bytes = sys.getsizeof((0,) * self.arity) + 32 * self.arity
         return int(self.rows.nbytes) + sys.getsizeof(self._ids) + key_bytes * len(self._ids) + self._free.nbytes

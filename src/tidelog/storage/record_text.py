@@ -11,13 +11,13 @@ _BARE = re.compile(r'[^\s",\[\]\\]([^",\[\]\\\n\r]*[^\s",\[\]\\])?')
 
 
 def format_number(value: float) -> str:
-    """The shortest text from which the same float is read again; integral ones have no point: `1`, `0.1`, `1e+22`."""
+    """Return the shortest text that reads back as the same float; integral ones have no point: `1`, `0.1`, `1e+22`."""
     text = repr(float(value))
     return text[:-2] if text.endswith(".0") else text
 
 
 def format_symbol(text: str) -> str:
-    """A symbol inside of a record: in quotes where it could not be read otherwise."""
+    """Return a symbol inside a record: in quotes if it could not be read otherwise."""
     if _BARE.fullmatch(text):
         return text
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
@@ -29,7 +29,7 @@ def format_value(
     symbol: Callable[[str], str] = format_symbol,
     number: Callable[[float], str] = format_number,
 ) -> str:
-    """A value as text; the arguments say how its parts are written. Depth is not limited by Python's stack."""
+    """Return a value as text; the arguments format its parts. Python's stack does not limit its depth."""
     pieces: list[str] = []
     waiting: list[tuple[bool, Value]] = [(False, value)]  # is it text to be copied, and the text or the value
     while waiting:

@@ -1,4 +1,4 @@
-"""The symbols of a database and their words: the part of the dictionary that says which text a symbol is."""
+"""The symbols of a database and their words: the part of the dictionary that maps texts to words."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ class SymbolList:
         return len(self._words)
 
     def get(self, text: str) -> int | None:
-        """The word of a symbol, or None if it has none yet."""
+        """Return the word of a symbol, or None if it has none yet."""
         return self._words.get(text)
 
     def words(self, strings: Sequence[str]) -> list[int | None]:
-        """The words of symbols, None for those that have none yet."""
+        """Return the words of symbols, None for those that have none yet."""
         return list(map(self._words.get, strings))
 
     def add(self, strings: Sequence[str]) -> list[int]:
-        """The words of symbols; new ones get words that were given back, and then the next ones."""
+        """Return the words of symbols; new ones get reclaimed words, and then the next ones."""
         words = self._words
         self._follow()
         new = [text for text in dict.fromkeys(strings) if text not in words]
@@ -79,8 +79,8 @@ class SymbolList:
         self._left = 0
 
     def follow(self, start: int, texts: Sequence[str | None]) -> bool:
-        """Have the symbols that another list has from `start` on, None for words that have been given back there;
-        whether it is possible."""
+        """Add the symbols that another list has from `start` on, None for reclaimed words there. Return True if that is
+        possible."""
         self._follow()
         known = self.texts[start : start + len(texts)]
         new = texts[len(known) :]
@@ -93,12 +93,12 @@ class SymbolList:
         return True
 
     def present(self, start: int, stop: int) -> NDArray[np.int64]:
-        """The words from `start` to `stop` that are those of symbols."""
+        """Return the words from `start` to `stop` that belong to symbols."""
         self._follow()
         return np.array([word for word in range(start, stop) if not self._is_free(word)], np.int64)
 
     def _is_free(self, word: int) -> bool:
-        """Whether nothing has this word, also where an interruption has left a text with it."""
+        """Return True if nothing has this word, also where an interruption has left a text with it."""
         text = self.texts[word]
         return text is None or self._words.get(text) != word
 
@@ -134,6 +134,6 @@ class SymbolList:
             self._words = dict(words)  # A dictionary shrinks only when it is copied.
 
     def bytes(self) -> int:
-        """About how much memory the symbols take."""
+        """Estimate the memory that the symbols take."""
         text = self._characters + _STRING_OVERHEAD * len(self._words)
         return text + sys.getsizeof(self._words) + sys.getsizeof(self.texts) + self._free.nbytes

@@ -1,4 +1,4 @@
-"""Which words of a dictionary are in use: what a sweep gives back are all others.
+"""The words of a dictionary in use: a sweep reclaims all others.
 
 Words in rows are marked by `add`; `flags` follows the fields of records and says for each kind which words are used.
 """
@@ -42,7 +42,7 @@ class Usage:
             self._mark(kind, np.array([word]))
 
     def flags(self) -> dict[Kind, Flags]:
-        """For each kind as many flags as its extent: which words are used, also as fields of records that are used."""
+        """Return for each kind as many flags as its extent: True for words in use, also as fields of records in use."""
         while self._waiting:
             kind, words = self._waiting.pop()
             kinds = [field.kind for field in self._dictionary.record(kind).fields]
@@ -79,12 +79,12 @@ class Usage:
 
 
 def renumbered(flags: dict[Kind, Flags]) -> dict[Kind, NDArray[np.int64]]:
-    """For each kind the words that the used ones get where all others are left out; nil stays 0."""
+    """Return for each kind the new words of the used ones when all others are left out; nil stays 0."""
     return {kind: np.cumsum(used, dtype=np.int64) - 1 for kind, used in flags.items()}
 
 
 def translated(kinds: Iterable[Kind], rows: NDArray[Any], numbers: dict[Kind, NDArray[np.int64]]) -> NDArray[Any]:
-    """Rows whose columns are of these kinds with other words."""
+    """Return rows whose columns are of these kinds with other words."""
     rows = rows.copy()
     for position, kind in enumerate(kinds):
         if kind in numbers:
