@@ -62,7 +62,7 @@ class Budget:
         self._counting = ExitStack()
 
     def ask(self, size: int) -> bool:
-        """Whether there is memory of so many bytes."""
+        """Return True if there is memory of so many bytes."""
         if self.failed:
             return not self._for_good or size <= SMALL
         line = _line()

@@ -1,4 +1,4 @@
-"""What all tests share: Ctrl-C works, and the collector of garbage is less eager."""
+"""Settings of all tests: Ctrl-C works, and the garbage collector is less eager."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def random_words(folder: Path, _other: Path, rng: random.Random) -> str:
 
 
 def problem_with(folder: Path) -> str:
-    """What is wrong with the check of a folder, or ""."""
+    """Return the error in the check of a folder, or ""."""
     try:
         tidelog.check_certificate(folder, timeout=TIMEOUT)
     except (CertificateRejected, DataError, LimitError) as error:

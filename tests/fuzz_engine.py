@@ -42,7 +42,7 @@ from tidelog.maintain.strategies import situation
 
 
 def problem_with(case: Case) -> str:
-    """What is wrong with the engines on a case, or ""; the name of the engine comes first."""
+    """Return the error of the engines on a case, or ""; the name of the engine comes first."""
     for name, evaluate in (("semi-naive", evaluate_seminaive), ("embedded", evaluate_embedded)):
         problem = disagreement(case, evaluate)
         if problem:
@@ -53,7 +53,7 @@ def problem_with(case: Case) -> str:
 
 
 def same_problem(problem: str, case: Case) -> bool:
-    """Whether a smaller case is still a program and fails in the same engine."""
+    """Return True if a smaller case is still a program and fails in the same engine."""
     try:
         checked(case.text)
         return problem_with(case).partition(":")[0] == problem.partition(":")[0]
@@ -65,7 +65,7 @@ STRATEGIES = (("update", 0.2), ("auto", 0.2), ("auto", 1e-6), ("bootstrap", 0.2)
 
 
 def problem_in(script: scripts.Script) -> str:
-    """What is wrong with a script, or ""; the strategy follows from its seed."""
+    """Return the error of a script, or ""; the strategy follows from its seed."""
     strategy, switch = STRATEGIES[(script.seed or 0) % 31 % len(STRATEGIES)]
     worth, situation._ALWAYS_WORTH = situation._ALWAYS_WORTH, situation._ALWAYS_WORTH if switch > 1e-3 else 0.0
     try:
@@ -75,12 +75,12 @@ def problem_in(script: scripts.Script) -> str:
 
 
 def same_kind(problem: str, script: scripts.Script) -> bool:
-    """Whether a smaller script fails with the same kind of error."""
+    """Return True if a smaller script fails with the same kind of error."""
     return problem_in(script).split(": ")[1:2] == problem.split(": ")[1:2]
 
 
 def try_program(seed: int) -> bool:
-    """Whether a random program is right; shows what is not."""
+    """Return True if a random program is right; show its errors."""
     for case in random_cases(1, seed):
         problem = problem_with(case)
         if problem:
@@ -91,7 +91,7 @@ def try_program(seed: int) -> bool:
 
 
 def try_script(seed: int) -> bool:
-    """Whether a random script is right after every epoch; shows what is not."""
+    """Return True if a random script is right after every epoch; show its errors."""
     script = scripts.script_for(seed)
     problem = problem_in(script)
     if problem:
@@ -101,8 +101,8 @@ def try_script(seed: int) -> bool:
 
 
 def try_words(seed: int) -> bool:
-    """Whether a script, or a store that is closed and opened, is right where words are given back before every epoch;
-    shows what is not."""
+    """Return True if a script, or a store that is closed and opened, is right if words are reclaimed before every
+    epoch; show the errors."""
     with reclaiming_always():
         if seed % 2:
             return try_script(seed)

@@ -133,7 +133,7 @@ def large(random_: random.Random) -> str:
 
 
 def attempt(text: str) -> bool:
-    """Whether the text is a program; any exception but ProgramError goes through."""
+    """Return True if the text is a program; let any exception but ProgramError through."""
     try:
         program = read(f"{text}\n")
         checked = check(program)

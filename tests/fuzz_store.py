@@ -20,7 +20,7 @@ from tidelog.errors import DataError, TidelogError
 
 
 def damage(seed: int) -> str:
-    """What is wrong with what becomes of a damaged file, or ""."""
+    """Return the error after a file was damaged, or ""."""
     rng = random.Random(seed)
     follower = Follower(rng)
     for _ in range(rng.randint(1, 12)):
@@ -44,7 +44,7 @@ def damage(seed: int) -> str:
 
 
 def fail(seed: int) -> str:
-    """What is wrong after an operation has failed, or ""."""
+    """Return the error after an operation has failed, or ""."""
     rng = random.Random(seed)
     number, code = rng.randrange(1, 200), rng.choice(ERRORS)
     error = rng.choice((OSError(code, "it failed"), KeyboardInterrupt()))
@@ -53,7 +53,7 @@ def fail(seed: int) -> str:
 
 
 def crash(seed: int) -> str:
-    """What is wrong after the machine has stopped, or ""."""
+    """Return the error after the machine has stopped, or ""."""
     return crash_everywhere(seed, steps=12, crashes=3)
 
 

@@ -46,7 +46,7 @@ def kind_of(type_name: str) -> str:
 
 
 def fits(lower: str, upper: str) -> bool:
-    """Whether values of the one type may go where the other is declared."""
+    """Return True if values of the one type may go where the other is declared."""
     return lower == upper or upper in ABOVE.get(lower, ())
 
 

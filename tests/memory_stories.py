@@ -82,7 +82,7 @@ def opened(story: Story, connect: Callable[[], tidelog.Database] = tidelog.conne
 
 
 def attempt(db: tidelog.Database, act: Act, budget: Budget) -> bool:
-    """Whether an epoch fits into a budget; any error but E0503 is raised."""
+    """Return True if an epoch fits into a budget; raise any error but E0503."""
     try:
         with db.transaction() as transaction:
             act(transaction)

@@ -236,7 +236,7 @@ class Finder(ast.NodeVisitor):
 
 
 def _is_number(node: ast.stmt) -> bool:
-    """Whether it is a constant that is written with numbers only."""
+    """Return True if it is a constant that is written with numbers only."""
     value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
     return value is not None and all(isinstance(part, NUMBERS) for part in ast.walk(value))
 

@@ -72,7 +72,7 @@ def decoded(db: tidelog.Database, name: str, words: Any) -> Iterable[Row]:
 
 
 def mistakes(db: tidelog.Database, tables: Tables, facts: Mapping[str, set[Row]]) -> str:
-    """What is wrong with the state `tables` of a database whose asserted facts ought to be `facts`, or ""."""
+    """Return the error in the state `tables` of a database whose asserted facts ought to be `facts`, or ""."""
     engine = db._engine
     derived = {name for node in engine.nodes for name in node.relations}
     found = []

@@ -301,7 +301,7 @@ class Follower:
         return transaction.change
 
     def note(self, epoch: Epoch) -> None:
-        """What ought to be there after an epoch."""
+        """Note the expected state after an epoch."""
         for name, rows in epoch.delete.items():
             self.facts.setdefault(name, set()).difference_update(rows)
         for name, rows in epoch.insert.items():
@@ -334,8 +334,8 @@ class Follower:
 
 
 def without_need(node: NodeReport) -> bool:
-    """Whether a node was bootstrapped that could have been updated: not one that negation tears apart, nor one
-    whose rules have ceased to be those of a closure."""
+    """Return True if a node was bootstrapped that could have been updated: not one that negation splits, nor one whose
+    rules have ceased to be those of a closure."""
     return node.strategy == "bootstrap" and not node.reason.startswith(
         ("its hyper-node could not be kept", "its closure could not be kept")
     )
@@ -364,7 +364,7 @@ def change_in(transaction: Changing, script: Script, epoch: Epoch) -> None:
 
 
 def run(script: Script, strategy: str = "auto", switch: float = 0.2) -> str:
-    """What goes wrong in a script, or ""; an exception is wrong, too."""
+    """Return the error of a script, or ""; an exception is an error, too."""
     place = "at the start"
     try:
         follower = Follower(script, strategy, switch)

@@ -162,7 +162,8 @@ def random_cases(count: int, first: int = FIRST_SEED) -> Iterator[Case]:
 
 
 def refused(case: Case) -> bool:
-    """Whether the program has the one fault that the generator does not avoid: a recursion that asks for its groups."""
+    """Return True if the program has the one fault that the generator does not avoid: a recursion that asks for its
+    groups."""
     try:
         compiled(case.text)
     except ProgramError as error:
@@ -192,7 +193,7 @@ def halves(facts: Facts, rng: random.Random) -> tuple[dict[str, list[Row]], dict
 
 
 def difference(found: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
-    """What is wrong with the relations `found`, or "" if they are as `expected`; others are not looked at."""
+    """Return the error in the relations `found`, or "" if they are as `expected`; do not look at others."""
     lines = []
     for name, rows in expected.items():
         got = found.get(name, set())
@@ -209,12 +210,13 @@ def difference(found: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
 
 
 def same(found: Any, expected: Any) -> bool:
-    """Whether two relations are equal and their values have equal types (1 is not 1.0)."""
+    """Return True if two relations are equal and their values have equal types (1 is not 1.0)."""
     return bool(found == expected) and sorted(map(repr, found)) == sorted(map(repr, expected))
 
 
 def disagreement(case: Case, evaluate: Evaluate, reference: Evaluate = evaluate_naive) -> str:
-    """What `evaluate` gets wrong on a case by the judgement of `reference`, or ""; an exception is wrong, too."""
+    """Return the error of `evaluate` on a case by the judgement of `reference`, or ""; an exception is an error,
+    too."""
     expected = reference(case.text, case.facts)
     try:
         return difference(evaluate(case.text, case.facts), expected)
@@ -256,7 +258,7 @@ def reductions(case: Case) -> Iterator[Case]:
 
 
 class Suite:
-    """What every engine has to get right."""
+    """The cases that every engine has to get right."""
 
     evaluate: Evaluate
     random_programs = 120

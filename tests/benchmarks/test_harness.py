@@ -1,4 +1,4 @@
-"""What the table says follows from what was measured; nothing here takes a time."""
+"""The table follows from the measurements; nothing here takes a time."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def of_files(folder: Path) -> Iterator[Forgery]:
 
 
 def kind_of_file(name: Path) -> str:
-    """What a test calls a file: those of tables all go by the folder that they are in."""
+    """Return the name of a file's kind for tests: files of tables go by their folder."""
     return f"{name.parent}/*.parquet" if name.suffix == ".parquet" else str(name)
 
 
@@ -116,7 +116,7 @@ def _at(name: Path, change: Change, folder: Path) -> None:
 
 
 def _linked(path: Path) -> None:
-    """What a link leads to is what was there."""
+    """Replace a file by a link to its content."""
     elsewhere = Path(tempfile.mkdtemp(dir=path.parent.parent.parent)) / path.name
     shutil.move(path, elsewhere)
     path.symlink_to(elsewhere)
@@ -260,7 +260,7 @@ def fields_of(value: Any, path: Way = ()) -> Iterator[Way]:
 
 
 def field_name(path: Way) -> str:
-    """What a test calls a field."""
+    """Return the name of a field for tests."""
     return ".".join(part for part in path if isinstance(part, str))
 
 
@@ -351,7 +351,7 @@ def of_the_program(text: str) -> Iterator[Forgery]:
 
 
 def kind_of_statement(line: str) -> str:
-    """What a test calls a statement: a rule, or by the word that it begins with."""
+    """Return the name of a statement's kind for tests: a rule, or its first word."""
     return line.split(maxsplit=1)[0] if line.startswith(".") else "rule"
 
 
@@ -461,7 +461,7 @@ def _less(number: int, table: pa.Table) -> pa.Table:
 
 
 def columns_of(table: pa.Table, column: str) -> dict[str, Table]:
-    """What can be done to a column: other types for it, other values in its first row, and to all of it."""
+    """Return forgeries of a column: other types for it, other values in its first row, and in all of it."""
     position, kind = table.column_names.index(column), table.schema.field(column).type
     values = table.column(column).to_pylist()
 

@@ -1,4 +1,4 @@
-"""What is read of a certificate is bounded: by the size of the files, and by the limits of the check."""
+"""Bounds on reading a certificate: by the size of the files, and by the limits of the check."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_some_of_many_are_shown(cycle: Altered) -> None:
 
 
 def loaded_message(rule: str, name: str, keep: int) -> str:
-    """What is said when a view lacks all but `keep` tuples."""
+    """Return the message for a view that lacks all but `keep` tuples."""
     sound = altered(loaded(f"{CYCLE}.decl v(x: number, y: number)\n{rule}"))
     view = dict(list(sound.views[name].items())[:keep])
     return problems(replace(sound, views={**sound.views, name: view}))[0].message

@@ -56,7 +56,7 @@ def outcome(forgery: Forgery, sound: Path, place: Path) -> str | None:
 
 
 def is_right(folder: Path) -> bool:
-    """Whether the views of a certificate are what its program evaluates to over its facts."""
+    """Return True if the views of a certificate are those of its program over its facts."""
     certificate = load(folder)
     db = tidelog.connect()
     db.add_program((folder / "program.dl").read_text())

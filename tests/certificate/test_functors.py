@@ -1,4 +1,4 @@
-"""What the checker's expressions say, compared with the specification in tidelog.semantics."""
+"""The checker's expressions, compared with the specification in tidelog.semantics."""
 
 from __future__ import annotations
 

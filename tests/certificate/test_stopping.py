@@ -36,7 +36,7 @@ ENDLESS = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b WHERE (
 
 
 def same(number: int) -> int:
-    """What DuckDB asks Python for."""
+    """Python function that DuckDB calls."""
     return number
 
 

@@ -1,4 +1,4 @@
-"""What the tests of the command line share: a folder to work in, and two ways to run a command."""
+"""Shared parts of the tests of the command line: a folder to work in, and two ways to run a command."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ t(x, z) :- t(x, y), e(y, z).
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command has left: exit code, standard output, standard error."""
+    """The result of a command: exit code, standard output, standard error."""
 
     code: int
     out: str

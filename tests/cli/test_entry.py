@@ -1,4 +1,4 @@
-"""What all commands share: usage, version, interruptions, closed pipes, faults of our own."""
+"""Behaviour of all commands: usage, version, interruptions, closed pipes, faults of tidelog."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the command line has from Soufflé: its options, its layout, its deprecated ways, its files."""
+"""Parts of the command line from Soufflé: its options, its layout, its deprecated ways, its files."""
 
 from __future__ import annotations
 

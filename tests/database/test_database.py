@@ -1,4 +1,4 @@
-"""What a user holds: changes, transactions, limits and interrupts, errors that leave no trace."""
+"""The objects that a user holds: changes, transactions, limits and interrupts, errors that leave no trace."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def made() -> tidelog.Database:
 
 
 def without_memory(error: LimitError) -> bool:
-    """Whether this is the error for that; any other is raised."""
+    """Return True if this is the error for exhausted memory; raise any other."""
     if error.code != "E0503":
         raise error
     return True

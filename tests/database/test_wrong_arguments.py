@@ -13,7 +13,7 @@ from tidelog.errors import TidelogError
 
 
 class Sparse:
-    """What a sparse matrix of SciPy does, which need not be installed."""
+    """A stand-in for a sparse matrix of SciPy, which need not be installed."""
 
     shape = (2, 2)
 

@@ -56,7 +56,7 @@ def test_the_document_of_the_control_room() -> None:
 
 
 def examined(*temperatures: int) -> Mapping[str, TurbineView]:
-    """What the first row knows with the six rules, when its turbines read these temperatures."""
+    """Return the knowledge of the first row with the six rules, when its turbines read these temperatures."""
     rows = documents.turbines(1, len(temperatures))
     farm = Farm(Simulated(), rows, Screen(live=False))
     farm.put({CONTROL: documents.control_document(rows)})
@@ -118,7 +118,7 @@ VERDICTS = [
 
 
 def alarms(farm: Farm) -> list[dict[str, str | None]]:
-    """What the control room knew after each step."""
+    """Return the control room's alarms after each step."""
     return [
         {documents.short(x): each.verdict for x, each in step.state.items() if each.alarm is not None}
         for step in farm.steps

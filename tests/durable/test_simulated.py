@@ -1,6 +1,6 @@
-"""What the simulated disk reports and forgets: tests of stores fail each operation and stop the machine behind each.
+"""The simulated disk's reports and losses: tests of stores fail each operation and stop the machine behind each.
 
-That its operations do what those of a real file system do is in tests/store/test_simulated.py.
+tests/store/test_simulated.py compares its operations with those of a real file system.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tidelog.durable.simulated import SimulatedDisk
 
 
 class RefusedError(Exception):
-    """What an operation raises."""
+    """The error of a refused operation."""
 
 
 class Seen:

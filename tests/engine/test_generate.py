@@ -1,4 +1,4 @@
-"""What random programs are: of all features, mostly with something in their views, and the same for the same seed."""
+"""Random programs have all features, mostly have something in their views, and are the same for the same seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user can do with a relation, and how it shows itself."""
+"""Uses of a relation, and its text."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ for each in found:
 
 
 def one_kernel(cache: Path, *arguments: str, **variables: str) -> list[str]:
-    """What a process says that compiles a kernel, or loads it, with this folder for caches."""
+    """Return the output of a process that compiles a kernel, or loads it, with this folder for caches."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA")}
     done = subprocess.run(
         [sys.executable, "-c", ONE_KERNEL, *arguments],

@@ -1,4 +1,4 @@
-"""What the checker fills in, and what it accepts; what it refuses is in tests/errors."""
+"""Parts that the checker fills in, and programs that it accepts; those that it rejects are in tests/errors."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from tidelog.limits.watch import Watch
 
 
 class Turns:
-    """What a block has been told; `wait` until something of it is so."""
+    """The signals that a block has received; `wait` until some condition on them holds."""
 
     def __init__(self) -> None:
         self.told: list[tuple[bool, threading.Thread]] = []

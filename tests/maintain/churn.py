@@ -100,7 +100,7 @@ class Twins:
 
 
 def contents(held: Any) -> Any:
-    """What a change or an answer shows; of an iterator nothing before its end."""
+    """Return the content of a change or an answer; of an iterator nothing before its end."""
     if isinstance(held, tidelog.Change):
         return {name: (set(held[name].inserted), set(held[name].deleted)) for name in held}
     return set(held)

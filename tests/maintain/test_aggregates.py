@@ -71,7 +71,7 @@ def script_of(seed: int) -> Script:
 
 @pytest.fixture(params=[(1_024, 512), (1, 2), (4, 3)], ids=["small groups", "narrow windows", "windows"])
 def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is a large group, and how wide a window is."""
+    """Set the size of a large group, and the width of a window."""
     large, width = request.param
     monkeypatch.setattr(large_groups, "LARGE", large)
     monkeypatch.setattr(large_groups, "WIDTH", width)

@@ -1,4 +1,4 @@
-"""What a bootstrap leaves behind: views, births and counts, in either word size, with plans made anew on the way."""
+"""The result of a bootstrap: views, births and counts, in either word size, with plans made anew on the way."""
 
 from __future__ import annotations
 

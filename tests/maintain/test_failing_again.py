@@ -39,7 +39,7 @@ class Failing(Database):
 
 
 def left(db: Database) -> dict[str, int]:
-    """What a database has: rows, dead ones included, places for relations and indexes, and words."""
+    """Return the size of a database: rows, dead ones included, places for relations and indexes, and words."""
     engine = db._engine
     relations = {id(each): each for each in (*engine.views.values(), *engine.asserted.values())}.values()
     return {

@@ -1,4 +1,4 @@
-"""What is kept of a large group instead of its members."""
+"""The state of a large group that replaces its members."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an epoch that was taken back has inserted is nowhere, whatever comes to stand in its place."""
+"""Rows that an undone epoch has inserted are nowhere, whatever comes to stand in their place."""
 
 from __future__ import annotations
 

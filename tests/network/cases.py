@@ -175,7 +175,7 @@ def _random_rule(rng: random.Random, arity: dict[str, int]) -> str:
 
 @dataclass
 class World:
-    """What one database is told beside the network."""
+    """The database that gets the same changes beside the network."""
 
     case: Case
     facts: dict[str, dict[tuple[object, ...], None]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What has ended ends at once for all that rests on it: it takes few offers, whatever the reason."""
+"""An ended ground ends at once for all that rests on it: it takes few offers, whatever the reason."""
 
 from __future__ import annotations
 

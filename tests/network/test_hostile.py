@@ -57,7 +57,7 @@ def raw(message: str, sender: str = '"b"', text: str = REACHABILITY) -> bytes:
 
 
 def is_well(node: Node) -> bool:
-    """Whether a node still does what it is for."""
+    """Return True if a node still works."""
     node.insert("link", [("a", "z")])
     return ("a", "z") in node["reachable"]
 

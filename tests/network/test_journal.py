@@ -74,7 +74,7 @@ class Follower:
         self.now = None
 
     def fault(self) -> str:
-        """What is wrong if the process or the machine stops now, or ""."""
+        """Return the error if the process or the machine stops now, or ""."""
         for disk in (self.disk.left(), self.disk.crashed(self.rng), self.disk.crashed(self.rng)):
             journal = Journal("/store", disk.files())
             try:

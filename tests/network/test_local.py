@@ -1,4 +1,4 @@
-"""What the processes of a network on one machine are told."""
+"""Commands to the processes of a network on one machine."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def state(node: Node) -> tuple[Any, ...]:
 
 
 def without_memory(call: Callable[[], object]) -> bool:
-    """Whether a call ends in E0503; all other errors are raised."""
+    """Return True if a call ends in E0503; raise all other errors."""
     try:
         call()
     except LimitError as error:

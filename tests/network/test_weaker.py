@@ -111,14 +111,14 @@ class Eager(NodeState):
 
 
 class NoNumbers(Peer):
-    """What comes is believed, however old it is."""
+    """Nodes that believe every offer, however old it is."""
 
     def is_news(self, offer: Offer, known: int) -> bool:
         return True
 
 
 class NoTombstones(Peer):
-    """What was withdrawn is forgotten at once."""
+    """Nodes that forget withdrawn offers at once."""
 
     def bury(self, offer: Offer) -> None:
         pass
@@ -144,7 +144,7 @@ class Hasty(Weak):
 
 
 def settles(case: Case, seed: int, machine: type[NodeState]) -> bool:
-    """Whether a network comes to rest, within reason, in the centralised answer."""
+    """Return True if a network comes to rest, within reason, in the centralised answer."""
     rng = random.Random(f"weaker {seed}")
     names = [f"n{number}" for number in range(rng.randrange(2, 6))]
     simulation = Simulation(case.text, seed, duplicates=0.3, roots=False, machine=machine)
@@ -167,7 +167,7 @@ def settles(case: Case, seed: int, machine: type[NodeState]) -> bool:
 
 
 def fails(case: Case, seed: int, machine: type[NodeState]) -> bool:
-    """Whether a network does not come to rest, or in another answer."""
+    """Return True if a network does not come to rest, or in another answer."""
     try:
         return not settles(case, seed, machine)
     except DivergedError:

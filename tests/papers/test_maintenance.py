@@ -30,7 +30,7 @@ REFERENCES: list[Reference] = [Elastic, elastic_with_switch, DRed, ZodiacEdge]
 
 
 def problem(script: Script) -> str:
-    """What is wrong after some epoch, with the numbers of Update, which are those of Bootstrap (Theorem 3.5)."""
+    """Return the error after some epoch; the numbers of Update are those of Bootstrap (Theorem 3.5)."""
     core, facts = compiled(script.text), script.facts
     engines = [reference(core, facts) for reference in REFERENCES]
     for insert, delete in [({}, {}), *script.epochs]:

@@ -113,7 +113,7 @@ def opened(text: str, **facts: list[tuple[Any, ...]]) -> tidelog.Database:
 
 
 def right(db: tidelog.Database, **facts: set[tuple[Any, ...]]) -> bool:
-    """Whether views, counts and births are those of an evaluation from scratch over these facts."""
+    """Return True if views, counts and births are those of an evaluation from scratch over these facts."""
     return not mistakes(db, state_of(db), facts)
 
 

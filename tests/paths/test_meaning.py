@@ -1,4 +1,4 @@
-"""What rules with paths mean, on the references and on the engine, by the judgement of automata."""
+"""Rules with paths on the references and on the engine; automata judge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests use to let memory run out sees every request, of NumPy, of kernels and of Arrow."""
+"""The allocators of tests see every request for memory, of NumPy, of kernels and of Arrow."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def change(store: Store) -> None:
 
 @pytest.fixture(scope="module")
 def both() -> tuple[tuple[object, ...], tuple[object, ...]]:
-    """What is there before, and what the change leads to."""
+    """Return the triples before, and those after the change."""
     store = begun()
     before = shown(store)
     change(store)

@@ -24,7 +24,7 @@ def filled() -> Store:
 
 
 def fits(call: Callable[[], object], budget: Budget) -> bool:
-    """Whether a call ends within a budget; all errors but E0503 are raised."""
+    """Return True if a call ends within a budget; raise all errors but E0503."""
     try:
         with budget:
             call()

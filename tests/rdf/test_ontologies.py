@@ -31,7 +31,7 @@ def shortened(triples: Iterable[Iterable[Any]]) -> set[Triple]:
 
 
 def followed(asserted: set[Triple]) -> tuple[set[Triple], set[str]]:
-    """What follows by W3C's tables; literals are subjects there."""
+    """Return the consequences by W3C's tables; literals are subjects there."""
     triples, wrong = closure(asserted)
     return {triple for triple in triples if not triple[0].startswith('"')}, wrong
 
@@ -86,7 +86,7 @@ _ERRORS = "http://www.daml.org/2002/03/agents/agent-ont#"
 
 
 def says_something(triple: Triple) -> bool:
-    """Whether a triple of another reasoner is one that tidelog would have; see "What is left out" in how-to/rdf.md."""
+    """Return True if tidelog would have a triple of another reasoner; see "Left out" in how-to/rdf.md."""
     subject, predicate, value = triple
     return not (
         subject.startswith(("owl:", "rdf:", "rdfs:", "xsd:", '"'))

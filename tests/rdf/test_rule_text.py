@@ -1,4 +1,4 @@
-"""What rule text says of RDF: IRIs, literals and the numbers in them, types, and mistakes in all of these."""
+"""RDF in rule text: IRIs, literals and the numbers in them, types, and mistakes in all of these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each rewrite makes of a rule: `rewrites/*.dl` with the core rules, in the order of evaluation, beside it."""
+"""The result of each rewrite: `rewrites/*.dl` with the core rules, in the order of evaluation, beside it."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def from_scratch(programs: tuple[Program, ...]) -> list[object] | str:
 
 
 class Remembering:
-    """What a database does with the texts and the rules that come and go."""
+    """The texts and rules of a database, as they come and go."""
 
     def __init__(self) -> None:
         self.checker, self.compiler = Checker(), Compiler()

@@ -1,4 +1,4 @@
-"""What a user gives by mistake: an error with code, place and hint, or a quarantined row, and nothing in between."""
+"""Mistakes of a user: an error with code, place and hint, or a quarantined row, and nothing in between."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What is written elsewhere before an epoch lasts: it is what the epoch then shows, and when it, or the state folder
-behind it, fails, nothing has changed, and the commit can be tried again."""
+"""Output that is written before an epoch lasts: the epoch then shows it. If it, or the state folder behind it, fails,
+nothing has changed, and the commit can be tried again."""
 
 from __future__ import annotations
 

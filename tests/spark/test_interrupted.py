@@ -37,7 +37,7 @@ CAME, WENT = {(2, "c"), (1, "c")}, {(2, "b"), (1, "b")}
 
 
 def views(db: Any) -> Views:
-    """What the database shows, read without Spark where the driver has it."""
+    """Return the content of the database, read without Spark if the driver has it."""
     found = {}
     for name in db.relations:
         columns = db.front[name].columns

@@ -1,4 +1,4 @@
-"""What is said when the machine lacks something that Spark needs."""
+"""Messages when the machine lacks something that Spark needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What executors write into the state folder is what the driver finds there, or nothing is committed; and commits leave
+"""The driver finds every part that executors have written into the state folder, or commits nothing; and commits leave
 nothing in the session.
 
 Two machines are two processes here: `/proc/self/cwd` is the working directory of whoever uses the path. Python workers

@@ -35,7 +35,8 @@ SMALL = ".decl e(x: number, y: symbol)\n.decl n(k: number)\nc: n(k) :- k = count
 
 
 def kept(spark: SparkSession) -> tuple[object, ...]:
-    """What a pipeline must leave as it was: configuration, cached data, temporary views, Spark's temporary files."""
+    """Return everything that a pipeline must not change: configuration, cached data, temporary views, Spark's temporary
+    files."""
     context = spark.sparkContext
     return (
         dict(spark.conf.getAll),

@@ -25,7 +25,7 @@ MULTIPLIERS = -7046029254386353131, -4658895280553007687
 
 @dataclass(frozen=True)
 class Mark:
-    """What is kept of a live row."""
+    """The expected marks of a live row."""
 
     count: int
     birth: int
@@ -103,7 +103,7 @@ class Change:
                 self.births += 1
 
     def settle(self, before: dict[Row, Mark]) -> None:
-        """What is listed is the difference between the rows before and now."""
+        """Assert that the lists are the difference between the rows before and now."""
         self.stored.settle_change()
         died, born = ({(x, y) for x, y in rows.tolist()} for rows in self.stored.changed_rows())
         assert (died, born) == (before.keys() - self.now.keys(), self.now.keys() - before.keys())

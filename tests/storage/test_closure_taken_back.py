@@ -18,7 +18,7 @@ from tidelog.storage.memory import Stop
 
 
 class StoppedError(Exception):
-    """What a limit raises here."""
+    """The error that a limit raises here."""
 
 
 def no_edges() -> list[AnyWords]:

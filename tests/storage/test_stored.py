@@ -35,7 +35,7 @@ def tuples(stored: StoredRelation) -> Rows:
 
 
 def segments(stored: StoredRelation, keys: tuple[int, ...]) -> dict[tuple[int, ...], list[int]]:
-    """What the index by `keys` holds, read from its memory: the live row numbers by key."""
+    """Return the content of the index by `keys`, read from its memory: the live row numbers by key."""
     index = stored.index(keys)
     fields = stored.catalog.table[index.number]
     slots = index._slots.view(np.int64, int(fields[layout.I_MASK]) + 1)

@@ -139,7 +139,7 @@ class Follower:
             self.state = None
 
     def fault_in(self, disk: SimulatedDisk) -> str:
-        """What is wrong with what a process finds on a disk, or ""."""
+        """Return the error that a process finds on a disk, or ""."""
         try:
             epoch, facts = opened(disk)
         except TidelogError as error:
@@ -194,7 +194,7 @@ def _end(operation: str, name: str) -> None:
 
 
 def _fault_now(follower: Follower, crashes: int) -> str:
-    """What is wrong if the process ends now, or the machine; or ""."""
+    """Return the error if the process ends now, or the machine; or ""."""
     disks = (follower.disk.left(), *(follower.disk.crashed(follower.rng) for _ in range(crashes)))
     return next(filter(None, map(follower.fault_in, disks)), "")
 
@@ -253,7 +253,7 @@ def fail_once(seed: int, steps: int, number: int, error: BaseException, *, for_g
 
 
 def damages(data: bytes, rng: random.Random, flips: int) -> Iterator[tuple[str, bytes]]:
-    """What can become of the bytes of a file: bits, blocks and ends."""
+    """Yield damages to the bytes of a file: bits, blocks and ends."""
     for _ in range(flips):
         place, bit = rng.randrange(len(data)), rng.randrange(8)
         yield f"bit {bit} of byte {place}", data[:place] + bytes([data[place] ^ 1 << bit]) + data[place + 1 :]

@@ -25,7 +25,7 @@ def error(number: int) -> OSError:
 
 
 def problem_of(do: Callable[[], object]) -> Problem | None:
-    """What a call reports, if it fails."""
+    """Return the report of a call, if it fails."""
     try:
         do()
     except UsageError as caught:

@@ -1,4 +1,5 @@
-"""What a database in a folder keeps: facts, rules and views, births and counts, so that it goes on where it was."""
+"""The state that a database in a folder keeps: facts, rules and views, births and counts, so that it continues where it
+was."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def evaluated(text: str, facts: Mapping[str, Iterable[Row]], **how: Any) -> dict
 
 
 def followed(script: Script, partitions: int, limits: PlacementLimits, **how: Any) -> str:
-    """What goes wrong when the cluster engine goes through a script beside the embedded engine, or ""."""
+    """Return the error of the cluster engine that follows a script beside the embedded engine, or ""."""
     place = "at the start"
     try:
         with Cluster(partitions, limits, **how) as there:

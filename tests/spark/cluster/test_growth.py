@@ -1,4 +1,4 @@
-"""What changes while data grow: facts that are everywhere come to live apart; rounds stay as they are."""
+"""Changes while data grow: facts that are everywhere come to live apart; rounds stay as they are."""
 
 from __future__ import annotations
 
