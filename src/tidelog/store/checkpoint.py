@@ -1,13 +1,13 @@
-"""An engine's state as one file, from which it goes on without evaluating anything.
+"""An engine's state as one file, from which it continues without evaluating anything.
 
 The file is a numpy archive, whose arrays have checksums:
 
-    about            JSON: format, version of tidelog, program, columns, hyper-nodes, closures, which rows are whose
-    symbols, ends    the symbols in the order of their numbers, UTF-8 one after the other, and where each ends
+    about            JSON: format, version of tidelog, program, columns, hyper-nodes, closures, the owner of each row
+    symbols, ends    the symbols in the order of their numbers, UTF-8 one after the other, and the end of each
     records.I        the fields of the records of a type, in the order of their numbers
-    rows.I           the rows of a relation as words; counts.I, births.I and supports.I where these are kept
+    rows.I           the rows of a relation as words; counts.I, births.I and supports.I if the relation has them
 
-Closures are made anew from their edges, which takes less time than reading their pairs would.
+Closures are rebuilt from their edges, which takes less time than reading their pairs would.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ FORMAT = 1
 
 
 def write(engine: EmbeddedEngine, text: str, file: IO[bytes]) -> None:
-    """Write the state of an engine whose program is `text`, from the start of the file to its end. Symbols and
-    records that are in no relation are left out, and the others get the first numbers."""
+    """Write the state of an engine whose program is `text`, from the start of the file to its end. Leave out symbols
+    and records that are in no relation; the others get the first numbers."""
     dictionary = engine.dictionary
     stored = list({id(each): each for each in [*engine.views.values(), *engine.asserted.values()]}.values())
     kinds = {
@@ -90,7 +90,7 @@ def write(engine: EmbeddedEngine, text: str, file: IO[bytes]) -> None:
 
 
 def _shape(program: CoreProgram, nodes: tuple[Any, ...]) -> dict[str, Any]:
-    """What has to be the same for the state of one engine to be that of another."""
+    """Return everything that two engines must share to exchange their state."""
     columns = {name: [column.kind for column in info.columns] for name, info in program.relations.items()}
     return {
         "version": version.__version__,
@@ -109,9 +109,9 @@ def _put(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
 
 
 class Checkpoint:
-    """A checkpoint to be read from an open file, which `write` has written; `path` is for messages.
+    """A checkpoint in an open file that `write` has written; `path` is for messages.
 
-    DataError (E0682) where it cannot be read, also later on.
+    Raises DataError (E0682) if it cannot be read, also later on.
     """
 
     def __init__(self, path: Path, file: IO[bytes]) -> None:
@@ -124,7 +124,8 @@ class Checkpoint:
             self.program: str = self._about["program"]
 
     def fill(self, dictionary: Dictionary) -> None:
-        """Give a dictionary, which knows the record types and is empty, all symbols and records by their numbers."""
+        """Fill a dictionary, which knows the record types and is empty, with all symbols and records by their
+        numbers."""
         import pyarrow as pa
 
         with self._reading():
@@ -140,14 +141,14 @@ class Checkpoint:
                     raise ValueError("it has records twice")
 
     def facts(self) -> Iterator[tuple[str, NDArray[Any]]]:
-        """The asserted facts of every relation."""
+        """Yield the asserted facts of every relation."""
         for name, number in self._about["facts"].items():
             with self._reading():
                 yield name, self._arrays[f"rows.{number}"].astype(numpy.int64)
 
     def restore(self, program: CoreProgram, dictionary: Dictionary) -> EmbeddedEngine | None:
-        """The engine as it was, over the same program compiled again; None where this is not what it was, because
-        another version of tidelog has written the file."""
+        """Return the engine of the checkpoint, over the same program compiled again; None if another version of tidelog
+        has compiled it differently."""
         about = self._about
         nodes = coarsened(program.nodes, [frozenset(names) for names in about["nodes"] if len(names) > 1])
         with self._reading():

@@ -1,16 +1,16 @@
-"""The manifest of a state folder: a JSON document that says what makes up the state, with a checksum of its own.
+"""The manifest of a state folder: a JSON document that lists the valid files, with a checksum of its own.
 
-    format, version     the mark by which a store is recognised, and the form of the folder
-    kind                whose state it is: "embedded" or "spark"
+    format, version     the mark by which a store is recognised, and the version of the folder's format
+    kind                the kind of the database: "embedded" or "spark"
     epoch               the number of commits
-    program             the name of the file with the program and its checksum, or null where there is no program
+    program             the name of the program's file and its checksum, or null without a program
     checkpoint          the same of the checkpoint
     segments            for each, in their order, the checksums of its files
-    notes               what streams and pipelines have to remember
+    notes               the memory of streams and pipelines
     sha256              the checksum of all bytes before
 
 A table that Spark has written is a folder. Its checksum, under a name that ends with "/", is that of its list of parts.
-In version 2 the program was its text, which each commit wrote again.
+In version 2 `program` was the text, which each commit wrote again.
 """
 
 from __future__ import annotations
@@ -39,9 +39,12 @@ _FILES = ("program", "checkpoint")
 
 @dataclass(frozen=True)
 class Manifest:
-    """`epoch` counts the commits. `segments` maps names to the checksums of their files, `checkpoint` is a name and a
+    """The content of a manifest.
+
+    `epoch` counts the commits. `segments` maps names to the checksums of their files, `checkpoint` is a name and a
     checksum; `notes` are JSON. `text` is the program; it is in the file `program`, a name and a checksum, or in a
-    document of version 2."""
+    document of version 2.
+    """
 
     kind: str = "embedded"
     epoch: int = 0
@@ -61,7 +64,7 @@ class Manifest:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Manifest:
-        """Return the manifest that a document describes. Raise ValueError, which says what is wrong with it."""
+        """Return the manifest in a document. Raise ValueError with the reason for any other text."""
         if not data.startswith(_MARK):
             raise ValueError(_other(data))
         found = _END.fullmatch(data)
@@ -85,7 +88,7 @@ class Manifest:
 
 
 def is_marked(folder: Path) -> bool:
-    """Return True if a folder says that it is a store, be it a damaged one. A certificate says something else."""
+    """Return True if a folder has the mark of a store, damaged or not. A certificate has another mark."""
     try:
         if not (folder / NAME).is_file():
             return False
@@ -115,7 +118,7 @@ def _other(data: bytes) -> str:
 
 
 def _is_right(document: Mapping[str, Any]) -> bool:
-    """Whether a document has what a manifest has, and names that are plain ones."""
+    """Return True if a document has all fields of a manifest, with plain names."""
     segments, notes = document.get("segments"), document.get("notes")
     return (
         document.get("kind") in ("embedded", "spark")

@@ -1,16 +1,16 @@
 """The folder in which a database lasts: its asserted facts, its program and notes, as of the last committed epoch.
 
-    lock               held by the process that has the folder
-    manifest.json      what makes up the state: program, checkpoint, segments, notes; replaced in one step: the commit
+    lock               held by the process that has the folder open
+    manifest.json      the valid files: program, checkpoint, segments, notes; replacing it in one step is the commit
     programs/N         the text of the program since epoch N, in which rules changed
-    segments/N/        what epoch N asserted and retracted: RELATION.insert.parquet and RELATION.delete.parquet
+    segments/N/        facts asserted and retracted in epoch N: RELATION.insert.parquet and RELATION.delete.parquet
     checkpoints/N      everything as of epoch N, in place of all segments up to it (`checkpoint`)
 
-Files are written and synced before a manifest names them, and removed after one is synced that no longer does. So a
-machine that stops at any moment leaves the state before an epoch or after it. What it leaves besides is removed when
-the folder is opened again. The manifest has a checksum of each file and of itself: damage is never read as data.
+Files are written and synced before a manifest names them. They are removed after the sync of a manifest that no longer
+names them. So a crash at any moment leaves the state before an epoch or after it. The next opening removes everything
+else. The manifest has a checksum of each file and of itself: damage is never read as data.
 
-In segments, values are stored as what they are, not as words. All operations on files go through `files`.
+Segments hold values, not words. All operations on files go through `files`.
 """
 
 from __future__ import annotations
@@ -48,23 +48,23 @@ _OPENED = {
 
 @dataclass(frozen=True)
 class Segment:
-    """A segment that is on the disk, but belongs to the state only when it is published: its files' checksums."""
+    """A segment that is on the disk, but not in the state until it is published, with its files' checksums."""
 
     name: str
     files: Mapping[str, str]
 
     @property
     def folder(self) -> str:
-        """Its folder in the state folder."""
+        """Return its folder in the state folder."""
         return f"segments/{self.name}"
 
 
 class StateFolder:
-    """An open state folder. DataError (E0682) when it is damaged, UsageError (E0680, E0681) when another process has it
-    or it cannot be used.
+    """An open state folder.
 
     `kind` is that of the database, "embedded" or "spark". With `read_only`, nothing at all is written. `files` are
-    those of a simulated disk.
+    those of a simulated disk. Raises DataError (E0682) if the folder is damaged, UsageError (E0680, E0681) if another
+    process has it or it cannot be used.
     """
 
     PARTS: Mapping[str, frozenset[str]] = {
@@ -111,9 +111,9 @@ class StateFolder:
             raise
 
     def tables(self) -> Iterator[tuple[str, bool, pa.Table | Path]]:
-        """Relation, whether it asserts, and values of all changes since the checkpoint, in the order in which they were
-        committed. A path is a folder that Spark has written. Raise DataError (E0682) where a file is not what was
-        committed, UsageError (E0681) where it cannot be read."""
+        """Yield relation, True for an assertion, and values of all changes since the checkpoint, in the order of their
+        commits. A path is a folder that Spark has written. Raise DataError (E0682) for a file that differs from the
+        committed one, UsageError (E0681) if it cannot be read."""
         for segment, files in self.manifest.segments.items():
             for file, expected in sorted(files.items()):
                 relation, operation, _ = file.rsplit(".", 2)
@@ -128,8 +128,8 @@ class StateFolder:
 
     @contextmanager
     def saved(self) -> Iterator[IO[bytes] | None]:
-        """Open the file of the checkpoint, or nothing where there is none. Raise DataError (E0682) where it is not what
-        was written, UsageError (E0681) where it cannot be read."""
+        """Open the file of the checkpoint; provide None without one. Raise DataError (E0682) if it differs from the
+        written one, UsageError (E0681) if it cannot be read."""
         if self.manifest.checkpoint is None:
             yield None
             return
@@ -143,11 +143,12 @@ class StateFolder:
 
     @property
     def checkpoint_path(self) -> Path:
-        """Where the checkpoint is, for messages."""
+        """Return the path of the checkpoint, for messages."""
         return self._files.path(f"checkpoints/{self.manifest.checkpoint[0] if self.manifest.checkpoint else ''}")
 
     def prepare(self, facts: FactTables, name: str | None = None) -> Segment:
-        """Write what an epoch asserts and retracts, to be published or discarded. UsageError (E0681)."""
+        """Write the asserted and retracted facts of an epoch, to be published or discarded. Raise UsageError
+        (E0681)."""
         segment = name or f"{self.manifest.epoch + 1:08}"
         folder = f"segments/{segment}"
         with self._changing():
@@ -172,8 +173,8 @@ class StateFolder:
         self._drop(segment.folder)
 
     def publish(self, segment: Segment, program: str, notes: Mapping[str, Any]) -> None:
-        """Commit: from now on the state has this segment and program, and these notes beside those that it has.
-        UsageError (E0681); the state is then as before."""
+        """Commit: from now on the state has this segment and program, and these notes beside its own. Raise UsageError
+        (E0681); the state is then as before."""
         old = self.manifest
         segments = {**old.segments, **({segment.name: segment.files} if segment.files else {})}
         notes = merged(old.notes, notes)
@@ -183,16 +184,17 @@ class StateFolder:
         )
 
     def note(self, notes: Mapping[str, Mapping[str, Any]]) -> None:
-        """Have further notes, without an epoch."""
+        """Add notes, without an epoch."""
         self._replace(replace(self.manifest, notes=merged(self.manifest.notes, notes)))
 
     @property
     def is_scattered(self) -> bool:
-        """Whether it is time to `gather`, or for a `checkpoint`."""
+        """Return True if it is time to `gather`, or for a `checkpoint`."""
         return len(self.manifest.segments) > MOST_SEGMENTS
 
     def checkpoint(self, write: Callable[[IO[bytes]], object]) -> None:
-        """Replace the checkpoint and all segments by what `write` writes to a file, unless it is of the last epoch."""
+        """Replace the checkpoint and all segments by the output of `write`, unless the checkpoint is of the last
+        epoch."""
         old, name = self.manifest, f"{self.manifest.epoch:08}"
         if old.checkpoint is not None and old.checkpoint[0] == name:
             return
@@ -211,7 +213,7 @@ class StateFolder:
             self._drop(f"segments/{segment}")
 
     def gather(self, facts: FactTables) -> None:
-        """Replace all segments by one with these facts, which are all that there are, unless that is so already."""
+        """Replace all segments by one with these facts, which must be all facts, unless there is only one."""
         old, name = self.manifest, f"{self.manifest.epoch:08}-all"
         if name in old.segments:
             return
@@ -225,7 +227,7 @@ class StateFolder:
             self._drop(f"segments/{segment_name}")
 
     def close(self) -> None:
-        """Let others have the folder."""
+        """Release the folder for other processes."""
         if self._owner is not None:
             self._owner.release()
             self._owner = None
@@ -239,7 +241,7 @@ class StateFolder:
     # --- opening -----------------------------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """UsageError (E0681) where the folder is something else than a store, or has links in it."""
+        """Raise UsageError (E0681) if the folder is not a store, or has links in it."""
         entries = self._files.entries()
         for name, kind in entries.items():
             if kind == "link":
@@ -253,7 +255,7 @@ class StateFolder:
                 raise self._unusable(f"{name} is not a {wanted}", "name a new folder")
 
     def _look_below(self) -> None:
-        """UsageError (E0681) where there are links further down."""
+        """Raise UsageError (E0681) if there are links further down."""
         for part in _FOLDERS:
             if self._files.kind(part) is not None:
                 for name, kind in self._files.below(part):
@@ -289,7 +291,7 @@ class StateFolder:
             raise damaged(self._files.path(place), str(error)) from None
 
     def _take_lock(self) -> None:
-        """Have the folder. UsageError (E0680) where others do."""
+        """Take the lock. Raise UsageError (E0680) if another process has it."""
         found = self._files.shared_lock("lock") if self.read_only else self._files.lock("lock")
         if isinstance(found, str):
             hint = "close that database first; two databases cannot share a state folder"
@@ -298,7 +300,7 @@ class StateFolder:
         self._owner = Owner(found, str(self.folder))
 
     def _clean(self) -> None:
-        """Remove what an epoch has left that was cut off. What tidelog has not written stays."""
+        """Remove the files that an interrupted epoch has left. Keep files that tidelog has not written."""
         files = self._files
         for part in _FOLDERS:
             if files.kind(part) is None:
@@ -309,7 +311,7 @@ class StateFolder:
             files.remove_tree(name)
 
     def _unused(self, folder: str) -> list[str]:
-        """Return what tidelog has written in a folder that the manifest does not name."""
+        """Return the files of tidelog in a folder that the manifest does not name."""
         manifest = self.manifest
         used = {f"segments/{name}" for name in manifest.segments}
         for part, file in (("programs", manifest.program), ("checkpoints", manifest.checkpoint)):
@@ -327,7 +329,7 @@ class StateFolder:
     # --- writing -----------------------------------------------------------------------------------------------------
 
     def _replace(self, manifest: Manifest) -> None:
-        """Have another manifest, or, where that fails, still the old one."""
+        """Replace the manifest, or keep the old one if that fails."""
         old = self.manifest
         with self._changing():
             try:
@@ -340,8 +342,8 @@ class StateFolder:
                 raise
 
     def _with_file(self, manifest: Manifest) -> Manifest:
-        """Write the program, and return the manifest that names it. The program before the last one is removed: no
-        state needs it that a machine could find."""
+        """Write the program, and return the manifest that names it. Remove the program before the last one: no state
+        that a crash can leave needs it."""
         for name in self._unused("programs"):
             self._drop(name)
         name, data = f"{manifest.epoch:08}", manifest.text.encode("utf-8", "surrogatepass")
@@ -350,7 +352,7 @@ class StateFolder:
         return replace(manifest, program=(name, found))
 
     def _put(self, manifest: Manifest) -> None:
-        """Write a manifest, and before it the program that has no file yet: a new one, or that of a former folder."""
+        """Write a manifest, and before it the program if it has no file yet: a new one, or that of an older format."""
         if manifest.program is None and manifest.text:
             manifest = self._with_file(manifest)
         self._files.write(_NEW, lambda output: output.write(manifest.to_bytes()))
@@ -360,7 +362,7 @@ class StateFolder:
         self._settled = True
 
     def _settle(self) -> None:
-        """Where replacing the manifest has failed half way, have on the disk the one that counts."""
+        """Write the valid manifest to the disk again, after a replacement has failed half way."""
         if self._settled:
             return
         if self.manifest == Manifest(self._kind):
@@ -371,7 +373,7 @@ class StateFolder:
             self._put(self.manifest)
 
     def _drop(self, name: str) -> None:
-        """Remove what the manifest does not name. What cannot be removed stays until the folder is opened again."""
+        """Remove files that the manifest does not name. Files that cannot be removed stay until the next opening."""
         if self._settled:
             with suppress(OSError):
                 self._files.remove_tree(name)
@@ -380,7 +382,7 @@ class StateFolder:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Inside, the folder may be changed."""
+        """Allow changes of the folder inside of the block."""
         if self.read_only:
             hint = "open it with tidelog.connect(folder)"
             raise UsageError(Problem("E0655", "the store is open for reading only", place=str(self.folder), hint=hint))
@@ -404,12 +406,12 @@ class StateFolder:
 
 
 def merged(notes: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Notes with new ones, which replace those of the same keys."""
+    """Return notes with new ones, which replace those of the same keys."""
     return {key: {**notes.get(key, {}), **new.get(key, {})} for key in {**notes, **new}}
 
 
 def text_of(programs: Sequence[Program]) -> str:
-    """Programs as one text, without their facts."""
+    """Return programs as one text, without their facts."""
     directives = [f"{directive}\n" for program in programs for directive in program.directives]
     components = (f"{each}\n" for program in programs for each in program.components)
     return program_text(programs) + "".join(directives) + "".join(components)

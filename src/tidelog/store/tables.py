@@ -1,7 +1,7 @@
 """The tables of a segment: values as Parquet files, whose checksums the manifest has.
 
-A table that Spark has written is a folder. The list of its parts, with their checksums, is a file in there, and the
-manifest has the checksum of that.
+A table that Spark has written is a folder. A file in it lists its parts with their checksums, and the manifest has the
+checksum of that file.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _LARGE = 1 << 20
 
 
 def facts_table(relation: RelationType, dictionary: Dictionary, words: Words) -> pa.Table:
-    """Rows of a relation as a table of values; one without columns has a column that says how many there are."""
+    """Return rows of a relation as a table of values; a relation without columns gets a column with the number of
+    rows."""
     import pyarrow as pa
 
     if not relation.columns:
@@ -41,7 +42,7 @@ def facts_table(relation: RelationType, dictionary: Dictionary, words: Words) ->
 
 
 def write_table(files: Files, place: str, table: pa.Table | Callable[[Path], None]) -> Mapping[str, str]:
-    """Write a table for good; the name under which the manifest has it, and its checksum. OSError."""
+    """Write a table and sync it; return its name in the manifest, and its checksum. Raise OSError."""
     from pyarrow import parquet
 
     name = place.rpartition("/")[2]
@@ -66,7 +67,7 @@ def write_table(files: Files, place: str, table: pa.Table | Callable[[Path], Non
 
 
 def read_table(files: Files, place: str, expected: str) -> pa.Table:
-    """Read a table from a file with the checksum `expected`. DataError (E0682), OSError."""
+    """Return the table of a file with the checksum `expected`. Raise DataError (E0682), OSError."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -80,7 +81,7 @@ def read_table(files: Files, place: str, expected: str) -> pa.Table:
 
 
 def check_parts(files: Files, place: str, expected: str) -> None:
-    """Raise DataError (E0682) unless a folder that Spark has written has the files that it had, and no others.
+    """Raise DataError (E0682) unless a folder of Spark has exactly the files that it was written with. Raise
     OSError."""
     listed = f"{place}/{_LIST}"
     parts = {f"{place}/{part}": each for part, each in json.loads(intact(files, listed, expected)).items()}
