@@ -21,6 +21,8 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
+from tests.instead import put
+
 Change = Callable[[Path], object]
 
 EVERYTHING = """
@@ -157,6 +159,8 @@ FILES: Mapping[str, Change] = {
     "is a link to a device": lambda path: _instead(path, lambda each: each.symlink_to("/dev/zero")),
     "is a folder": lambda path: _instead(path, Path.mkdir),
     "is a pipe": lambda path: _instead(path, os.mkfifo),
+    "is a socket": lambda path: put("a socket", path),
+    "is a full folder": lambda path: put("a full folder", path),
     "has a name in capitals": lambda path: path.rename(path.with_name(path.name.upper())),
     "has a blank behind its name": lambda path: path.rename(path.with_name(f"{path.name} ")),
     "is a hard link": _linked_hard,

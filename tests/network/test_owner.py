@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.instead import KINDS, put
 from tests.network.test_hostile import alone
-from tidelog.errors import UsageError
+from tidelog.errors import TidelogError, UsageError
 from tidelog.network import Node
 
 LINKS = ".decl link(@x: symbol, y: symbol)\n.decl two(@x: symbol, y: symbol)\nr: two(@x, y) :- link(@x, y)."
@@ -108,3 +109,20 @@ def test_a_place_that_cannot_be_a_store(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for place in (tmp_path / "file", tmp_path / "file/below", Path("/dev/null/a")):
         assert code_of(partial(alone, LINKS, store=place)) == "E0623"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_something_else_in_the_place_of_a_file(tmp_path: Path, kind: str) -> None:
+    for number, place in enumerate(("lock", "state", "journal.1")):
+        store = tmp_path / str(number)
+        with Node("a", LINKS, alone(LINKS)[0].transport("a"), store=store) as node:
+            node.insert("link", [("a", "b")])
+        assert (store / place).exists()
+        put(kind, store / place)
+        said = ""
+        try:
+            with Node("a", LINKS, alone(LINKS)[0].transport("a"), store=store) as node:
+                assert node["two"] == ({("a", "b")} if place == "lock" else set()), place
+        except TidelogError as error:
+            said = str(error)
+        assert kind == "a file" or ("E0623" in said and place in said), said

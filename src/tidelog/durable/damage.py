@@ -21,8 +21,19 @@ def unharmed(files: Files, place: str) -> Iterator[None]:
     """Raise DataError (E0682) if a file is missing inside the block, or is not a file."""
     try:
         yield
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+    except OSError as error:
+        # The number of the error says less: a folder that is read gives one or another, by the file system.
+        if _is_file(files, place):
+            raise
         raise damaged(files.path(place), error.strerror or str(error)) from None
+
+
+def _is_file(files: Files, place: str) -> bool:
+    """Return True if there is a file of this name; also where the file system does not say."""
+    try:
+        return files.kind(place) == "file"
+    except OSError as error:
+        return not isinstance(error, (FileNotFoundError, NotADirectoryError))
 
 
 def compare(files: Files, place: str, found: str, expected: str) -> None:

@@ -159,6 +159,7 @@ class Journal:
             yield
         except OSError as error:
             message = f"the store cannot be used: {error.strerror or error}"
+            message += f" ({error.filename})" if isinstance(error.filename, str) else ""
             hint = "free disk space, or grant read and write access"
             raise UsageError(Problem("E0623", message, place=str(self._folder), hint=hint)) from error
 

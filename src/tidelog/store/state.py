@@ -398,6 +398,7 @@ class StateFolder:
             yield
         except OSError as error:
             reason = error.strerror or str(error)
+            reason += f" ({error.filename})" if isinstance(error.filename, str) else ""
             hint = "nothing has changed; free disk space, or grant read and write access"
             raise self._unusable(f"cannot use the state folder: {reason}", hint) from error
 
