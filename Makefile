@@ -8,7 +8,7 @@ WITH_JAVA = java_home="$$(scripts/java)" && JAVA_HOME="$$java_home"
 
 export TIDELOG_PYTHON
 
-.PHONY: help setup demo test quick lint types format docs proofs bench bench-elastic bench-rules bench-graphs bench-spark bench-rdf bench-network fuzz fuzz-network mutants test-delta clean
+.PHONY: help setup demo test test-deep quick lint types format docs proofs bench bench-elastic bench-rules bench-graphs bench-spark bench-rdf bench-network fuzz fuzz-network mutants test-delta clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -25,6 +25,9 @@ demo: .venv/stamp ## the whole story on real input: the standard library's sourc
 
 test: .venv/stamp ## run all tests
 	@$(WITH_JAVA) $(PYTHON) -m pytest -q -n auto --dist worksteal
+
+test-deep: .venv/stamp ## run all tests with four times as many random cases, and faults at four times as many places
+	@$(WITH_JAVA) TIDELOG_TEST_DEPTH=4 $(PYTHON) -m pytest -q -n auto --dist worksteal
 
 quick: .venv/stamp ## run the tests of the language, the rules and the house: under two minutes
 	@$(PYTHON) -m pytest -q -n auto $(QUICK_TESTS)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.certificate.alter import Altered, altered, judged, verdict
+from tests.depth import cases
 from tests.generate import Row
 from tests.scripts import Follower, script_for
 from tests.suite import FIRST_SEED, Golden, golden_programs, loaded, random_cases
@@ -34,7 +35,7 @@ def test_golden_programs(golden: Golden) -> None:
             assert verdict(changed) == judged(changed) != set(), name
 
 
-@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + 16, 4))
+@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + cases(8), 4))
 def test_random_programs(first: int) -> None:
     for case in random_cases(4, 5_000_000 + first):
         sound = altered(loaded(case.text, case.facts))
@@ -43,7 +44,7 @@ def test_random_programs(first: int) -> None:
             assert verdict(changed) == judged(changed), f"{label}\n{case}"
 
 
-@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + 9, 3))
+@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + cases(6), 3))
 def test_random_scripts(first: int) -> None:
     for seed in range(first, first + 3):
         script = script_for(600_000 + seed)

@@ -6,8 +6,10 @@ import random
 
 import pytest
 
+from tests.depth import cases
 from tests.suite import (
     FIRST_SEED,
+    Suite,
     births_in_embedded,
     births_in_reference,
     difference,
@@ -20,17 +22,19 @@ from tests.suite import (
     views,
 )
 
-PROGRAMS, CHUNK = 800, 50
+CHUNK = 25
+BEHIND = FIRST_SEED + Suite.random_programs
+"""The suite has those before in `test_programs.py`."""
 
 
-@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + PROGRAMS, CHUNK))
+@pytest.mark.parametrize("first", range(BEHIND, BEHIND + cases(150), CHUNK))
 def test_views_are_those_of_the_reference(first: int) -> None:
     for case in random_cases(CHUNK, first):
         problem = disagreement(case, evaluate_embedded)
         assert not problem, f"{problem}\n{case}"
 
 
-@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + 200, CHUNK))
+@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + cases(50), CHUNK))
 def test_births_and_counts_are_those_of_the_reference(first: int) -> None:
     for case in random_cases(CHUNK, first):
         found = births_in_embedded(case.text, case.facts)
@@ -39,14 +43,14 @@ def test_births_and_counts_are_those_of_the_reference(first: int) -> None:
 
 
 def test_facts_of_two_commits_are_as_those_of_one() -> None:
-    for case in random_cases(60, FIRST_SEED + 2_000_000):
+    for case in random_cases(cases(30), FIRST_SEED + 2_000_000):
         first, second = halves(case.facts, random.Random(case.seed))
         problem = difference(views(loaded(case.text, first, second)), evaluate_embedded(case.text, case.facts))
         assert not problem, f"{problem}\n{case}"
 
 
 def test_order_of_rules_and_of_facts_does_not_matter() -> None:
-    for case in random_cases(60, FIRST_SEED + 3_000_000):
+    for case in random_cases(cases(30), FIRST_SEED + 3_000_000):
         rng = random.Random(case.seed)
         other = shuffled(case, rng)
         facts = {name: rng.sample(sorted(rows, key=repr), len(rows)) for name, rows in case.facts.items()}

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tidelog
+from tests.depth import cases
 from tests.generate import Row
 from tests.maintain.stopping import Error, at_looks, fails_without_trace, limit
 from tests.scripts import Follower, Script, run, scripted
@@ -80,7 +81,7 @@ def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("strategy", ["update", "bootstrap", "auto"])
 def test_random_scripts(strategy: str) -> None:
-    for seed in range(FIRST_SEED, FIRST_SEED + (20 if strategy == "update" else 6)):
+    for seed in range(FIRST_SEED, FIRST_SEED + cases(8 if strategy == "update" else 3)):
         script = script_of(seed)
         problem = run(script, strategy)
         assert not problem, f"{problem}\n{script}"
@@ -88,7 +89,7 @@ def test_random_scripts(strategy: str) -> None:
 
 @pytest.mark.usefixtures("sizes")
 def test_strategies_in_turn() -> None:
-    for seed in range(FIRST_SEED + 1_000, FIRST_SEED + 1_020):
+    for seed in range(FIRST_SEED + 1_000, FIRST_SEED + 1_000 + cases(8)):
         follower = Follower(script_of(seed))
         for number, epoch in enumerate(follower.script.epochs):
             follower.db.options(strategy=("update", "update", "bootstrap")[(number + seed) % 3])

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.depth import cases
 from tests.scripts import Follower, Script, over_numbers
 from tests.suite import FIRST_SEED
 from tidelog.storage.closure import ClosedRelation
@@ -82,7 +83,7 @@ def follow(script: Script, strategy: str) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["update", "bootstrap", "auto"])
-@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + 80, 20))
+@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + cases(40), 20))
 def test_joins_of_closures(first: int, strategy: str) -> None:
     for seed in range(first, first + (20 if strategy == "update" else 5)):
         follow(script_for(seed), strategy)
@@ -95,7 +96,7 @@ import sys
 from dataclasses import replace
 sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from tests.maintain.test_closures_at_random import follow, script_for
-for seed in range({FIRST_SEED}, {FIRST_SEED} + 30, 2):
+for seed in range({FIRST_SEED}, {FIRST_SEED} + {cases(12)}, 2):
     script = script_for(seed)
     follow(replace(script, epochs=script.epochs[:3]), "update")
 """

@@ -9,6 +9,7 @@ from types import ModuleType
 
 import pytest
 
+from tests.depth import cases
 from tidelog.network import Simulation
 
 FOLDER = Path(__file__).parents[2] / "examples/network"
@@ -43,7 +44,7 @@ def cut(simulation: Simulation, x: str, y: str, cost: int) -> None:
 
 
 @pytest.mark.parametrize("name", PROTOCOLS.PROTOCOLS)
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", range(1, 1 + cases(1)))
 def test_protocols_agree_with_one_database(name: str, seed: int) -> None:
     events = list(PROTOCOLS.life(name, seed, nodes=6, extra=2))
     assert len(events) == 7

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.depth import stride
 from tests.interrupting import attempts
 from tests.network.cases import REACHABILITY
 from tidelog.errors import LimitError
@@ -21,7 +22,7 @@ STEPS: dict[str, Callable[[Node], object]] = {
     "add_rules": lambda node: node.add_rules("r3: reachable(@x, x) :- link(@x, y)."),
     "remove_rule": lambda node: node.remove_rule("r1"),
 }
-EVERY = {"insert": 61, "delete": 61, "add_rules": 97, "remove_rule": 97}
+EVERY = {"insert": stride(122), "delete": stride(122), "add_rules": stride(194), "remove_rule": stride(194)}
 """So many bytecodes lie between two places that fail."""
 BEHIND = (
     "Journal.append",
@@ -87,7 +88,7 @@ def test_a_step_that_fails_has_not_happened(tmp_path: Path, name: str) -> None:
                 step(node)
             assert state(node) == after
         shutil.rmtree(folder)
-    assert failures > 10
+    assert failures > 5
     assert unsent > 0 or name != "insert"
 
 

@@ -7,14 +7,15 @@ import random
 
 import pytest
 
+from tests.depth import cases
 from tests.network.cases import CASES, trial
 
-BLOCKS = 20
+BLOCKS = 10
 
 
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_networks_settle_on_the_centralised_view(block: int) -> None:
-    for seed in range(block, 300, BLOCKS):
+    for seed in range(block, cases(80), BLOCKS):
         rng = random.Random(seed)
         large = seed % 25 == 0
         trial(seed, 12 if large else rng.randrange(2, 6), 30 if large else 25)

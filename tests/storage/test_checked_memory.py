@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -41,21 +42,18 @@ db.commit()
 db.delete("e", [(i, (i * 5 + 1) % 23) for i in range(0, 46, 3)])
 db.insert("e", [(2**40, 1)])
 db.commit()
-print({name: sorted(db[name]) for name in db.relations})
+found = {name: sorted(db[name]) for name in db.relations}
 """
 
 
-def run(switch: str) -> str:
-    environment = os.environ | {"NUMBA_DISABLE_JIT": switch}
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", SCRIPT], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def test_checked_kernels_give_what_compiled_ones_give() -> None:
-    assert run("1") == run("0")
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    command = [sys.executable, "-W", "error", "-c", f"{SCRIPT}\nprint(found)"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    here: dict[str, Any] = {}
+    exec(SCRIPT, here)
+    assert done.stdout == f"{here['found']}\n"
 
 
 def test_an_access_outside_of_every_block_raises() -> None:

@@ -19,6 +19,7 @@ import numpy
 import pytest
 from numpy.typing import NDArray
 
+from tests.depth import cases
 from tests.suite import FIRST_SEED
 from tidelog.errors import LimitError, Problem
 from tidelog.storage import closure as module
@@ -461,13 +462,13 @@ def distances(edges: Iterable[Pair], symmetric: bool) -> dict[Pair, int]:
     return found
 
 
-@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + 400, 50))
+@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + cases(150), 25))
 def test_random_changes(first: int) -> None:
-    for seed in range(first, first + 50):
+    for seed in range(first, first + 25):
         follow(seed, SMALL, 10)
 
 
-@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + 16))
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + cases(5)))
 def test_random_changes_of_larger_graphs(seed: int) -> None:
     follow(seed, LARGE, 5)
 
@@ -477,9 +478,9 @@ def test_random_changes_without_compilation() -> None:
 import sys
 sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from tests.storage.test_closure import LARGE, SMALL, follow
-for seed in range({FIRST_SEED}, {FIRST_SEED} + 40):
+for seed in range({FIRST_SEED}, {FIRST_SEED} + {cases(15)}):
     follow(seed, SMALL, 6)
-for seed in range({FIRST_SEED}, {FIRST_SEED} + 2):
+for seed in range({FIRST_SEED}, {FIRST_SEED} + {cases(1)}):
     follow(seed, LARGE, 3)
 """
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}

@@ -10,6 +10,7 @@ import pyarrow
 import pytest
 
 import tidelog
+from tests.depth import stride
 from tests.interrupting import attempts
 from tidelog.errors import LimitError
 from tidelog.language import Checker, read
@@ -58,7 +59,7 @@ def consistent(known: Dictionary) -> None:
 @pytest.mark.parametrize("step", STEPS)
 def test_a_dictionary_is_interrupted_anywhere(step: str, error: type[BaseException]) -> None:
     stopped = 0
-    for attempt in attempts(error, FILES):
+    for attempt in attempts(error, FILES, every=stride(4)):
         known = Dictionary(RECORDS)
         alice, pair = known.encode("alice", "symbol"), known.encode(("bob", None), "Pair")
         with attempt:
@@ -67,7 +68,7 @@ def test_a_dictionary_is_interrupted_anywhere(step: str, error: type[BaseExcepti
         consistent(known)
         assert known.decode(alice, "symbol") == "alice"
         assert known.decode(pair, "Pair") == ("bob", None)
-    assert stopped > 15
+    assert stopped > 3
 
 
 @ERRORS
@@ -94,7 +95,7 @@ def test_record_types_become_known_or_not(error: type[BaseException]) -> None:
 @ERRORS
 def test_an_insert_is_interrupted_anywhere(error: type[BaseException]) -> None:
     """The reproduction of the report: alice and bob, not eve and mallory."""
-    for attempt in attempts(error, FILES, "tidelog/io/rows.py", "tidelog/database.py", every=3):
+    for attempt in attempts(error, FILES, "tidelog/io/rows.py", "tidelog/database.py", every=stride(11)):
         db = tidelog.connect()
         db.add_program(".decl likes(x: symbol, y: symbol)")
         db.commit()
@@ -132,7 +133,7 @@ def test_a_check_or_a_compilation_is_interrupted_anywhere(file: str) -> None:
     expected = Compiler().compile(Checker().check(*parsed))
     checker, compiler = Checker(), Compiler()
     compiler.compile(checker.check(*parsed[:2]))
-    for attempt in attempts(KeyboardInterrupt, file, every=13):
+    for attempt in attempts(KeyboardInterrupt, file, every=stride(53)):
         with attempt:
             compiler.compile(checker.check(*parsed))
         checked = checker.check(*parsed[: 1 + attempt.number % 3])

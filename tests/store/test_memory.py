@@ -9,6 +9,7 @@ import pytest
 
 import tidelog
 from tests.allocations import Budget
+from tests.depth import stride
 from tidelog.errors import LimitError
 
 PROGRAM = """
@@ -64,8 +65,8 @@ def test_a_commit_without_memory(tmp_path: Path, for_good: bool) -> None:
             failures += 1
             assert contents(tmp_path / "s") == before
             assert len(db["e"]) == 201
-            last += 1
-        assert failures > 50
+            last += stride(4)
+        assert failures > 12
         db.check()
     with tidelog.connect(tmp_path / "s") as again:
         assert set(again["held"]) == held(range(0, 500, 2))
