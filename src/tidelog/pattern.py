@@ -1,4 +1,4 @@
-"""Patterns: what `query` is asked, an atom whose variables stand for any value, of a relation or along a path."""
+"""Patterns of `query`: an atom whose variables stand for any value, of a relation or along a path."""
 
 from __future__ import annotations
 
@@ -44,8 +44,11 @@ QUERY = "#query"
 
 @dataclass(frozen=True)
 class Pattern:
-    """An atom over `relation`: `constants` by column, and groups of columns that have to be equal. For a path,
-    `program` is the one rule that derives the pairs that it connects, as QUERY, and `relation` the text of the path."""
+    """An atom over `relation`: `constants` by column, and groups of columns that have to be equal.
+
+    For a path, `program` is the one rule that derives the pairs that it connects, as QUERY, and `relation` the text of
+    the path.
+    """
 
     relation: str
     kinds: tuple[str, ...]
@@ -54,12 +57,12 @@ class Pattern:
     program: CheckedProgram | None = None
 
     def words(self, dictionary: Dictionary) -> dict[int, int]:
-        """The words of the constants that the dictionary knows, by column."""
+        """Return the words of the constants that the dictionary knows, by column."""
         found = {column: dictionary.find(value, self.kinds[column]) for column, value in self.constants}
         return {column: word for column, word in found.items() if word is not None}
 
     def select(self, words: NDArray[Any], dictionary: Dictionary) -> NDArray[Any]:
-        """The rows of `words` that match."""
+        """Return the rows of `words` that match."""
         keep = numpy.ones(len(words), bool)
         for column, value in self.constants:
             word = dictionary.find(value, self.kinds[column])
@@ -72,7 +75,7 @@ class Pattern:
 
 
 def matching(text: str, programs: Iterable[Program]) -> Pattern:
-    """The pattern that `text`, an atom, stands for. Raises ProgramError or UsageError."""
+    """Return the pattern of `text`, an atom. Raise ProgramError or UsageError."""
     atom = _atom(text)
     declared = [Program(types=program.types, declarations=program.declarations) for program in programs]
     found = typed(atom.path, resolve(declared)[0], []) if atom.path is not None else None
@@ -94,7 +97,7 @@ def matching(text: str, programs: Iterable[Program]) -> Pattern:
 
 
 def _atom(text: str) -> Atom:
-    """The atom that a text is; that of a path can only be read as the body of a rule."""
+    """Return the atom in a text; read that of a path as the body of a rule."""
     text = text.strip().rstrip(".")
     try:
         rules = read(f"{text}.", name="<query>").rules
@@ -118,16 +121,18 @@ def _atom(text: str) -> Atom:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What has to be evaluated for QUERY, the pairs that the path of a pattern connects: a program, and in `reads` the
-    relations of the database that it reads. Of those with columns there, only the rows that have the word of the
-    pattern's constant in one of these columns are read. `facts` is what the program reads besides."""
+    """A program that evaluates QUERY, the pairs that the path of a pattern connects.
+
+    `reads` has the relations of the database that it reads. Of those with columns there, it reads only the rows that
+    have the word of the pattern's constant in one of these columns. `facts` are the other facts of the program.
+    """
 
     core: CoreProgram
     reads: Mapping[str, frozenset[int]]
     facts: Mapping[str, Words]
 
     def needed(self, name: str, near: Callable[[dict[int, int]], Words]) -> Words:
-        """The rows of a relation that are read: those that `near` finds for constants."""
+        """Return the rows of a relation that are read: those that `near` finds for constants."""
         if not self.reads[name]:
             return near({})
         parts = []
@@ -145,10 +150,8 @@ def remaining(
     kept: Container[str],
     others: Iterable[str] = (),
 ) -> Evaluation:
-    """What has to be evaluated for a pattern along a path. What the rules of the `committed` program derive of the same
-    path is `kept`, like all its relations, and needs no evaluation; `others` give no nodes besides those that it
-    derives.
-    """
+    """Return the evaluation of a pattern along a path. The `committed` program's results for the same path are `kept`,
+    like all its relations, and need no evaluation; `others` give no nodes besides those that it derives."""
     assert pattern.program is not None
     derived = {head.relation for rule in committed.rules if rule.body for head in rule.heads}.union(others)
     domains = {
@@ -166,7 +169,7 @@ def remaining(
 def _searching(
     pattern: Pattern, program: CheckedProgram, core: CoreProgram, dictionary: Dictionary, kept: Container[str]
 ) -> Evaluation:
-    """The evaluation of a pattern with a constant, which begins there."""
+    """Return the evaluation of a pattern with a constant, which begins there."""
     (atom,) = program.rules[0].body
     assert isinstance(atom, Atom)
     assert atom.path is not None
@@ -182,7 +185,7 @@ def _searching(
 
 
 def _beginning(name: str, rules: Iterable[CoreRule]) -> frozenset[int]:
-    """The columns in which rules read a relation where the search begins; none if one reads it elsewhere."""
+    """Return the columns in which rules read a relation where the search begins; none if one reads it elsewhere."""
     columns = set()
     for begin, atom in (rule.body for rule in rules if len(rule.body) == 2):
         assert isinstance(begin, CoreAtom)
@@ -195,7 +198,7 @@ def _beginning(name: str, rules: Iterable[CoreRule]) -> frozenset[int]:
 
 
 def _read(nodes: Iterable[HyperNode], kept: Container[str]) -> list[str]:
-    """The relations that are kept and that hyper-nodes read."""
+    """Return the kept relations that hyper-nodes read."""
     made = {name for node in nodes for name in node.relations}
     read = dict.fromkeys(name for node in nodes for rule in node.rules for name, _ in body_of(rule))
     return [name for name in read if name not in made and name in kept]
@@ -216,7 +219,7 @@ def _pattern(atom: Literal, kinds: tuple[Kind, ...]) -> Pattern:
 
 
 def _value(term: Term) -> Value:
-    """The value of a term made of constants. Raises ProgramError for any other."""
+    """Return the value of a term made of constants. Raise ProgramError for any other."""
     if isinstance(term, Constant):
         return float(term.value) if term.kind == "float" else term.value
     if isinstance(term, Record):

@@ -30,7 +30,7 @@ class Folder:
 
     @property
     def local(self) -> Path | None:
-        """The folder as a local path, if it is one."""
+        """Return the folder as a local path, if it is one."""
         if self.address.startswith("file:"):
             return Path(self.address.removeprefix("file:").replace("//", "", 1))
         return Path(self.address) if "://" not in self.address else None
@@ -53,18 +53,18 @@ class Folder:
         return system, path
 
     def inside(self, name: str) -> Folder:
-        """A folder in this one; an address may have options behind its path."""
+        """Return a folder in this one; an address may have options behind its path."""
         path, mark, options = self.address.partition("?" if self.local is None else "\0")
         return Folder(f"{path.rstrip('/')}/{name}{mark}{options}")
 
     def unusable(self, error: OSError) -> UsageError:
-        """What to say when a file cannot be read or written."""
+        """Return the error for a file that cannot be read or written."""
         hint = "give driver and executors a folder that all can reach and write, with free space; nothing has changed"
         reason = error.strerror or str(error).split("\n", 1)[0]
         return UsageError(Problem("E0681", f"cannot use the state folder: {reason}", place=self.address, hint=hint))
 
     def lock(self) -> Owner:
-        """Keep others out, which a folder that is no local one cannot. UsageError (E0680) when somebody else is in."""
+        """Lock the folder, if it is local. Raise UsageError (E0680) if somebody else has it."""
         found = None if self.local is None else LocalFiles(self.local).lock(LOCK)
         if isinstance(found, str):
             hint = "close the other database, or use another folder"
@@ -73,7 +73,7 @@ class Folder:
         return Owner(found, self.address)
 
     def create(self) -> None:
-        """Make the folder if it is not there."""
+        """Make the folder if it is missing."""
         if self.local is not None:
             self.local.mkdir(parents=True, exist_ok=True)
         else:
@@ -81,7 +81,7 @@ class Folder:
             system.create_dir(path, recursive=True)
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a file, which is there either as a whole or not at all; one of that name is replaced."""
+        """Write a file, as a whole or not at all; replace one of that name."""
         temporary = f"{name}.{os.getpid()}.part"
         if self.local is not None:
             LocalFiles(self.local).put(temporary, data)
@@ -93,7 +93,7 @@ class Folder:
             system.move(f"{path}/{temporary}", f"{path}/{name}")
 
     def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
-        """A file, or a part of it. FileNotFoundError."""
+        """Return a file, or a part of it. Raise FileNotFoundError."""
         if self.local is not None:
             with open(self.local / name, "rb") as file:
                 file.seek(offset)
@@ -104,7 +104,7 @@ class Folder:
             return bytes(remote.read() if length is None else remote.read(length))
 
     def names(self) -> list[str]:
-        """The names of the files."""
+        """Return the names of the files."""
         if self.local is not None:
             return sorted(entry.name for entry in self.local.iterdir()) if self.local.is_dir() else []
         from pyarrow.fs import FileSelector
@@ -113,7 +113,7 @@ class Folder:
         return sorted(info.base_name for info in system.get_file_info(FileSelector(path, allow_not_found=True)))
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove files; those that are gone already do not matter."""
+        """Remove files; ignore missing ones."""
         for name in names:
             if self.local is not None:
                 (self.local / name).unlink(missing_ok=True)

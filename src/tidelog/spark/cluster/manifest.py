@@ -1,4 +1,4 @@
-"""What a database on a state directory has come to: the manifest, which each commit replaces at once.
+"""The manifest of a state directory, which each commit replaces at once.
 
 A partition is restored in two steps, so that also what the last epoch has changed is known again: the relations as they
 were before it (`past`: a plan, and what has been told each partition), then the rounds of that epoch (`since`).
@@ -28,8 +28,8 @@ Log: TypeAlias = dict[int, tuple[Logged, ...]]
 @dataclass(frozen=True)
 class ClusterManifest:
     """One committed epoch, whose files have the `token` in their names. `plan` is the file of the plan, `facts` are the
-    places of the facts that there have been, `sizes` the rows of relations in each partition, `kept` the bytes
-    of what it has been told and still holds."""
+    places of all facts, `sizes` the rows of relations in each partition, `kept` the bytes of the messages that it still
+    holds."""
 
     partitions: int
     epoch: int = 0
@@ -47,12 +47,12 @@ class ClusterManifest:
     """The frequent words of relations in each partition."""
 
     def state(self, partition: int) -> RoundState:
-        """What a partition has done last."""
+        """Return the last state of a partition."""
         return self.states.get(partition, NOWHERE)
 
 
 def read_past(folder: Folder, name: str, partitions: int) -> tuple[str, Log]:
-    """A plan's file and the log before the last epoch."""
+    """Return a plan's file and the log before the last epoch."""
     if not name:
         return "", dict.fromkeys(range(partitions), ())
     plan, log = wire.loads(folder.read(name))
@@ -60,7 +60,7 @@ def read_past(folder: Folder, name: str, partitions: int) -> tuple[str, Log]:
 
 
 def continued(log: Mapping[int, tuple[Logged, ...]], rounds: Iterable[Round]) -> Log:
-    """The log with rounds behind it."""
+    """Return the log with rounds behind it."""
     longer = {number: list(entries) for number, entries in log.items()}
     for round in rounds:
         for number, entries in longer.items():
@@ -71,13 +71,13 @@ def continued(log: Mapping[int, tuple[Logged, ...]], rounds: Iterable[Round]) ->
 
 
 def files_of(log: Mapping[int, tuple[Logged, ...]]) -> set[str]:
-    """The files that a log reads."""
+    """Return the files that a log reads."""
     return {Piece(*piece).file for entries in log.values() for entry in entries for piece in entry.pieces}
 
 
 def is_long(log: Mapping[int, tuple[Logged, ...]], kept: Mapping[int, int]) -> bool:
-    """Whether a log is worth writing anew: it has many entries, more where there is much to write, or is mostly about
-    what is there no more."""
+    """Return True if a log is worth writing anew: it has many entries, more if there is much to write, or is mostly
+    about rows that have gone."""
     for number, entries in log.items():
         holds = kept.get(number, 0)
         told = sum(Piece(*piece).length for entry in entries for piece in entry.pieces)

@@ -36,12 +36,12 @@ _LONG = 40
 
 
 class DamagedError(ValueError):
-    """Bytes that no `dumps` has made."""
+    """The error about bytes that no `dumps` has made."""
 
 
 @cache
 def classes() -> Mapping[str, type]:
-    """The classes of `MODULES` whose objects files can hold, by the names that files have for them."""
+    """Return the classes of `MODULES` whose objects files can hold, by their names in files."""
     values = (value for module in MODULES for value in vars(import_module(module)).values() if isinstance(value, type))
     return {_name(value): value for value in values if is_dataclass(value) or _is_named(value)}
 
@@ -68,7 +68,7 @@ def _is_named(value: type) -> bool:
 
 
 def _names(value: Any) -> tuple[str, ...]:
-    """The fields of an object or a class."""
+    """Return the fields of an object or a class."""
     return tuple(each.name for each in fields(value)) if is_dataclass(value) else value._fields
 
 
@@ -82,7 +82,7 @@ class _Writer:
         self._alive: list[Any] = []  # so that no other object gets the identity of one that is kept
 
     def write(self, value: Any) -> Any:
-        """The value as JSON can hold it."""
+        """Return the value as JSON can hold it."""
         if value is None or (isinstance(value, (bool, int, float)) and not isinstance(value, numpy.generic)):
             return value
         if isinstance(value, str):
@@ -116,7 +116,7 @@ class _Reader:
         self._kept: list[Any] = []
 
     def read(self, value: Any) -> Any:
-        """The value that JSON holds."""
+        """Return the value that JSON holds."""
         if not isinstance(value, list):
             return value
         letter, *parts = value

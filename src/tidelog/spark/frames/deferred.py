@@ -138,7 +138,7 @@ class Lender:
         connection.send_bytes(b"")
 
     def end(self) -> None:
-        """From now on frames are over."""
+        """End the frames: they raise from now on."""
         self._loans.clear()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Views and changes to where they are wanted: files of any format that the session writes, or Delta tables.
+"""Views and changes as output: files of any format that the session writes, or Delta tables.
 
 A folder `epoch=N` is written anew when the epoch comes again after a crash, so that it is there once.
 `_manifest.json` names the epochs that count and is replaced in one step; readers that cannot wait look there.
@@ -28,14 +28,14 @@ DELTA = "io.delta.sql.DeltaSparkSessionExtension"
 
 
 def check_formats(session: SparkSession, formats: Sequence[str]) -> None:
-    """SetupError (E0707) where a format is Delta and the session has none."""
+    """Raise SetupError (E0707) if a format is Delta and the session has none."""
     if "delta" in formats and DELTA not in (session.conf.get("spark.sql.extensions", "") or ""):
         hint = f"start the session with the packages of delta-spark and spark.sql.extensions={DELTA}; or use parquet"
         raise SetupError(Problem("E0707", "the session has no Delta Lake", hint=hint))
 
 
 def write_view(session: SparkSession, sink: Sink, view: DataFrame, epoch: int, database: str) -> str:
-    """Write a view of an epoch of the database with this id; the path. DataError (E0483)."""
+    """Write a view of an epoch of the database with this id; return the path. Raise DataError (E0483)."""
     path = located(session, sink.path).rstrip("/")
     if sink.format == "delta":
         _write(view, sink, path, "overwrite" if sink.mode != "error" else "error", _once(database, path, epoch))
@@ -48,7 +48,7 @@ def write_view(session: SparkSession, sink: Sink, view: DataFrame, epoch: int, d
 
 
 def write_changes(session: SparkSession, sink: Sink, change: SparkRelationChange, epoch: int, database: str) -> str:
-    """Write what an epoch of the database with this id has changed; the path. DataError (E0483)."""
+    """Write the changes of an epoch of the database with this id; return the path. Raise DataError (E0483)."""
     path = located(session, sink.path).rstrip("/")
     parts = [(change.inserted, "insert"), (change.deleted, "delete")]
     rows = reduce(DataFrame.unionAll, [frame.select(F.lit(op).alias("op"), "*") for frame, op in parts])
@@ -61,7 +61,7 @@ def write_changes(session: SparkSession, sink: Sink, change: SparkRelationChange
 
 
 def write_bad_rows(session: SparkSession, rows: DataFrame, folder: str | os.PathLike[str], epoch: int) -> str:
-    """Write the rows of a run that do not fit, as Parquet; the path. DataError (E0483)."""
+    """Write the rows of a run that do not fit, as Parquet; return the path. Raise DataError (E0483)."""
     path = located(session, folder).rstrip("/")
     _write(rows, Sink("the quarantine", path), f"{path}/epoch={epoch}", "overwrite", {})
     return path
@@ -86,8 +86,8 @@ def _write(frame: DataFrame, sink: Sink, path: str, mode: str, options: Mapping[
 
 
 def _note(path: str, epoch: int, *, only: bool) -> None:
-    """Put the epoch into the manifest, alone or behind the others. On other file systems than that of the driver the
-    folders say it all."""
+    """Add the epoch to the manifest, alone or behind the others. On other file systems than that of the driver there
+    are only the folders."""
     if not os.path.isdir(path):
         return
     manifest, new = Path(path) / MANIFEST, Path(path) / f"{MANIFEST}.new"

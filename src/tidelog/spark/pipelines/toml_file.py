@@ -1,4 +1,4 @@
-"""A pipeline from a TOML file, with the line of everything that is wrong in it."""
+"""A pipeline from a TOML file, with the line of each error."""
 
 from __future__ import annotations
 

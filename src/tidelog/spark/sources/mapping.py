@@ -74,14 +74,14 @@ class CheckedSource:
 
     @property
     def inserted(self) -> FactFrame:
-        """The facts that the good rows assert."""
+        """Return the facts that the good rows assert."""
         if self.source.operation is None:
             return self._facts(self._good())
         return self._facts(self._net().where(F.col("_op")))
 
     @property
     def deleted(self) -> FactFrame | None:
-        """The facts that they retract; None where it is no feed of changes."""
+        """Return the facts that they retract; None unless it is a feed of changes."""
         return None if self.source.operation is None else self._facts(self._net().where(~F.col("_op")))
 
     def pending(self) -> list[PendingFacts]:
@@ -92,12 +92,12 @@ class CheckedSource:
 
     @property
     def bad(self) -> DataFrame:
-        """The rows that do not fit, with the columns of QUARANTINE_COLUMNS."""
+        """Return the rows that do not fit, with the columns of QUARANTINE_COLUMNS."""
         rows = self.source.frame.where(F.col(REASON).isNotNull())
         return rows.select(F.lit(self.relation).alias("relation"), REASON, ROW, FILE)
 
     def release(self) -> None:
-        """Let go of the rows."""
+        """Release the rows."""
         with letting_go():
             self.source.frame.unpersist()
 
@@ -191,7 +191,7 @@ def map_exactly(program: CheckedProgram, relation: str, frame: DataFrame) -> Map
 
 
 def no_stream(frame: DataFrame, relation: str) -> None:
-    """UsageError (E0484) for a frame that has no end."""
+    """Raise UsageError (E0484) for a frame that has no end."""
     if frame.isStreaming:
         hint = f"call db.maintain(frame, into={relation!r}), which makes each micro-batch an epoch"
         raise UsageError(Problem("E0484", "expected a batch, found a streaming frame", hint=hint, place=relation))
@@ -206,8 +206,8 @@ def relation_type(program: CheckedProgram, relation: str) -> RelationType:
 
 
 def check_sources(sources: Sequence[Mapped]) -> list[CheckedSource]:
-    """Evaluate all sources in one Spark job, keep their rows and count them. The caller releases them. DataError
-    (E0482) with the place of the one that cannot be read; SetupError (E0708) where something else is the matter."""
+    """Evaluate all sources in one Spark job, keep their rows and count them. The caller releases them. Raise DataError
+    (E0482) with the place of a source that cannot be read; SetupError (E0708) for other failures."""
     try:
         for source in sources:
             source.frame.persist(StorageLevel.MEMORY_AND_DISK)
@@ -225,7 +225,7 @@ def check_sources(sources: Sequence[Mapped]) -> list[CheckedSource]:
 
 
 def _tally(sources: Sequence[Mapped]) -> dict[int, tuple[int, int]]:
-    """Rows, and bad ones, of each source that has any."""
+    """Return the numbers of rows, and of bad ones, of each source that has any."""
     bad = F.col(REASON).isNotNull().cast("long").alias("bad")
     each = [source.frame.select(F.lit(i).alias("i"), bad) for i, source in enumerate(sources)]
     summed = reduce(DataFrame.unionAll, each).groupBy("i").agg(F.count("*").alias("read"), F.sum("bad").alias("bad"))
@@ -243,7 +243,7 @@ _CODES = {
 
 
 def refuse_bad_rows(checked: CheckedSource) -> None:
-    """DataError, with a problem for each reason, when some rows do not fit."""
+    """Raise DataError, with a problem for each reason, if some rows do not fit."""
     if not checked.quarantined:
         return
     grouped = checked.bad.groupBy(REASON).agg(F.count("*").alias("rows"), F.min(ROW).alias("example"))

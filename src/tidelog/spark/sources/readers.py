@@ -1,5 +1,5 @@
-"""Files as frames, so that no row is lost: fields are texts where `checks` has to say which of them fit, and what a
-reader cannot take apart is in the column TORN."""
+"""Files as frames that lose no row: fields are texts if `checks` has to judge them, and the column TORN has the lines
+that a reader cannot take apart."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ _SILENT = (("mode", "dropmalformed"), ("ignorecorruptfiles", "true"), ("ignoremi
 def csv_frame(
     session: SparkSession, path: str | os.PathLike[str], names: Sequence[str], options: Mapping[str, object]
 ) -> tuple[DataFrame, Expression]:
-    """CSV files with every field as text, and in the column TORN lines that have another number of fields, or a
-    quotation mark that is open at the end; and the reason for these. Columns are those of the header, which all files
-    have to share, or, without one, `names`. DataError (E0482) when there is no such file."""
+    """Return CSV files with every field as text, and the reason for lines in the column TORN: another number of fields,
+    or a quotation mark that is open at the end. Columns are those of the header, which all files have to share, or,
+    without one, `names`. Raise DataError (E0482) if there is no such file."""
     place, given = located(session, path), {key.lower(): value for key, value in plain(options).items()}
     has_header = given.get("header", "false").lower() == "true"
     with reading(place):
@@ -95,8 +95,8 @@ def _is_open(line: Expression, given: Mapping[str, str]) -> Expression:
 def json_frame(
     session: SparkSession, path: str | os.PathLike[str], options: Mapping[str, object]
 ) -> tuple[DataFrame, Expression]:
-    """Lines of JSON with types as Spark infers them, and lines that are none in the column TORN; and the reason for
-    these. DataError (E0482) when there is no such file."""
+    """Return lines of JSON with types as Spark infers them, and the reason for other lines, which are in the column
+    TORN. Raise DataError (E0482) if there is no such file."""
     place = located(session, path)
     with reading(place):
         reader = session.read.options(**plain(options)).option("columnNameOfCorruptRecord", TORN)
@@ -106,7 +106,7 @@ def json_frame(
 
 
 def plain(options: Mapping[str, object]) -> dict[str, str]:
-    """Options as Spark wants them. UsageError (E0686) for one that would have rows lost in silence."""
+    """Return options as Spark wants them. Raise UsageError (E0686) for one that would lose rows in silence."""
     texts = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
     for key, value in texts.items():
         if (key.lower(), value.lower()) in _SILENT:

@@ -16,8 +16,8 @@ _KEYS = ("relation", "columns", "op", "insert", "delete", "order")
 
 @dataclass(frozen=True)
 class Target:
-    """The relation, where its columns come from (those of the same name, if nothing else is said), and what makes a row
-    a retraction, if the source is a feed of changes."""
+    """The relation, the sources of its columns (those of the same name by default), and the sign of a retraction, if
+    the source is a feed of changes."""
 
     relation: str
     columns: Mapping[str, str | Expression] | None = None

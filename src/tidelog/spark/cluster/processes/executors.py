@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Executors(Protocol):
-    """Whatever does tasks, each for a partition of its own."""
+    """The base of all executors, which do tasks, each for a partition of its own."""
 
     def run(self, tasks: Sequence[Task]) -> list[Any]:
         """Return the answers, in the order of the tasks. Raises what a task raises."""
@@ -44,13 +44,12 @@ class Executors(Protocol):
         """Write rows to files whose names begin with `name`."""
 
     def stop(self, folder: Folder) -> None:
-        """End what runs for a folder."""
+        """End everything that runs for a folder."""
 
 
 @dataclass(frozen=True)
 class Delivery:
-    """The relation and whether its rows are asserted or retracted, the place where these are to live, and the number of
-    partitions."""
+    """The relation, True for asserted rows, the place where these are to live, and the number of partitions."""
 
     statement: tuple[str, bool]
     place: Placement

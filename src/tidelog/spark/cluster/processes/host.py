@@ -1,14 +1,14 @@
-"""Where partitions live between rounds: a host process on each machine, and one process per partition below it.
+"""The home of partitions between rounds: a host process on each machine, and one process per partition below it.
 
-Spark gives a task to any Python worker that is idle, so that a worker cannot keep a partition in memory for the next
-round. Instead, the first task that finds no host of its application on its machine starts one; the host forks a process
-for each partition that it is asked for, and hands connections over to it. The partitions of a database end when it is
-closed, and all ends with the worker daemon that started the host, or when nobody has called for an hour. Whatever is
-killed comes back from the files of the state directory.
+Spark gives a task to any idle Python worker, so a worker cannot keep a partition in memory for the next round. Instead,
+the first task that finds no host of its application on its machine starts one. The host forks a process for each
+partition on request, and hands connections over to it. The partitions of a database end when it is closed. All ends
+with the worker daemon that started the host, or after an hour without a call. A killed process comes back from the
+files of the state directory.
 
-A connection begins with (folder, partition), goes on with a Task and then carries the answer: ("done" | "rows" |
+A connection begins with (folder, partition), continues with a Task and then carries the answer: ("done" | "rows" |
 "failed", value), and behind it rows as bytes, the last empty. `multiprocessing.connection` frames and pickles them. The
-system says who is at the other end; the check of that module needs a key, a secret to hand to every task.
+system identifies the other end; the check of that module needs a key, a secret to hand to every task.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _ROWS = 1 << 16
 
 
 def ask(application: str, task: Task) -> Any:
-    """The answer of the partition. Raises what it has raised; a partition that dies is started again, a few times."""
+    """Return the answer of the partition. Raise its exception; start a partition that dies again, a few times."""
     for attempt in range(_TRIES):
         try:
             with _connected(application, task) as connection:
@@ -61,7 +61,7 @@ def ask(application: str, task: Task) -> Any:
 
 
 def stream(application: str, task: Task) -> Iterator[bytes]:
-    """The rows that a task asks for, as the bytes of words, some rows at a time."""
+    """Yield the rows that a task asks for, as the bytes of words, some rows at a time."""
     with _connected(application, task) as connection:
         connection.send(task)
         _value(connection.recv())
@@ -87,7 +87,7 @@ def _value(answer: tuple[str, Any]) -> Any:
 
 
 def _connected(application: str, task: Task) -> Connection:
-    """A connection to the process of a partition, whose host is started if there is none."""
+    """Return a connection to the process of a partition; start its host if there is none."""
     address, deadline = _address(application), time.monotonic() + _START
     while True:
         with socket.socket(socket.AF_UNIX) as handle, suppress(OSError):
@@ -120,7 +120,7 @@ def _start(application: str) -> None:
 
 
 def _address(application: str) -> str:
-    """The socket of a host: without a file where the system has that, or in the temporary directory."""
+    """Return the socket of a host: without a file if the system has that, or in the temporary directory."""
     name = f"tidelog-{os.getuid()}-{sha256(application.encode()).hexdigest()[:24]}"
     return f"\0{name}" if sys.platform == "linux" else str(Path(tempfile.gettempdir()) / name)
 
@@ -133,7 +133,7 @@ Children: TypeAlias = dict[tuple[str, int], tuple[int, socket.socket]]
 
 
 def serve(application: str, parent: int) -> None:
-    """Be the host until its parent is gone or nobody has called for long."""
+    """Run the host until its parent has ended or nobody has called for long."""
     from tidelog.spark.cluster.processes.warm import warm
 
     address = _address(application)
@@ -210,7 +210,7 @@ def _forked(listening: socket.socket, children: Children) -> tuple[int, socket.s
 
 
 def _attend(control: socket.socket) -> None:
-    """Serve connections one after the other, until the host is gone."""
+    """Serve connections one after the other, until the host has ended."""
     from tidelog.spark.cluster.processes.serve import Keeper
 
     keeper = Keeper()
@@ -251,7 +251,7 @@ def _attend_to(keeper: Any, connection: Connection) -> None:
 
 
 def _is_mine(connection: socket.socket) -> bool:
-    """Whether a process of this user is at the other end."""
+    """Return True if a process of this user is at the other end."""
     if not hasattr(socket, "SO_PEERCRED"):
         return True  # The socket is a file that only this user may open.
     _, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
@@ -259,7 +259,7 @@ def _is_mine(connection: socket.socket) -> bool:
 
 
 def _watch(parent: int) -> list[int]:
-    """A handle that becomes readable when a process ends, where the system has such."""
+    """Return a handle that becomes readable when a process ends, if the system has such."""
     try:
         return [os.pidfd_open(parent)]
     except (AttributeError, OSError):

@@ -18,7 +18,7 @@ _WITHIN_MEMORY = WithinMemory("nothing has changed; take more partitions, or giv
 
 
 class Keeper:
-    """Keeps a partition from task to task, as long as it is what tasks expect."""
+    """Keeper of a partition from task to task, as long as its state is the one that tasks expect."""
 
     def __init__(self) -> None:
         self.partition: Partition | None = None
@@ -32,8 +32,8 @@ class Keeper:
 
     @_WITHIN_MEMORY
     def perform(self, task: Task) -> Any:
-        """Do a task that has an answer: a round, or writing down facts. No round is done twice. LimitError (E0503)
-        where memory does not suffice."""
+        """Do a task that has an answer: a round, or writing facts. Do no round twice. Raise LimitError (E0503) if
+        memory does not suffice."""
         if task.what == "round":
             kept = self.partition
             round = None
@@ -54,8 +54,8 @@ class Keeper:
         return partition.sent_home(*task.arguments)
 
     def read(self, task: Task) -> Iterator[Words]:
-        """Do a task that asks for rows: of a relation, or those that it gained or lost. Rows without columns have one
-        that is 0. UsageError (E0687) where a later epoch has come, LimitError (E0503) where memory does not suffice."""
+        """Do a task that asks for rows: of a relation, or its inserted or deleted ones. Rows without columns have one
+        that is 0. Raise UsageError (E0687) if a later epoch has come, LimitError (E0503) if memory does not suffice."""
         with _WITHIN_MEMORY:
             yield from self._found(task)
 
