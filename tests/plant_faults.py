@@ -31,7 +31,8 @@ class Fault:
 
 
 CHANGES, LIVE, UPDATE = "kernels/changes.py", "kernels/live.py", "maintain/update.py"
-RULES, STORED, AGGREGATES = "maintain/strategies/rules.py", "storage/stored.py", "maintain/aggregates.py"
+RULES, AGGREGATES = "maintain/strategies/rules.py", "maintain/aggregates.py"
+MARKS, IN_PLACE = "storage/marks.py", "storage/changes.py"
 GROUPS, REACH = "maintain/large_groups.py", "kernels/reach.py"
 CLOSURE, CLOSURES, CLOSED = "storage/closure.py", "maintain/closures.py", "kernels/closed.py"
 PAIRS, KEPT_AS = "maintain/strategies/pairs.py", "maintain/strategies/closures.py"
@@ -54,10 +55,13 @@ FAULTS = (
         "load(largest, i, w) <= load32(births, r)",
     ),
     Fault(
-        "births of merged hyper-nodes are not shifted", RULES, "stored.shift_births(offset)", "stored.shift_births(0)"
+        "births of merged hyper-nodes are not shifted",
+        RULES,
+        "stored.marks.shift_births(offset)",
+        "stored.marks.shift_births(0)",
     ),
     Fault("rounds do not go on behind merged births", RULES, "inputs = replace(inputs, round=state.round)", "pass"),
-    Fault("dead tuples are not born again", UPDATE, "stored.bear_supported(current)", "pass"),
+    Fault("dead tuples are not born again", UPDATE, "bear_supported(stored, current)", "pass"),
     Fault(
         "derivations that did not count support what they no longer derive",
         CHANGES,
@@ -100,7 +104,7 @@ FAULTS = (
         "pass",
     ),
     Fault("removed rules keep what they derived", UPDATE, "if change.dropped:", "if not change:"),
-    Fault("retracted facts keep their derivation", UPDATE, "self.derived[name].retract(words)", "pass"),
+    Fault("retracted facts keep their derivation", UPDATE, "retract(self.derived[name], words)", "pass"),
     Fault("tuples of a new birth die too late", LIVE, "most = LOW - current", "most = LOW - 1 - current"),
     Fault(
         "a negated atom dies by deletions",
@@ -110,11 +114,11 @@ FAULTS = (
     ),
     Fault(
         "a bootstrap keeps old births",
-        STORED,
-        "if new.born:\n            self.keep_births()",
+        MARKS,
+        "if self.runs or new.runs or new.keeps_births:\n            self.keep_births()",
         "if False:\n            self.keep_births()",
     ),
-    Fault("what was derived again is a change", STORED, "born[born >= self._get(layout.R_START)]", "born"),
+    Fault("what was derived again is a change", IN_PLACE, "born[born >= stored.fields[layout.R_START]]", "born"),
     Fault(
         "members that went stay counted",
         AGGREGATES,
@@ -124,7 +128,7 @@ FAULTS = (
     Fault(
         "a group that is no longer asked for keeps its value",
         AGGREGATES,
-        "has[has] = outer.alive(asked[has])",
+        "has[has] = outer.marks.alive(asked[has])",
         "pass",
     ),
     Fault(

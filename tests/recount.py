@@ -59,9 +59,9 @@ def asserted_in(db: tidelog.Database) -> dict[str, set[Row]]:
 def supports_in(db: tidelog.Database, name: str) -> dict[Row, int]:
     """The support of every tuple of a relation, where supports are kept; closures do not change them."""
     stored = db._engine.views[name]
-    if not stored.keeps_supports or name in db._engine.closures or name in db._engine.mirrors:
+    if not stored.marks.keeps_supports or name in db._engine.closures or name in db._engine.mirrors:
         return {}
-    return dict(zip(decoded(db, name, stored.words()), stored.supports()[stored.live()].tolist(), strict=True))
+    return dict(zip(decoded(db, name, stored.words()), stored.marks.supports()[stored.live()].tolist(), strict=True))
 
 
 def decoded(db: tidelog.Database, name: str, words: Any) -> Iterable[Row]:

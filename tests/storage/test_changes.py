@@ -14,8 +14,9 @@ import numpy
 import pytest
 
 from tests.suite import FIRST_SEED
-from tidelog.kernels.layout import MOST_COUNTED, R_MASK, R_SLOTS
+from tidelog.kernels.layout import IN, MOST_COUNTED, R_MASK, R_SLOTS
 from tidelog.storage.catalog import Catalog
+from tidelog.storage.changes import assert_facts, bear_supported, changed_rows, retract, settle_change
 from tidelog.storage.marks import Marks
 from tidelog.storage.stored import StoredRelation
 
@@ -40,11 +41,11 @@ def marks_of(stored: StoredRelation) -> dict[Row, Mark]:
     """The marks of the live rows, each found where the relation says that it is."""
     live = stored.live()
     rows = [(x, y) for x, y in stored.take(live).tolist()]
-    counts = stored.counts()[live]
+    counts = stored.marks.counts()[live]
     if stored.changing:
         counts &= MOST_COUNTED  # without the sign of those that are journalled
-    supports = stored.supports()[live] if stored.keeps_supports else counts
-    columns = (column.tolist() for column in (counts, stored.births()[live], supports))
+    supports = stored.marks.supports()[live] if stored.marks.keeps_supports else counts
+    columns = (column.tolist() for column in (counts, stored.marks.births()[live], supports))
     assert stored.find(words(rows)).tolist() == live.tolist()
     return {row: Mark(*values) for row, *values in zip(rows, *columns, strict=True)}
 
@@ -74,7 +75,7 @@ class Change:
         stored.open()
 
     def retract(self, rows: list[Row]) -> None:
-        self.stored.retract(words(rows))
+        retract(self.stored, words(rows))
         for row in rows:
             mark = self.now.pop(row)
             if mark.count > 1:
@@ -83,17 +84,17 @@ class Change:
                 self.died[row] = mark.support - 1
 
     def bear_supported(self, current: int) -> None:
-        self.stored.bear_supported(current)
+        bear_supported(self.stored, current)
         for row, support in list(self.died.items()):
-            if self.stored.keeps_supports and support > 0:
-                self.now[row] = Mark(support, current if self.stored.keeps_births else 0, support)
+            if self.stored.marks.keeps_supports and support > 0:
+                self.now[row] = Mark(support, current if self.stored.marks.keeps_births else 0, support)
                 self.births += 1
                 del self.died[row]
 
     def assert_facts(self, rows: list[Row], current: int) -> None:
-        self.stored.assert_facts(words(rows), current)
+        assert_facts(self.stored, words(rows), current)
         for row in rows:
-            birth = current if self.stored.keeps_births else 0
+            birth = current if self.stored.marks.keeps_births else 0
             if row in self.now:
                 mark = self.now[row]
                 count, support = (min(number + 1, MOST_COUNTED) for number in (mark.count, mark.support))
@@ -104,8 +105,8 @@ class Change:
 
     def settle(self, before: dict[Row, Mark]) -> None:
         """Assert that the lists are the difference between the rows before and now."""
-        self.stored.settle_change()
-        died, born = ({(x, y) for x, y in rows.tolist()} for rows in self.stored.changed_rows())
+        settle_change(self.stored)
+        died, born = ({(x, y) for x, y in rows.tolist()} for rows in changed_rows(self.stored))
         assert (died, born) == (before.keys() - self.now.keys(), self.now.keys() - before.keys())
 
 
@@ -119,7 +120,7 @@ def filled(rng: random.Random, nodes: int, bits: int, by_row: bool, supported: b
     stored = StoredRelation(Catalog(bits), 2)
     stored.insert(words(rows))
     supports = numpy.minimum(counts + more, MOST_COUNTED - 1) if supported else None
-    stored.mark(Marks(counts, births if by_row else 0 * births, supports, by_row))
+    stored.marks.become(Marks(counts, births if by_row else 0 * births, supports, by_row))
     return stored
 
 
@@ -140,8 +141,8 @@ def test_random_changes_kept_and_taken_back(seed: int, by_row: bool, supported: 
         for number in range(rng.randrange(3)):
             change.assert_facts(rng.sample(every, rng.randrange(len(every))), 10 * epoch + 21 + number)
         assert marks_of(stored) == change.now
-        assert stored.born_so_far == change.births
-        assert stored.derivations() == sum(mark.count for mark in change.now.values())
+        assert stored.journal.listed(IN) == change.births
+        assert stored.marks.derivations() == sum(mark.count for mark in change.now.values())
         change.settle(before)
         if rng.random() < 0.5:
             stored.take_back()
@@ -168,13 +169,13 @@ def test_a_row_that_dies_twice_in_a_change_is_had_back_as_it_was() -> None:
     """It is journalled when it dies, and again when it is born and dies once more."""
     stored = StoredRelation(Catalog(), 2)
     stored.insert(words([(1, 2), (3, 4)]))
-    stored.mark(Marks(numpy.array([2, 1], numpy.int32), numpy.array([5, 6], numpy.int32), None, by_row=True))
+    stored.marks.become(Marks(numpy.array([2, 1], numpy.int32), numpy.array([5, 6], numpy.int32), None, by_row=True))
     before = marks_of(stored)
     stored.open()
     for current in (7, 8):
-        stored.retract(words([(3, 4)]))
-        stored.assert_facts(words([(3, 4)]), current)
-    stored.retract(words([(1, 2)]))
+        retract(stored, words([(3, 4)]))
+        assert_facts(stored, words([(3, 4)]), current)
+    retract(stored, words([(1, 2)]))
     assert marks_of(stored) == {(1, 2): Mark(1, 5, 1), (3, 4): Mark(1, 8, 1)}
     stored.take_back()
     assert marks_of(stored) == before
@@ -184,11 +185,11 @@ def test_more_facts_than_there_was_room_for() -> None:
     """Rows, slots, lists and the journal grow, each while a kernel goes through the facts."""
     rows = [(x, y) for x in range(2) for y in range(3_000)]
     stored = StoredRelation(Catalog(), 2)
-    stored.keep_births()
+    stored.marks.keep_births()
     change = Change(stored, {})
     change.assert_facts(rows, 3)
     assert marks_of(stored) == change.now == dict.fromkeys(rows, Mark(1, 3, 1))
-    stored.settle_change()
+    settle_change(stored)
     stored.close()
     check_slots(stored)
     for keep in (False, True):
@@ -221,7 +222,7 @@ def test_a_dead_row_without_hash_bits_does_not_hide_those_behind_it() -> None:
     stored = StoredRelation(Catalog(64), 1)
     stored.insert(numpy.concatenate([first, second]))
     stored.open()
-    stored.retract(first)
+    retract(stored, first)
     stored.close()
     assert (stored.find(first).tolist(), stored.find(second).tolist()) == ([-1], [1])
     check_slots(stored)

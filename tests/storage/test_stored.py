@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tidelog.kernels import layout
 from tidelog.storage.catalog import Catalog
+from tidelog.storage.changes import change_facts
 from tidelog.storage.stored import StoredRelation
 
 Rows = list[tuple[int, ...]]
@@ -26,7 +27,7 @@ def words(rows: Rows, arity: int) -> np.ndarray:
 
 def remove(stored: StoredRelation, numbers: np.ndarray) -> None:
     stored.open()
-    stored.change_facts(numbers, np.empty((0, stored.arity), np.int64))
+    change_facts(stored, numbers, np.empty((0, stored.arity), np.int64))
     stored.close()
 
 
@@ -58,7 +59,7 @@ def test_rows_are_distinct_and_keep_the_order_of_arrival(arity: int, bits: int) 
     rows = [tuple((i * 7 + j) % 50 for j in range(arity)) for i in range(5_000)]
     stored = relation(arity, rows, bits)
     assert tuples(stored) == list(dict.fromkeys(rows))
-    assert stored.counts().tolist() == [1] * len(set(rows))
+    assert stored.marks.counts().tolist() == [1] * len(set(rows))
 
 
 @pytest.mark.parametrize("bits", [32, 64])
@@ -120,11 +121,11 @@ def test_wide_relations_keep_only_row_numbers_in_their_indexes() -> None:
 
 def test_a_copy_has_the_live_rows_with_counts_and_births() -> None:
     stored = relation(1, [(1,), (2,), (3,), (4,)])
-    stored.born = [(0, 7), (2, 9)]
+    stored.marks.runs = [(0, 7), (2, 9)]
     remove(stored, np.array([1]))
     copy = stored.copy_to(Catalog(64))
     assert tuples(copy) == [(1,), (3,), (4,)]
-    assert copy.births().tolist() == [7, 9, 9]
+    assert copy.marks.births().tolist() == [7, 9, 9]
     assert copy.catalog.bits == 64
     assert copy.dead == 0
 

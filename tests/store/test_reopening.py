@@ -64,11 +64,11 @@ def test_births_that_are_not_in_the_order_of_the_rows_come_back(updated: bool, t
     births = db.births("path")
     stored = db.stored("path")
     assert stored is not None
-    assert stored.keeps_births is updated
+    assert stored.marks.keeps_births is updated
     db = reopened(db)
     stored = db.stored("path")
     assert stored is not None
-    assert stored.keeps_births is updated
+    assert stored.marks.keeps_births is updated
     assert db.births("path") == births
     assert len(set(births.values())) > 4
     db.close()

@@ -26,6 +26,7 @@ from tidelog.maintain.large_groups import LargeGroups, Total, Values, state_of
 from tidelog.maintain.machine import Inputs, WidenError, narrow
 from tidelog.maintain.sorting import order_of
 from tidelog.rules.core import AggregateRule
+from tidelog.storage.changes import change_facts, changed_rows
 from tidelog.storage.stored import StoredRelation
 
 _EXACT = float(2**53)
@@ -72,13 +73,13 @@ def update_aggregate(rule: AggregateRule, inputs: Inputs, large: LargeGroups, *,
         values, has = _followed(rule, inner, groups, change, large, look)
     asked = outer.find(groups)
     has &= asked >= 0
-    has[has] = outer.alive(asked[has])
+    has[has] = outer.marks.alive(asked[has])
     same = (rows >= 0) & has & (values == before)
     new = numpy.concatenate([groups, values[:, None]], axis=1)[has & ~same]
     if inputs.catalog.bits == 32 and not narrow(new):
         raise WidenError
     inputs.watch.look(len(new))
-    head.change_facts(rows[(rows >= 0) & ~same], new)
+    change_facts(head, rows[(rows >= 0) & ~same], new)
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ class _Change:
 def _changed(stored: StoredRelation) -> tuple[Words, Words]:
     """Return the rows that died and that were born in this epoch."""
     none = numpy.empty((0, stored.arity), numpy.int64)
-    died, born = stored.changed_rows() if stored.changing else (none, none)
+    died, born = changed_rows(stored) if stored.changing else (none, none)
     return died.astype(numpy.int64), born.astype(numpy.int64)
 
 

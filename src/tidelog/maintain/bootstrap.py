@@ -35,9 +35,9 @@ def bootstrap(node: HyperNode, inputs: Inputs) -> int:
     Raises WidenError, LimitError, KeyboardInterrupt; the node's relations are then worthless.
     """
     for name in node.relations:
-        inputs.relations[name].born = [(0, inputs.round + 1)]
-        if node.recursive and inputs.relations[name].counted:
-            inputs.relations[name].keep_supports()
+        inputs.relations[name].marks.runs = [(0, inputs.round + 1)]
+        if node.recursive and inputs.relations[name].marks.counted:
+            inputs.relations[name].marks.keep_supports()
     inputs = _without_dead_rows(node, inputs)
     internal = frozenset(node.relations)
     first: list[CoreRule] = []
@@ -55,7 +55,7 @@ def bootstrap(node: HyperNode, inputs: Inputs) -> int:
         run.rounds(lambda statistics: plan_deltas(deltas, internal, statistics), None)
     for name in node.relations:
         inputs.relations[name].settle()
-        inputs.relations[name].look_for_saturation()
+        inputs.relations[name].marks.look_for_saturation()
     return max(1, run.round)
 
 
@@ -73,7 +73,7 @@ def _without_dead_rows(node: HyperNode, inputs: Inputs) -> Inputs:
     epoch. Scans over so many dead entries take longer, and the rows may be re-derived."""
     relations = dict(inputs.relations)
     for name, stored in inputs.relations.items():
-        if name not in node.relations and stored.dying and stored.listed(layout.OUT) * _MUCH > stored.rows:
+        if name not in node.relations and stored.dying and stored.journal.listed(layout.OUT) * _MUCH > stored.rows:
             relations[name] = stored.copy_to(inputs.catalog)
     return replace(inputs, relations=relations)
 
@@ -166,4 +166,5 @@ class _Run:
             starts = numpy.concatenate([[0], ends[:-1, i]])
             some = ends[:, i] > starts
             births = self.inputs.round + 1 + numpy.flatnonzero(some)
-            stored.born = list(zip(starts[some].tolist(), births.tolist(), strict=True)) or [(0, self.inputs.round + 1)]
+            runs = list(zip(starts[some].tolist(), births.tolist(), strict=True))
+            stored.marks.runs = runs or [(0, self.inputs.round + 1)]

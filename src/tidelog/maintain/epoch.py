@@ -27,6 +27,7 @@ from tidelog.maintain.state import EngineState
 from tidelog.maintain.structure import Structure
 from tidelog.rules.core import CoreProgram, HyperNode
 from tidelog.rules.graph import coarsened
+from tidelog.storage.changes import call_all_new, settle_change
 from tidelog.storage.closure import ClosedRelation
 from tidelog.storage.memory import Block
 from tidelog.storage.stored import StoredRelation
@@ -107,13 +108,13 @@ class EpochState:
 
     def changeable(self, name: str) -> StoredRelation:
         """Return a view as one that can be changed in place, although its counts may be wrong."""
-        if not self.views[name].counted:
+        if not self.views[name].marks.counted:
             self.views[name] = self.views[name].copy_to(self.engine.catalog, counted=True)
         return self.views[name]
 
     def note(self, name: str, stored: StoredRelation) -> int:
         """Settle the change of an open relation and note it; return the number of rows inserted and deleted."""
-        died, born = stored.settle_change()
+        died, born = settle_change(stored)
         if len(died) or len(born):
             came = self.engine.whole(stored) if len(born) == stored.rows else stored.take(born)
             self.deltas[name] = Delta(came, stored.take(died))
@@ -125,8 +126,8 @@ class EpochState:
         if len(new):
             none = numpy.empty((0, new.arity), numpy.int64)
             self.deltas[name] = Delta(self.engine.whole(new), none)
-            if self.engine.nodes and new.counted and not isinstance(new, ClosedRelation):
-                self.open(new).call_all_new()
+            if self.engine.nodes and new.marks.counted and not isinstance(new, ClosedRelation):
+                call_all_new(self.open(new))
 
     def history(self, relation: str, closure: str = "") -> History:
         """Return the history of a relation in this epoch; of the asserted facts of the `closure` itself."""
@@ -204,7 +205,7 @@ class EpochState:
             if stored.changing:
                 stored.take_back()
         for stored, offset in self.shifted:
-            stored.shift_births(-offset)
+            stored.marks.shift_births(-offset)
         for name in self.followed:
             self.engine.take_back_closure(name)
         for large in self.grouped:

@@ -20,8 +20,9 @@ from tidelog.maintain.assemble import Assembler, Call, Code, Registers, Sight
 from tidelog.rules.plans import Plan
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.journal import SPARE
 from tidelog.storage.memory import Block
-from tidelog.storage.stored import SPARE, StoredRelation
+from tidelog.storage.stored import StoredRelation
 
 BATCH = 512
 """Bindings in a batch: registers of this length stay in the first two levels of cache."""
@@ -168,7 +169,7 @@ class Interpreter:
                 case layout.GROW_RELATION:
                     stored_by_number[concerned].ensure(SPARE)
                 case layout.GROW_LISTS:
-                    stored_by_number[concerned].grow_lists()
+                    stored_by_number[concerned].journal.grow()
                 case layout.GROW_DIRECTORY | layout.GROW_ARENA:
                     indexes[concerned].grow(status)
                 case layout.GROW_LOG:

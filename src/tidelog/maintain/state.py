@@ -81,7 +81,7 @@ class EngineState:
             return closures.births(graph, stored.words(), edges, look)
         if name in self.mirrors:
             return numpy.zeros(len(stored), numpy.int64)
-        births: NDArray[numpy.int64] = stored.births()
+        births: NDArray[numpy.int64] = stored.marks.births()
         return births[stored.live()] if stored.dead else births
 
     def counts(self, name: str) -> NDArray[numpy.int32]:
@@ -89,7 +89,7 @@ class EngineState:
         stored = self.views[name]
         if name in self.closures or name in self.mirrors:
             return numpy.zeros(len(stored), numpy.int32)
-        return stored.counts()[stored.live()]
+        return stored.marks.counts()[stored.live()]
 
     def widen(self, look: Look = unlimited) -> None:
         """Switch to words of 64 bits. MemoryError, or an exception of `look`, leaves everything as it is."""

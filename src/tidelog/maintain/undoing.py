@@ -11,6 +11,7 @@ from functools import cache
 import numpy
 
 from tidelog.storage.catalog import Catalog
+from tidelog.storage.changes import change_facts
 from tidelog.storage.closure import Closure
 from tidelog.storage.stored import StoredRelation
 
@@ -25,7 +26,7 @@ def make_ready(bits: int) -> None:
     stored.settle()
     for end in (stored.take_back, stored.close):
         stored.open()
-        stored.change_facts(numpy.array([0]), numpy.array([[5, 6]]))
+        change_facts(stored, numpy.array([0]), numpy.array([[5, 6]]))
         stored.settle()
         end()
 

@@ -30,6 +30,7 @@ from tidelog.maintain.statistics import LiveStatistics
 from tidelog.rules.core import AggregateRule, CoreAtom, CoreRule, HyperNode
 from tidelog.rules.edges import body_of
 from tidelog.rules.plans import needs_large_index, plan_change, plan_full, plan_scan
+from tidelog.storage.changes import assert_facts, bear_supported, retract
 from tidelog.storage.stored import StoredRelation
 
 _WORK_BEFORE_LOOK = 100_000
@@ -142,7 +143,7 @@ def _lists(
         for name, stored in inputs.relations.items()
         if name not in internal and stored.changing
         for version in (layout.OUT, layout.IN)
-        if stored.listed(version)
+        if stored.journal.listed(version)
     }
     losing = any(version == layout.OUT or name in maintained.negated for name, version in lists)
     losing |= bool(change.dropped) or any(map(len, change.went.values()))
@@ -213,7 +214,7 @@ class _Update:
         for stored in self.external:
             stored.settle()
             if stored.changing:
-                stored.show_all()
+                stored.journal.show_all()
         for stored in self.derived.values():
             for index in stored.indexes.values():
                 index.extend(stored.rows)
@@ -222,17 +223,17 @@ class _Update:
         self.deadline = float("inf")
         self.run(self.machine, "", False, True, 0)
         for stored in self.derived.values():
-            stored.bear_supported(0)
+            bear_supported(stored, 0)
         self.seconds, self.deadline = seconds, time.thread_time() + seconds
 
     def weigh(self) -> None:
         """Raise if a bootstrap is cheaper, judging by the derivations lost and won."""
         from tidelog.kernels.changes import weigh
 
-        changes = sum(s.listed(layout.OUT) + s.listed(layout.IN) for s in self.external if s.changing)
+        changes = sum(s.journal.listed(layout.OUT) + s.journal.listed(layout.IN) for s in self.external if s.changing)
         if changes < _WEIGHED:
             return
-        machine, now = self.machine, sum(stored.derivations() for stored in self.derived.values())
+        machine, now = self.machine, sum(stored.marks.derivations() for stored in self.derived.values())
         machine.levels[:] = 0
         machine.levels[layout.S_BUDGET] = _WORK_BEFORE_LOOK
         lost, won = (machine.call(weigh, group, _SAMPLE, 2 * max(now, _FEW)) for group in ("delete", "insert"))
@@ -242,7 +243,7 @@ class _Update:
     def delete(self, change: NodeChange) -> None:
         """Charge lost derivations to the heads, until no more rows die."""
         for name, words in change.went.items():
-            self.derived[name].retract(words)
+            retract(self.derived[name], words)
         if change.dropped:
             self.once(change.dropped, AT_START, AT_START, False, 0)
         self.scan("delete", layout.OUT, False, 0)
@@ -252,23 +253,23 @@ class _Update:
         """Re-derive rows, then insert new ones, until no more rows are born."""
         current = self.inputs.round + 1
         for stored in self.derived.values():
-            stored.bear_supported(current)
-            stored.show_nothing()
+            bear_supported(stored, current)
+            stored.journal.show_nothing()
         self.look()
         for name, words in change.came.items():
-            self.derived[name].assert_facts(words, current)
+            assert_facts(self.derived[name], words, current)
         if change.added:
             self.once(change.added, UP_TO, NOW, True, current)
         self.scan("insert", layout.IN, True, current)
         for stored in self.external:
             if stored.changing:
-                stored.show_all()
+                stored.journal.show_all()
         return self.run(self.machine, "insert", True, False, current)
 
     def scan(self, group: str, version: int, inserting: bool, current: int) -> None:
         """Scan for the changes of the relations that have no plans of another kind."""
         for name in self.scanned:
-            if self.inputs.relations[name].listed(version):
+            if self.inputs.relations[name].journal.listed(version):
                 self.machine.mark(name, version)
                 self.run(self.machine, f"{group} {name}", inserting, True, current)
 
@@ -296,10 +297,10 @@ class _Update:
     def look(self) -> None:
         """Raise if a limit has been reached, or the price of an evaluation from scratch."""
         watch = self.inputs.watch
-        watch.look(sum(stored.born_so_far for stored in self.derived.values()))
+        watch.look(sum(stored.journal.listed(layout.IN) for stored in self.derived.values()))
         if watch.sizes:
             for name, stored in self.derived.items():
-                watch.look_at(name, len(stored) + stored.born_so_far)
+                watch.look_at(name, len(stored) + stored.journal.listed(layout.IN))
         if time.thread_time() > self.deadline:
             raise CutOffError(f"after {self.seconds:.3f} s")
 

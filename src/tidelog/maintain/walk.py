@@ -17,6 +17,7 @@ from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.report import NodeReport
 from tidelog.maintain.strategies.dropping import drop_relations
 from tidelog.maintain.strategies.table import visit
+from tidelog.storage.changes import change_facts
 from tidelog.storage.stored import StoredRelation
 
 
@@ -100,7 +101,7 @@ def assert_facts(state: EpochState, name: str, insert: AnyWords, delete: AnyWord
         return
     lost = stored.take(gone)
     start = stored.rows
-    state.open(stored).change_facts(gone, came)
+    change_facts(state.open(stored), gone, came)
     if name not in state.derived and name not in state.before:
         state.note(name, stored)
     else:

@@ -1,7 +1,7 @@
 """The descriptor table: where kernels find every relation and index of a database.
 
-One `Catalog` has one word size. Relations and indexes take a row of the table each and keep it up to date when their
-memory moves.
+One `Catalog` has one word size. Relations and indexes take a row of the table each, their `Descriptor`, and keep it up
+to date when their memory moves.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import time
 import numpy
 from numpy.typing import NDArray
 
+from tidelog.arrays import AnyWords
 from tidelog.kernels.layout import FIELDS
 from tidelog.storage.memory import Block
 
@@ -49,6 +50,32 @@ class Catalog:
     def release(self, number: int) -> None:
         """Take a row back."""
         self._free.append(number)
+
+    def stage(self, words: AnyWords) -> Block:
+        """Return a copy of words in the word size of the catalog, cut off where they do not fit."""
+        block = Block(words.size * self.dtype.itemsize)
+        block.view(self.dtype, words.size).reshape(words.shape)[:] = words
+        return block
+
+
+class Descriptor:
+    """The row of the table that describes one object; it goes back when nothing refers to it any more."""
+
+    number = -1
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self.number = catalog.allocate()
+
+    def __getitem__(self, field: int) -> int:
+        return int(self.catalog.table[self.number, field])
+
+    def __setitem__(self, field: int, value: int) -> None:
+        self.catalog.table[self.number, field] = value
+
+    def __del__(self) -> None:
+        if self.number >= 0:
+            self.catalog.release(self.number)
 
 
 class Stopwatch:

@@ -21,7 +21,7 @@ from tidelog.kernels.layout import ENTRIES, FAMILIES, GIVEN_UP, SAVED
 from tidelog.looking import Look, unlimited
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.memory import Pinned, Stop
-from tidelog.storage.stored import SPARE, StoredRelation
+from tidelog.storage.stored import StoredRelation
 
 Ids = NDArray[numpy.int32]
 """Pairs of node numbers, shape (n, 2)."""
@@ -496,29 +496,23 @@ class ClosedRelation(StoredRelation):
     def settle(self) -> None:
         """Let kernels find the closure as it is now."""
         super().settle()
-        self._set(layout.R_CLOSURE, self.closure.publish())
+        self.fields[layout.R_CLOSURE] = self.closure.publish()
 
     def show(self, died: AnyWords, born: AnyWords) -> None:
         """Let kernels tell the pairs that this epoch has removed from the closure, and those that it has added."""
         self.changing = True  # From the first row on, there is something to take back.
         self.insert(died)
         self.open()
-        self._count_view()[:] = -1
+        self.marks.counts_in_place()[:] = -1
         self.insert(born)
-        self.ensure_lists(self.rows)
+        self.journal.ensure(self.rows)
         numbers = numpy.arange(self.rows)
-        self._show(numbers[: len(died)], numbers[len(died) :])
+        self.journal.show(numbers[: len(died)], numbers[len(died) :])
 
     def close(self) -> None:
         """Forget what has changed."""
         self.changing = False
-        self._end_lists()
-        for block, size in ((self._rows, 2 * self.catalog.dtype.itemsize), (self._counts, 4), (self._slots, 16)):
-            if block is not None:
-                block.clear(2 * SPARE * size)
-        for index in self.indexes.values():
-            index.clear()
-        self._begin()
+        self._forget()
 
     def take_back(self) -> None:
         """Forget what has changed; the closure is somebody else's to restore."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidelog.kernels import layout
 from tidelog.kernels.layout import DONE, GROW_ARENA
-from tidelog.storage.catalog import Catalog, Stopwatch
+from tidelog.storage.catalog import Catalog, Descriptor, Stopwatch
 from tidelog.storage.memory import Block
 
 _DIRECTORY = 64  # slots at first; more than the batch that one extension enters before it looks for room
@@ -17,21 +17,20 @@ class Index:
     """The rows of relation number `relation` by the columns `keys`; the other columns are stored with the entries where
     they are few."""
 
-    number = -1
-
     def __init__(self, catalog: Catalog, relation: int, arity: int, keys: tuple[int, ...]) -> None:
         self.keys = keys
         self._catalog = catalog
-        self.number = catalog.allocate()
+        self._fields = fields = Descriptor(catalog)
+        self.number = fields.number
         self.payloads = tuple(c for c in range(arity) if c not in keys)
         if len(self.payloads) > layout.MAX_PAYLOADS:
             self.payloads = ()
-        fields = catalog.table[self.number]
         fields[layout.I_RELATION] = relation
         fields[layout.I_KEYS] = len(keys)
         fields[layout.I_PAYLOADS] = len(self.payloads)
-        fields[layout.I_KEY : layout.I_KEY + len(keys)] = keys
-        fields[layout.I_PAYLOAD : layout.I_PAYLOAD + len(self.payloads)] = self.payloads
+        for first, columns in ((layout.I_KEY, keys), (layout.I_PAYLOAD, self.payloads)):
+            for place, column in enumerate(columns):
+                fields[first + place] = column
         self._slots = Block(8 * _DIRECTORY)
         self._arena = Block(_ARENA * catalog.dtype.itemsize)
         self._free = Block(8 * 64)
@@ -47,14 +46,14 @@ class Index:
     def _begin(self) -> None:
         """Have no entries."""
         self._directory = _DIRECTORY
-        fields = self._catalog.table[self.number]
-        fields[layout.I_USED] = fields[layout.I_TOP] = fields[layout.I_DONE] = 0
-        fields[layout.I_FREE] = self._free.address
+        for field in (layout.I_USED, layout.I_TOP, layout.I_DONE):
+            self._fields[field] = 0
+        self._fields[layout.I_FREE] = self._free.address
         self._publish()
 
     def _publish(self) -> None:
         """Let kernels find the memory as it is now."""
-        fields = self._catalog.table[self.number]
+        fields = self._fields
         fields[layout.I_SLOTS] = self._slots.address
         fields[layout.I_MASK] = self._directory - 1
         fields[layout.I_ARENA] = self._arena.address
@@ -62,12 +61,12 @@ class Index:
 
     def __len__(self) -> int:
         """The number of different keys that were ever entered."""
-        return int(self._catalog.table[self.number, layout.I_USED])
+        return self._fields[layout.I_USED]
 
     @property
     def done(self) -> int:
         """Rows below this number are entered."""
-        return int(self._catalog.table[self.number, layout.I_DONE])
+        return self._fields[layout.I_DONE]
 
     def extend(self, high: int) -> None:
         """Enter the rows below `high` that are not yet entered."""
@@ -104,7 +103,3 @@ class Index:
     def bytes(self) -> int:
         """Memory held."""
         return self._slots.size + self._arena.size
-
-    def __del__(self) -> None:
-        if self.number >= 0:
-            self._catalog.release(self.number)

@@ -1,27 +1,23 @@
-"""What is kept of the rows of a relation beside their words: counts, births, supports."""
+"""What is kept of each row of a relation beside its words: a count, a birth and a support.
+
+`RowMarks` are those of a relation in memory, dead rows among them, where kernels find them. `Marks` are a copy of those
+of the live rows. Births are kept as runs until an update gives them out one by one, since rows of one round are
+neighbours: `runs` lists (first row, birth).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy
 from numpy.typing import NDArray
 
-
-class MarkedRows(Protocol):
-    """A relation as far as its marks go: each by row, dead rows among them, and the numbers of the live rows."""
-
-    @property
-    def counted(self) -> bool: ...
-    @property
-    def keeps_supports(self) -> bool: ...
-    @property
-    def keeps_births(self) -> bool: ...
-    def live(self) -> NDArray[numpy.int64]: ...
-    def counts(self) -> NDArray[numpy.int32]: ...
-    def births(self) -> NDArray[numpy.signedinteger[Any]]: ...
-    def supports(self) -> NDArray[numpy.int32]: ...
+from tidelog.arrays import AnyWords
+from tidelog.kernels import layout
+from tidelog.kernels.layout import MOST_COUNTED
+from tidelog.storage.catalog import Descriptor
+from tidelog.storage.memory import Block
 
 
 @dataclass(frozen=True)
@@ -34,17 +30,212 @@ class Marks:
     supports: NDArray[numpy.int32] | None
     by_row: bool
 
-    @classmethod
-    def of(cls, stored: MarkedRows) -> Marks:
-        """The marks of a relation between two epochs."""
-        live = stored.live()
-        counts = stored.counts()[live] if stored.counted else None
-        supports = stored.supports()[live] if stored.keeps_supports else None
-        return cls(counts, stored.births()[live], supports, stored.keeps_births)
-
     def runs(self) -> list[tuple[int, int]]:
-        """The births as runs: (first row, birth) of neighbours born in the same round."""
+        """Return the births as runs: (first row, birth) of neighbours born in the same round."""
         if not self.births.any():
             return []
         firsts = numpy.concatenate([[0], 1 + numpy.flatnonzero(numpy.diff(self.births))])
         return list(zip(firsts.tolist(), self.births[firsts].tolist(), strict=True))
+
+
+class RowMarks:
+    """The marks of the rows of a relation, whose descriptor is `fields` and which has room for `capacity` rows.
+
+    Counts are kept if the relation is `counted`, else it can only grow. `saturated` says whether a count has reached
+    the most that can be counted.
+    """
+
+    def __init__(self, fields: Descriptor, capacity: int, counted: bool) -> None:
+        self.runs: list[tuple[int, int]] = []
+        self.saturated = False
+        self._fields = fields
+        self._counts = Block(4 * capacity) if counted else None
+        self._births: Block | None = None
+        self._supports: Block | None = None
+        self._saved: tuple[bool, list[tuple[Block, NDArray[numpy.int32]]]] | None = None
+        self.publish()
+
+    def publish(self) -> None:
+        """Let kernels find the marks where they are now."""
+        fields = self._fields
+        fields[layout.R_COUNT] = self._counts.address if self._counts else 0
+        fields[layout.R_BIRTH] = self._births.address if self._births else 0
+        fields[layout.R_SUPPORT] = self._supports.address if self._supports else 0
+
+    def grow(self, capacity: int) -> None:
+        """Make room for the marks of so many rows. Those that have moved are published, whatever fails next."""
+        for block in self._blocks():
+            block.grow(4 * capacity)
+            self.publish()
+
+    def clear(self, capacity: int) -> None:
+        """Forget all marks, and keep room for those of `capacity` rows. It asks for no memory."""
+        for block in self._blocks():
+            block.clear(4 * capacity)
+
+    def bytes(self) -> int:
+        """Return the memory held."""
+        return sum(block.size for block in self._blocks())
+
+    def _blocks(self) -> list[Block]:
+        return [block for block in (self._counts, self._births, self._supports) if block is not None]
+
+    @property
+    def _rows(self) -> int:
+        return self._fields[layout.R_N]
+
+    # --- counts ------------------------------------------------------------------------------------------------------
+
+    @property
+    def counted(self) -> bool:
+        """Return True if derivations are counted, without which nothing can be taken away."""
+        return self._counts is not None
+
+    def counts(self) -> NDArray[numpy.int32]:
+        """Return a copy of the counts of all rows; not positive where a row is dead."""
+        return self.counts_in_place().copy()
+
+    def counts_in_place(self) -> NDArray[numpy.int32]:
+        """Return the counts, not to be kept, because they move when the relation grows; ones where nothing is
+        counted."""
+        if self._counts is None:
+            return numpy.ones(self._rows, numpy.int32)
+        return self._counts.view(numpy.int32, self._rows)
+
+    def alive(self, numbers: AnyWords) -> NDArray[numpy.bool_]:
+        """Return for the rows with these numbers whether they are live, also while the relation changes."""
+        return self.counts_in_place()[numbers] > 0
+
+    def derivations(self) -> int:
+        """Return the number of derivations that count for live rows."""
+        counts = self.counts_in_place()
+        return int((counts & MOST_COUNTED).sum(where=counts > 0))
+
+    def look_for_saturation(self) -> None:
+        """Note whether a count has reached the most that can be counted, so that it cannot be taken from."""
+        self.saturated = any(
+            block is not None and self._rows and block.view(numpy.int32, self._rows).max() == MOST_COUNTED
+            for block in (self._counts, self._supports)
+        )
+
+    # --- births ------------------------------------------------------------------------------------------------------
+
+    def births(self) -> AnyWords:
+        """Return the birth of every row; 0 for relations that no rule derives."""
+        if self._births is not None:
+            return self._births.view(numpy.int32, self._rows).astype(numpy.int64)
+        if not self.runs:
+            return numpy.zeros(self._rows, numpy.int64)
+        starts, births = numpy.array(self.runs, numpy.int64).T
+        return numpy.repeat(births, numpy.diff(numpy.append(starts, self._rows)))
+
+    @property
+    def keeps_births(self) -> bool:
+        """Return True if there is a birth per row: the relation has been updated in a recursive hyper-node."""
+        return self._births is not None
+
+    def keep_births(self) -> None:
+        """Keep a birth per row from now on, which updates of recursive hyper-nodes compare."""
+        if self._births is None:
+            block = Block(4 * self._fields[layout.R_CAPACITY], huge=False)
+            births = block.view(numpy.int32, self._rows)
+            ends = [first for first, _ in self.runs[1:]] + [self._rows]
+            for (first, birth), end in zip(self.runs, ends, strict=True) if self.runs else ():
+                births[first:end] = birth
+            self._births = block
+            self.publish()
+
+    def shift_births(self, offset: int) -> None:
+        """Add to every birth; with a negative offset, take a shift back."""
+        self.keep_births()
+        assert self._births is not None
+        births = self._births.view(numpy.int32, self._rows)
+        births += offset
+
+    def forget_births(self, start: int) -> None:
+        """Give the rows from `start` on the birth 0."""
+        if self._births is not None:
+            self._births.view(numpy.int32, self._rows)[start:] = 0
+
+    @property
+    def youngest(self) -> int:
+        """Return the largest birth."""
+        return int(self.births().max(initial=0))
+
+    # --- supports ----------------------------------------------------------------------------------------------------
+
+    def supports(self) -> NDArray[numpy.int32]:
+        """Return a copy of the numbers of all derivations of each row, 0 where it is dead; within an epoch."""
+        if self._supports is not None:
+            return self._supports.view(numpy.int32, self._rows) & MOST_COUNTED
+        return numpy.clip(self.counts(), 0, MOST_COUNTED)
+
+    @property
+    def keeps_supports(self) -> bool:
+        """Return True if the number of all derivations is kept, as in relations of recursive hyper-nodes."""
+        return self._supports is not None
+
+    def keep_supports(self) -> None:
+        """Keep the number of all derivations of each row from now on; so far, all of them have counted."""
+        if self._supports is None:
+            block = Block(4 * self._fields[layout.R_CAPACITY])
+            block.view(numpy.int32, self._rows)[:] = self.supports()
+            self._supports = block
+            self.publish()
+
+    # --- all of them -------------------------------------------------------------------------------------------------
+
+    def of(self, live: NDArray[numpy.int64]) -> Marks:
+        """Return the marks of the live rows, whose numbers are given, between two epochs."""
+        counts = self.counts()[live] if self.counted else None
+        supports = self.supports()[live] if self.keeps_supports else None
+        return Marks(counts, self.births()[live], supports, self.keeps_births)
+
+    def become(self, marks: Marks) -> None:
+        """Take over the marks of rows that have been inserted in the same order, and are all that there are."""
+        if marks.counts is not None:
+            self.counts_in_place()[:] = marks.counts
+        self.runs = [] if marks.by_row else marks.runs()
+        if marks.by_row:
+            self.keep_births()
+            self._births.view(numpy.int32, self._rows)[:] = marks.births  # type: ignore[union-attr]  # it is there now
+        if marks.supports is not None:
+            self.keep_supports()
+            self._supports.view(numpy.int32, self._rows)[:] = marks.supports  # type: ignore[union-attr]  # now there
+
+    def keep_as(self, new: RowMarks) -> None:
+        """Keep the marks that `new` keeps; and births one by one where there are any, since rows keep their places."""
+        if self.runs or new.runs or new.keeps_births:
+            self.keep_births()
+        if new.keeps_supports:
+            self.keep_supports()
+
+    def save(self) -> None:
+        """Keep a copy of the marks for `restore`, until `forget_saved`."""
+        copies = [(block, block.view(numpy.int32, self._rows).copy()) for block in self._blocks()]
+        self._saved = self.saturated, copies
+
+    def restore(self) -> None:
+        """Put the marks back that were saved, if any were. It asks for no memory."""
+        if self._saved is not None:
+            self.saturated, copies = self._saved
+            for block, copy in copies:
+                block.view(numpy.int32, len(copy))[:] = copy
+
+    def forget_saved(self) -> None:
+        """Forget the marks that were saved."""
+        self._saved = None
+
+    def replace(self, new: RowMarks, died: AnyWords, rows: AnyWords, there: NDArray[numpy.bool_]) -> None:
+        """Let the rows `died` have no derivation left, and `rows` have the marks of the rows of `new` that are
+        `there`."""
+        counts = self.counts_in_place()
+        counts[died] = -1
+        counts[rows] = new.counts_in_place()[there]
+        if self._births is not None:
+            self._births.view(numpy.int32, self._rows)[rows] = new.births()[there]
+        if self._supports is not None:
+            supports = self._supports.view(numpy.int32, self._rows)
+            supports[died] = 0
+            supports[rows] = new.supports()[there]
+        self.saturated = new.saturated

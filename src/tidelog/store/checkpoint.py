@@ -66,7 +66,7 @@ def write(engine: EmbeddedEngine, text: str, file: IO[bytes]) -> None:
             _put(archive, f"records.{i}", translated(fields, rows, numbers))
         for i, relation in enumerate(stored):
             if not isinstance(relation, ClosedRelation):
-                marks = Marks.of(relation)
+                marks = relation.marks.of(relation.live())
                 _put(archive, f"rows.{i}", translated(kinds.get(id(relation), ()), relation.words(), numbers))
                 for name in ("counts", "births", "supports"):
                     if getattr(marks, name) is not None:
@@ -84,7 +84,7 @@ def write(engine: EmbeddedEngine, text: str, file: IO[bytes]) -> None:
             "mirrors": engine.mirrors,
             "views": {name: number[id(each)] for name, each in engine.views.items()},
             "facts": {name: number[id(each)] for name, each in engine.asserted.items()},
-            "by_row": [i for i, each in enumerate(stored) if each.keeps_births],
+            "by_row": [i for i, each in enumerate(stored) if each.marks.keeps_births],
         }
         _put(archive, "about", _bytes(json.dumps(about).encode()))
 
@@ -190,8 +190,8 @@ class Checkpoint:
         stored.insert(rows)
         if stored.rows != len(rows):
             raise ValueError(f"rows.{number} has rows twice")
-        stored.mark(Marks(counts, births, supports, number in self._about["by_row"]))
-        stored.look_for_saturation()
+        stored.marks.become(Marks(counts, births, supports, number in self._about["by_row"]))
+        stored.marks.look_for_saturation()
         return stored
 
     @contextmanager

@@ -8,6 +8,7 @@ from tidelog.maintain.deltas import Delta
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.report import NodeReport, names_of, prepares, shown
 from tidelog.maintain.strategies.pairs import forget, own, told
+from tidelog.storage.changes import absorb
 from tidelog.storage.stored import StoredRelation
 
 
@@ -43,6 +44,6 @@ def drop(state: EpochState, name: str) -> None:
         own(state, name)
         forget(state, name)
         old = state.changeable(name)
-        state.open(old).absorb(facts)
+        absorb(state.open(old), facts)
         state.views[name] = state.asserted[name] = old
         state.note(name, old)

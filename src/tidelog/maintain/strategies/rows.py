@@ -23,6 +23,7 @@ from tidelog.maintain.update import forget_indexes
 from tidelog.rules.closures import copied
 from tidelog.rules.core import AggregateRule, CoreRule, HyperNode
 from tidelog.rules.edges import body_of
+from tidelog.storage.changes import absorb, difference
 from tidelog.storage.stored import StoredRelation
 
 _DIFFERING = 2e-7
@@ -89,9 +90,9 @@ def inputs_of(node: HyperNode, state: EpochState, dropped: Sequence[CoreRule | A
 def why_not(node: HyperNode, state: EpochState) -> str:
     """Return the reason why the relations of a hyper-node cannot be updated, empty where they can."""
     relations = [state.views[name] for name in node.relations]
-    if not all(stored.counted for stored in relations):
+    if not all(stored.marks.counted for stored in relations):
         return "nothing was counted"
-    return "a count is saturated" if any(stored.saturated for stored in relations) else ""
+    return "a count is saturated" if any(stored.marks.saturated for stored in relations) else ""
 
 
 def bootstrap_parts(node: HyperNode, state: EpochState, inputs: Inputs) -> int:
@@ -142,11 +143,11 @@ def bootstrap_rows(node: HyperNode, state: EpochState, inputs: Inputs) -> None:
             state.note_new(name)
         elif read:
             old = state.changeable(name)
-            state.open(old).absorb(new)
+            absorb(state.open(old), new)
             state.note(name, old)
         else:
             state.views[name] = new
-            went, came = old.difference(new)
+            went, came = difference(old, new)
             if len(went) or len(came):
                 state.deltas[name] = Delta(came, went)
     seconds = (time.thread_time() - started + differing) / len(node.relations)

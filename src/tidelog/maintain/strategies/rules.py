@@ -33,8 +33,8 @@ def update_rules(node: HyperNode, state: EpochState, situation: Situation, input
     inputs = replace(inputs, round=state.round)
     if node.recursive or any(other.recursive for other in old):
         for stored in relations:
-            stored.keep_births()
-            stored.keep_supports()
+            stored.marks.keep_births()
+            stored.marks.keep_supports()
     for stored in relations:
         state.open(stored)
     new, gone = _plain(situation.added), _plain(situation.dropped)
@@ -73,10 +73,10 @@ def merge(node: HyperNode, state: EpochState, old: list[HyperNode]) -> None:
     for other in order:
         relations = [state.views[name] for name in other.relations if name in node.relations]
         for stored in relations:
-            stored.keep_births()
+            stored.marks.keep_births()
             state.shifted.append((stored, offset))
-            stored.shift_births(offset)
-        offset = max([offset, *(stored.youngest for stored in relations)]) + 1
+            stored.marks.shift_births(offset)
+        offset = max([offset, *(stored.marks.youngest for stored in relations)]) + 1
     state.round = max(state.round, offset)
 
 

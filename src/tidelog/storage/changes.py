@@ -1,0 +1,130 @@
+"""Changes of a relation in place, between its `open` and its `close` or `take_back`.
+
+Each function changes rows and lists them in the journal of the relation, so that all of it can be taken back. An update
+of a hyper-node charges and gives single derivations: `retract`, `bear_supported`, `assert_facts`. `change_facts` and
+`absorb` say which rows are there.
+"""
+
+from __future__ import annotations
+
+import numpy
+from numpy.typing import NDArray
+
+from tidelog.arrays import AnyWords
+from tidelog.kernels import layout
+from tidelog.storage.journal import SPARE
+from tidelog.storage.memory import Block
+from tidelog.storage.stored import StoredRelation
+
+_NONE = numpy.empty(0, numpy.int64)
+
+
+def change_facts(stored: StoredRelation, gone: AnyWords, came: AnyWords) -> None:
+    """Delete the live rows numbered `gone`, and insert the rows `came`, all absent, as the only change of an epoch."""
+    start, marks = stored.rows, stored.marks
+    stored.ensure(len(came))
+    stored.insert(came)
+    stored.journal.ensure(max(len(gone), len(came)))
+    counts = marks.counts_in_place()
+    stored.journal.note(gone, counts[gone])
+    counts[gone] = -1
+    marks.forget_births(start)
+    stored.journal.show(gone, numpy.arange(start, stored.rows))
+
+
+def call_all_new(stored: StoredRelation) -> None:
+    """Let every row count as born in this epoch, right after the relation was opened."""
+    stored.fields[layout.R_START] = 0
+    stored.journal.ensure(stored.rows)
+    stored.journal.show(_NONE, numpy.arange(stored.rows))
+
+
+# --- an update of a hyper-node ---------------------------------------------------------------------------------------
+
+
+def retract(stored: StoredRelation, words: AnyWords) -> None:
+    """Take a derivation from each of these live rows, facts no longer asserted; the first death round is 1."""
+    from tidelog.kernels.changes import retract_rows
+
+    numbers = stored.find(words)
+    block = Block(8 * len(numbers))
+    block.view(numpy.int64, len(numbers))[:] = numbers
+    done, table = 0, stored.catalog.table
+    while (done := retract_rows(table, stored.number, block.address, done, len(numbers), 0)) < len(numbers):
+        stored.journal.grow()
+
+
+def bear_supported(stored: StoredRelation, current: int) -> None:
+    """Let the rows that died and have derivations left be born again in round `current`."""
+    from tidelog.kernels.changes import bear_supported
+
+    if stored.marks.keeps_supports:
+        stored.journal.ensure(stored.journal.listed(layout.OUT) + stored.journal.listed(layout.IN))
+        bear_supported(stored.catalog.table, stored.number, current)
+
+
+def assert_facts(stored: StoredRelation, words: AnyWords, current: int) -> None:
+    """Give a derivation to each of these rows, newly asserted facts; new rows are born in round `current`."""
+    from tidelog.kernels.changes import assert_rows
+
+    catalog = stored.catalog
+    buffer = catalog.stage(words)
+    done, table, tag = 0, catalog.table, catalog.tag
+    while (done := assert_rows(table, stored.number, buffer.address, done, len(words), current, tag)) < len(words):
+        stored.ensure(SPARE)
+        stored.journal.grow()
+
+
+# --- how it has ended ------------------------------------------------------------------------------------------------
+
+
+def settle_change(stored: StoredRelation) -> tuple[AnyWords, AnyWords]:
+    """Return the numbers of the rows that died and were born on balance, and list no others from now on."""
+    counts = stored.marks.counts_in_place()
+    died, born = stored.journal.rows(layout.OUT), stored.journal.rows(layout.IN)
+    died, born = died[counts[died] <= 0], born[born >= stored.fields[layout.R_START]]
+    stored.journal.show(died, born)
+    return died, born
+
+
+def changed_rows(stored: StoredRelation) -> tuple[AnyWords, AnyWords]:
+    """Return copies of the rows that died and those that were born, once that is settled."""
+    return stored.take(stored.journal.rows(layout.OUT)), stored.take(stored.journal.rows(layout.IN))
+
+
+# --- a relation in the place of another ------------------------------------------------------------------------------
+
+
+def absorb(stored: StoredRelation, new: StoredRelation) -> None:
+    """Let a relation have the rows of `new`, and keep its own in their places. Counts and births are taken over; rows
+    that `new` has not die, rows that only `new` has are born."""
+    marks = stored.marks
+    marks.keep_as(new.marks)
+    start, found = stored.rows, _places(stored, new)
+    marks.save()
+    alive = marks.counts_in_place() > 0
+    alive[found[found >= 0]] = False
+    died, came = numpy.flatnonzero(alive), numpy.flatnonzero(found == -1)
+    stored.insert(new.take(came))
+    stored.journal.ensure(max(len(died), len(came)))
+    found[came] = numpy.arange(start, stored.rows, dtype=numpy.int32)
+    there = found >= 0
+    marks.replace(new.marks, died, found[there], there)
+    stored.journal.show(died, numpy.arange(start, stored.rows))
+
+
+def difference(stored: StoredRelation, new: StoredRelation) -> tuple[AnyWords, AnyWords]:
+    """Return the live rows that `new` has not, and the rows that only `new` has."""
+    found = _places(new, stored)
+    only = numpy.ones(new.rows, bool)
+    only[found[found >= 0]] = False
+    return stored.take(numpy.flatnonzero(found == -1)), new.take(numpy.flatnonzero(only))
+
+
+def _places(stored: StoredRelation, other: StoredRelation) -> NDArray[numpy.int32]:
+    """Return for each row of `other` its row number here, -1 where it is absent and -2 where it is dead there."""
+    from tidelog.kernels.sets import place_rows
+
+    found = Block(4 * other.rows)
+    place_rows(stored.catalog.table, stored.number, other.number, found.address, stored.catalog.tag)
+    return found.view(numpy.int32, other.rows).copy()

@@ -1,0 +1,105 @@
+"""The journal of a change: which rows of a relation died and were born in this epoch, and how they were before.
+
+Kernels write it (`kernels/changes.py`): a list of the rows that died, one of those that were born, and for each row
+that was there when the epoch began, once it changes, its count, birth and support. A part of each list is the source
+of the round that comes next.
+"""
+
+from __future__ import annotations
+
+import numpy
+from numpy.typing import NDArray
+
+from tidelog.arrays import AnyWords
+from tidelog.kernels import layout
+from tidelog.storage.catalog import Descriptor
+from tidelog.storage.memory import Block
+
+SPARE = 512
+"""Rows that always fit before a kernel has to ask for more: the largest batch."""
+_ROOM = 4 * SPARE
+_MOST_ROOM = 1 << 18
+"""Lists with more room than this are not kept from one epoch to the next."""
+
+
+class ChangeJournal:
+    """The lists and the journal of the relation with the descriptor `fields`, whose memory is kept between epochs."""
+
+    def __init__(self, fields: Descriptor) -> None:
+        self._fields = fields
+        self._blocks: tuple[Block, Block, Block] | None = None
+
+    def open(self) -> None:
+        """Begin with nothing in the lists: all rows that are there now were there when the epoch began."""
+        if self._blocks is None:
+            self._blocks = Block(8 * _ROOM), Block(8 * _ROOM), Block(32 * _ROOM)
+            self._fields[layout.R_ROOM] = _ROOM
+            self._publish()
+        self._empty()
+        self._fields[layout.R_START] = self._fields[layout.R_N]
+
+    def _publish(self) -> None:
+        for field, block in zip((layout.R_OUT, layout.R_IN, layout.R_JOURNAL), self._blocks or (), strict=True):
+            self._fields[field] = block.address
+
+    def _empty(self) -> None:
+        for field in layout.R_LIST_COUNTERS:
+            self._fields[field] = 0
+
+    def ensure(self, changes: int) -> None:
+        """Make room for so many changes."""
+        while self._fields[layout.R_ROOM] < changes + SPARE:
+            self.grow()
+
+    def grow(self) -> None:
+        """Make room for twice as many changes."""
+        room = 2 * self._fields[layout.R_ROOM]
+        for block, size in zip(self._blocks or (), (8, 8, 32), strict=True):
+            block.grow(size * room)
+            self._publish()
+        self._fields[layout.R_ROOM] = room
+
+    def listed(self, version: int) -> int:
+        """Return the number of rows in a list, OUT or IN; those born again are in IN as well."""
+        return self._fields[layout.R_OUT_N if version == layout.OUT else layout.R_IN_N]
+
+    def rows(self, version: int) -> NDArray[numpy.int64]:
+        """Return the rows in a list, OUT or IN, in place: they move when the lists grow."""
+        assert self._blocks is not None
+        return self._blocks[version == layout.IN].view(numpy.int64, self.listed(version))
+
+    def note(self, rows: AnyWords, counts: NDArray[numpy.int32]) -> None:
+        """Journal the counts of rows, for which there is room: the only ones that change before the end."""
+        assert self._blocks is not None
+        journal = self._blocks[2].view(numpy.int64, 4 * len(rows)).reshape(len(rows), 4)
+        journal[:, 0], journal[:, 1], journal[:, 2:] = rows, counts, 0
+        self._fields[layout.R_JOURNAL_N] = len(rows)
+
+    def show(self, died: AnyWords, born: AnyWords) -> None:
+        """Let the lists be these rows, for which there is room, and all of them the source of the next round."""
+        assert self._blocks is not None
+        for block, numbers, field in zip(self._blocks, (died, born), (layout.R_OUT_N, layout.R_IN_N), strict=False):
+            block.view(numpy.int64, len(numbers))[:] = numbers.copy()
+            self._fields[field] = len(numbers)
+        self.show_all()
+
+    def show_all(self) -> None:
+        """Make all that died and was born the source of the next round."""
+        self._fields[layout.R_OUT_LOW] = self._fields[layout.R_IN_LOW] = 0
+        self._fields[layout.R_OUT_HIGH] = self._fields[layout.R_OUT_N]
+        self._fields[layout.R_IN_HIGH] = self._fields[layout.R_IN_N]
+
+    def show_nothing(self) -> None:
+        """Make nothing of what has died the source of the next round, and all that was born that of the one after."""
+        self._fields[layout.R_OUT_LOW] = self._fields[layout.R_OUT_HIGH] = self._fields[layout.R_OUT_N]
+        self._fields[layout.R_IN_LOW] = self._fields[layout.R_IN_HIGH] = 0
+
+    def end(self) -> None:
+        """Empty the lists, and give them back where they have become large. It asks for no memory."""
+        from tidelog.kernels.changes import forget_journal
+
+        forget_journal(self._fields.catalog.table, self._fields.number)
+        self._empty()
+        if self._fields[layout.R_ROOM] > _MOST_ROOM:
+            self._blocks = None
+            self._fields[layout.R_ROOM] = 0
