@@ -1,9 +1,17 @@
-"""Settings of all tests: Ctrl-C works, and the garbage collector is less eager."""
+"""Settings of all tests: Ctrl-C works, the garbage collector is less eager, slow tests begin, and Spark starts once."""
 
 from __future__ import annotations
 
 import gc
 import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def pytest_configure() -> None:
@@ -11,7 +19,30 @@ def pytest_configure() -> None:
     gc.set_threshold(20_000, 20, 20)
 
 
+SLOW = ("spark", "maintain", "store", "network", "project", "demo", "benchmarks", "certificate", "storage", "engine")
+"""Folders with tests of several seconds each, the slowest first."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Sort slow folders to the front. With `--dist worksteal`, each worker begins at another place and takes tests from
+    the end of another's list: Spark then starts in one worker, and no worker has a long test left at the end."""
+    rank = {folder: place for place, folder in enumerate(SLOW)}
+    here = Path(__file__).parent
+    items.sort(key=lambda item: rank.get(item.path.relative_to(here).parts[0], len(SLOW)))
+
+
 def pytest_runtest_setup() -> None:
     """Ctrl-C raises KeyboardInterrupt in each test: a job in the background of a shell starts with SIGINT ignored, and
     PySpark leaves a handler of its own behind."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """Return the one Spark session of the process: starting one takes longer than most tests."""
+    from tidelog.spark import session
+
+    started = session(threads=2, brief=True)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # PySpark has put one of its own in its place
+    yield started
+    started.stop()

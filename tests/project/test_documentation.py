@@ -22,7 +22,12 @@ def identify(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=identify)
-def test_snippets_do_what_the_page_says(page: Path, tmp_path: Path) -> None:
+def test_snippets_do_what_the_page_says(
+    page: Path, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "from tidelog.spark import" in page.read_text(encoding="utf-8"):
+        spark = request.getfixturevalue("spark")  # which the page gets when it asks for a session
+        monkeypatch.setattr(type(spark), "stop", lambda _: None)
     run_page(page, tmp_path)
 
 

@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import tidelog
+from tests.depth import stride
 from tests.pressing import pressed, presses
 from tidelog.relation import Relation, WordRows
 
@@ -94,12 +95,12 @@ def case(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) ->
 PLACES = pytest.mark.parametrize(
     ("case", "files", "first", "every"),
     [
-        (("embedded", False), CORE, 1, 7),
-        (("embedded", False), ALL, 7, 457),
-        (("embedded", True), CORE, 2, 29),
-        (("embedded", True), ALL, 5, 1463),
-        (("cluster", False), CORE, 50, 150),
-        (("cluster", True), CORE, 90, 250),
+        (("embedded", False), CORE, 1, stride(28)),
+        (("embedded", False), ALL, 7, stride(1828)),
+        (("embedded", True), CORE, 2, stride(87)),
+        (("embedded", True), ALL, 5, stride(4389)),
+        (("cluster", False), CORE, 50, stride(300)),
+        (("cluster", True), CORE, 90, stride(500)),
     ],
     indirect=["case"],
     ids=["driver", "driver-deep", "driver-state", "driver-state-deep", "cluster", "cluster-state"],

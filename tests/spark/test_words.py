@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import tidelog
+from tests.depth import stride
 from tests.interrupting import attempts
 from tests.maintain.churn import FACTS, PROGRAM, fact, reclaiming_always
 from tidelog.spark import SparkDatabase
@@ -214,7 +215,9 @@ def test_symbols_in_spark_are_interrupted_anywhere(
     monkeypatch.setattr(symbols, "FEW_SYMBOLS", 3)
     context: Any = spark.sparkContext
     before, stopped = context._jsc.getPersistentRDDs().size(), 0
-    for attempt in attempts(KeyboardInterrupt, "spark/frames/symbols.py", every=17 if step == "follow" else 67):
+    for attempt in attempts(
+        KeyboardInterrupt, "spark/frames/symbols.py", every=stride(68 if step == "follow" else 268)
+    ):
         known = Dictionary()
         table = SymbolTable(spark, known)
         known.ids_of(["a", "b"])
@@ -232,4 +235,4 @@ def test_symbols_in_spark_are_interrupted_anywhere(
         assert symbols_of(table) == words
         table.close()
         assert context._jsc.getPersistentRDDs().size() == before
-    assert stopped > 5
+    assert stopped > 1
