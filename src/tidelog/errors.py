@@ -68,7 +68,7 @@ CODES: dict[str, str] = {
     "E0223": "a path needs relations with two columns",
     "E0224": "the types along a path do not fit",
     "E0230": "a component is declared twice",
-    "E0231": "no such component",
+    "E0231": "undeclared component",
     "E0232": "a component inherits from itself",
     "E0233": "wrong number of parameters of a component",
     "E0234": "a component contains an instance of itself",

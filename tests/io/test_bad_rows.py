@@ -45,13 +45,13 @@ ROWS: list[tuple[RelationType, Any, str]] = [
         EDGE,
         [(1, 2), (2**70, 1)],
         "e, row 2, column x: error[E0402]: 1180591620717411303424 does not fit a number\n"
-        "  hint: a number is at least -9223372036854775808 and at most 9223372036854775807",
+        "  hint: use a value from -9223372036854775808 to 9223372036854775807 for a number",
     ),
     (
         EDGE,
         [(10**5000, 1)],
         "e, row 1, column x: error[E0402]: an integer of 16610 bits does not fit a number\n"
-        "  hint: a number is at least -9223372036854775808 and at most 9223372036854775807",
+        "  hint: use a value from -9223372036854775808 to 9223372036854775807 for a number",
     ),
     (
         EDGE,
@@ -156,13 +156,13 @@ ROWS: list[tuple[RelationType, Any, str]] = [
         REAL,
         [(1.0, -1)],
         "f, row 1, column u: error[E0402]: -1 does not fit an unsigned\n"
-        "  hint: an unsigned is at least 0 and at most 18446744073709551615",
+        "  hint: use a value from 0 to 18446744073709551615 for an unsigned",
     ),
     (
         REAL,
         [(1.0, 2**64)],
         "f, row 1, column u: error[E0402]: 18446744073709551616 does not fit an unsigned\n"
-        "  hint: an unsigned is at least 0 and at most 18446744073709551615",
+        "  hint: use a value from 0 to 18446744073709551615 for an unsigned",
     ),
     (
         REAL,
@@ -256,7 +256,7 @@ ROWS: list[tuple[RelationType, Any, str]] = [
         EDGE,
         np.array([[2**63, 1]], dtype=np.uint64),
         "e, row 1, column x: error[E0402]: 9223372036854775808 does not fit a number\n"
-        "  hint: a number is at least -9223372036854775808 and at most 9223372036854775807",
+        "  hint: use a value from -9223372036854775808 to 9223372036854775807 for a number",
     ),
 ]
 

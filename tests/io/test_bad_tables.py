@@ -126,7 +126,7 @@ TABLES: list[tuple[RelationType, Any, str]] = [
         EDGE,
         pa.table({"x": pa.array([1, 2**63], pa.uint64()), "y": [1, 2]}),
         "e, row 2, column x: error[E0402]: 9223372036854775808 does not fit a number\n"
-        "  hint: a number is at least -9223372036854775808 and at most 9223372036854775807",
+        "  hint: use a value from -9223372036854775808 to 9223372036854775807 for a number",
     ),
     (
         EDGE,
@@ -157,7 +157,7 @@ TABLES: list[tuple[RelationType, Any, str]] = [
         REAL,
         pa.table({"x": [1.0], "u": [-1]}),
         "f, row 1, column u: error[E0402]: -1 does not fit an unsigned\n"
-        "  hint: an unsigned is at least 0 and at most 18446744073709551615",
+        "  hint: use a value from 0 to 18446744073709551615 for an unsigned",
     ),
     (
         REAL,

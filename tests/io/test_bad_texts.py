@@ -45,7 +45,7 @@ TEXTS: list[tuple[RelationType, TextFormat, bytes, str]] = [
         TAB,
         b"1\t99999999999999999999\n",
         "e.facts:1:3: error[E0402]: 99999999999999999999 does not fit a number\n"
-        "  hint: a number is at least -9223372036854775808 and at most 9223372036854775807",
+        "  hint: use a value from -9223372036854775808 to 9223372036854775807 for a number",
     ),
     (
         EDGE,
@@ -79,7 +79,7 @@ TEXTS: list[tuple[RelationType, TextFormat, bytes, str]] = [
         TAB,
         b"1\t-5\n",
         "e.facts:1:3: error[E0402]: -5 does not fit an unsigned\n"
-        "  hint: an unsigned is at least 0 and at most 18446744073709551615",
+        "  hint: use a value from 0 to 18446744073709551615 for an unsigned",
     ),
     (
         REAL,

@@ -84,14 +84,14 @@ def test_rows_of_mixed_encodings_and_operations_are_counted(spark: SparkSession,
             ".parquet",
             "schema drift",
         ),
-        (lambda spark, at: Source("e", damaged(spark, at), "parquet"), "", ".parquet", "damaged"),
-        (lambda spark, at: Source("e", put(at), "parquet"), "UNABLE_TO_INFER_SCHEMA", "in", "no file in it"),
-        (lambda spark, at: Source("e", at / "*.csv"), "PATH_NOT_FOUND", "*.csv", "look at the path"),
+        (lambda spark, at: Source("e", damaged(spark, at), "parquet"), "", ".parquet", "restore the file"),
+        (lambda spark, at: Source("e", put(at), "parquet"), "UNABLE_TO_INFER_SCHEMA", "in", "add a file with rows"),
+        (lambda spark, at: Source("e", at / "*.csv"), "PATH_NOT_FOUND", "*.csv", "check the path"),
         (
             lambda spark, at: Source("e", put(at), "nothing"),
             "Failed to find the data source: nothing",
             "in",
-            "packages",
+            "the package of the format",
         ),
         (
             lambda spark, at: Source("e", format="jdbc", options={"url": "jdbc:no://x", "dbtable": "t"}),
@@ -100,7 +100,7 @@ def test_rows_of_mixed_encodings_and_operations_are_counted(spark: SparkSession,
             "spark.jars.packages",
         ),
         (lambda spark, at: Source("e", frame=spark.sql("select int('a') x, 'b' y")), "'a'", "a frame", "nothing has"),
-        (lambda spark, at: Source("e", frame=spark.sql("select 1 x, 'b' y, 2 X")), "is ambiguous", "e", "rename one"),
+        (lambda spark, at: Source("e", frame=spark.sql("select 1 x, 'b' y, 2 X")), "is ambiguous", "e", "rename a column"),
         (
             lambda spark, at: Source(
                 "e", frame=spark.sql("select 1 x, 'b' y, '+' op, map(1, 2) at"), mode="cdc", op="op", order="at"
@@ -197,7 +197,7 @@ tidelog.errors.UsageError: error[E0687]: this frame belongs to an earlier epoch
         "Exception",
         "x: y",
     ]
-    assert hint_for(Exception("whatever")) == "nothing has changed; the reason is Spark's"
+    assert hint_for(Exception("whatever")) == "correct the cause that Spark gives; nothing has changed"
 
 
 def test_a_session_that_is_stopped_shows_in_many_ways(monkeypatch: pytest.MonkeyPatch) -> None:

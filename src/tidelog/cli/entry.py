@@ -17,8 +17,7 @@ from tidelog.errors import InternalError, LimitError, Problem, TidelogError, Usa
 DONE, WRONG_INPUT, WRONG_USAGE, OUT_OF_LIMIT, INTERRUPTED = 0, 1, 2, 3, 130
 
 REPORT_HINT = (
-    "this is a fault of tidelog: please report it, with the program and the output of the same command "
-    "under TIDELOG_DEBUG=1"
+    "please report this fault of tidelog, with the program and the output of the same command under TIDELOG_DEBUG=1"
 )
 
 

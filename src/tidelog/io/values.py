@@ -116,7 +116,7 @@ def _is_nan(value: object) -> bool:
 def range_hint(kind: Kind) -> str:
     """Return the range of values that fit."""
     low, high = RANGES[kind]
-    return f"{article(kind)} is at least {low} and at most {high}"
+    return f"use a value from {low} to {high} for {article(kind)}"
 
 
 def _float_of_int_complaint(value: int) -> Complaint | None:

@@ -222,7 +222,7 @@ class _Expansion:
         found = context.scope.find(name)
         if found is None and name not in self._open:
             hint = did_you_mean(name, context.scope.names()) or f"declare it with `.comp {name} {{ … }}`"
-            self._report("E0231", f"there is no component `{name}`", type_.span, context, (), hint)
+            self._report("E0231", f"the component `{name}` is not declared", type_.span, context, (), hint)
         return found
 
     def _report(

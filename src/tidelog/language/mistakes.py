@@ -191,13 +191,13 @@ def _shown(token: Token) -> str:
 
 def _hint(expected: set[str], token: Token | None) -> str | None:
     if token is not None and str(token) in lexer.WORDS and "NAME" in expected:
-        return f"`{token}` is a word of the language; choose another name"
+        return f"choose another name; `{token}` is a word of the language"
     if token is not None and "CARET" in expected and expected <= _STEP:
         return _PATH_HINT if token.type != "LPAR" else "put a path of several steps into `<` and `>`: `<^(a/b)>(x, y)`"
     if token is not None and (token.type == "POSTFIX" or (token.type in ("LESS", "CARET") and expected <= _STATEMENT)):
-        return "a path is a literal of a body, neither a head nor a term"
+        return "use a path only as a literal of a body, not in a head or a term"
     if expected == {"DOT"} or (
         "DOT" in expected and (token is None or token.type in ("NAME", *lexer.DIRECTIVES.values()))
     ):
-        return "a fact or rule ends with a dot"
+        return "end each fact and rule with a dot"
     return None

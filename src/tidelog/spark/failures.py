@@ -12,27 +12,30 @@ from pyspark.logger import PySparkLogger
 
 from tidelog.errors import DataError, Problem, SetupError, TidelogError
 
-NOTHING_CHANGED = "nothing has changed; the reason is Spark's"
+NOTHING_CHANGED = "correct the cause that Spark gives; nothing has changed"
 _HINTS = (
-    ("PATH_NOT_FOUND", "look at the path; a relative one starts at the working directory, in TOML at the file"),
-    ("DATA_SOURCE_NOT_FOUND", "csv, json, parquet, orc, text and jdbc are always there; others come with packages"),
-    ("UNABLE_TO_INFER_SCHEMA", "there is no file in it, or an empty one"),
-    ("DATA_TYPE_MISMATCH|CANNOT_MERGE", "schema drift: make the files of other types a source of their own"),
-    ("the header is", "schema drift: make the files with another header a source of their own"),
+    ("PATH_NOT_FOUND", "check the path; a relative one starts at the working directory, in TOML at the file"),
+    (
+        "DATA_SOURCE_NOT_FOUND",
+        "use csv, json, parquet, orc, text or jdbc, or start the session with the package of the format",
+    ),
+    ("UNABLE_TO_INFER_SCHEMA", "add a file with rows; the folder has none"),
+    ("DATA_TYPE_MISMATCH|CANNOT_MERGE", "make the files of other types a source of their own (schema drift)"),
+    ("the header is", "make the files with another header a source of their own (schema drift)"),
     (
         "is not a Parquet file|FAILED_READ_FILE",
-        "the file is damaged, or needs another format or options; nothing has changed",
+        "restore the file, or set the right format and options; nothing has changed",
     ),
     (
         "this frame belongs to an earlier epoch",
         "ask the database for it again, or persist and count() it before the commit",
     ),
-    ("AMBIGUOUS_REFERENCE|COLUMN_ALREADY_EXISTS", "two columns have one name, or differ in case only: rename one"),
+    ("AMBIGUOUS_REFERENCE|COLUMN_ALREADY_EXISTS", "rename a column; two have one name, or differ in case only"),
     (
         "STREAMING_OUTPUT_MODE",
         "leave the aggregation to a rule, which follows late rows as well, or give the stream a watermark",
     ),
-    ("No suitable driver", "the driver's jar comes with the session: spark.jars.packages"),
+    ("No suitable driver", "start the session with the driver's jar: spark.jars.packages"),
 )
 _IDLE_CAUSES = ("SocketException", "EOFException", "ClassNotFoundException")
 """Exceptions that end a chain of causes when the cause is another one."""

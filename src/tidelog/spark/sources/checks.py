@@ -143,19 +143,19 @@ def _cast_hint(given: T.DataType, kind: Kind) -> str:
     """Return a hint: how to convert one type to the other in Spark."""
     match given, kind:
         case (T.DecimalType(), "number" | "unsigned"):
-            return 'cents instead of euros: (column * 100).cast("long"); or declare the column as float'
+            return 'use cents instead of euros: (column * 100).cast("long"); or declare the column as float'
         case (T.DecimalType(), "float"):
             return 'cast it: column.cast("double"), which rounds to 15 digits'
         case (T.DateType(), "number" | "unsigned" | "float"):
-            return "days since 1970: F.unix_date(column); or declare the column as symbol and cast it to string"
+            return "use days since 1970: F.unix_date(column); or declare the column as symbol and cast it to string"
         case (T.TimestampType() | T.TimestampNTZType(), "number" | "unsigned" | "float"):
-            return 'microseconds since 1970: F.unix_micros(column.cast("timestamp"))'
+            return 'use microseconds since 1970: F.unix_micros(column.cast("timestamp"))'
         case (T.BooleanType(), "number" | "unsigned"):
             return 'cast it: column.cast("int")'
         case (T.BinaryType(), _):
-            return "as text: F.decode(column, 'UTF-8'), F.base64(column) or F.hex(column)"
+            return "convert it to text: F.decode(column, 'UTF-8'), F.base64(column) or F.hex(column)"
         case (T.ArrayType() | T.MapType(), _):
-            return "one fact per entry: F.explode(column)"
+            return "make one fact per entry: F.explode(column)"
         case (T.StructType(), _) if kind in PRIMITIVES:
             return 'pick a field: column["name"], or declare a record type'
     target = {"number": "long", "unsigned": "decimal(20,0)", "float": "double", "symbol": "string"}.get(kind)
