@@ -33,7 +33,7 @@ def connect(
     spark: SparkSession | None = None,
     state: str | os.PathLike[str] | None = None,
 ) -> Database | SparkDatabase:
-    """A new, empty database in memory; with a `folder`, the one that is kept there, see docs/how-to/stores.md.
+    """Return a new, empty database in memory; with a `folder`, the one in that folder, see docs/how-to/stores.md.
 
     With a `spark` session, one over its data frames, see docs/how-to/spark.md; its facts and program outlive the
     process in the folder `state`, if there is one. Raises UsageError (E0610) where arguments do not go together.

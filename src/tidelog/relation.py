@@ -1,4 +1,4 @@
-"""`Relation`: a set of tuples as a user holds it, a named view of rows of words that shows and converts itself.
+"""`Relation`: a set of tuples as a user sees it, a named view of rows of words that prints and converts itself.
 
 Where the rows come from is a `RowSource`: the engine's storage, the answer to a query, the changes of an epoch. Tuples
 are decoded when they are asked for, a chunk at a time. Records are tuples, `nil` is None; in Arrow and Polars, records
@@ -43,13 +43,13 @@ class RowSource(Protocol):
     def __len__(self) -> int: ...
 
     def words(self, count: int | None = None) -> NDArray[Any]:
-        """The rows, or the first `count` of them: int32 or int64 of shape (rows, arity), each once."""
+        """Return the rows, or the first `count` of them: int32 or int64 of shape (rows, arity), each once."""
 
     def batches(self) -> Iterator[NDArray[Any]]:
-        """The rows as they are at this call, some at a time."""
+        """Yield the rows as they are at this call, some at a time."""
 
     def has(self, words: tuple[int, ...]) -> bool:
-        """Whether there is this row."""
+        """Return True if there is this row."""
 
 
 class WordRows:
@@ -63,7 +63,7 @@ class WordRows:
         dictionary.hold(self)
 
     def held(self) -> Iterator[tuple[tuple[Column, ...], NDArray[Any]]]:
-        """The words, which the dictionary keeps as long as these rows are there."""
+        """Return the words, which the dictionary keeps as long as these rows exist."""
         yield self.columns, self._words
 
     def __len__(self) -> int:
@@ -104,13 +104,14 @@ class Relation:
 
     @reading_within_memory
     def words(self) -> Words:
-        """The rows as words: int64 of shape (rows, arity). The database gives none of its words back from now on."""
+        """Return the rows as words: int64 of shape (rows, arity). The database reclaims none of its words from now
+        on."""
         self._source.dictionary.shared = True
         return np.asarray(self._source.words(), dtype=np.int64)
 
     @reading_within_memory
     def words_in(self, dictionary: Dictionary) -> Words | None:
-        """The rows as words of a dictionary that is about to use them, or None where they are words of another."""
+        """Return the rows as words of a dictionary that is about to use them, or None if they are words of another."""
         return np.asarray(self._source.words(), np.int64) if self._source.dictionary is dictionary else None
 
     @reading_within_memory
@@ -119,8 +120,8 @@ class Relation:
 
     @reading_within_memory
     def __contains__(self, row: object) -> bool:
-        """Whether the tuple is there; values of other types than the columns' are not. UsageError (E0605) for another
-        number of values."""
+        """Return True if the relation contains the tuple; values of other types than the columns' are not in it. Raise
+        UsageError (E0605) for another number of values."""
         if not isinstance(row, (tuple, list)) or len(row) != len(self.columns):
             found = f"{len(row)} values" if isinstance(row, (tuple, list)) else f"a value of type {type(row).__name__}"
             names = ", ".join(column.name for column in self.columns)
@@ -133,13 +134,13 @@ class Relation:
 
     @reading_within_memory
     def fixed(self) -> Relation:
-        """The tuples as they are now, whatever becomes of the database."""
+        """Return the tuples as they are now, independent of later changes."""
         with self._source.dictionary.reading():
             return Relation(self.name, WordRows(self.columns, self._source.dictionary, self._source.words()))
 
     @reading_within_memory
     def __iter__(self) -> Iterator[tuple[Value, ...]]:
-        """The tuples as they are now, also while the database changes."""
+        """Yield the tuples as they are now, also while the database changes."""
         return self._decoded(self._source.batches()) if self.columns else iter([()] * len(self))
 
     def _decoded(self, batches: Iterable[NDArray[Any]]) -> Iterator[tuple[Value, ...]]:
@@ -156,7 +157,8 @@ class Relation:
 
     @reading_within_memory
     def __reduce__(self) -> tuple[Any, ...]:
-        """The tuples as they are now and what they are made of, for `copy` and `pickle`; the copy needs no database."""
+        """Return the present tuples with their columns and dictionary, for `copy` and `pickle`; the copy needs no
+        database."""
         dictionary = self._source.dictionary
         with dictionary.reading():
             words = self._source.words()
@@ -167,7 +169,7 @@ class Relation:
 
     @reading_within_memory
     def to_arrow(self) -> pa.Table:
-        """A pyarrow Table: int64, uint64, float64, string and struct columns."""
+        """Return a pyarrow Table: int64, uint64, float64, string and struct columns."""
         import pyarrow as pa
 
         kinds: list[Kind] = [column.kind for column in self.columns]
@@ -190,19 +192,19 @@ class Relation:
 
     @staticmethod
     def _units(count: int) -> pa.StructArray:
-        """`count` rows without columns."""
+        """Return `count` rows without columns."""
         import pyarrow as pa
 
         return pa.Array.from_buffers(pa.struct([]), count, [None])
 
     @reading_within_memory
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Arrow's interface for any library that reads tables."""
+        """Return Arrow's interface for any library that reads tables."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     @reading_within_memory
     def to_pandas(self) -> pandas.DataFrame:
-        """A pandas DataFrame, records as tuples. SetupError (E0790) when pandas is not installed."""
+        """Return a pandas DataFrame, records as tuples. Raise SetupError (E0790) if pandas is not installed."""
         loaded = _need("pandas", "pandas")
         dictionary, columns = self._source.dictionary, {}
         with dictionary.reading():
@@ -218,13 +220,14 @@ class Relation:
 
     @reading_within_memory
     def to_polars(self) -> polars.DataFrame:
-        """A Polars DataFrame. SetupError (E0790) when Polars is not installed."""
+        """Return a Polars DataFrame. Raise SetupError (E0790) if Polars is not installed."""
         frame: polars.DataFrame = _need("polars", "polars").from_arrow(self.to_arrow())
         return frame
 
     @reading_within_memory
     def to_spark(self, session: pyspark.sql.SparkSession) -> pyspark.sql.DataFrame:
-        """A Spark DataFrame of the session. Spark has no unsigned integers: those become decimals of 20 digits."""
+        """Return a Spark DataFrame of the session. Spark has no unsigned integers: those become decimals of 20
+        digits."""
         import pyarrow as pa
 
         _need("pyspark", "spark")
@@ -288,7 +291,7 @@ def _copied(
     count: int,
     values: Sequence[Sequence[Value]],
 ) -> Relation:
-    """A relation of these columns, with a dictionary of its own."""
+    """Return a relation of these columns, with a dictionary of its own."""
     dictionary, words = Dictionary(records), np.empty((count, len(columns)), np.int64)
     for i, column in enumerate(columns):
         words[:, i] = [dictionary.encode(value, column.kind) for value in values[i]]
@@ -300,7 +303,7 @@ def _rows(count: int) -> str:
 
 
 def _cell(value: Value) -> str:
-    """A value on one line; what would disturb a terminal is escaped."""
+    """Return a value on one line, with escapes for characters that would disturb a terminal."""
     text = value if isinstance(value, str) else format_value(value)
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[:1000])
 
@@ -318,7 +321,7 @@ def _need(module: str, extra: str) -> Any:
 
 
 def _signed(kind: pa.DataType) -> pa.DataType:
-    """An Arrow type with decimals in place of unsigned integers, also inside of structs."""
+    """Return an Arrow type with decimals in place of unsigned integers, also inside structs."""
     import pyarrow as pa
 
     if pa.types.is_struct(kind):

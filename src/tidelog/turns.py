@@ -31,7 +31,7 @@ class Turns:
         _ALL.add(self)
 
     def check_open(self) -> None:
-        """UsageError once the database is closed (E0602), or where a fork has copied it in the midst of a change
+        """Raise UsageError if the database is closed (E0602), or if a fork has copied it in the middle of a change
         (E0627)."""
         if self.closed:
             raise UsageError(Problem("E0602", "the database is closed", hint="connect again"))
@@ -41,7 +41,7 @@ class Turns:
             raise UsageError(Problem("E0627", message, hint=hint))
 
     def check_outside(self, call: str) -> None:
-        """UsageError (E0625) where this thread is in a transaction; waits for those of others."""
+        """Raise UsageError (E0625) if this thread is in a transaction; wait for those of others."""
         with self.changing:
             if self.transaction is not None:
                 message = f"cannot call `{call}` inside a transaction"

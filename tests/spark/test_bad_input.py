@@ -100,7 +100,12 @@ def test_rows_of_mixed_encodings_and_operations_are_counted(spark: SparkSession,
             "spark.jars.packages",
         ),
         (lambda spark, at: Source("e", frame=spark.sql("select int('a') x, 'b' y")), "'a'", "a frame", "nothing has"),
-        (lambda spark, at: Source("e", frame=spark.sql("select 1 x, 'b' y, 2 X")), "is ambiguous", "e", "rename a column"),
+        (
+            lambda spark, at: Source("e", frame=spark.sql("select 1 x, 'b' y, 2 X")),
+            "is ambiguous",
+            "e",
+            "rename a column",
+        ),
         (
             lambda spark, at: Source(
                 "e", frame=spark.sql("select 1 x, 'b' y, '+' op, map(1, 2) at"), mode="cdc", op="op", order="at"

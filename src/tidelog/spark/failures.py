@@ -62,7 +62,7 @@ def working() -> Iterator[None]:
 
 @contextmanager
 def letting_go() -> Iterator[None]:
-    """Inside, things kept in Spark are let go of, which a session that has been stopped has done already."""
+    """Release objects kept in Spark inside the block. A session that was stopped has released them already."""
     try:
         yield
     except ConnectionError:
@@ -107,7 +107,8 @@ def hint_for(error: BaseException) -> str:
 
 @contextmanager
 def _told(as_error: Callable[[BaseException], TidelogError]) -> Iterator[None]:
-    """Inside, failures of Spark become errors of tidelog, which tell all that PySpark would log besides."""
+    """Turn failures of Spark inside the block into errors of tidelog, which include all that PySpark would log
+    besides."""
     loggers = [PySparkLogger.getLogger(name) for name in _LOGGERS]
     before = [logger.disabled for logger in loggers]
     for logger in loggers:

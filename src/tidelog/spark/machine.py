@@ -82,8 +82,8 @@ def session(threads: int = 2, *, brief: bool = False, conf: Mapping[str, str] | 
 
 @contextmanager
 def _errors_kept() -> Iterator[IO[bytes]]:
-    """Sends standard error, that of processes started meanwhile too, to a file without a name: Java inherits it, and
-    its start-up messages mean nothing to a user unless the start fails."""
+    """Redirect standard error inside the block, also that of new processes, to a file without a name. Java inherits it,
+    and its start-up messages mean nothing to a user unless the start fails."""
     sys.stderr.flush()
     before = os.dup(2)
     with tempfile.TemporaryFile() as log:
@@ -130,8 +130,8 @@ def java_lacks(home: Path) -> str | None:
 
 
 def check_session(spark: object) -> None:
-    """SetupError when this is no session that can be used: one that has been stopped (E0705) or one of Spark Connect
-    (E0706); UsageError (E0689) when it is no session at all."""
+    """Raise SetupError if the session was stopped (E0705) or is one of Spark Connect (E0706), and UsageError (E0689) if
+    it is not a session."""
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         hint = "make a classic one: SparkSession.builder.master(…).getOrCreate()"
         raise SetupError(Problem("E0706", "expected a classic Spark session, found one of Spark Connect", hint=hint))
@@ -149,8 +149,8 @@ def check_session(spark: object) -> None:
 
 
 def check_workers(spark: SparkSession) -> None:
-    """SetupError (E0704) if the Python of the session's workers has not the version of this one: Spark would fail
-    with a long trace as soon as a Python function runs on a worker."""
+    """Raise SetupError (E0704) if the Python of the session's workers has another version than this one: Spark would
+    fail with a long trace as soon as a Python function runs on a worker."""
     context = spark.sparkContext
     if str(context.master).startswith("local"):
         version = _version_of(context.pythonExec)

@@ -119,7 +119,7 @@ class Block:
 
 
 class Stop:
-    """Tells kernels that look at its `address` to return early, at once or after some looks."""
+    """A signal for kernels that look at its `address` to return early, at once or after some looks."""
 
     def __init__(self) -> None:
         self._words = (ctypes.c_int64 * 2)(2**62, 0)

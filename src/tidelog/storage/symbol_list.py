@@ -12,10 +12,10 @@ _STRING_OVERHEAD = 49  # bytes of a Python str beside its characters
 
 
 class SymbolList:
-    """The texts of symbols by their words, None for words that were given back.
+    """The texts of symbols by their words, None for reclaimed words.
 
-    `texts` is what counts. The words by their texts follow it, and catch up whenever they have fallen behind: an
-    interruption anywhere leaves texts that nobody refers to yet, and the next `add` goes on with these.
+    `texts` decides. The words by their texts follow it, and catch up when they have fallen behind: an interruption
+    leaves texts without references, and the next `add` continues from these.
     """
 
     def __init__(self) -> None:

@@ -134,7 +134,7 @@ class TaskFile:
             self._flush()
 
     def close(self) -> tuple[str, int, str, int, str] | None:
-        """Have the file on the disk; return its name, rows and checksum, and that nothing failed. None without rows."""
+        """Sync the file to the disk. Return its name, rows and checksum, and no failure; None without rows."""
         if self._held:
             self._flush()
         if self._writer is None:
@@ -173,7 +173,7 @@ def _found(path: Path) -> FilePart | None:
 
 
 def _answers(session: SparkSession, asked: str, token: str, tasks: int) -> list[tuple[str, int, str]]:
-    """For each task the machine, its number, and why it could not read or write, if so."""
+    """Return for each task the machine, its number, and the reason if it could not read or write."""
 
     def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import socket

@@ -92,11 +92,11 @@ class SymbolTable:
         self.follow()
 
     def encode(self, facts: DataFrame, symbol_columns: Sequence[str]) -> DataFrame:
-        """`facts` with symbols replaced by their ids."""
+        """Return `facts` with symbols replaced by their ids."""
         return self._replace(facts, symbol_columns, "symbol", "id")
 
     def decode(self, rows: DataFrame, symbol_columns: Sequence[str]) -> DataFrame:
-        """`rows` with ids replaced by their symbols."""
+        """Return `rows` with ids replaced by their symbols."""
         self.follow()
         return self._replace(rows, symbol_columns, "id", "symbol")
 
@@ -136,7 +136,7 @@ class SymbolTable:
             self._add(_Part(self._local(start, count), count))
 
     def _local(self, start: int, count: int) -> DataFrame:
-        """Symbols from the dictionary on the driver."""
+        """Return symbols from the dictionary on the driver."""
         import pyarrow as pa
 
         ids = self._dictionary.present("symbol", start, start + count)
@@ -145,7 +145,7 @@ class SymbolTable:
         )
 
     def _add(self, part: _Part) -> None:
-        """Have a part more, or in place of smaller ones with these."""
+        """Add a part, or replace smaller parts by one that includes them."""
         joined, first = [part], len(self._parts)
         while first and self._parts[first - 1].count < 2 * sum(each.count for each in joined):
             first -= 1
@@ -166,7 +166,7 @@ class SymbolTable:
         return _Part(frame, count)
 
     def _number(self, placed: DataFrame, partitions: int) -> DataFrame:
-        """Symbols with their `place` by partition and row, given dense ids from `len(self)` on."""
+        """Return symbols with their `place` by partition and row, given dense ids from `len(self)` on."""
         partition = F.shiftright("place", _ROW_BITS).cast("int")
         tally = placed.groupBy(partition.alias("partition")).agg(F.count("*").alias("size")).collect()
         sizes = {row["partition"]: row["size"] for row in tally}

@@ -79,8 +79,8 @@ class Source:
 
 @dataclass(frozen=True)
 class Sink:
-    """Where a relation goes: the `view` as it is after the run, or its `changes`, as the columns `op` ("insert" or
-    "delete") and those of the relation, in a folder `epoch=N` for each run.
+    """The target of a relation: the `view` after the run, or its `changes`, as the columns `op` ("insert" or "delete")
+    and those of the relation, in a folder `epoch=N` for each run.
 
     `mode` is for views: "overwrite" what is there, "error" when something is, or "epochs", a folder `epoch=N` for each
     run and a `_manifest.json` that names the last one. Formats are those that the session writes; as Delta a view gets
@@ -137,8 +137,8 @@ class PipelineDescription:
         self._check_apart()
 
     def _check_apart(self) -> None:
-        """UsageError (E0686) where what is written would replace something else: that of another sink, a source, the
-        program, the working directory."""
+        """Raise UsageError (E0686) if a sink or the quarantine would replace another sink, a source, the program or the
+        working directory."""
         written = [("sink", sink.path) for sink in self.sinks]
         written += [] if self.quarantine is None else [("quarantine", self.quarantine)]
         others = [("source", source.path) for source in self.sources if source.path is not None]

@@ -1,4 +1,5 @@
-"""Find the values of a Spark column that do not fit a declared kind: pure Spark expressions, no Python on the workers.
+"""Checks for values of a Spark column that do not fit a declared kind: pure Spark expressions, no Python on the
+workers.
 
 `leaves` flattens one column of a relation into leaf columns that hold one word each. A primitive is one leaf; a record
 is a leaf that says whether it is there, and below it the leaves of its fields. What a leaf holds:

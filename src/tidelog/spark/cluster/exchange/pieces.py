@@ -22,7 +22,7 @@ PieceChange: TypeAlias = tuple[str, bool, Words]
 
 
 class Piece(NamedTuple):
-    """Where a piece is, and how many rows it has."""
+    """The place of a piece in a file, and its number of rows."""
 
     file: str
     offset: int

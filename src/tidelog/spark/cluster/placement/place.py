@@ -182,8 +182,8 @@ class _Placer:
         self.facts_of(node.relations)
 
     def presume(self, node: HyperNode, rules: list[CoreRule]) -> None:
-        """Presume of relations of which nothing is known that they have no more rows than atoms that have all variables
-        of a head, and skewed keys where an atom that binds a column has."""
+        """Presume sizes and skewed keys of unknown relations: no more rows than atoms that have all variables of a
+        head, and the skewed keys of an atom that binds a column."""
         bounds: dict[str, float] = {}
         for rule in rules:
             head = rule.head
@@ -291,7 +291,7 @@ class _Placer:
         return combines and self.partitions > 1 and bool(many)
 
     def second_step(self, rule: AggregateRule, head: str, place: Placement) -> AggregateRule:
-        """Have partitions aggregate what they have of groups, and send that; the rule for what they have sent."""
+        """Return the rule for partial aggregates: partitions aggregate their share of groups, and send the results."""
         inner = self.copy(rule.inner, self.homes[rule.inner])
         info, columns = self.infos[head], self.infos[rule.inner].columns
         asked, part, parts = (f"{head}@{name}" for name in ("asked", "part", "parts"))

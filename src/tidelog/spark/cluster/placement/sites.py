@@ -22,7 +22,7 @@ from tidelog.spark.cluster.placement.plan import Follow, Placement, Spread
 
 @dataclass(frozen=True)
 class Evenly:
-    """Where `variable` lives, but for skewed keys where the atom at this place of the body has its rows spread."""
+    """The site of `variable`, except for skewed keys, whose rows of the atom at this place of the body are spread."""
 
     variable: CoreVariable
     atom: int
@@ -30,7 +30,7 @@ class Evenly:
 
 @dataclass(frozen=True)
 class Resident:
-    """Where the atom at this place of the body has its rows."""
+    """The site of the rows of the atom at this place of the body."""
 
     atom: int
 
