@@ -2,9 +2,9 @@
 
 Groups are the rows of `outer`; values the distinct rows of `inner` with their witnesses. `evaluate` groups rows by
 sorting and folds values per group. `update_aggregate` looks at the groups that gained or lost members: counts and sums
-of integers are added to and subtracted from; what else there is has states for large groups (large_groups.py), and
-small groups are read again. Sums of floats are exact before they are rounded once, so that neither the order of rows
-nor the way to a value matters.
+of integers are added to and subtracted from; all others have states for large groups (large_groups.py), and read small
+groups again. Sums of floats are exact before they are rounded once, so that neither the order of rows nor the way to a
+value matters.
 """
 
 from __future__ import annotations

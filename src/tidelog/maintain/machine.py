@@ -46,7 +46,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Job:
-    """A plan to assemble, and with what sight; `group` is the name under which it runs together with others."""
+    """A plan to assemble, and its sight; `group` is the name under which it runs together with others."""
 
     plan: Plan
     sight: Sight | None = None

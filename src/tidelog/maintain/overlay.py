@@ -9,8 +9,8 @@ Value = TypeVar("Value")
 
 
 class Overlay(MutableMapping[str, Value]):
-    """`base` with changes, which are in `changed` and `gone`. Making one and applying it takes time in proportion to
-    the changes, not to the base."""
+    """`base` with the changes in `changed` and `gone`. Making one and applying it takes time in proportion to the
+    changes, not to the base."""
 
     def __init__(self, base: dict[str, Value]) -> None:
         self.base = base

@@ -175,8 +175,8 @@ def _jobs(
 
 
 def forget_indexes(maintained: dict[tuple[str, ...], Maintained], relations: Sequence[StoredRelation]) -> None:
-    """Give the memory of indexes back that nobody needs if all goes well, and what runs over them, from what is kept of
-    the hyper-nodes; otherwise they are made anew."""
+    """Release the memory of indexes that are not needed if all goes well, and the plans that run over them, from the
+    states of the hyper-nodes; otherwise they are made anew."""
     for key, kept in list(maintained.items()):
         if any(stored is other for stored in kept.stored.values() for other in relations):
             del maintained[key]

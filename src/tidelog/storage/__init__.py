@@ -1,9 +1,9 @@
-"""Storage: relations of words, and what words mean.
+"""Storage: relations of words, and the meaning of words.
 
 dictionary  values to words and back;  symbol_list, record_table, record_text, arrow_arrays  its parts
-usage       which words are in use;  looking  how work on many rows can be stopped
+usage       the words in use;  looking  work on many rows in parts that limits can stop
 stored      a relation: its rows and a set over them;  index  its rows by some columns;  marks  counts, births, supports
-changes     the changes of a relation in place, within an epoch;  journal  what died and was born, and the way back
-closure     a relation that is a transitive closure, of which no pair is written before somebody reads it
-catalog     the table through which kernels find them;  memory  blocks that grow where they stand
+changes     the changes of a relation in place, within an epoch;  journal  deaths and births, and how to undo them
+closure     a relation that is a transitive closure, whose pairs are written only when a caller reads them
+catalog     the table in which kernels find them;  memory  blocks that grow in place
 """

@@ -1,4 +1,4 @@
-"""The descriptor table: where kernels find every relation and index of a database.
+"""The descriptor table, in which kernels find every relation and index of a database.
 
 One `Catalog` has one word size. Relations and indexes take a row of the table each, their `Descriptor`, and keep it up
 to date when their memory moves.
@@ -17,7 +17,7 @@ from tidelog.storage.memory import Block
 
 
 class Catalog:
-    """The descriptors of all objects, and what they share.
+    """The descriptors of all objects, and their shared state.
 
     `bits` is the word size, 32 or 64; `tag` the kernels' last argument; `growing` the seconds spent on making room.
     """
@@ -38,7 +38,7 @@ class Catalog:
         return self._scratch.address
 
     def allocate(self) -> int:
-        """A row of the table, all zero."""
+        """Return a row of the table, all zero."""
         if self._free:
             self.table[self._free[-1]] = 0
             return self._free.pop()
@@ -79,7 +79,7 @@ class Descriptor:
 
 
 class Stopwatch:
-    """Adds the time inside of its block to `catalog.growing`."""
+    """A stopwatch that adds the time inside its block to `catalog.growing`."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog

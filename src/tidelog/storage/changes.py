@@ -1,8 +1,8 @@
 """Changes of a relation in place, between its `open` and its `close` or `take_back`.
 
-Each function changes rows and lists them in the journal of the relation, so that all of it can be taken back. An update
+Each function changes rows and lists them in the journal of the relation, so that all of them can be undone. An update
 of a hyper-node charges and gives single derivations: `retract`, `bear_supported`, `assert_facts`. `change_facts` and
-`absorb` say which rows are there.
+`absorb` determine the live rows.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def retract(stored: StoredRelation, words: AnyWords) -> None:
 
 
 def bear_supported(stored: StoredRelation, current: int) -> None:
-    """Let the rows that died and have derivations left be born again in round `current`."""
+    """Re-derive the rows that died and have derivations left, in round `current`."""
     from tidelog.kernels.changes import bear_supported
 
     if stored.marks.keeps_supports:

@@ -1,8 +1,8 @@
-"""The transitive closure of a binary relation, kept as components and reach sets while edges come and go.
+"""The transitive closure of a binary relation, kept as components and reach sets while edges change.
 
-74 million pairs of a graph whose nodes nearly all reach each other are a few kilobytes here. `Closure` holds the graph
-and what follows from it; `ClosedRelation` shows it as a relation whose rows nobody has written down yet. The algorithms
-are in kernels/reach.py.
+74 million pairs of a graph whose nodes nearly all reach each other are a few kilobytes here. `Closure` has the graph
+and its consequences; `ClosedRelation` shows it as a relation whose rows are not written yet. The algorithms are in
+kernels/reach.py.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PAIRS_AT_ONCE = 2_000_000
 
 
 def _never(pairs: int) -> None:
-    """No limit."""
+    """Impose no limit."""
 
 
 class Closure:
@@ -74,12 +74,13 @@ class Closure:
         return self.size
 
     def bytes(self) -> int:
-        """Memory held."""
+        """Return the bytes of memory held."""
         arrays = (self._pool, self._lists, self._component, self._loops, self._scratch, self._marks)
         return self._nodes.bytes() + sum(array.nbytes for array in arrays)
 
     def copy(self) -> Closure:
-        """The closure as it is now, for reading only. Nodes never change their numbers, so both may share those."""
+        """Return the closure as it is now, for reading only. Nodes never change their numbers, so both may share
+        those."""
         copy = Closure(self.symmetric, self.irreflexive)
         copy.__dict__.update(
             {name: x.copy() if isinstance(x, numpy.ndarray) else x for name, x in self.__dict__.items()}
@@ -98,24 +99,23 @@ class Closure:
         return self._nodes.catalog.bits
 
     def wide_nodes(self, look: Look = unlimited) -> StoredRelation:
-        """The nodes in words of 64 bits, with which to `widen`. What `look` raises ends the work."""
+        """Return the nodes in words of 64 bits, with which to `widen`. An exception of `look` ends the work."""
         return self._nodes.copy_to(Catalog(64), look=look)
 
     def widen(self, nodes: StoredRelation) -> None:
-        """Go on with words of 64 bits."""
+        """Switch to words of 64 bits."""
         self._nodes = nodes
 
     def keep(self) -> None:
-        """Keep the last change, which can then not be taken back any more."""
+        """Keep the last change, which cannot be undone afterwards."""
         from tidelog.kernels.lists import end_notes
 
         end_notes(self._lists, self._used, False)
         self._edges_taken, self._replaced, self._before = [], None, None
 
     def take_back(self, edges: Callable[[], Sequence[AnyWords]]) -> None:
-        """Be again what it was before the last change, complete or stopped, without asking for memory. One that has
-        ended with an error of its own leaves the closure worthless until `restore`; `edges` gives those from before.
-        """
+        """Undo the last change, complete or stopped, without allocating memory. A change that ended with an error of
+        its own leaves the closure invalid until `restore`; `edges` returns those from before."""
         from tidelog.kernels.reach import take_back, take_edges
 
         if self._torn:
@@ -131,9 +131,8 @@ class Closure:
         self._edges_taken, self._replaced, self._before = [], None, None
 
     def restore(self, look: Callable[[int], None] = _never, stop: Stop = _NO_STOP) -> None:
-        """Be again what it was before a change that left it worthless, if there was one: everything is built anew,
-        which may need more memory than there was then. After MemoryError, and what `look` raises, it can be tried
-        again."""
+        """Undo a change that left the closure invalid, if there was one. Build everything anew, which may need more
+        memory than there was then. After MemoryError, or an exception of `look`, the caller can try again."""
         if self._edges_before is not None:
             fresh = Closure(self.symmetric, self.irreflexive, self.bits)
             fresh.build(self._edges_before(), look, stop)
@@ -152,7 +151,7 @@ class Closure:
         """Remove the edges `gone`, all there, then add `came`, int64 words of shape (n, 2): the pairs that died and
         that were born on balance, and whether that was found by building everything anew, as it is from the beginning
         with `seconds` = 0 or once an update has taken longer. `look` has to raise once kernels were told to `stop`.
-        The change before is kept, this one can be taken back, whole or as far as it came.
+        This keeps the change before. The new one can be undone, complete or stopped.
         """
         from tidelog.kernels.reach import add_edges, remove_edges
 
@@ -187,7 +186,7 @@ class Closure:
         return net
 
     def _look(self, look: Callable[[int], None], pairs: int) -> None:
-        """Look at limits where the change can be taken back as far as it came."""
+        """Look at limits where a stopped change can be undone."""
         self._torn = False
         look(pairs)
         self._torn = True
@@ -244,7 +243,7 @@ class Closure:
             look(0)
 
     def _tidy(self) -> None:
-        """Give back what edges that went have left behind: room in the pool, and nodes once most have no edges."""
+        """Release memory of removed edges: room in the pool, and nodes once most have no edges."""
         from tidelog.kernels.lists import compacted
 
         if self._used[GIVEN_UP] > len(self._pool) // 2 + 10_000:
@@ -275,7 +274,7 @@ class Closure:
         self.__dict__.update(fresh.__dict__)
 
     def _edges(self, words: AnyWords) -> Ids:
-        """Edges as node numbers, in a symmetric closure in both directions; nodes that are new get the next ones."""
+        """Return edges as node numbers, in a symmetric closure in both directions; new nodes get the next numbers."""
         rows = numpy.ascontiguousarray(words, numpy.int64)
         self._nodes.insert(rows.reshape(-1, 1))
         self._make_room()
@@ -308,7 +307,7 @@ class Closure:
     def _balance(
         self, died: Sequence[Ids], born: Sequence[Ids], look: Callable[[int], None]
     ) -> tuple[AnyWords, AnyWords]:
-        """The words of pairs, those left out that both died and were born."""
+        """Return the words of pairs, without those that both died and were born."""
         went, grew = (numpy.concatenate([numpy.empty((0, 2), numpy.int32), *parts]) for parts in (died, born))
         if len(went) and len(grew):
             lost, won = (ids[:, 0].astype(numpy.int64) << 32 | ids[:, 1] for ids in (went, grew))
@@ -320,7 +319,7 @@ class Closure:
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def _words(self, nodes: NDArray[Any], look: Callable[[int], None] = _never) -> AnyWords:
-        """The words of these nodes, an array of any shape. What `look` raises ends the work."""
+        """Return the words of these nodes, an array of any shape. An exception of `look` ends the work."""
         words, flat = numpy.empty(nodes.size, numpy.int64), nodes.ravel()
         for first in range(0, len(flat), _PAIRS_AT_ONCE):
             look(0)
@@ -332,7 +331,7 @@ class Closure:
         return self._pool, self._lists, self._component, self._loops, self.irreflexive
 
     def _counts(self, look: Callable[[int], None] = _never) -> NDArray[numpy.int64]:
-        """The number of pairs that each node begins. What `look` raises ends the work."""
+        """Return the number of pairs that each node begins. An exception of `look` ends the work."""
         from tidelog.kernels.pairs import count_pairs
 
         counts, at = numpy.empty(len(self._component), numpy.int64), 0
@@ -343,7 +342,8 @@ class Closure:
         return counts
 
     def batches(self, dtype: numpy.dtype[Any], count: int | None = None) -> Iterator[AnyWords]:
-        """The pairs as words, some millions at a time, `count` of them or more, in the order of their first nodes."""
+        """Yield the pairs as words, some millions at a time, `count` of them or more, in the order of their first
+        nodes."""
         ends = numpy.cumsum(self._counts()[: self._nodes.rows])
         first = done = 0
         while first < len(ends) and (count is None or done < count):
@@ -360,20 +360,20 @@ class Closure:
         return target
 
     def words_of_nodes(self) -> AnyWords:
-        """The words of all nodes, among them some that have no edges any more."""
+        """Return the words of all nodes, including some that have no edges any more."""
         return self._words(numpy.arange(self._nodes.rows))
 
     def words(self, dtype: numpy.dtype[Any]) -> AnyWords:
-        """All pairs as words."""
+        """Return all pairs as words."""
         return self._pairs(numpy.arange(len(self._component)), self.size, dtype)
 
     def beginning(self, word: int, dtype: numpy.dtype[Any]) -> AnyWords:
-        """The pairs whose first node is this word."""
+        """Return the pairs whose first node is this word."""
         node = self._node(word)
         return self._pairs(node, int(self._counts()[node].sum()), dtype)
 
     def ending(self, word: int, dtype: numpy.dtype[Any]) -> AnyWords:
-        """The pairs whose second node is this word."""
+        """Return the pairs whose second node is this word."""
         from tidelog.kernels.pairs import nodes_before
 
         node = self._node(word)
@@ -383,11 +383,11 @@ class Closure:
         return numpy.stack([first, numpy.full_like(first, word)], axis=1).astype(dtype)
 
     def has(self, words: Sequence[int]) -> bool:
-        """Whether the pair is there."""
+        """Return True if the closure contains the pair."""
         return bool(self.holds(numpy.array([words], numpy.int64))[0])
 
     def holds(self, rows: AnyWords) -> NDArray[numpy.bool_]:
-        """Which of these rows, shape (n, 2), are pairs."""
+        """Return a mask of those rows, shape (n, 2), that are pairs."""
         from tidelog.kernels.pairs import are_pairs
 
         found = numpy.zeros(len(rows), bool)
@@ -397,7 +397,7 @@ class Closure:
         return found
 
     def publish(self) -> int:
-        """The address at which kernels find the closure as it is now (the fields C_WORDS and so on of
+        """Return the address at which kernels find the closure as it is now (the fields C_WORDS and so on of
         kernels/layout.py), until it changes."""
         self._pinned = ()
         self._asked[:] = -1
@@ -417,13 +417,13 @@ class Closure:
         return self._pinned[-1].address
 
     def _node(self, word: int) -> NDArray[numpy.int64]:
-        """The number of the node, if it is one."""
+        """Return the number of the node, if it is one."""
         found = self._nodes.find(numpy.array([[word]], numpy.int64)).astype(numpy.int64)
         return found[(found >= 0) & (found < len(self._component))]
 
     def lengths(self, rows: AnyWords, look: Look = unlimited) -> NDArray[numpy.int64]:
-        """The number of edges on a shortest way between the nodes of each of these pairs of the closure. `look` is
-        called between searches, and may raise."""
+        """Return the number of edges on a shortest way between the nodes of each of these pairs of the closure. Call
+        `look` between searches; it may raise."""
         from tidelog.kernels.pairs import lengths
 
         ids = self._nodes.find(numpy.ascontiguousarray(rows, numpy.int64).reshape(-1, 1)).reshape(-1, 2)
@@ -455,7 +455,7 @@ class ClosedRelation(StoredRelation):
 
     @property
     def closure(self) -> Closure:
-        """The closure, whole; MemoryError where a change of it has been given up and it cannot be restored."""
+        """The closure, whole. Raises MemoryError if a change of it was given up and it cannot be restored."""
         self._closure.restore()
         return self._closure
 
@@ -480,13 +480,13 @@ class ClosedRelation(StoredRelation):
         return self.closure.batches(self.catalog.dtype)
 
     def near(self, constants: Mapping[int, int]) -> AnyWords:
-        """The pairs among which are all that have these words in these columns."""
+        """Yield pairs that include all those with these words in these columns."""
         if 0 in constants:
             return self.closure.beginning(constants[0], self.catalog.dtype)
         return self.closure.ending(constants[1], self.catalog.dtype) if 1 in constants else self.words()
 
     def snapshot(self) -> ClosedRelation:
-        """The pairs as they are now, whatever becomes of the closure."""
+        """Return the pairs as they are now, independent of later changes."""
         return ClosedRelation(self.catalog, self.closure.copy())
 
     @property
@@ -499,7 +499,7 @@ class ClosedRelation(StoredRelation):
         self.fields[layout.R_CLOSURE] = self.closure.publish()
 
     def show(self, died: AnyWords, born: AnyWords) -> None:
-        """Let kernels tell the pairs that this epoch has removed from the closure, and those that it has added."""
+        """Show kernels the pairs that this epoch has removed from the closure, and those that it has added."""
         self.changing = True  # From the first row on, there is something to take back.
         self.insert(died)
         self.open()
@@ -510,12 +510,12 @@ class ClosedRelation(StoredRelation):
         self.journal.show(numbers[: len(died)], numbers[len(died) :])
 
     def close(self) -> None:
-        """Forget what has changed."""
+        """Forget the changes."""
         self.changing = False
         self._forget()
 
     def take_back(self) -> None:
-        """Forget what has changed; the closure is somebody else's to restore."""
+        """Forget the changes; another relation restores the closure."""
         self.close()
 
     def has(self, words: Sequence[int]) -> bool:
@@ -528,7 +528,8 @@ class ClosedRelation(StoredRelation):
         return ClosedRelation(catalog, self.closure)
 
     def write(self, look: Look = unlimited) -> StoredRelation:
-        """The same pairs with rows, for a relation that rules derive from now on. What `look` raises ends the work."""
+        """Return the same pairs as rows, for a relation that rules derive from now on. An exception of `look` ends the
+        work."""
         written = StoredRelation(self.catalog, 2)
         for batch in self.closure.batches(numpy.dtype(numpy.int64)):
             look()

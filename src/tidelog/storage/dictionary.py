@@ -129,7 +129,7 @@ class Dictionary:
             (self._symbols if kind == "symbol" else self._tables[kind]).give_back(flags)
 
     def stop_reusing(self) -> None:
-        """Let what is new have words after all others, until words are given back again: for who follows what comes."""
+        """Give new values words after all others, until the next sweep, so that others can follow the new words."""
         self._symbols.stop_reusing()
         for table in self._tables.values():
             table.stop_reusing()

@@ -1,4 +1,4 @@
-"""An index of a stored relation: the rows that share the values of some columns, see `kernels.indexes`."""
+"""Indexes of stored relations: the rows that share the values of some columns, see `kernels.indexes`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Index:
         self._begin()
 
     def _begin(self) -> None:
-        """Have no entries."""
+        """Start without entries."""
         self._directory = _DIRECTORY
         for field in (layout.I_USED, layout.I_TOP, layout.I_DONE):
             self._fields[field] = 0
@@ -60,7 +60,7 @@ class Index:
         fields[layout.I_CAPACITY] = self._arena.size // self._catalog.dtype.itemsize
 
     def __len__(self) -> int:
-        """The number of different keys that were ever entered."""
+        """Return the number of different keys that were ever entered."""
         return self._fields[layout.I_USED]
 
     @property
@@ -78,7 +78,7 @@ class Index:
             self.grow(status)
 
     def grow(self, status: int) -> None:
-        """Make room for what a kernel returned `status` about: the arena or the directory."""
+        """Make the room that a kernel requested by `status`: the arena or the directory."""
         from tidelog.kernels.sets import split
 
         with Stopwatch(self._catalog):
@@ -101,5 +101,5 @@ class Index:
         bury(self._catalog.table, self.number, address, first, count, self._catalog.hashes, self._catalog.tag)
 
     def bytes(self) -> int:
-        """Memory held."""
+        """Return the bytes of memory held."""
         return self._slots.size + self._arena.size

@@ -60,7 +60,7 @@ class ChangeJournal:
         self._fields[layout.R_ROOM] = room
 
     def listed(self, version: int) -> int:
-        """Return the number of rows in a list, OUT or IN; those born again are in IN as well."""
+        """Return the number of rows in a list, OUT or IN; re-derived rows are in IN as well."""
         return self._fields[layout.R_OUT_N if version == layout.OUT else layout.R_IN_N]
 
     def rows(self, version: int) -> NDArray[numpy.int64]:
@@ -90,7 +90,7 @@ class ChangeJournal:
         self._fields[layout.R_IN_HIGH] = self._fields[layout.R_IN_N]
 
     def show_nothing(self) -> None:
-        """Make nothing of what has died the source of the next round, and all that was born that of the one after."""
+        """Make an empty list of deaths the source of the next round, and all births that of the one after."""
         self._fields[layout.R_OUT_LOW] = self._fields[layout.R_OUT_HIGH] = self._fields[layout.R_OUT_N]
         self._fields[layout.R_IN_LOW] = self._fields[layout.R_IN_HIGH] = 0
 

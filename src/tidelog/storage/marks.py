@@ -1,4 +1,4 @@
-"""What is kept of each row of a relation beside its words: a count, a birth and a support.
+"""The marks of a relation's rows beside their words: counts, births, supports.
 
 `RowMarks` are those of a relation in memory, dead rows among them, where kernels find them. `Marks` are a copy of those
 of the live rows. Births are kept as runs until an update gives them out one by one, since rows of one round are
@@ -41,8 +41,8 @@ class Marks:
 class RowMarks:
     """The marks of the rows of a relation, whose descriptor is `fields` and which has room for `capacity` rows.
 
-    Counts are kept if the relation is `counted`, else it can only grow. `saturated` says whether a count has reached
-    the most that can be counted.
+    Counts are kept if the relation is `counted`, else it can only grow. `saturated` is True once a count has reached
+    its maximum.
     """
 
     def __init__(self, fields: Descriptor, capacity: int, counted: bool) -> None:
@@ -63,7 +63,7 @@ class RowMarks:
         fields[layout.R_SUPPORT] = self._supports.address if self._supports else 0
 
     def grow(self, capacity: int) -> None:
-        """Make room for the marks of so many rows. Those that have moved are published, whatever fails next."""
+        """Make room for the marks of so many rows. Marks that have moved are published even if a later step fails."""
         for block in self._blocks():
             block.grow(4 * capacity)
             self.publish()

@@ -44,10 +44,10 @@ _LIBRARY = _system_calls()
 
 class Block:
     """Zero-filled memory of at least `size` bytes at `address`; `grow` keeps the contents and may move it. Without
-    `huge` pages, what is touched once costs less, and what is touched at random more.
+    `huge` pages, a single access costs less, and random accesses cost more.
 
     All memory of relations, indexes, lists and journals is obtained here. Raises MemoryError when the system has no
-    more, and then is what it was.
+    more memory, and then leaves the block as it was.
     """
 
     def __init__(self, size: int, huge: bool = True) -> None:
@@ -94,7 +94,7 @@ class Block:
             _LIBRARY.madvise(address, size, _MADV_HUGEPAGE)
 
     def clear(self, size: int) -> None:
-        """Make all of it zero and give back what is more than `size` bytes, without asking for memory."""
+        """Make the block zero and release memory beyond `size` bytes, without allocating any."""
         if self._array is None and size < self.size:
             kept = max(1, -(-size // _PAGE)) * _PAGE
             if kept < self.size:

@@ -16,10 +16,10 @@ Key = tuple[int, ...]
 
 
 class RecordTable:
-    """The records of one type: `rows[id]` holds the words of the fields, `rows[0]` stands for nil.
+    """The records of one type: `rows[id]` has the words of the fields, `rows[0]` is nil.
 
-    The first `count` rows are what counts, but for those whose ids were given back. The ids by fields follow them, as
-    in `SymbolList`, so that an interruption anywhere does no harm.
+    The first `count` rows are valid, except those with reclaimed ids. The ids by fields follow them, as in
+    `SymbolList`, so that an interruption does no harm.
     """
 
     def __init__(self, arity: int) -> None:

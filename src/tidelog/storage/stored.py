@@ -30,8 +30,8 @@ _MOST_ROWS = 1 << 31
 class StoredRelation:
     """A relation of `arity` columns in the word size of `catalog`; one that is not `counted` can only grow.
 
-    Where memory runs out, methods raise MemoryError. The rows are then whole, though some may have been added; what
-    ends a change, `close` and `take_back`, asks for no memory.
+    Where memory runs out, methods raise MemoryError. The rows are then whole, though some may have been added; the ends
+    of a change, `close` and `take_back`, allocate no memory.
     """
 
     def __init__(self, catalog: Catalog, arity: int, counted: bool = True) -> None:
@@ -50,7 +50,7 @@ class StoredRelation:
         self._begin()
 
     def _begin(self) -> None:
-        """Have no rows, and room for a few."""
+        """Start without rows, with room for a few."""
         self._capacity, self._slot_count = _ROOM, 2 * _ROOM
         for field in (layout.R_N, layout.R_USED, layout.R_DEAD, layout.R_OLD, layout.R_NEW, layout.R_START):
             self.fields[field] = 0
@@ -81,16 +81,16 @@ class StoredRelation:
 
     @property
     def form(self) -> str:
-        """How the rows are kept: written one by one, or compressed."""
+        """The form of the rows: written one by one, or compressed."""
         return "written"
 
     @property
     def identity(self) -> int:
-        """The same for relations that share what their rows are kept in."""
+        """An id that relations share if they share the storage of their rows."""
         return id(self)
 
     def live(self) -> AnyWords:
-        """The numbers of the live rows, ascending."""
+        """Return the numbers of the live rows, ascending."""
         from tidelog.kernels.sets import live_rows
 
         if not self.dead and not self.changing:
@@ -100,31 +100,31 @@ class StoredRelation:
         return block.view(numpy.int64, n).copy()
 
     def words(self, count: int | None = None) -> AnyWords:
-        """A copy of the live rows, or of the first `count` of them, shape (n, arity), dtype int32 or int64."""
+        """Return a copy of the live rows, or of the first `count` of them, shape (n, arity), dtype int32 or int64."""
         return self._view()[self.live()[:count]] if self.dead or self.changing else self._view()[:count].copy()
 
     def batches(self) -> Iterator[AnyWords]:
-        """Copies of the live rows, some at a time."""
+        """Yield copies of the live rows, some at a time."""
         yield self.words()
 
     def near(self, constants: Mapping[int, int]) -> AnyWords:
-        """Rows among which are all that have these words in these columns."""
+        """Yield rows that include all those with these words in these columns."""
         return self.words()
 
     def snapshot(self) -> StoredRelation | None:
-        """The rows as they are now, where that costs less than a copy of them all."""
+        """Return the rows as they are now, if that costs less than a copy of them all."""
         return None
 
     def _view(self) -> AnyWords:
-        """All rows in place; not to be kept, because they move when the relation grows."""
+        """Return all rows in place. Do not keep them, because they move when the relation grows."""
         return self._rows.view(self.catalog.dtype, self.rows * self.arity).reshape(self.rows, self.arity)
 
     def take(self, numbers: AnyWords) -> AnyWords:
-        """A copy of the rows with these numbers."""
+        """Return a copy of the rows with these numbers."""
         return self._view()[numbers]
 
     def find(self, words: AnyWords) -> AnyWords:
-        """The row number of each row of `words`, shape (n, arity), or -1."""
+        """Return the row number of each row of `words`, shape (n, arity), or -1."""
         from tidelog.kernels.sets import find_rows
 
         buffer, fitting = self.catalog.stage(words), self._fitting(words)
@@ -135,7 +135,7 @@ class StoredRelation:
         return numbers
 
     def select(self, keys: tuple[int, ...], groups: AnyWords) -> AnyWords:
-        """The numbers of the live rows whose columns `keys` are one of the distinct rows of `groups`."""
+        """Return the numbers of the live rows whose columns `keys` are one of the distinct rows of `groups`."""
         from tidelog.kernels.indexes import collect
 
         if not keys:
@@ -153,11 +153,11 @@ class StoredRelation:
         return found.view(numpy.int64, n).copy()
 
     def has(self, words: Sequence[int]) -> bool:
-        """Whether the row is there."""
+        """Return True if the relation contains the row."""
         return bool(self.find(numpy.array([words], numpy.int64).reshape(1, self.arity))[0] >= 0)
 
     def bytes(self) -> int:
-        """Memory held, indexes included."""
+        """Return the bytes of memory held, indexes included."""
         indexes = sum(index.bytes() for index in self.indexes.values())
         return self._rows.size + self._slots.size + self.marks.bytes() + indexes
 
@@ -169,7 +169,7 @@ class StoredRelation:
     # --- writing -------------------------------------------------------------------------------------------------
 
     def _fitting(self, words: AnyWords) -> NDArray[numpy.bool_]:
-        """Which of the rows fit into this word size."""
+        """Return a mask of the rows that fit into this word size."""
         fitting = numpy.ones(len(words), bool)
         for column in words.T if self.catalog.bits == 32 else ():
             fitting &= column == column.astype(self.catalog.dtype)
@@ -218,7 +218,7 @@ class StoredRelation:
                 self._publish()
 
     def index(self, keys: tuple[int, ...]) -> Index:
-        """The index by these columns, made when it is first asked for; `extend` it before use."""
+        """Return the index by these columns, made on its first use; `extend` it before use."""
         if keys not in self.indexes:
             self.indexes[keys] = Index(self.catalog, self.number, self.arity, keys)
         return self.indexes[keys]
@@ -237,13 +237,13 @@ class StoredRelation:
     # --- a change within an epoch ------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Begin to note what dies and what is born; until `close` or `take_back`, rows that die keep their places."""
+        """Begin to note deaths and births; until `close` or `take_back`, rows that die keep their places."""
         self.journal.open()
         self.changing = True
 
     @property
     def dying(self) -> bool:
-        """Return True if rows have died since `open`, which still have their entries in indexes."""
+        """True if rows have died since `open` that still have their entries in indexes."""
         return self.changing and self.journal.listed(layout.OUT) > 0
 
     def close(self) -> None:
@@ -272,7 +272,7 @@ class StoredRelation:
         self.journal.end()
 
     def _forget(self) -> None:
-        """Have no rows and no entries any more. It asks for no memory."""
+        """Remove all rows and entries, without allocating memory."""
         self.journal.end()
         self._rows.clear(_ROOM * self.arity * self.catalog.dtype.itemsize)
         self._slots.clear(8 * 2 * _ROOM)
@@ -282,8 +282,8 @@ class StoredRelation:
         self._begin()
 
     def copy_to(self, catalog: Catalog, counted: bool = False, look: Look = unlimited) -> StoredRelation:
-        """The live rows as a relation of another catalog, counts and births included, indexes left to be made anew. It
-        is `counted` where this one is, or with counts of 1 where that is asked for. What `look` raises ends it."""
+        """Return the live rows as a relation of another catalog, with counts and births, and without indexes. It is
+        `counted` where this one is, or has counts of 1 on request. An exception of `look` ends the work."""
         other = StoredRelation(catalog, self.arity, self.marks.counted or counted)
         for live in in_parts(self.live(), look):
             other.insert(self.take(live))

@@ -1,6 +1,6 @@
 """The words of a dictionary in use: a sweep reclaims all others.
 
-Words in rows are marked by `add`; `flags` follows the fields of records and says for each kind which words are used.
+Words in rows are marked by `add`; `flags` follows the fields of records and marks the used words of each kind.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def show(state: EpochState, relations: Mapping[str, StoredRelation], rules: Sequ
 
 def part_with(node: HyperNode, state: EpochState, *, changed: bool) -> bool:
     """Give the relations of a node that is evaluated by its rules rows of their own; whether it has to be evaluated
-    anew: counts are not known for what was a closure, nor for what showed one when its rules have `changed`."""
+    anew: counts are unknown for former closures, and for relations that showed one when its rules have `changed`."""
     anew = False
     for name in node.relations:
         anew |= name in state.closures or (name in state.mirrors and changed)
