@@ -80,7 +80,7 @@ def test_rules_come_and_go(store: Path, tidelog: Run) -> None:
     assert tidelog("show", "s", "loop").out.splitlines()[4:7] == ["1", "2", "3"]
     outcome = tidelog("apply", "s", "--remove-rule", "loops", "--stats")
     assert outcome.out.splitlines()[2:] == ["loop             0        3"]
-    assert "its last rule is gone" in outcome.err
+    assert "it lost its last rule" in outcome.err
 
 
 def test_changes_as_files(store: Path, tidelog: Run) -> None:

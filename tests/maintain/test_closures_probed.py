@@ -219,7 +219,7 @@ def test_the_report_says_where_pairs_are_written() -> None:
         transaction.rules.remove("step")
     assert transaction.change is not None
     reasons = {name: node.reason for node in transaction.change.report.nodes for name in node.relations}
-    assert reasons["t"] == "its last rule is gone; the pairs of its closure were written"
+    assert reasons["t"] == "it lost its last rule; the pairs of its closure were written"
     assert set(db["w"]) == set()
 
 

@@ -21,7 +21,7 @@ def drop_relations(state: EpochState) -> list[NodeReport]:
             drop(state, name)
         if not prepares(gone):
             impact = sum(len(state.deltas.get(name, ())) for name in gone)
-            reason = told(state, gone, "its last rule is gone")
+            reason = told(state, gone, "it lost its last rule")
             reports.append(NodeReport(shown(gone), names_of(node), "drop", reason, 0.0, impact))
     return reports
 

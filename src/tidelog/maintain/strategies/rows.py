@@ -58,7 +58,7 @@ def evaluate(node: HyperNode, state: EpochState, update: Update) -> NodeReport:
         strategy, reason = "bootstrap", f"{reason}; {first}" if first else reason
         rounds = bootstrap_parts(node, state, inputs)
         if reduced:
-            strategy, reason = "drop", "its recursive rules are gone, its edges are left"
+            strategy, reason = "drop", "it lost its recursive rules and keeps its edges"
         impact = sum(len(state.deltas.get(name, ())) for name in node.relations)
     else:
         state.kept.append(node)
