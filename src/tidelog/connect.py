@@ -36,7 +36,7 @@ def connect(
     """Return a new, empty database in memory; with a `folder`, the one in that folder, see docs/how-to/stores.md.
 
     With a `spark` session, one over its data frames, see docs/how-to/spark.md; its facts and program outlive the
-    process in the folder `state`, if there is one. Raises UsageError (E0610) where arguments do not go together.
+    process in the folder `state`, if there is one. Raise UsageError (E0610) where arguments do not go together.
     """
     if folder is not None and not isinstance(folder, (str, os.PathLike)):
         raise wrong_argument("a store", "the path of a folder", folder)

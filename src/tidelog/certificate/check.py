@@ -55,7 +55,7 @@ _MOST = 10
 
 
 def check(certificate: Certificate, watch: Watch | None = None) -> None:
-    """Return if the certificate is right. Raises CertificateRejected, which names the conditions that are broken, the
+    """Return if the certificate is right. Raise CertificateRejected, which names the conditions that are broken, the
     rules and a few tuples; LimitError where memory does not suffice (E0503) or the time of `watch` is over (E0501);
     KeyboardInterrupt where Ctrl-C was pressed."""
     import duckdb

@@ -52,7 +52,7 @@ _LARGEST = 16 * 2**20
 def load(folder: Path, look: Look = lambda: None) -> Certificate:
     """Return the certificate in a folder. Its relations are read on demand; `look` is called again and again meanwhile.
 
-    Raises DataError where something is missing, too much, cannot be read or does not fit (E081x), and
+    Raise DataError where something is missing, too much, cannot be read or does not fit (E081x), and
     CertificateRejected for a program whose negation or aggregates go through recursion. `facts` and `view` of the
     result raise DataError.
     """

@@ -36,7 +36,7 @@ def read(
     """Parse a program. An `os.PathLike`, and a str in one line that ends in ".dl", is a path; else it is the text.
 
     `name` is shown in messages instead of the path or "<text>"; `look` is called before each statement, and may raise.
-    Raises ProgramError with everything found.
+    Raise ProgramError with everything found.
     """
     preprocessing = preprocessing or Preprocessing()
     given: object = text_or_path

@@ -52,7 +52,7 @@ def update_aggregate(rule: AggregateRule, inputs: Inputs, large: LargeGroups, *,
     """Bring the open head of an aggregate rule up to date with the rows that its two relations have gained and lost,
     or, by reading `everything` again, with all their rows.
 
-    Raises WidenError, LimitError, KeyboardInterrupt; the caller then has to undo the head and `large`.
+    Raise WidenError, LimitError, KeyboardInterrupt; the caller then has to undo the head and `large`.
     """
     g, look = rule.groups, inputs.watch.look
     outer, inner, head = (inputs.relations[name] for name in (rule.outer, rule.inner, rule.head))

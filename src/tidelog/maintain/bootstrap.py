@@ -30,9 +30,9 @@ _FIRST_PLANS_LAST = 2_000
 
 
 def bootstrap(node: HyperNode, inputs: Inputs) -> int:
-    """Evaluate `node` into its (so far only asserted) relations; returns the number of rounds.
+    """Evaluate `node` into its (so far only asserted) relations; return the number of rounds.
 
-    Raises WidenError, LimitError, KeyboardInterrupt; the node's relations are then worthless.
+    Raise WidenError, LimitError, KeyboardInterrupt; the node's relations are then invalid.
     """
     for name in node.relations:
         inputs.relations[name].marks.runs = [(0, inputs.round + 1)]

@@ -37,9 +37,9 @@ class EmbeddedEngine(EngineState):
     ) -> Outcome:
         """Go to `program` and apply `changes`, relation -> (rows to assert, rows to retract), both net of each other.
 
-        Raises LimitError (where memory runs out, E0503), KeyboardInterrupt, or an error of `seal`, and then has changed
-        nothing except the word size. `seal` is called when all is worked out and nothing else can go wrong, unless
-        there was nothing to do.
+        Raise LimitError (where memory runs out, E0503), KeyboardInterrupt, or an error of `seal`. An epoch that raises
+        changes nothing except the word size. `seal` is called when all is worked out and nothing else can go wrong,
+        unless there was nothing to do.
         """
         with changing_within_memory:
             return self._epoch(program, changes, watch, choice, seal)

@@ -185,9 +185,9 @@ def forget_indexes(maintained: dict[tuple[str, ...], Maintained], relations: Seq
 
 
 def update(node: HyperNode, change: NodeChange, inputs: Inputs, maintained: Maintained, seconds: float) -> int:
-    """Update the relations of `node`, which are open, in place; returns the last round number in use.
+    """Update the relations of `node`, which are open, in place; return the last round number in use.
 
-    Raises CutOffError when it takes longer than `seconds`, or would be dearer than a bootstrap in any case if there is
+    Raise CutOffError when it takes longer than `seconds`, or would cost more than a bootstrap in any case if there is
     such a bound; WidenError, LimitError, KeyboardInterrupt. The caller then has to undo the relations.
     """
     run = _Update(node, inputs, maintained, seconds)
@@ -284,7 +284,7 @@ class _Update:
         self.run(machine, "", inserting, True, current)
 
     def run(self, machine: Interpreter, group: str, inserting: bool, once: bool, current: int) -> int:
-        """Run a group of plans, once or round by round from round `current`; returns the last round."""
+        """Run a group of plans, once or round by round from round `current`; return the last round."""
         from tidelog.kernels.changes import run_changes
 
         state = numpy.zeros(layout.N_WORK + 1, numpy.int64)

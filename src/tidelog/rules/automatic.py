@@ -30,7 +30,7 @@ class AutomaticDemand:
 
     def from_constants(self) -> Program:
         """Return the program with the qualifier `magic` on relations that need not be whole for its outputs, by the
-        constants in it. Raises ProgramError for a program that is wrong."""
+        constants in it. Raise ProgramError for a program that is wrong."""
         has_constants = any(isinstance(part, Constant) for rule in self.program.rules for part in walk(rule.body))
         return self._qualified(MappingProxyType({})) if self._shown and has_constants else self.program
 

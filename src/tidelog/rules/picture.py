@@ -44,7 +44,7 @@ _RED_LEGEND = "dashed red: negated or aggregated, so it has to be complete first
 def draw(core: CoreProgram, path: str | os.PathLike[str]) -> None:
     """Write the rule graph to a file: as DOT text, or as Graphviz lays it out, by the ending of the file.
 
-    Raises UsageError (E0690) for another ending, and SetupError (E0790) where pygraphviz is needed and missing.
+    Raise UsageError (E0690) for another ending, and SetupError (E0790) where pygraphviz is needed and missing.
     """
     file = Path(path)
     ending = file.suffix.lower()

@@ -75,7 +75,7 @@ class RecordTable:
         return list(map(ids.__getitem__, keys))
 
     def _reuse(self, new: list[Key]) -> list[Key]:
-        """Give ids that were given back to the first of these records; returns the others."""
+        """Give reclaimed ids to the first of these records; return the others."""
         start = max(0, self._left - len(new))
         free = [word for word in self._free[start : self._left].tolist() if self._is_free(word)][::-1]
         if free:

@@ -63,7 +63,7 @@ class SymbolList:
         return list(map(words.__getitem__, strings))
 
     def _reuse(self, new: list[str]) -> list[str]:
-        """Give words that were given back to the first of these symbols; returns the others."""
+        """Give reclaimed words to the first of these symbols; return the others."""
         texts, words = self.texts, self._words
         start = max(0, self._left - len(new))
         free = [word for word in self._free[start : self._left].tolist() if self._is_free(word)][::-1]

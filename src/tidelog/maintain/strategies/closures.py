@@ -97,7 +97,7 @@ def follow(node: HyperNode, state: EpochState, seconds: float) -> tuple[str, int
 
 
 def build(node: HyperNode, state: EpochState) -> int:
-    """Evaluate a closure from all of its edges; returns the impact."""
+    """Evaluate a closure from all of its edges; return the impact."""
     name = node.relations[0]
     assert node.closure is not None
     started = time.thread_time()

@@ -96,7 +96,7 @@ def why_not(node: HyperNode, state: EpochState) -> str:
 
 
 def bootstrap_parts(node: HyperNode, state: EpochState, inputs: Inputs) -> int:
-    """Evaluate the hyper-nodes of the program that a node is made of; returns the number of rounds."""
+    """Evaluate the hyper-nodes of the program that a node is made of; return the number of rounds."""
     places = state.structure.places
     parts = [state.program.nodes[i] for i in sorted({places[name] for name in node.relations if name in places})]
     for name in set(node.relations).difference(*(part.relations for part in parts)):
