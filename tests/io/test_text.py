@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.io.samples import EDGE, EVERY, NAMED, PAIRS, ROWS, decoded, dictionary, relation
+from tidelog.errors import DataError
 from tidelog.io import encode
 from tidelog.io.text_reader import TextFormat, read_text
 from tidelog.io.text_writer import text_of
@@ -128,6 +130,19 @@ def test_relations_without_columns_hold_where_there_is_a_line() -> None:
     assert read("", flag) == []
     assert written([()], flag) == "()\n"
     assert written([], flag) == ""
+
+
+@pytest.mark.parametrize("text", ['"{}', '\r"{}"', "\r{}", '"{}"x,1,'], ids=["open", "quoted", "bare", "columns"])
+def test_a_long_field_takes_memory_in_proportion(text: str) -> None:
+    """The exact reader, which a quote that is never closed makes read to the end of the file."""
+    field = "x" * 1_000_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataError, match=r"E0411|E0405"):
+            read(text.format(field), NAMED, QUOTED)
+        assert tracemalloc.get_traced_memory()[1] < 20 * len(field)
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_row_longer_than_any_block() -> None:

@@ -263,8 +263,9 @@ def _closing_bracket(line: str, position: int) -> int:
 
 
 def _quoted_rows(text: str, delimiter: str, name: str, lines: int) -> Iterator[Fields]:
-    quoted = re.compile(r'"((?:[^"]|"")*)"')
-    bare = re.compile(rf"(?:(?!{re.escape(delimiter)}|\r?\n)[\s\S])*")
+    # Possessive, or matching a long field needs a place to come back to for each character: 50 MB take gigabytes.
+    quoted = re.compile(r'"((?:[^"]++|"")*)"')
+    bare = re.compile(rf"(?:(?!{re.escape(delimiter)}|\r?\n)[\s\S])*+")
     position, line, line_start = 0, lines + 1, 0
     fields: Fields = []
     while position < len(text) or fields:
