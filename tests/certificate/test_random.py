@@ -20,11 +20,11 @@ from tidelog.rules.core import AggregateRule, CoreRule, HyperNode
 
 @pytest.mark.parametrize("golden", golden_programs(), ids=lambda golden: golden.name)
 def test_golden_programs(golden: Golden) -> None:
-    """The views are accepted, and rejected with a tuple less or with one more in any of them."""
+    """The views are accepted, and rejected with a tuple less or with one more in some of them."""
     sound = altered(loaded(golden.text))
     assert verdict(sound) == set()
     rng = random.Random(FIRST_SEED)
-    for name in rng.sample(list(sound.views), min(2, len(sound.views))):
+    for name in rng.sample(list(sound.views), min(cases(1), len(sound.views))):
         view = sound.views[name]
         if view:
             changed = sound.without(name, rng.choice(list(view)))
@@ -35,16 +35,16 @@ def test_golden_programs(golden: Golden) -> None:
             assert verdict(changed) == judged(changed) != set(), name
 
 
-@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + cases(8), 4))
+@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + cases(4), 2))
 def test_random_programs(first: int) -> None:
-    for case in random_cases(4, 5_000_000 + first):
+    for case in random_cases(2, 5_000_000 + first):
         sound = altered(loaded(case.text, case.facts))
         assert verdict(sound) == set(), case
         for label, changed in corruptions(sound, random.Random(case.seed)):
             assert verdict(changed) == judged(changed), f"{label}\n{case}"
 
 
-@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + cases(6), 3))
+@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + cases(3), 3))
 def test_random_scripts(first: int) -> None:
     for seed in range(first, first + 3):
         script = script_for(600_000 + seed)

@@ -17,7 +17,7 @@ from tidelog.network import Node
 from tidelog.network.mqtt import MQTTTransport
 
 KEY = b"0123456789abcdef"
-PATIENCE = 20.0
+PATIENCE = 120.0
 
 
 class Broker:
@@ -39,7 +39,7 @@ class Broker:
             with suppress(OSError):
                 client.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
-            thread.join(5)
+            thread.join(PATIENCE)
 
     def publish(self, topic: bytes, payload: bytes) -> None:
         body = len(topic).to_bytes(2, "big") + topic + payload

@@ -17,7 +17,7 @@ from tidelog.network.rulebook import Rulebook
 from tidelog.network.wire import LARGEST_PACKET, Packet, encode
 from tidelog.network.zeromq import Address, Keys, ZeroMQTransport, new_keys
 
-PATIENCE = 20.0
+PATIENCE = 120.0
 
 
 def free_port() -> int:
