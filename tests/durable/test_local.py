@@ -155,8 +155,20 @@ def test_no_descriptor_is_left_open(files: Files, monkeypatch: pytest.MonkeyPatc
         each.release()
         each.release()
     assert sorted(os.listdir("/proc/self/fd")) == before
+    LocalFiles(top / "folder/new/newer").establish()
+    assert sorted(os.listdir("/proc/self/fd")) == before
     lock.release()
     assert len(os.listdir("/proc/self/fd")) == len(before) - 1
+
+
+def test_kinds_are_those_of_the_names_themselves(files: Files) -> None:
+    files.make("folder")
+    files.put("file", b"")
+    os.mkfifo(files.folder / "pipe")
+    (files.folder / "link").symlink_to(files.folder / "file")
+    (files.folder / "lost").symlink_to(files.folder / "none")
+    kinds = {"folder": "folder", "file": "file", "pipe": "other", "link": "link", "lost": "link"}
+    assert files.entries() == {name: files.kind(name) for name in kinds} == kinds
 
 
 def test_a_lock_whose_file_was_replaced_is_not_in_place(files: Files) -> None:

@@ -376,6 +376,19 @@ def test_a_relation_without_rows_shows_them_and_writes_them() -> None:
     assert (written.find(edges_of("12 23 13")) >= 0).all()
 
 
+@pytest.mark.parametrize(("symmetric", "irreflexive"), [(False, False), (False, True), (True, True)])
+def test_rows_near_a_node(symmetric: bool, irreflexive: bool) -> None:
+    """Those that begin or end there, whatever was asked for before."""
+    text = "12 23 31 34 45 54 66 07 78 89"
+    closure = closed(text, symmetric, irreflexive)
+    relation, view = ClosedRelation(Catalog(64), closure), reachable(pairs(text), symmetric, irreflexive)
+    for node in (9, 0, 4, 1, 6, 2, 8, 5, 3, 7):
+        for column in (1, 0):
+            near = [(x, y) for x, y in relation.near({column: node}).tolist()]
+            assert sorted(near) == sorted(row for row in view if row[column] == node)
+    assert relation.near({1: 77}).tolist() == []
+
+
 # --- random changes against a plain search ---------------------------------------------------------------------------
 
 
