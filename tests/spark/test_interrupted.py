@@ -3,7 +3,12 @@ when it returns, everything is there, and the interrupt follows."""
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -14,6 +19,7 @@ from pyspark.sql import SparkSession
 import tidelog
 from tests.depth import stride
 from tests.pressing import pressed, presses
+from tidelog.errors import DataError, UsageError
 from tidelog.relation import Relation, WordRows
 
 PROGRAM = """
@@ -59,21 +65,25 @@ class Case:
         """A database after its first epoch."""
         if self._folders is not None:
             self._folder = self._folders()
-        db = self._open()
+        db = self.opened()
         db.load(PROGRAM)
         db.insert("e", [(1, "a"), (2, "b")])
         db.commit()
         return db
+
+    @property
+    def lasts(self) -> bool:
+        return self._folder is not None
 
     def end(self, db: Any, wanted: Views, place: str) -> None:
         """The database shows these views, and so does its state folder to the next process."""
         assert views(db) == wanted, place
         db.close()
         if self._folder is not None:
-            with self._open() as again:
+            with self.opened() as again:
                 assert views(again) == wanted, place
 
-    def _open(self) -> Any:
+    def opened(self) -> Any:
         db: Any = tidelog.connect(spark=self._spark, **({} if self._folder is None else {"state": self._folder}))
         db.options(engine=self._engine)
         return db
@@ -133,3 +143,151 @@ def test_a_commit_is_all_there_or_all_waiting(case: Case, files: tuple[str, ...]
         assert told == [2], attempt.place
         case.end(db, AFTER, attempt.place)
     assert min(seen.values()) >= 1
+
+
+ROWS = [(2, "c"), (7, "d")]
+FACTS = {(1, "a"), (2, "b"), *ROWS}
+SCHEMA = "x int, y string"
+
+
+def insert_rows(db: Any) -> None:
+    db.insert("e", ROWS)
+
+
+def insert_frame(db: Any) -> None:
+    db.insert("e", db.session.createDataFrame(ROWS, SCHEMA))
+
+
+def insert_bad_frame(db: Any) -> None:
+    with suppress(DataError):
+        db.insert("e", db.session.createDataFrame([*ROWS, (8, None)], SCHEMA))
+
+
+def delete_frame(db: Any) -> None:
+    db.delete("e", db.session.createDataFrame([(1, "a"), (2, "b")], SCHEMA))
+
+
+def load(db: Any) -> None:
+    db.load(f'{MORE} e(2, "c"). e(7, "d").')
+
+
+CALLS: dict[str, tuple[Callable[[Any], None], set[tuple[Any, ...]]]] = {
+    "insert": (insert_rows, FACTS),
+    "insert-frame": (insert_frame, FACTS),
+    "insert-bad": (insert_bad_frame, BEFORE["e"]),
+    "delete-frame": (delete_frame, set()),
+    "load": (load, FACTS),
+}
+STRIDES = {"insert": 67, "insert-frame": 523, "insert-bad": 787, "delete-frame": 919, "load": 1307}
+FURTHER = {(5, "f")}
+BOTH = {"e": AFTER["e"] | {(7, "d")}, "t": AFTER["t"] | {(7, "d")}, "n": {(1,)}, "d": {(2,), (7,)}}
+"""After `change` and `insert_frame`."""
+
+
+def kept(spark: SparkSession) -> int:
+    """How many frames the session keeps."""
+    return int(spark.sparkContext._jsc.getPersistentRDDs().size())
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_waits_whole_or_not_at_all(call: str, spark: SparkSession) -> None:
+    act, after = CALLS[call]
+    case, frames = Case(spark, "embedded", None), kept(spark)
+    for attempt in presses(*ALL, first=3, every=STRIDES[call]):
+        db = case.begun()
+        db.insert("e", FURTHER)
+        stopped = pressed(attempt, partial(act, db))
+        db.commit()
+        found = views(db)
+        assert found["e"] == after | FURTHER or (stopped and found["e"] == BEFORE["e"] | FURTHER), attempt.place
+        if call == "load":
+            assert ("d" in found) == (found["e"] == after | FURTHER), attempt.place
+        if call != "load" or "d" not in found:
+            act(db)
+            db.commit()
+        assert views(db)["e"] == after | FURTHER, attempt.place
+        db.check()
+        assert kept(spark) == frames, attempt.place
+        db.close()
+
+
+CASES = pytest.mark.parametrize(
+    ("case", "every"),
+    [(("embedded", False), 17), (("embedded", True), 37), (("cluster", False), 101), (("cluster", True), 151)],
+    indirect=["case"],
+    ids=["driver", "driver-state", "cluster", "cluster-state"],
+)
+
+
+@CASES
+def test_a_rollback_drops_all_or_nothing(case: Case, every: int, spark: SparkSession) -> None:
+    frames = kept(spark)
+    for attempt in presses(*ALL, first=5, every=every):
+        db = case.begun()
+        held = kept(spark)
+        change(db)
+        insert_frame(db)
+        stopped = pressed(attempt, db.rollback)
+        assert stopped or not db.has_pending, attempt.place
+        waits = db.has_pending
+        assert kept(spark) == held + waits, attempt.place
+        db.commit()
+        assert views(db) == (BOTH if waits else BEFORE), attempt.place
+        db.check()
+        db.close()
+        assert kept(spark) == frames, attempt.place
+
+
+@CASES
+def test_a_close_is_whole_or_changes_nothing(case: Case, every: int, spark: SparkSession) -> None:
+    frames = kept(spark)
+    for attempt in presses(*ALL, first=5, every=every):
+        db = case.begun()
+        insert_frame(db)
+        stopped, wanted = pressed(attempt, db.close), BEFORE
+        assert stopped or is_closed(db), attempt.place
+        if not is_closed(db):
+            db.commit()
+            wanted = views(db)
+            assert wanted["e"] == FACTS, attempt.place
+            db.check()
+            db.close()
+        assert kept(spark) == frames, attempt.place
+        if case.lasts:
+            case.end(case.opened(), wanted, attempt.place)
+
+
+def is_closed(db: Any) -> bool:
+    """Whether nothing can be done with a database any more."""
+    try:
+        db.stats()
+    except UsageError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("call", ["rollback", "close", "commit"])
+def test_ctrl_c_ends_waiting_for_another_thread(call: str, spark: SparkSession) -> None:
+    db = Case(spark, "embedded", None).begun()
+    begun, end = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with db.transaction():
+            begun.set()
+            end.wait(60)
+
+    holding = threading.Thread(target=hold)
+    holding.start()
+    begun.wait()
+
+    def wait() -> None:
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        getattr(db, call)()
+
+    with pytest.raises(KeyboardInterrupt):
+        wait()
+    assert holding.is_alive()
+    end.set()
+    holding.join()
+    assert views(db) == BEFORE
+    db.close()

@@ -148,7 +148,8 @@ class Store(Uncopied):
 
     def rollback(self) -> None:
         """Drop all pending changes."""
-        with Deferring(), self._database.turns.changing, self._database.turns.using, changing_within_memory:
+        turns = self._database.turns
+        with Deferring() as ctrl_c, ctrl_c.holding(turns.changing), ctrl_c.holding(turns.using), changing_within_memory:
             self._pending = []
             self._database.rollback()
 

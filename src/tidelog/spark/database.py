@@ -182,7 +182,7 @@ class SparkDatabase(Uncopied):
 
     def rollback(self) -> None:
         """Drop all pending changes, loaded programs included. UsageError (E0625) inside of a transaction."""
-        with Deferring(), self.turns.changing, self.turns.using:
+        with Deferring() as ctrl_c, ctrl_c.holding(self.turns.changing), ctrl_c.holding(self.turns.using):
             self.turns.check_outside("rollback()")
             self._front.rollback()
             self._forget_pending()
@@ -557,7 +557,7 @@ class SparkDatabase(Uncopied):
         Frames of relations and changes must not be used any more."""
         self.turns.check_outside("close()")
         self._streams.stop()  # without the locks, for which their threads may wait
-        with Deferring(), self.turns.changing, self.turns.using:
+        with Deferring() as ctrl_c, ctrl_c.holding(self.turns.changing), ctrl_c.holding(self.turns.using):
             if self._released:
                 return
             self.turns.closed = self._released = True
