@@ -163,7 +163,7 @@ class Relation:
         with dictionary.reading():
             words = self._source.words()
             values = [dictionary.decode_list(words[:, i], column.kind) for i, column in enumerate(self.columns)]
-        return _copied, (self.name, self.columns, dictionary.reached(self.columns), len(words), values)
+        return _copied, (self.name, self.columns, dictionary.types.reached(self.columns), len(words), values)
 
     # --- tables for other libraries ----------------------------------------------------------------------------------
 
@@ -173,7 +173,7 @@ class Relation:
         import pyarrow as pa
 
         kinds: list[Kind] = [column.kind for column in self.columns]
-        schema = pa.schema([(c.name, self._source.dictionary.arrow_type(c.kind)) for c in self.columns])
+        schema = pa.schema([(c.name, self._source.dictionary.types.arrow_type(c.kind)) for c in self.columns])
         if not kinds:
             return pa.Table.from_struct_array(self._units(len(self)))
         step = 16 * _CHUNK

@@ -180,13 +180,13 @@ def test_nesting_goes_deeper_than_the_stack() -> None:
 
 def test_arrow_columns_have_the_type_that_is_promised() -> None:
     known = dictionary()
-    assert known.arrow_type("unsigned") == pa.uint64()
-    assert known.arrow_type("Nested") == pa.struct(
+    assert known.types.arrow_type("unsigned") == pa.uint64()
+    assert known.types.arrow_type("Nested") == pa.struct(
         [("left", pa.struct([("a", pa.int64()), ("b", pa.string())])), ("size", pa.uint64())]
     )
-    assert known.arrow_type("List") == pa.string()
+    assert known.types.arrow_type("List") == pa.string()
     for kind in ("number", "unsigned", "float", "symbol", "Pair", "Nested", "List"):
-        assert known.decode_column(np.array([], dtype=np.int32), kind).type == known.arrow_type(kind)
+        assert known.decode_column(np.array([], dtype=np.int32), kind).type == known.types.arrow_type(kind)
 
 
 def test_symbol_columns_keep_up_with_a_growing_dictionary() -> None:

@@ -55,7 +55,7 @@ def test_a_store_with_few_facts_is_opened_with_few_words(tmp_path: Path, eager: 
     twins.sparing.close()
     with tidelog.connect(tmp_path / "views.tide") as again:
         assert (before > 20, len(again._dictionary)) == (True, 0)
-        assert [again._dictionary.record_count(kind) for kind in again._dictionary.kinds] == [0, 0]
+        assert [again._dictionary.record_count(kind) for kind in again._dictionary.types] == [0, 0]
 
 
 def test_a_long_life_with_few_facts_has_few_words() -> None:

@@ -107,6 +107,6 @@ def _column(certificate: Certificate, words: Words, kind: Kind, wanted: pa.DataT
     import pyarrow as pa
 
     dictionary = certificate.dictionary
-    if dictionary.arrow_type(kind) == wanted:
+    if dictionary.types.arrow_type(kind) == wanted:
         return dictionary.decode_column(words, kind)
     return text_to_arrow([format_value(value) for value in dictionary.decode_list(words, kind)]).cast(pa.string())

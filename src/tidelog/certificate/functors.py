@@ -123,7 +123,7 @@ class Functors:
 
     def pack(self, kind: Kind, args: Sequence[str]) -> str:
         """Return the record of these fields."""
-        fields = [field.kind for field in self._dictionary.record(kind).fields]
+        fields = [field.kind for field in self._dictionary.types[kind].fields]
 
         def made(*columns: pa.Array) -> pa.Array:
             words = [_words(column) for column in columns]
@@ -135,7 +135,7 @@ class Functors:
 
     def field(self, kind: Kind, position: int, source: str) -> str:
         """Return a field of a record that is not nil."""
-        field = self._dictionary.record(kind).fields[position].kind
+        field = self._dictionary.types[kind].fields[position].kind
 
         def taken(records: pa.Array) -> pa.Array:
             _, fields = self._dictionary.unpack(kind, _words(records))

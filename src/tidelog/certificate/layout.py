@@ -97,7 +97,7 @@ def _column_type(dictionary: Dictionary, kind: Kind) -> pa.DataType:
     """Return the type of a column; text for records without fields, which Parquet has no type for."""
     import pyarrow as pa
 
-    kind_type = dictionary.arrow_type(kind)
+    kind_type = dictionary.types.arrow_type(kind)
     return pa.string() if _has_empty_struct(kind_type) else kind_type
 
 

@@ -201,7 +201,7 @@ def _record_words(
     if not pa.types.is_struct(column.type):
         message = f"expected records of type {declared.type}, found a column of type {column.type}"
         raise Complaint("E0401", message, "pass structs, or text like [1, nil]").at(place(None, declared.name))
-    fields = dictionary.record(declared.kind).fields
+    fields = dictionary.types[declared.kind].fields
     names = [column.type.field(i).name for i in range(column.type.num_fields)]
     order = match_columns(names, [field.name for field in fields], place(None, declared.name))
     if len(rows):

@@ -41,7 +41,7 @@ def record_from_text(text: str, column: Column, dictionary: Dictionary, look: Lo
         elif _NIL.match(text, position):
             value, position = None, position + len("nil")
         elif text.startswith("[", position):
-            fields = dictionary.record(expected).fields
+            fields = dictionary.types[expected].fields
             position = _skip(text, position + 1)
             if fields:
                 open_records.append((fields, []))

@@ -56,13 +56,13 @@ def _ranks(different: Words, kind: Kind, dictionary: Dictionary) -> NDArray[np.i
     """Return the rank of each of these different symbols or records among them."""
     if kind == "symbol":
         order = numbers_to_numpy(_sort_indices(dictionary.decode_column(different, kind))).astype(np.int64)
-    elif dictionary.is_recursive(kind):
+    elif dictionary.types.is_recursive(kind):
         texts = [format_value(value) for value in dictionary.decode_list(different, kind)]
         order = np.array(sorted(range(len(texts)), key=texts.__getitem__), dtype=np.int64)
     else:
         present, columns = dictionary.unpack(kind, different)
         keys: list[NDArray[Any]] = [present.astype(np.int64)]
-        for column, field in zip(columns, dictionary.record(kind).fields, strict=True):
+        for column, field in zip(columns, dictionary.types[kind].fields, strict=True):
             key = np.zeros(len(different), dtype=np.int64)
             if present.any():
                 inside = _sort_key(column[present], field.kind, dictionary)

@@ -75,7 +75,7 @@ def complaint(value: object, kind: Kind, dictionary: Dictionary, typename: str |
         if kind in PRIMITIVES:
             found = _primitive_complaint(item, kind, typename)
         elif item is not None:
-            fields = dictionary.record(kind).fields
+            fields = dictionary.types[kind].fields
             parts = record_parts(item, fields)
             if parts is None:
                 hint = f"write a tuple ({', '.join(f.name for f in fields)}) or None for nil"

@@ -1,6 +1,6 @@
 """Storage: relations of words, and the meaning of words.
 
-dictionary  values to words and back;  symbol_list, record_table, record_text, arrow_arrays  its parts
+dictionary  values to words and back;  symbol_list, record_table, record_types, record_text, arrow_arrays  its parts
 usage       the words in use;  looking  work on many rows in parts that limits can stop
 stored      a relation: its rows and a set over them;  index  its rows by some columns;  marks  counts, births, supports
 changes     the changes of a relation in place, within an epoch;  journal  deaths and births, and how to undo them

@@ -31,6 +31,7 @@ from tidelog.looking import Look, unlimited
 from tidelog.storage.arrow_arrays import mask_to_arrow, numbers_to_arrow, numbers_to_numpy, text_to_arrow, valid_mask
 from tidelog.storage.record_table import RecordTable
 from tidelog.storage.record_text import format_value
+from tidelog.storage.record_types import RecordTypes
 from tidelog.storage.symbol_list import SymbolList
 
 if TYPE_CHECKING:
@@ -63,9 +64,8 @@ class Dictionary:
         self._arrow: tuple[Any, int] = None, 0
         self._sweeps = 0
         self._tables: dict[Kind, RecordTable] = {}
-        self._types: dict[Kind, RecordType] = {}
-        self._arrow_types: dict[Kind, pa.DataType] = {}
-        self._recursive: dict[Kind, bool] = {}
+        self.types = RecordTypes()
+        """The record types that are known."""
         self.add_records(records or {})
 
     def __len__(self) -> int:
@@ -150,27 +150,11 @@ class Dictionary:
     def add_records(self, records: Mapping[str, RecordType]) -> None:
         """Make further record types known. Types that are known keep their records, unless a program that was dropped
         has declared other fields under this name."""
-        self._arrow_types.clear()
-        self._recursive.clear()
         for name, record in records.items():
-            known = self._types.get(name)
+            known = self.types.get(name)
             if known is None or [field.kind for field in known.fields] != [field.kind for field in record.fields]:
                 self._tables[name] = RecordTable(len(record.fields))
-            self._types[name] = record
-
-    def record(self, kind: Kind) -> RecordType:
-        """Return the record type with the name `kind`."""
-        return self._types[kind]
-
-    @property
-    def kinds(self) -> tuple[Kind, ...]:
-        """The record types that are known."""
-        return tuple(self._types)
-
-    def reached(self, columns: Sequence[Column]) -> dict[Kind, RecordType]:
-        """Return the record types that values of these columns contain."""
-        kinds = {column.kind for column in columns if column.kind in self._types}
-        return {kind: self._types[kind] for kind in self._types if kind in kinds.union(*map(self._reach, kinds))}
+        self.types.add(records)
 
     def record_count(self, kind: Kind) -> int:
         """Return the number of different records of a type, without nil."""
@@ -219,8 +203,8 @@ class Dictionary:
             return self.strings(words)  # type: ignore[return-value]
         if kind in PRIMITIVES:
             return _view(words, kind).tolist()  # type: ignore[no-any-return]
-        fields = self._types[kind].fields
-        if not fields or self.is_recursive(kind):
+        fields = self.types[kind].fields
+        if not fields or self.types.is_recursive(kind):
             return self._values(words.tolist(), kind)
         present, columns = self.unpack(kind, words)
         parts = [self.decode_list(c[present], field.kind) for c, field in zip(columns, fields, strict=True)]
@@ -257,38 +241,6 @@ class Dictionary:
 
     # --- columns -----------------------------------------------------------------------------------------------------
 
-    def arrow_type(self, kind: Kind) -> pa.DataType:
-        """Return the Arrow type of a decoded column. A record type that contains itself has none of its own and is
-        text."""
-        import pyarrow as pa
-
-        if not self._arrow_types:
-            primitive = (pa.int64(), pa.uint64(), pa.float64(), pa.string())
-            self._arrow_types = dict(zip(PRIMITIVES, primitive, strict=True))
-        if kind not in self._arrow_types:
-            self._arrow_types[kind] = (
-                pa.string()
-                if self.is_recursive(kind)
-                else pa.struct([(field.name, self.arrow_type(field.kind)) for field in self._types[kind].fields])
-            )
-        return self._arrow_types[kind]
-
-    def is_recursive(self, kind: Kind) -> bool:
-        """Return True if records of this type can contain records of a type that contains itself."""
-        if kind not in self._recursive:
-            self._recursive[kind] = any(name in self._reach(name) for name in {kind, *self._reach(kind)})
-        return self._recursive[kind]
-
-    def _reach(self, kind: Kind) -> set[Kind]:
-        reached: set[Kind] = set()
-        waiting = [kind]
-        while waiting:
-            for field in self._types[waiting.pop()].fields:
-                if field.kind in self._types and field.kind not in reached:
-                    reached.add(field.kind)
-                    waiting.append(field.kind)
-        return reached
-
     def encode_column(self, column: pa.Array | pa.ChunkedArray, kind: Kind) -> Words:
         """Return the words of an Arrow column of the type `arrow_type(kind)` (of any string type for symbols), without
         nulls except for nil; int64, one per row. The caller has checked types and nulls."""
@@ -304,7 +256,7 @@ class Dictionary:
         present = valid_mask(column)
         ids = np.zeros(len(column), dtype=np.int64)
         records = column.filter(mask_to_arrow(present)) if column.null_count else column
-        fields = self._types[kind].fields
+        fields = self.types[kind].fields
         columns = [self.encode_column(part, f.kind) for part, f in zip(records.flatten(), fields, strict=True)]
         ids[present] = self.pack(kind, columns, len(records))
         return ids
@@ -330,17 +282,17 @@ class Dictionary:
             return self._decode_symbols(words)
         if kind in PRIMITIVES:
             return numbers_to_arrow(_view(words, kind))
-        if self.is_recursive(kind):
+        if self.types.is_recursive(kind):
             return text_to_arrow([format_value(v) for v in self._values(words.tolist(), kind)]).cast(pa.string())
         present, columns = self.unpack(kind, words)
-        fields = self._types[kind].fields
+        fields = self.types[kind].fields
         if not fields:
             return pa.Array.from_buffers(pa.struct([]), len(words), [mask_to_arrow(present).buffers()[1]])
         arrays = [self.decode_column(c[present], f.kind) for c, f in zip(columns, fields, strict=True)]
-        records = pa.StructArray.from_arrays(arrays, fields=list(self.arrow_type(kind)))
+        records = pa.StructArray.from_arrays(arrays, fields=list(self.types.arrow_type(kind)))
         if present.all():
             return records
-        nil = pa.nulls(1, self.arrow_type(kind))
+        nil = pa.nulls(1, self.types.arrow_type(kind))
         place = np.where(present, np.cumsum(present) - 1, len(records))
         return pa.concat_arrays([records, nil]).take(numbers_to_arrow(place))
 
@@ -420,7 +372,7 @@ class Dictionary:
             elif item is None:
                 word = 0
             else:
-                fields = self._types[item_kind].fields
+                fields = self.types[item_kind].fields
                 parts = record_parts(item, fields)
                 if parts is None:
                     return None
@@ -447,7 +399,7 @@ class Dictionary:
             self._check_ids(word, word, kind_now)
             parts = [
                 (field.kind, part)
-                for field, part in zip(self._types[kind_now].fields, self._tables[kind_now].row(word), strict=True)
+                for field, part in zip(self.types[kind_now].fields, self._tables[kind_now].row(word), strict=True)
             ]
             missing = [part for part in parts if part not in built]
             if missing:

@@ -23,9 +23,9 @@ class Usage:
 
     def __init__(self, dictionary: Dictionary) -> None:
         self._dictionary = dictionary
-        kinds = ("symbol", *dictionary.kinds)
+        kinds = ("symbol", *dictionary.types)
         self._flags = {kind: np.zeros(dictionary.extent(kind), np.bool_) for kind in kinds}
-        for kind in dictionary.kinds:
+        for kind in dictionary.types:
             self._flags[kind][0] = True  # nil
         self._waiting: list[tuple[Kind, NDArray[np.int64]]] = []
 
@@ -45,7 +45,7 @@ class Usage:
         """Return for each kind as many flags as its extent: True for words in use, also as fields of records in use."""
         while self._waiting:
             kind, words = self._waiting.pop()
-            kinds = [field.kind for field in self._dictionary.record(kind).fields]
+            kinds = [field.kind for field in self._dictionary.types[kind].fields]
             if self._flags.keys().isdisjoint(kinds):
                 continue
             if len(words) <= _FEW:  # Lists go as deep as they are long, one record at a time.
@@ -59,7 +59,7 @@ class Usage:
         waiting = [(kind, word) for word in words]
         while waiting:
             kind, word = waiting.pop()
-            for field, part in zip(self._dictionary.record(kind).fields, self._dictionary.row(kind, word), strict=True):
+            for field, part in zip(self._dictionary.types[kind].fields, self._dictionary.row(kind, word), strict=True):
                 flags = self._flags.get(field.kind)
                 if flags is not None and not flags[part]:
                     flags[part] = True

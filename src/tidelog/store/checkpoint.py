@@ -60,8 +60,8 @@ def write(engine: EmbeddedEngine, text: str, file: IO[bytes]) -> None:
         symbols = [symbol.encode() for symbol in dictionary.strings(numpy.flatnonzero(used["symbol"]))]
         _put(archive, "symbols", _bytes(b"".join(symbols)))
         _put(archive, "ends", numpy.cumsum([len(symbol) for symbol in symbols], dtype=numpy.int64))
-        for i, kind in enumerate(dictionary.kinds):
-            fields = [field.kind for field in dictionary.record(kind).fields]
+        for i, kind in enumerate(dictionary.types):
+            fields = [field.kind for field in dictionary.types[kind].fields]
             rows = dictionary.fields_of_all(kind)[used[kind][1:]]
             _put(archive, f"records.{i}", translated(fields, rows, numbers))
         for i, relation in enumerate(stored):
@@ -76,7 +76,7 @@ def write(engine: EmbeddedEngine, text: str, file: IO[bytes]) -> None:
             "format": FORMAT,
             **_shape(engine.program, engine.nodes),
             "program": text,
-            "records": dictionary.kinds,
+            "records": list(dictionary.types),
             "bits": engine.catalog.bits,
             "round": engine.round,
             "costs": engine.costs,

@@ -70,7 +70,7 @@ def _column_words(name: str, kind: Kind, leaves: Mapping[str, pa.ChunkedArray], 
     # Null where a shallower source has no such leaf, and where a record above is nil.
     there = leaf.fill_null(False).to_numpy()
     ids = np.zeros(len(there), dtype=np.int64)
-    fields = dictionary.record(kind).fields
+    fields = dictionary.types[kind].fields
     if f"{name}_0" in leaves:
         parts = [_column_words(f"{name}_{i}", field.kind, leaves, dictionary) for i, field in enumerate(fields)]
         ids[there] = dictionary.pack(kind, [part[there] for part in parts])

@@ -146,7 +146,7 @@ class Translation:
     def _unpacked(self, rows: DataFrame, records: dict[str, str]) -> DataFrame:
         """`rows` with records in place of their numbers; the dictionary goes to the workers."""
         shared = self._sharing()
-        types = {name: self.dictionary.arrow_type(kind) for name, kind in records.items()}
+        types = {name: self.dictionary.types.arrow_type(kind) for name, kind in records.items()}
 
         def unpack(column: pa.Array, name: str) -> pa.Array:
             kept: Dictionary = shared.value
@@ -159,7 +159,7 @@ class Translation:
     @property
     def _size(self) -> tuple[int, ...]:
         """Another one whenever the dictionary has other symbols or records."""
-        counts = (self.dictionary.record_count(kind) for kind in self.dictionary.kinds)
+        counts = (self.dictionary.record_count(kind) for kind in self.dictionary.types)
         return len(self.dictionary), *self.dictionary.stamp, *counts
 
     def _sharing(self) -> Broadcast[Dictionary]:

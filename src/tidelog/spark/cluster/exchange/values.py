@@ -41,7 +41,7 @@ def told(dictionary: Dictionary, known: Mapping[str, int], now: Mapping[str, int
             present = numpy.zeros(count - start, bool)
             present[dictionary.present(kind, start + 1, count + 1) - start - 1] = True
             new[kind] = start, (present, dictionary.fields_of_all(kind)[start:count])
-    return wire.dumps((new, {kind: dictionary.record(kind) for kind in new if kind != SYMBOLS}))
+    return wire.dumps((new, {kind: dictionary.types[kind] for kind in new if kind != SYMBOLS}))
 
 
 def learn(dictionary: Dictionary, data: bytes) -> dict[str, int]:

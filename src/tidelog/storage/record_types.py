@@ -1,0 +1,72 @@
+"""The record types of a database: their fields, which are made of which, and their types in Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class RecordTypes(Mapping[Kind, RecordType]):
+    """The record types by their names, to which others can be added."""
+
+    def __init__(self) -> None:
+        self._types: dict[Kind, RecordType] = {}
+        self._arrow_types: dict[Kind, pa.DataType] = {}
+        self._recursive: dict[Kind, bool] = {}
+
+    def __getitem__(self, kind: Kind) -> RecordType:
+        return self._types[kind]
+
+    def __iter__(self) -> Iterator[Kind]:
+        return iter(tuple(self._types))  # Another thread may add some.
+
+    def __len__(self) -> int:
+        return len(self._types)
+
+    def add(self, records: Mapping[str, RecordType]) -> None:
+        """Make further record types known, or others under names that are known."""
+        self._arrow_types.clear()
+        self._recursive.clear()
+        self._types.update(records)
+
+    def reached(self, columns: Sequence[Column]) -> dict[Kind, RecordType]:
+        """Return the record types that values of these columns contain."""
+        kinds = {column.kind for column in columns if column.kind in self._types}
+        return {kind: self._types[kind] for kind in self._types if kind in kinds.union(*map(self._reach, kinds))}
+
+    def arrow_type(self, kind: Kind) -> pa.DataType:
+        """Return the Arrow type of a decoded column. A record type that contains itself has none of its own and is
+        text."""
+        import pyarrow as pa
+
+        if not self._arrow_types:
+            primitive = (pa.int64(), pa.uint64(), pa.float64(), pa.string())
+            self._arrow_types = dict(zip(PRIMITIVES, primitive, strict=True))
+        if kind not in self._arrow_types:
+            self._arrow_types[kind] = (
+                pa.string()
+                if self.is_recursive(kind)
+                else pa.struct([(field.name, self.arrow_type(field.kind)) for field in self._types[kind].fields])
+            )
+        return self._arrow_types[kind]
+
+    def is_recursive(self, kind: Kind) -> bool:
+        """Return True if records of this type can contain records of a type that contains itself."""
+        if kind not in self._recursive:
+            self._recursive[kind] = any(name in self._reach(name) for name in {kind, *self._reach(kind)})
+        return self._recursive[kind]
+
+    def _reach(self, kind: Kind) -> set[Kind]:
+        reached: set[Kind] = set()
+        waiting = [kind]
+        while waiting:
+            for field in self._types[waiting.pop()].fields:
+                if field.kind in self._types and field.kind not in reached:
+                    reached.add(field.kind)
+                    waiting.append(field.kind)
+        return reached
