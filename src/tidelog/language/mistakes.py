@@ -9,8 +9,8 @@ from lark import Token
 
 from tidelog.errors import Problem
 from tidelog.language import lexer
-from tidelog.language.builder import Locate
 from tidelog.language.nesting import LIMIT
+from tidelog.language.terms import Locate
 from tidelog.source import Span
 
 _SYMBOLS = {kind: text for text, kind in lexer._OPERATORS.items()}

@@ -19,7 +19,7 @@ from typing import Any
 from pcpp.preprocessor import Action, OutputDirective, Preprocessor
 
 from tidelog.errors import Problem, ProgramError
-from tidelog.language.builder import Locate
+from tidelog.language.terms import Locate
 from tidelog.source import SourceText, Span
 
 _DEPTH = 50

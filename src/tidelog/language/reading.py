@@ -9,9 +9,9 @@ from pathlib import Path
 
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.blocks import assemble
-from tidelog.language.builder import Locate
 from tidelog.language.statements import statements
 from tidelog.language.syntax import Program
+from tidelog.language.terms import Locate
 from tidelog.looking import Look, unlimited
 from tidelog.source import SourceText, Span
 

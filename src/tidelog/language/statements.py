@@ -20,7 +20,8 @@ from lark.lexer import Lexer
 from tidelog.errors import Problem
 from tidelog.language import lexer, mistakes, nesting
 from tidelog.language.blocks import Statement
-from tidelog.language.builder import Builder, Locate
+from tidelog.language.builder import Builder
+from tidelog.language.terms import Locate
 from tidelog.looking import Look, unlimited
 
 _BRACKETS = {"LPAR": 1, "LBRACKET": 1, "LBRACE": 1, "RPAR": -1, "RBRACKET": -1, "RBRACE": -1}

@@ -1,0 +1,192 @@
+"""Reductions of terms to nodes of the syntax tree, and the places of nodes.
+
+Values of literals are read here (`literals`); everything that has a place gets its span.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeAlias, TypeVar, cast
+
+from lark import Token, Transformer, v_args
+
+from tidelog.errors import Problem
+from tidelog.language import literals, precedence
+from tidelog.language.aggregates import SPELLINGS
+from tidelog.language.syntax import (
+    Aggregate,
+    Anonymous,
+    Cast,
+    Constant,
+    Functor,
+    Literal,
+    Record,
+    Term,
+    Variable,
+)
+from tidelog.source import Span
+
+Locate: TypeAlias = Callable[[int, int], Span]
+Body: TypeAlias = tuple[Literal, ...]
+Built = TypeVar("Built")
+
+inline = v_args(inline=True)
+"""Decorator of methods that take the children of a rule one by one."""
+
+
+class TermBuilder(Transformer[Token, Built]):
+    """The methods for terms. Call `begin` before each text; `problems` collects the problems of literals."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._locate: Locate | None = None
+        self._bare: dict[int, Constant] = {}  # number literals as written, without parentheses or sign
+        self.problems: list[Problem] = []
+
+    def begin(self, locate: Locate) -> None:
+        self._locate = locate
+        self._bare = {}
+        self.problems = []
+
+    # --- spans -------------------------------------------------------------------------------------------------------
+
+    def _at(self, token: Token) -> Span:
+        assert self._locate is not None
+        return self._locate(cast(int, token.start_pos), cast(int, token.end_pos))
+
+    def _join(self, first: Any, last: Any) -> Span:
+        """Return the span from the start of `first` to the end of `last`, tokens or nodes; that of `first` if they lie
+        in two files."""
+        begin = self._at(first) if isinstance(first, Token) else first.span
+        end = self._at(last) if isinstance(last, Token) else last.span
+        if begin.source is end.source and end.end >= begin.start:
+            return Span(begin.source, begin.start, end.end)
+        return begin
+
+    # --- terms -------------------------------------------------------------------------------------------------------
+
+    def variable(self, children: list[Token]) -> Term:
+        name = children[0]
+        if "." in name:
+            message = f"expected a term, found the name `{name}` of a relation"
+            self.problems.append(Problem("E0101", message, self._at(name), hint="names of variables have no dots"))
+        return Variable(str(name), span=self._at(name))
+
+    def anonymous(self, children: list[Token]) -> Term:
+        return Anonymous(span=self._at(children[0]))
+
+    def number(self, children: list[Token]) -> Term:
+        token = children[0]
+        span = self._at(token)
+        value, kind, problem = literals.number(str(token), span)
+        if problem:
+            self.problems.append(problem)
+        constant = Constant(value, kind, span=span)
+        self._bare[id(constant)] = constant
+        return constant
+
+    @inline
+    def string(self, token: Token) -> Term:
+        return Constant(self._text(token), "symbol", span=self._at(token))
+
+    def _text(self, token: Token) -> str:
+        value, problem = literals.string(str(token), self._at(token))
+        if problem:
+            self.problems.append(problem)
+        return value
+
+    @inline
+    def nil(self, token: Token) -> Term:
+        return Record(None, span=self._at(token))
+
+    def record(self, children: list[Any]) -> Term:
+        return Record(tuple(children[1:-1:2]), span=self._join(children[0], children[-1]))
+
+    @inline
+    def parenthesised(self, opening: Token, term: Term, closing: Token) -> Term:
+        return replace(term, span=self._join(opening, closing))
+
+    def functor(self, children: list[Any]) -> Term:
+        return Functor(str(children[0]), arguments_of(children), span=self._join(children[0], children[-1]))
+
+    @inline
+    def signed(self, sign: Token, operand: Any) -> Any:
+        """Keep signs in front of their operand until `term` knows whether `^` follows, which binds it first."""
+        return [sign, *(operand if isinstance(operand, list) else [operand])]
+
+    def term(self, children: list[Any]) -> Term:
+        first = children[0]
+        if len(children) == 1 and not isinstance(first, list):
+            return first  # type: ignore[no-any-return]
+        parts: list[Any] = []
+        for child in children:
+            if isinstance(child, list):
+                parts += child
+            else:
+                parts.append(child)
+        return self._order(parts)
+
+    def _order(self, parts: list[Any]) -> Term:
+        """Build one term of operands, operators and signs in a row, by Soufflé's precedences (with two stacks)."""
+        operands: list[Term] = []
+        waiting: list[tuple[int, Token, bool]] = []
+        expects_operand = True
+        for part in parts:
+            if not isinstance(part, Token):
+                operands.append(part)
+                expects_operand = False
+                continue
+            sign = expects_operand
+            level = precedence.SIGN if sign else precedence.LEVELS[str(part)]
+            while waiting and not sign and not precedence.binds_tighter(level, waiting[-1][0]):
+                self._apply(*waiting.pop()[1:], operands)
+            waiting.append((level, part, sign))
+            expects_operand = True
+        while waiting:
+            self._apply(*waiting.pop()[1:], operands)
+        return operands[0]
+
+    def _apply(self, operator: Token, sign: bool, operands: list[Term]) -> None:
+        operand = operands.pop()
+        if not sign:
+            left = operands.pop()
+            operands.append(Functor(str(operator), (left, operand), span=self._join(left, operand)))
+        elif operator.type == "PREFIX":
+            operands.append(Functor(str(operator), (operand,), span=self._join(operator, operand)))
+        else:
+            operands.append(self._negative(operator, operand))
+
+    def _negative(self, minus: Token, operand: Term) -> Term:
+        """Return the negative of a term; for a bare number literal, the negative literal."""
+        span = self._join(minus, operand)
+        if id(operand) in self._bare and isinstance(operand, Constant) and operand.kind != "unsigned":
+            return Constant(-cast(float, operand.value), operand.kind, span=span)
+        return Functor("neg", (operand,), span=span)
+
+    @inline
+    def cast(self, word: Token, _open: Token, term: Term, _comma: Token, type_: Token, closing: Token) -> Term:
+        return Cast(term, str(type_), span=self._join(word, closing))
+
+    @inline
+    def count(self, word: Token, _colon: Token, body: tuple[Body, Any]) -> Term:
+        return Aggregate("count", None, body[0], span=self._join(word, body[1]))
+
+    @inline
+    def aggregate(self, word: Token, target: Term, _colon: Token, body: tuple[Body, Any]) -> Term:
+        return Aggregate(SPELLINGS[word].name, target, body[0], span=self._join(word, body[1]))
+
+    @inline
+    def aggregate_body(self, *children: Any) -> tuple[Body, Any]:
+        """Return the body and its last token or node."""
+        return (children[1] if len(children) == 3 else (children[0],)), children[-1]
+
+
+def without_commas(children: list[Any]) -> tuple[Any, ...]:
+    """Return the children between the commas, which are every second child."""
+    return tuple(children[::2])
+
+
+def arguments_of(children: list[Any]) -> tuple[Any, ...]:
+    """Return the arguments of `name(a, b)`, without name, brackets and commas."""
+    return tuple(children[2:-1:2])
