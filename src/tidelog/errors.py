@@ -19,7 +19,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tidelog.source import Span
@@ -226,6 +226,15 @@ class Problem:
             lines.append(f"  hint: {self.hint}")
         return "\n".join(lines)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the problem as JSON has it: with `file`, `line` and `column` (from 1) where it has a place in a
+        program, and `place` for other places."""
+        document: dict[str, Any] = {"code": self.code, "severity": self.severity, "message": self.message}
+        if self.span is not None:
+            document |= _place(self.span)
+        notes = [{"message": label, **_place(span)} for span, label in self.places]
+        return document | {"place": self.place, "hint": self.hint, "notes": notes}
+
 
 MOST_SHOWN = 20
 """The problems that the text of an error shows; `problems` has them all."""
@@ -311,6 +320,11 @@ def locate(span: Span) -> tuple[int, int]:
     starts = span.source.line_starts
     line = bisect_right(starts, span.start)
     return line, span.start - starts[line - 1] + 1
+
+
+def _place(span: Span) -> dict[str, Any]:
+    line, column = locate(span)
+    return {"file": span.source.name, "line": line, "column": column, "length": span.end - span.start}
 
 
 _WIDTH = 160

@@ -46,7 +46,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _check_program(arguments: argparse.Namespace) -> None:
-    from tidelog.cli.report import print_json, problem_as_json
+    from tidelog.cli.report import print_json
     from tidelog.io.options import FileOptions
     from tidelog.language import check
     from tidelog.language.lints import warnings
@@ -61,7 +61,7 @@ def _check_program(arguments: argparse.Namespace) -> None:
     found = [] if arguments.no_warn else warnings(checked)
     contents = {"relations": len(checked.relations), "rules": len(checked.rules), "facts": len(checked.facts)}
     if arguments.json:
-        print_json({"ok": True, "program": path, **contents, "warnings": list(map(problem_as_json, found))})
+        print_json({"ok": True, "program": path, **contents, "warnings": [problem.to_dict() for problem in found]})
     else:
         for warning in found:
             print(warning, file=sys.stderr)

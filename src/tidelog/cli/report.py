@@ -7,11 +7,10 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tidelog.errors import Problem, TidelogError, locate
+from tidelog.errors import TidelogError
 
 if TYPE_CHECKING:
     from tidelog.maintain.report import Report
-    from tidelog.source import Span
 
 
 def print_json(document: Mapping[str, Any]) -> None:
@@ -22,24 +21,7 @@ def print_json(document: Mapping[str, Any]) -> None:
 
 def failure(error: TidelogError, status: int) -> dict[str, Any]:
     """Return the document that `--json` prints for `error`, with the exit code `status`."""
-    return {"ok": False, "exit": status, "errors": [problem_as_json(problem) for problem in error.problems]}
-
-
-def problem_as_json(problem: Problem) -> dict[str, Any]:
-    """Return `problem` as JSON: with `file`, `line` and `column` (from 1) if it has a place in a program, else with
-    `place`."""
-    document: dict[str, Any] = {"code": problem.code, "severity": problem.severity, "message": problem.message}
-    if problem.span is not None:
-        document |= _position(problem.span)
-    document["place"] = problem.place
-    document["hint"] = problem.hint
-    document["notes"] = [{"message": label, **_position(span)} for span, label in problem.places]
-    return document
-
-
-def _position(span: Span) -> dict[str, Any]:
-    line, column = locate(span)
-    return {"file": span.source.name, "line": line, "column": column, "length": span.end - span.start}
+    return {"ok": False, "exit": status, "errors": [problem.to_dict() for problem in error.problems]}
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

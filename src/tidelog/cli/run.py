@@ -62,7 +62,7 @@ def add(commands: Commands) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Load, read, commit, check on request, write."""
     from tidelog.cli.on_spark import OnSpark
-    from tidelog.cli.report import print_json, problem_as_json, report_as_json, stats
+    from tidelog.cli.report import print_json, report_as_json, stats
     from tidelog.language.lints import warnings
     from tidelog.rules.automatic import AutomaticDemand
 
@@ -87,7 +87,7 @@ def execute(arguments: argparse.Namespace) -> int:
         if arguments.json:
             document = {"ok": True, "program": arguments.program, **_answer_as_json(db, folder)}
             if not arguments.no_warn:
-                document["warnings"] = list(map(problem_as_json, found))
+                document["warnings"] = [problem.to_dict() for problem in found]
             if arguments.stats:
                 document["stats"] = report_as_json(report, db.stats())
             print_json({**document, "seconds": round(time.perf_counter() - started, 3)})
