@@ -91,7 +91,7 @@ def _reindexing(db: Database) -> float:
     """Return the seconds that building all indexes anew takes, an estimate of their part in the fix-point, which
     extends them round by round inside the kernel."""
     seconds = 0.0
-    for stored in db._engine.views.values():
+    for stored in db.engine.views.values():
         for keys in stored.indexes:
             started = time.perf_counter()
             index = Index(stored.catalog, stored.number, stored.arity, keys)

@@ -214,10 +214,10 @@ def sound_trials(rng: random.Random) -> Iterator[Trial]:
         follower = Follower(script)
         for epoch in script.epochs:
             follower.follow(epoch)
-        certificate = certificate_of(follower.db._engine, follower.db._checked)
+        certificate = certificate_of(follower.db.engine, follower.db.workspace.committed.checked)
         if covered(certificate.program):
             follower.db.check()
-            yield Trial(name, certificate, program_text(follower.db._programs))
+            yield Trial(name, certificate, program_text(follower.db.workspace.committed.programs))
 
 
 def by_hand(rng: random.Random, text: str, pool: dict[str, list[Row]]) -> Script:

@@ -85,17 +85,17 @@ class Story:
     @property
     def closures(self) -> set[str]:
         """The relations that are kept as closures."""
-        return set(self.db._engine.closures)
+        return set(self.db.engine.closures)
 
     @property
     def unwritten(self) -> set[str]:
         """The relations without rows."""
-        return {name for name, stored in self.db._engine.views.items() if isinstance(stored, ClosedRelation)}
+        return {name for name, stored in self.db.engine.views.items() if isinstance(stored, ClosedRelation)}
 
     @property
     def mirrors(self) -> dict[str, str]:
         """The relations that show the closure of a path."""
-        return dict(self.db._engine.mirrors)
+        return dict(self.db.engine.mirrors)
 
     def reason(self, name: str) -> str:
         (reason,) = [node.reason for node in self.change.report.nodes if name in node.relations]

@@ -57,7 +57,7 @@ def graph(nodes: int, edges: int, seed: int = 1) -> list[Row]:
 
 def fingerprint(db: tidelog.Database) -> tuple[Any, ...]:
     """All that an epoch changes, as it is in memory."""
-    engine = db._engine
+    engine = db.engine
     rows = {}
     for name, stored in engine.views.items():
         marks = engine.births(name).tolist(), engine.counts(name).tolist()
@@ -98,7 +98,7 @@ def attempt(db: tidelog.Database, act: Act, budget: Budget) -> bool:
 
 def right(db: tidelog.Database) -> None:
     """The state proves itself: by recounting, and by the checker."""
-    engine = db._engine
+    engine = db.engine
     facts = {name: set(db_rows(db, name)) for name in engine.asserted}
     assert mistakes(db, state_of(db), facts) == ""
     db.check()
@@ -107,13 +107,13 @@ def right(db: tidelog.Database) -> None:
 def db_rows(db: tidelog.Database, name: str) -> list[Row]:
     from tests.recount import decoded
 
-    return list(decoded(db, name, db._engine.asserted[name].words()))
+    return list(decoded(db, name, db.engine.asserted[name].words()))
 
 
 def refresh(db: tidelog.Database) -> None:
     """Put relations as they are after a bootstrap in the place of those that have grown, and forget plans and indexes:
     the next epoch asks for as much memory as the first one."""
-    engine = db._engine
+    engine = db.engine
     catalog = Catalog(engine.catalog.bits)
     copies = {id(stored): stored.copy_to(catalog) for stored in (*engine.views.values(), *engine.asserted.values())}
     engine.views = {name: copies[id(stored)] for name, stored in engine.views.items()}

@@ -42,7 +42,7 @@ OPERATORS = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 def state_of(db: tidelog.Database) -> dict[str, CountedTable]:
     """Birth and count of every tuple of every relation, auxiliary ones included; a closure counts nothing (0)."""
-    engine = db._engine
+    engine = db.engine
     tables: dict[str, CountedTable] = {}
     for name, stored in engine.views.items():
         births = engine.births(name).tolist()
@@ -53,19 +53,19 @@ def state_of(db: tidelog.Database) -> dict[str, CountedTable]:
 
 def asserted_in(db: tidelog.Database) -> dict[str, set[Row]]:
     """The asserted facts of every relation."""
-    return {name: set(decoded(db, name, stored.words())) for name, stored in db._engine.asserted.items()}
+    return {name: set(decoded(db, name, stored.words())) for name, stored in db.engine.asserted.items()}
 
 
 def supports_in(db: tidelog.Database, name: str) -> dict[Row, int]:
     """The support of every tuple of a relation, where supports are kept; closures do not change them."""
-    stored = db._engine.views[name]
-    if not stored.marks.keeps_supports or name in db._engine.closures or name in db._engine.mirrors:
+    stored = db.engine.views[name]
+    if not stored.marks.keeps_supports or name in db.engine.closures or name in db.engine.mirrors:
         return {}
     return dict(zip(decoded(db, name, stored.words()), stored.marks.supports()[stored.live()].tolist(), strict=True))
 
 
 def decoded(db: tidelog.Database, name: str, words: Any) -> Iterable[Row]:
-    relation = db._engine.program.relations.get(name)
+    relation = db.engine.program.relations.get(name)
     if relation is None or all(column.kind == "number" for column in relation.columns):
         return [tuple(row) for row in words.tolist()]
     return list(Relation(name, WordRows(relation.columns, db.dictionary, words)))
@@ -73,7 +73,7 @@ def decoded(db: tidelog.Database, name: str, words: Any) -> Iterable[Row]:
 
 def mistakes(db: tidelog.Database, tables: Tables, facts: Mapping[str, set[Row]]) -> str:
     """Return the error in the state `tables` of a database whose asserted facts ought to be `facts`, or ""."""
-    engine = db._engine
+    engine = db.engine
     derived = {name for node in engine.nodes for name in node.relations}
     found = []
     asserted = asserted_in(db)

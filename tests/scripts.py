@@ -22,7 +22,7 @@ import tidelog
 from tests.generate import Row
 from tests.recount import mistakes, state_of
 from tests.suite import check_now_and_then, evaluate_naive, random_cases
-from tidelog.maintain.report import NodeReport, Report
+from tidelog.engine import NodeReport, Report
 from tidelog.reference.seminaive import CountedTable
 from tidelog.ruleset import RuleSet
 
@@ -277,7 +277,7 @@ class Follower:
         for name, rows in script.facts.items():
             self.db.insert(name, sorted(rows, key=repr))
         self.facts = {name: set(rows) for name, rows in script.facts.items()}
-        self.tables: dict[str, CountedTable] = {name: {} for name in self.db._engine.program.relations}
+        self.tables: dict[str, CountedTable] = {name: {} for name in self.db.engine.program.relations}
         self.set_options()
         self.check(self.db.commit())
 

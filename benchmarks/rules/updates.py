@@ -20,7 +20,7 @@ import tidelog
 from benchmarks.harness import Stopwatch
 from tidelog.change import Change
 from tidelog.database import Database
-from tidelog.maintain.report import NodeReport
+from tidelog.engine import NodeReport
 
 Views = dict[str, numpy.ndarray[Any, Any]]
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 
 from benchmarks.evaluate import CLOSURE
+from benchmarks.spark.programs import evaluate, loaded
 from tidelog.connect import connect
 from tidelog.spark.cluster import ClusterEngine
 from tidelog.spark.cluster.placement.place import PlacementLimits
-from tidelog.spark.embedded import Front
-from tidelog.spark.engines import RowChange
+from tidelog.spark.rows import driver_change
 
 Words = NDArray[np.int64]
 PER_ROUND = 0.5
@@ -74,17 +74,14 @@ def bootstrap(
     alone, expected, iterations = embedded(text, facts, view, limits is not None and not limits.closures)
     if not iterations:
         _, _, iterations = embedded(text, facts, view, True)
-    front = Front()
-    front.add_program(text)
-    engine = ClusterEngine(session, front.dictionary, limits=limits)
-    draft = front.draft
+    workspace = loaded(text)
+    engine = ClusterEngine(session, workspace.dictionary, limits=limits)
     try:
         started = time.perf_counter()
-        engine.epoch(draft, {each: RowChange.of_words(rows, rows[:0]) for each, rows in facts.items()}, {})
+        evaluate(engine, workspace, {each: driver_change(rows, rows[:0]) for each, rows in facts.items()})
         together = time.perf_counter() - started
         if engine.size(view) != expected:
             raise AssertionError(f"{name}: {engine.size(view):,} rows of {view}, not {expected:,}")
-        front.settle(draft)
         first = engine.explanation
         ways = {relation: way for relations, way in first.nodes for relation in relations}
         seconds, rounds = [], []
@@ -93,7 +90,7 @@ def bootstrap(
         for number in range(updates):
             here, there = rows[10 * number : 10 * number + 10], rows[10 * number - 10 : 10 * number]
             started = time.perf_counter()
-            engine.epoch(draft, {changing: RowChange.of_words(there, here)}, {})
+            evaluate(engine, workspace, {changing: driver_change(there, here)})
             seconds.append(time.perf_counter() - started)
             rounds.append(engine.explanation.rounds)
         return Bootstrap(

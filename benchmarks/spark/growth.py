@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 
 from benchmarks.evaluate import NON_LINEAR
+from benchmarks.spark.programs import evaluate, loaded
 from tidelog.spark.cluster import ClusterEngine
 from tidelog.spark.cluster.placement.place import PlacementLimits
-from tidelog.spark.embedded import Front
-from tidelog.spark.engines import RowChange
+from tidelog.spark.rows import driver_change
 
 Words = NDArray[np.int64]
 EPOCHS = 50
@@ -42,22 +42,18 @@ class Span:
 
 def growth(session: SparkSession, facts: Mapping[str, Words], spans: int = 4) -> list[Span]:
     """Measure `spans` spans of small changes of the non-linear closure, exchanged."""
-    front = Front()
-    front.add_program(NON_LINEAR)
-    engine = ClusterEngine(session, front.dictionary, limits=PlacementLimits(closures=0, gather=0))
+    workspace = loaded(NON_LINEAR)
+    engine = ClusterEngine(session, workspace.dictionary, limits=PlacementLimits(closures=0, gather=0))
     ten, none = facts["e"][:10], facts["e"][:0]
     found = []
     try:
-        engine.epoch(front.draft, {name: RowChange.of_words(rows, rows[:0]) for name, rows in facts.items()}, {})
+        evaluate(engine, workspace, {name: driver_change(rows, rows[:0]) for name, rows in facts.items()})
         for span in range(1, spans + 1):
             rounds, plans = set[int](), set[int]()
             files, stored = list[int](), list[int]()
             for number in range(EPOCHS):
-                engine.epoch(
-                    front.draft,
-                    {"e": RowChange.of_words(ten, none) if number % 2 else RowChange.of_words(none, ten)},
-                    {},
-                )
+                change = driver_change(ten, none) if number % 2 else driver_change(none, ten)
+                evaluate(engine, workspace, {"e": change})
                 sizes = {file.name: file.stat().st_size for file in Path(engine.folder.address).iterdir()}
                 rounds.add(engine.explanation.rounds)
                 plans.add(sizes[engine.committed.plan])

@@ -76,7 +76,7 @@ def through(spark: SparkSession, folder: Path, rows: int) -> Through:
         count = result.counts["transfer"]
         if (count.read, count.accepted, count.quarantined) != (rows, rows - bad, bad):
             raise BenchmarkError(f"{rows} rows, {bad} of them bad, were counted as {count}")
-        symbols, views = len(result.database.front.dictionary), result.database.size("total")
+        symbols, views = len(result.database.dictionary), result.database.size("total")
     file.unlink()
     return Through(rows, bad, symbols, views, seconds, cpu, result.seconds, peak())
 

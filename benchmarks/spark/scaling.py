@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.spark.programs import evaluate, loaded
 from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.cluster.folder import Folder
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.processes.executors import LocalExecutors
-from tidelog.spark.embedded import Front
-from tidelog.spark.engines import RowChange
+from tidelog.spark.rows import driver_change
 
 Words = NDArray[np.int64]
 PARTITIONS = (1, 2, 4, 8, 16, 64)
@@ -81,13 +81,12 @@ def edges(nodes: int, seed: int = 1) -> Words:
 
 def point(program: str, partitions: int, facts: Words) -> Point:
     """Measure one program over a number of partitions."""
-    front = Front()
-    front.add_program(PROGRAMS[program])
+    workspace = loaded(PROGRAMS[program])
     folder = Folder(tempfile.mkdtemp(prefix="tidelog-scaling-"))
-    engine = PartitionedEngine(front.dictionary, LocalExecutors(), folder, partitions, APART)
+    engine = PartitionedEngine(workspace.dictionary, LocalExecutors(), folder, partitions, APART)
     try:
         started = time.perf_counter()
-        engine.epoch(front.draft, {"e": RowChange.of_words(facts, facts[:0])}, {})
+        evaluate(engine, workspace, {"e": driver_change(facts, facts[:0])})
         seconds = time.perf_counter() - started
         last = engine.explanation
         return Point(program, partitions, engine.size("t"), last.rounds, last.rows, last.bytes, seconds)

@@ -21,9 +21,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, lit
 
 from benchmarks.harness import BenchmarkError
+from benchmarks.spark.programs import loaded
 from tidelog.rules.core import CoreAtom, CoreConstant, CoreRule, CoreVariable, HyperNode
 from tidelog.rules.edges import AnyRule
-from tidelog.spark.embedded import Front
 
 Tables = dict[str, DataFrame]
 """The rows of each relation so far, none twice; columns c0, c1 and so on."""
@@ -47,9 +47,7 @@ class Baseline:
 def dataframes(session: SparkSession, text: str, facts: Mapping[str, DataFrame], view: str, limit: float) -> Baseline:
     """Run semi-naive evaluation of a program over frames of numbers, for at most `limit` seconds. Raise BenchmarkError
     for rules that have anything but atoms without negation."""
-    front = Front()
-    front.add_program(text)
-    core = front.draft.core
+    core = loaded(text).draft().core
     iterations = 0
 
     def evaluate() -> int:

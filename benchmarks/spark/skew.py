@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.spark.programs import evaluate, loaded
 from benchmarks.spark.scaling import APART
 from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.cluster.exchange.rounds import Reply, Task
 from tidelog.spark.cluster.folder import Folder
 from tidelog.spark.cluster.processes.executors import LocalExecutors
-from tidelog.spark.embedded import Front
-from tidelog.spark.engines import RowChange
+from tidelog.spark.rows import driver_change
 
 Words = NDArray[np.int64]
 PARTITIONS = 16
@@ -87,12 +87,11 @@ def facts(edges: int) -> dict[str, Words]:
 
 def hub(program: str, given: Mapping[str, Words], limit: int) -> Hub:
     """Measure one program, where words with at least `limit` rows are skewed keys."""
-    front = Front()
-    front.add_program(_DECLARED + PROGRAMS[program])
+    workspace = loaded(_DECLARED + PROGRAMS[program])
     executors, folder = Watched(), Folder(tempfile.mkdtemp(prefix="tidelog-skew-"))
-    engine = PartitionedEngine(front.dictionary, executors, folder, PARTITIONS, replace(APART, skew=limit))
+    engine = PartitionedEngine(workspace.dictionary, executors, folder, PARTITIONS, replace(APART, skew=limit))
     try:
-        engine.epoch(front.draft, {name: RowChange.of_words(rows, rows[:0]) for name, rows in given.items()}, {})
+        evaluate(engine, workspace, {name: driver_change(rows, rows[:0]) for name, rows in given.items()})
         rows = executors.rows_of()
         of_share, seconds = max(rows) * PARTITIONS / sum(rows), max(executors.seconds.values())
         return Hub(program, limit < NEVER, max(rows), of_share, seconds, engine.explanation.rows)

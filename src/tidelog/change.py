@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.errors import Problem, UsageError
+from tidelog.engine import Outcome, Report
 from tidelog.language.syntax import CheckedProgram, Column, RelationType
 from tidelog.limits.watch import reading_within_memory
-from tidelog.maintain.deltas import Delta, Outcome, Whole, rows_of
-from tidelog.maintain.report import Report
-from tidelog.relation import Relation, WordRows
+from tidelog.maintain.deltas import AnyRows, Delta, Whole, rows_of
+from tidelog.relation import Relation, WordRows, declared
 from tidelog.storage.dictionary import Dictionary
 from tidelog.turns import Turns
 
@@ -33,7 +31,9 @@ class Change:
     """The change of one epoch: `change[name].inserted` and `.deleted` per relation, and `report`. Its relations stay
     as they are, whatever becomes of the database."""
 
-    def __init__(self, program: CheckedProgram, dictionary: Dictionary, outcome: Outcome, turns: Turns) -> None:
+    def __init__(
+        self, program: CheckedProgram, dictionary: Dictionary, outcome: Outcome[AnyRows], turns: Turns
+    ) -> None:
         self._relations: Mapping[str, RelationType] = program.relations
         self._order: Mapping[str, int] = program.order
         self._changed: Collection[str] = outcome.deltas.keys()
@@ -81,7 +81,7 @@ def _copied(state: dict[str, Any]) -> Change:
 
 
 def _part(
-    relations: Mapping[str, RelationType], dictionary: Dictionary, outcome: Outcome, turns: Turns, name: str
+    relations: Mapping[str, RelationType], dictionary: Dictionary, outcome: Outcome[AnyRows], turns: Turns, name: str
 ) -> RelationChange:
     """Return the change of one relation in an epoch."""
     with turns.using, reading_within_memory:
@@ -91,12 +91,3 @@ def _part(
         came, went = rows_of(delta.inserted), rows_of(delta.deleted)
         inserted, deleted = (Relation(name, WordRows(columns, dictionary, words)) for words in (came, went))
         return RelationChange(inserted, deleted)
-
-
-def declared(relations: Mapping[str, RelationType], name: str) -> RelationType:
-    """The relation of this name. UsageError (E0601) if there is none."""
-    if isinstance(name, str) and name in relations:
-        return relations[name]
-    near = get_close_matches(str(name), relations, 1)
-    hint = f"did you mean {near[0]}?" if near else "declare it with .decl in a program that you load"
-    raise UsageError(Problem("E0601", f"there is no relation {name}", hint=hint))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from tidelog.arrays import Words
 from tidelog.errors import Problem, SetupError, UsageError, how_to_install, wrong_argument
-from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, Value
+from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, RelationType, Value
 from tidelog.limits.watch import reading_within_memory
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.record_text import format_value
@@ -296,6 +297,15 @@ def _copied(
     for i, column in enumerate(columns):
         words[:, i] = [dictionary.encode(value, column.kind) for value in values[i]]
     return Relation(name, WordRows(columns, dictionary, words))
+
+
+def declared(relations: Mapping[str, RelationType], name: str) -> RelationType:
+    """Return the relation of this name. UsageError (E0601) if there is none."""
+    if isinstance(name, str) and name in relations:
+        return relations[name]
+    near = get_close_matches(str(name), relations, 1)
+    hint = f"did you mean {near[0]}?" if near else "declare it with .decl in a program that you load"
+    raise UsageError(Problem("E0601", f"there is no relation {name}", hint=hint))
 
 
 def _rows(count: int) -> str:

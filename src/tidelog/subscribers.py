@@ -4,36 +4,37 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar
 
 from tidelog.limits.interrupts import Interrupts
 
-Part = TypeVar("Part")
-Part_co = TypeVar("Part_co", covariant=True)
 
-
-class Parts(Protocol[Part_co]):
-    """A change, by relation; `errors` is what subscribers raise."""
+class SubscribedChange(Protocol):
+    """A change that subscribers hear of; `errors` is what they raise."""
 
     errors: tuple[BaseException, ...]
 
-    def __iter__(self) -> Iterator[str]: ...
-    def __getitem__(self, relation: str, /) -> Part_co: ...
+
+Made = TypeVar("Made", bound=SubscribedChange)
+Part = TypeVar("Part")
 
 
-class Subscribers(Generic[Part]):
-    """Functions that are called with the change of a relation, epoch by epoch, also where one of them commits."""
+class Subscribers(Generic[Made]):
+    """Functions that are called with their part of a change, epoch by epoch, also where one of them commits."""
 
     def __init__(self) -> None:
-        self._entries: list[tuple[str, Callable[[Part], object]]] = []
+        self._entries: list[tuple[str, Callable[[Made], Any], Callable[[Any], object]]] = []
         self._lock = threading.Lock()
-        self._untold: list[Parts[Part]] = []
+        self._untold: list[Made] = []
         self._telling = False
 
-    def add(self, relation: str, callback: Callable[[Part], object]) -> Callable[[], None]:
-        """Call a function from now on; returns a function that ends this."""
-        entry = (relation, callback)
+    def add(
+        self, name: str, part: Callable[[Made], Part | None], callback: Callable[[Part], object]
+    ) -> Callable[[], None]:
+        """Call a function from now on with its `part` of a change, if it has one; returns a function that ends this.
+        `name` is for the log."""
+        entry = (name, part, callback)
         with self._lock:
             self._entries = [*self._entries, entry]
 
@@ -43,8 +44,8 @@ class Subscribers(Generic[Part]):
 
         return end
 
-    def tell(self, change: Parts[Part], interrupts: Interrupts) -> None:
-        """Call everyone whose relation has changed, by a thread that keeps others from changing the database.
+    def tell(self, change: Made, interrupts: Interrupts) -> None:
+        """Call everyone for whom a change has a part, by a thread that keeps others from changing the database.
 
         What they raise becomes `change.errors`, and the log has it too. A Ctrl-C ends the one that is under way, and is
         delivered when all is done.
@@ -60,17 +61,18 @@ class Subscribers(Generic[Part]):
         finally:
             self._telling = False
 
-    def _call(self, change: Parts[Part], interrupts: Interrupts) -> tuple[BaseException, ...]:
+    def _call(self, change: Made, interrupts: Interrupts) -> tuple[BaseException, ...]:
         errors: list[BaseException] = []
         pressed, interrupts.pressed = interrupts.pressed, False
-        names = set(change)
-        for name, callback in self._entries:
-            begun = name not in names
+        for name, part, callback in self._entries:
+            begun = False
             while not begun:  # A Ctrl-C may come before the call.
                 try:
-                    part = change[name]
+                    heard = part(change)
+                    if heard is None:
+                        break
                     with interrupts.let_through():
-                        callback((begun := True) and part)
+                        callback((begun := True) and heard)
                 except BaseException as error:
                     if isinstance(error, KeyboardInterrupt) and interrupts.before is not None:
                         pressed = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from types import TracebackType
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from tidelog.copies import Uncopied
 from tidelog.errors import Problem, UsageError
@@ -16,22 +16,27 @@ Made = TypeVar("Made")
 Made_co = TypeVar("Made_co", covariant=True)
 
 
-class Verbs(Protocol[Made_co]):
-    """What a transaction asks of its database."""
+class Committing(Protocol[Made_co]):
+    """A database as a block needs it."""
 
     @property
     def turns(self) -> Turns: ...
-    def insert(self, relation: str, data: Any) -> None: ...
-    def delete(self, relation: str, data: Any) -> None: ...
-    @property
-    def rules(self) -> RuleSet: ...
     @property
     def has_pending(self) -> bool: ...
     def commit(self) -> Made_co: ...
     def rollback(self) -> None: ...
 
 
-def checked(database: Verbs[Any]) -> None:
+class Changing(Committing[Made_co], Protocol[Made_co]):
+    """A database as a transaction needs it."""
+
+    def insert(self, relation: str, data: Any) -> None: ...
+    def delete(self, relation: str, data: Any) -> None: ...
+    @property
+    def rules(self) -> RuleSet: ...
+
+
+def checked(database: Committing[Any]) -> None:
     """UsageError unless a transaction can begin: E0602, E0606 and E0625."""
     database.turns.check_open()
     database.turns.check_outside("transaction()")
@@ -40,16 +45,68 @@ def checked(database: Verbs[Any]) -> None:
         raise UsageError(Problem("E0606", message, hint="call `commit()` or `rollback()` before the transaction"))
 
 
-class Transaction(Uncopied, Generic[Made]):
-    """The changes of one `with` block, which belongs to the thread that begins it; `change` is there once the block has
-    ended. Changes of other threads wait for that end."""
+class ChangeBlock(Uncopied, Generic[Made]):
+    """A `with` block at whose end the changes of a database are committed. It belongs to the thread that begins it;
+    `change` is there once it has ended. Changes of other threads wait for that end."""
 
-    def __init__(self, database: Verbs[Made]) -> None:
-        self._database = database
+    def __init__(self, database: Committing[Made]) -> None:
+        self._committing = database
         self._turns = database.turns
         self._deferring = Deferring()
         self._thread = 0
         self.change: Made | None = None
+
+    def _check(self) -> None:
+        mine = self._thread == threading.get_ident()
+        if self._turns.transaction is self and mine:
+            return
+        message = "a transaction is used by another thread than its own" if self._thread and not mine else ""
+        message = message or f"the transaction has {'ended' if self._thread else 'not begun'}"
+        hint = "use it inside its `with` block, in the thread of the block"
+        raise UsageError(Problem("E0626", message, hint=hint))
+
+    def __enter__(self) -> Self:
+        interrupts = self._deferring.__enter__()
+        try:
+            interrupts.take(self._turns.changing)
+            try:
+                if self._thread:
+                    self._check()
+                checked(self._committing)
+                self._turns.transaction, self._thread = self, threading.get_ident()
+            except BaseException:
+                self._turns.changing.release()
+                raise
+        except BaseException as error:
+            self._deferring.__exit__(type(error), error, error.__traceback__)
+            raise
+        self._deferring.open(ChangeBlock.__enter__.__code__, ChangeBlock.__exit__.__code__)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._deferring.close()
+        try:
+            self._check()
+            self._turns.transaction = None
+            try:
+                if error is None:
+                    self.change = self._committing.commit()
+            finally:
+                if self.change is None:
+                    self._committing.rollback()
+                self._turns.changing.release()
+        finally:
+            self._deferring.__exit__(kind, error, trace)
+
+
+class Transaction(ChangeBlock[Made]):
+    """The changes of one `with` block."""
+
+    def __init__(self, database: Changing[Made]) -> None:
+        super().__init__(database)
+        self._database = database
 
     def insert(self, relation: str, data: Any) -> None:
         """Assert facts, see `insert` of the database. UsageError (E0626) outside of the block or in another thread."""
@@ -67,47 +124,3 @@ class Transaction(Uncopied, Generic[Made]):
         thread."""
         self._check()
         return self._database.rules
-
-    def _check(self) -> None:
-        mine = self._thread == threading.get_ident()
-        if self._turns.transaction is self and mine:
-            return
-        message = "a transaction is used by another thread than its own" if self._thread and not mine else ""
-        message = message or f"the transaction has {'ended' if self._thread else 'not begun'}"
-        hint = "use it inside its `with` block, in the thread of the block"
-        raise UsageError(Problem("E0626", message, hint=hint))
-
-    def __enter__(self) -> Transaction[Made]:
-        interrupts = self._deferring.__enter__()
-        try:
-            interrupts.take(self._turns.changing)
-            try:
-                if self._thread:
-                    self._check()
-                checked(self._database)
-                self._turns.transaction, self._thread = self, threading.get_ident()
-            except BaseException:
-                self._turns.changing.release()
-                raise
-        except BaseException as error:
-            self._deferring.__exit__(type(error), error, error.__traceback__)
-            raise
-        self._deferring.open(Transaction.__enter__.__code__, Transaction.__exit__.__code__)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._deferring.close()
-        try:
-            self._check()
-            self._turns.transaction = None
-            try:
-                if error is None:
-                    self.change = self._database.commit()
-            finally:
-                if self.change is None:
-                    self._database.rollback()
-                self._turns.changing.release()
-        finally:
-            self._deferring.__exit__(kind, error, trace)

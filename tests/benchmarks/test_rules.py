@@ -14,7 +14,7 @@ from benchmarks.rules import report, universities, wind_farm
 from benchmarks.rules.campus import campuses
 from benchmarks.rules.leaves import leaves
 from benchmarks.rules.updates import Goal, Pair, State, Step, Timed, apply, contents, differing, evaluated, measured
-from tidelog.maintain.report import NodeReport
+from tidelog.engine import NodeReport
 
 DECLARATIONS = ".decl e(x: number, y: number)\n.decl t(x: number, y: number)"
 TEXTS = {"t1": "t1: t(x, y) :- e(x, y).", "t2": "t2: t(x, z) :- t(x, y), e(y, z)."}

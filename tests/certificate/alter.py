@@ -69,7 +69,7 @@ class Altered:
 
 def altered(db: tidelog.Database) -> Altered:
     """The certificate of a database, still right."""
-    certificate = certificate_of(db._engine, db._checked)
+    certificate = certificate_of(db.engine, db.workspace.committed.checked)
 
     def rows(name: str, words: Any) -> list[Row]:
         return list(

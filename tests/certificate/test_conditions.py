@@ -252,7 +252,7 @@ def test_relations_without_columns() -> None:
 def test_a_database_whose_view_is_wrong() -> None:
     """What would be a fault of tidelog: a row that nobody has derived."""
     db = loaded(CYCLE)
-    db._engine.views["n"].insert(numpy.array([[4, 4]]))
+    db.engine.views["n"].insert(numpy.array([[4, 4]]))
     with pytest.raises(tidelog.CertificateRejected, match=r"condition 3 \(founded\): n\(4, 4\)"):
         db.check()
 

@@ -23,9 +23,9 @@ from tests.certificate import forgeries
 from tests.certificate.forgeries import EITHER, EVERYTHING, SORTS, Forgery, all_forgeries
 from tests.suite import compiled, golden_programs, loaded
 from tidelog.certificate import certificate_of, load, program_text, save
+from tidelog.engine import EpochOptions, RowChange
 from tidelog.errors import CODES, CertificateRejected, DataError
 from tidelog.limits.watch import Watch
-from tidelog.maintain.choice import EpochOptions
 from tidelog.relation import Relation, WordRows
 
 
@@ -59,7 +59,7 @@ def is_right(folder: Path) -> bool:
     """Return True if the views of a certificate are those of its program over its facts."""
     certificate = load(folder)
     db = tidelog.connect()
-    db.add_program((folder / "program.dl").read_text())
+    db.rules.add((folder / "program.dl").read_text())
 
     def rows(name: str, words: Any) -> list[Any]:
         return list(
@@ -161,16 +161,16 @@ def test_facts_of_intermediate_results(sort: str, tmp_path: Path) -> None:
     """The engine evaluates the program over a fact of an intermediate result: the views are closed, founded on that
     fact, and have births. The forger saves them, with the fact and without."""
     db = loaded(SORTS[sort])
-    engine = db._engine
+    engine = db.engine
     columns = {name: info.columns for name, info in engine.program.relations.items() if name.startswith(f"{sort}.")}
     name = next(name for name in columns if columns[name])
     row = numpy.array([[new_word(column.kind, db) for column in columns[name]]], numpy.int64)
-    engine.epoch(engine.program, {name: (row, row[:0])}, Watch(), EpochOptions())
+    engine.epoch(engine.program, {name: RowChange(row, row[:0])}, Watch(), EpochOptions())
     if sort == "#aggregate":  # the engine knows what it derives from, and nothing else
         engine.views[name].insert(row)
     assert "E0803" in rejected(db.check)
     folder = tmp_path / "forged"
-    save(certificate_of(engine, db._checked), program_text(db._programs), folder)
+    save(certificate_of(engine, db.workspace.committed.checked), program_text(db.workspace.committed.programs), folder)
     assert "E0803" in rejected(partial(tidelog.check_certificate, folder))
     stated_in(folder, name)
     assert rejected(partial(tidelog.check_certificate, folder)) in ({"E0815"}, {"E0817"})

@@ -103,7 +103,7 @@ def test_in_an_engine(forgery: Forgery) -> None:
     """Not even an engine that believes in such facts is believed."""
     db = loaded(forgery.program)
     sound = altered(db)
-    engine = db._engine
+    engine = db.engine
     forged = forgery.applied(sound).certificate()
     width = len(sound.program.relations[forgery.relation].columns)
     engine.asserted[forgery.relation] = StoredRelation(engine.catalog, width)
@@ -112,7 +112,8 @@ def test_in_an_engine(forgery: Forgery) -> None:
         engine.views[name] = StoredRelation(engine.catalog, len(sound.program.relations[name].columns))
         engine.views[name].insert(forged.view(name)[0])
     engine.closures.clear()
-    assert len(certificate_of(engine, db._checked).view(forgery.relation)[0]) > len(sound.views[forgery.relation]) - 1
+    certificate = certificate_of(engine, db.workspace.committed.checked)
+    assert len(certificate.view(forgery.relation)[0]) > len(sound.views[forgery.relation]) - 1
     with pytest.raises(CertificateRejected, match="E0803"):
         db.check()
 
@@ -120,7 +121,7 @@ def test_in_an_engine(forgery: Forgery) -> None:
 def test_in_a_checkpoint(forgery: Forgery) -> None:
     """A store does not go on from facts of an intermediate result."""
     db = loaded(forgery.program)
-    engine = db._engine
+    engine = db.engine
     rows = altered(db).with_facts(forgery.relation, forgery.facts).certificate().facts(forgery.relation)
     engine.asserted[forgery.relation] = StoredRelation(engine.catalog, rows.shape[1])
     assert written(engine).restore(engine.program, db.dictionary) is not None

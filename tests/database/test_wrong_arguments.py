@@ -40,9 +40,6 @@ CALLS: dict[str, tuple[list[Any], Callable[[tidelog.Database, Any], object]]] = 
     "connect(…)": ([each for each in VALUES if not isinstance(each, str)], lambda _, value: tidelog.connect(value)),
     "check_certificate": (VALUES, lambda _, value: tidelog.check_certificate(value)),
     "load": (VALUES, lambda db, value: db.load(value)),
-    "add_program": (VALUES, lambda db, value: db.add_program(value)),
-    "add_parsed": (VALUES, lambda db, value: db.add_parsed(value)),
-    "remove_rule": (VALUES, lambda db, value: db.remove_rule(value)),
     "rules.add": (VALUES, lambda db, value: db.rules.add(value)),
     "rules.remove": (VALUES, lambda db, value: db.rules.remove(value)),
     "rules[…]": (VALUES, lambda db, value: db.rules[value]),
@@ -80,7 +77,7 @@ CALLS: dict[str, tuple[list[Any], Callable[[tidelog.Database, Any], object]]] = 
 @pytest.fixture(scope="module")
 def db() -> tidelog.Database:
     db = tidelog.connect()
-    db.add_program('.decl e(x: number, y: number) .decl s(x: symbol) r1: s("a") :- e(1, _).')
+    db.rules.add('.decl e(x: number, y: number) .decl s(x: symbol) r1: s("a") :- e(1, _).')
     db.insert("e", [(1, 2)])
     db.commit()
     return db

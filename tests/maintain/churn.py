@@ -83,7 +83,7 @@ class Twins:
 
     def __init__(self, connect: Callable[[], tidelog.Database] = tidelog.connect) -> None:
         self.sparing, self.plain = connect(), tidelog.connect()
-        self.plain._dictionary.shared = True
+        self.plain.workspace.dictionary.shared = True
         self.held: list[tuple[Any, Any]] = []
         """What a user still has, and what it showed when it was new."""
 
@@ -112,7 +112,7 @@ def epochs(rng: random.Random, twins: Twins, count: int) -> Iterator[None]:
     rules: dict[str, str] = {}
     iterators: list[tuple[Iterator[Any], list[Any], set[Any]]] = []
     for db in twins.both():
-        db.add_program(PROGRAM)
+        db.rules.add(PROGRAM)
         db.commit()
     for _ in range(count):
         gone = {name: {row for row in rows if rng.random() < 0.4} for name, rows in facts.items()}
@@ -162,7 +162,7 @@ def reopened(rng: random.Random, folder: Path, count: int) -> Twins:
     for _ in epochs(rng, twins, count):
         if rng.random() < 0.5:
             if rng.random() < 0.7:
-                twins.sparing._write_checkpoint()  # type: ignore[attr-defined]
+                twins.sparing.keeper.write_checkpoint(twins.sparing.engine)  # type: ignore[attr-defined]
             twins.sparing.close()
             twins.sparing = tidelog.connect(folder)
             twins.held.clear()

@@ -20,7 +20,7 @@ def limit() -> BaseException:
 
 def fingerprint(db: tidelog.Database) -> object:
     """All that an epoch changes: tuples, births, counts, sizes, hyper-nodes, closures and large groups."""
-    engine = db._engine
+    engine = db.engine
     groups = {
         (name, group): str(state) for name, large in engine.large.items() for group, state in large.states.items()
     }

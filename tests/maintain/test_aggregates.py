@@ -194,7 +194,7 @@ def one_group(op: AggregateName, kind: str = "number") -> tuple[tidelog.Database
 
 def members_read(db: tidelog.Database) -> int:
     """The members of groups that were read for the one aggregate of a database."""
-    (large,) = db._engine.large.values()
+    (large,) = db.engine.large.values()
     return large.read
 
 
@@ -256,7 +256,7 @@ def test_a_large_group_becomes_small_and_empty_and_large_again() -> None:
         db, rows = one_group(op)
         db.delete("m", [(7, *row) for row in rows[:1]])
         db.commit()
-        (large,) = db._engine.large.values()
+        (large,) = db.engine.large.values()
         assert list(large.states) == [(7,)]
         db.delete("m", [(7, *row) for row in rows[10:]])
         db.commit()
@@ -294,18 +294,18 @@ def test_what_is_kept_goes_with_the_rule_and_with_a_bootstrap() -> None:
     db, rows = one_group("max")
     db.delete("m", [(7, *rows[0])])
     db.commit()
-    (before,) = db._engine.large.values()
+    (before,) = db.engine.large.values()
     db.options(strategy="bootstrap")
     db.delete("m", [(7, *rows[1])])
     db.commit()
-    assert all(large is not before for large in db._engine.large.values())
+    assert all(large is not before for large in db.engine.large.values())
     db.options(strategy="update")
     db.delete("m", [(7, *rows[2])])
     db.commit()
     assert set(db["x"]) == expected("max", "number", rows[3:])
     db.rules.remove("r1")
     db.commit()
-    assert not db._engine.large
+    assert not db.engine.large
 
 
 # --- floats ----------------------------------------------------------------------------------------------------------

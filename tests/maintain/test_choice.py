@@ -41,7 +41,7 @@ def test_deletions_of_nearly_half_of_the_derivations_are_a_bootstrap_at_once() -
     assert strategy == "bootstrap"
     assert "an update was given up at once, to lose some" in reason
     assert set(db["pairs"]) == {(x, z) for x in range(300) for z in range(100)}
-    assert db._engine.counts("pairs").sum() == 300 * 100 * 20 + 300 * 20
+    assert db.engine.counts("pairs").sum() == 300 * 100 * 20 + 300 * 20
 
 
 def test_as_many_rows_with_few_derivations_are_an_update() -> None:
@@ -74,9 +74,9 @@ def test_a_forced_strategy_weighs_nothing(strategy: str) -> None:
 def test_rows_that_lose_several_derivations_are_as_before_when_the_epoch_fails() -> None:
     db = database(HEAVY + LIGHT)
     db.options(strategy="update", max_rows=1_000)
-    before = db._engine.counts("pairs").tolist()
+    before = db.engine.counts("pairs").tolist()
     db.delete("a", HEAVY[:6_000])
     db.insert("b", [(y, 5_000 + z) for y in range(1_000, 1_020) for z in range(1_000)])
     with pytest.raises(tidelog.LimitError):
         db.commit()
-    assert db._engine.counts("pairs").tolist() == before
+    assert db.engine.counts("pairs").tolist() == before

@@ -108,7 +108,7 @@ def test_what_shows_a_path_loses_its_rule(later: list[Row]) -> None:
     story.step(insert={"v": [(9, 9)]}, delete={"e": [(1, 2)]})
     assert story.step(remove="other")["w"] == "drop"
     assert story.closures == set()
-    assert not any(name.startswith("#path") for name in story.db._engine.views)
+    assert not any(name.startswith("#path") for name in story.db.engine.views)
 
 
 def test_what_shows_a_path_shows_another() -> None:

@@ -75,7 +75,7 @@ def follow(script: Script, strategy: str) -> None:
     follower = Follower(script, strategy)
     for epoch in script.epochs:
         follower.follow(epoch)
-        engine = follower.db._engine
+        engine = follower.db.engine
         assert all(isinstance(engine.views[name], ClosedRelation) for name in (*engine.closures, *engine.mirrors))
         assert not any(stored.rows for stored in engine.views.values() if isinstance(stored, ClosedRelation))
     follower.check_naive()

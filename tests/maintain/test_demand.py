@@ -46,7 +46,7 @@ def test_demand_follows_changes_of_facts_and_rules(strategy: str) -> None:
     rng = random.Random(7)
     db = tidelog.connect()
     db.options(strategy=strategy)
-    db.add_program(TREE.format(" magic", 5))
+    db.rules.add(TREE.format(" magic", 5))
     db.commit()
     facts: set[tuple[int, int]] = set()
     for number in range(12):

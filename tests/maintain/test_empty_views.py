@@ -46,7 +46,7 @@ def bindings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.mark.parametrize("name", ALERTS)
 def test_an_alert_that_does_not_fire_is_updated(name: str, bindings: list[int]) -> None:
     db = tidelog.connect()
-    db.add_program(DECLARED + ALERTS[name])
+    db.rules.add(DECLARED + ALERTS[name])
     db.insert("e", EDGES)
     db.insert("ok", [(i,) for i in range(2_000)])
     assert db.commit().report.bootstraps > 0
@@ -70,7 +70,7 @@ def test_an_alert_that_does_not_fire_is_updated(name: str, bindings: list[int]) 
 
 def test_a_view_that_was_empty_is_bootstrapped_for_a_large_change() -> None:
     db = tidelog.connect()
-    db.add_program(DECLARED + ALERTS["join"])
+    db.rules.add(DECLARED + ALERTS["join"])
     db.commit()
     db.insert("e", EDGES)
     assert db.commit().report.bootstraps == 1

@@ -40,15 +40,15 @@ class Failing(Database):
 
 def left(db: Database) -> dict[str, int]:
     """Return the size of a database: rows, dead ones included, places for relations and indexes, and words."""
-    engine = db._engine
+    engine = db.engine
     relations = {id(each): each for each in (*engine.views.values(), *engine.asserted.values())}.values()
     return {
         "rows": max(each.rows for each in relations),
         "bytes": sum(each.bytes() for each in relations),
         "places": engine.catalog._next,
         "plans": len(engine.maintained),
-        "words": db._dictionary.size,
-        "extent": max(db._dictionary.extent(kind) for kind in ("symbol", "Pair")),
+        "words": db.workspace.dictionary.size,
+        "extent": max(db.workspace.dictionary.extent(kind) for kind in ("symbol", "Pair")),
     }
 
 
@@ -92,7 +92,7 @@ def test_failing_commits_leave_nothing_that_grows(
     monkeypatch.setattr(reclaim, "LEAST", 64)
     db = Failing()
     db.options(closures=closures)
-    db.add_program(PROGRAM)
+    db.rules.add(PROGRAM)
     db.insert("e", [(f"a{i}", f"a{i + 1}") for i in range(5)])
     db.commit()
     before = {name: set(db[name]) for name in db.relations}
@@ -123,7 +123,7 @@ def test_what_waits_is_there_after_many_failures(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(epoch, "_RECLAIM", 64)
     monkeypatch.setattr(reclaim, "LEAST", 64)
     db = Failing()
-    db.add_program(PROGRAM)
+    db.rules.add(PROGRAM)
     db.commit()
     db.insert("e", [("waiting", "for you")])
     db.error = MemoryError
@@ -140,7 +140,7 @@ def test_what_waits_is_there_after_many_failures(monkeypatch: pytest.MonkeyPatch
 
 def test_failing_commits_of_a_store_leave_no_files(tmp_path: Path) -> None:
     with tidelog.connect(tmp_path / "views.tide") as db:
-        db.add_program(PROGRAM)
+        db.rules.add(PROGRAM)
         db.insert("e", [("a0", "a1")])
         db.commit()
         files: set[Any] = {path.relative_to(tmp_path) for path in tmp_path.rglob("*")}

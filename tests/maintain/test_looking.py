@@ -181,10 +181,10 @@ def test_births_are_searched_under_the_limits_of_a_check(monkeypatch: pytest.Mon
     db.insert("e", [(x, x + 1) for x in range(30)])
     db.commit()
     looks = Looks()
-    births = db._engine.births("t", looks)
+    births = db.engine.births("t", looks)
     monkeypatch.setattr(closure_module, "_AT_ONCE", 0)
     before, looks.count = looks.count, 0
-    assert db._engine.births("t", looks).tolist() == births.tolist()
+    assert db.engine.births("t", looks).tolist() == births.tolist()
     assert looks.count > 20 * before
 
 

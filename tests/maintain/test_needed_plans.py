@@ -30,22 +30,22 @@ def loaded() -> tidelog.Database:
 
 def planned(db: tidelog.Database) -> set[tuple[str, str]]:
     """The lists for which there are plans, by relation."""
-    return {(name, {OUT: "out", IN: "in"}[version]) for name, version in db._engine.maintained[KEY].planned}
+    return {(name, {OUT: "out", IN: "in"}[version]) for name, version in db.engine.maintained[KEY].planned}
 
 
 def test_a_change_gets_the_plans_that_it_needs_and_no_others() -> None:
     db = loaded()
-    assert not db._engine.maintained
+    assert not db.engine.maintained
     db.insert("a", [(30, 0)])
     db.commit()
     assert planned(db) == {("a", "in"), ("t", "in")}
-    assert {group: len(plans) for group, plans in db._engine.maintained[KEY].machine.plans.items()} == {"insert": 3}
-    assert not db._engine.views["n"].indexes
-    machine = db._engine.maintained[KEY].machine
+    assert {group: len(plans) for group, plans in db.engine.maintained[KEY].machine.plans.items()} == {"insert": 3}
+    assert not db.engine.views["n"].indexes
+    machine = db.engine.maintained[KEY].machine
     db.delete("b", [(0, 2)])
     db.commit()
     assert planned(db) == {("a", "in"), ("t", "in"), ("b", "out"), ("t", "out")}
-    assert db._engine.maintained[KEY].machine is machine
+    assert db.engine.maintained[KEY].machine is machine
     assert {group: len(plans) for group, plans in machine.plans.items()} == {"insert": 3, "delete": 3}
     db.delete("b", [(1, 3)])
     db.commit()

@@ -148,7 +148,7 @@ def test_what_is_shown_is_the_program_as_it_is_written() -> None:
         (("two",), ("more",)),
     ]
     assert [node.reason for node in report.nodes] == ["a, b changed", "one changed"]
-    written = describe(compile_program(db.committed, as_written=True))
+    written = describe(compile_program(db.workspace.committed.checked, as_written=True))
     assert "2 rules, 2 hyper-nodes" in written
     assert "#" not in written
 
@@ -175,7 +175,7 @@ def test_rules_that_make_a_relation_recursive_or_a_closure_change_what_is_projec
     db = tidelog.connect()
     db.options(strategy=strategy)
     rules = "r: two(x, y) :- d(x, y), c(x, _), a(x, _). s: one(x) :- two(x, _), b(x, _)."
-    db.add_program(DECLARED + rules)
+    db.rules.add(DECLARED + rules)
     facts = {name: {(x, y) for x in range(4) for y in range(x, 4)} for name in "abcd"}
     for name, rows in facts.items():
         db.insert(name, sorted(rows))

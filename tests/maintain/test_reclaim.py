@@ -36,7 +36,7 @@ def test_churn_shows_what_a_database_shows_that_keeps_all_words(seed: int, eager
     twins = Twins()
     for _ in epochs(random.Random(seed), twins, 25):
         pass
-    assert twins.sparing._dictionary.size < twins.plain._dictionary.size
+    assert twins.sparing.workspace.dictionary.size < twins.plain.workspace.dictionary.size
     twins.sparing.check()
 
 
@@ -44,23 +44,23 @@ def test_a_store_with_few_facts_is_opened_with_few_words(tmp_path: Path, eager: 
     twins = reopened(random.Random(8), tmp_path / "views.tide", 12)
     twins.sparing.insert("e", [(f"one {i}", f"other {i}") for i in range(20)])
     twins.sparing.commit()
-    before = twins.sparing._dictionary.size
+    before = twins.sparing.workspace.dictionary.size
     for name in FACTS:
         twins.sparing.delete(name, list(twins.sparing[name]))
     for name in list(twins.sparing.rules):
         if name in ("special", "fixed", "pairs"):
             twins.sparing.rules.remove(name)
     twins.sparing.commit()
-    twins.sparing._write_checkpoint()  # type: ignore[attr-defined]
+    twins.sparing.keeper.write_checkpoint(twins.sparing.engine)  # type: ignore[attr-defined]
     twins.sparing.close()
     with tidelog.connect(tmp_path / "views.tide") as again:
-        assert (before > 20, len(again._dictionary)) == (True, 0)
-        assert [again._dictionary.record_count(kind) for kind in again._dictionary.types] == [0, 0]
+        assert (before > 20, len(again.workspace.dictionary)) == (True, 0)
+        assert [again.workspace.dictionary.record_count(kind) for kind in again.workspace.dictionary.types] == [0, 0]
 
 
 def test_a_long_life_with_few_facts_has_few_words() -> None:
     db = tidelog.connect()
-    db.add_program(DECLARED)
+    db.rules.add(DECLARED)
     db.commit()
     sizes: list[int] = []
     last: list[Any] = []
@@ -71,10 +71,10 @@ def test_a_long_life_with_few_facts_has_few_words() -> None:
         db.delete("e", last)
         db.delete("p", [(row,) for row in last])
         db.commit()
-        sizes.append(db._dictionary.size)
+        sizes.append(db.workspace.dictionary.size)
         last = rows
     assert max(sizes) < 30_000
-    assert max(len(db._dictionary), db._dictionary.extent("P")) < 20_000
+    assert max(len(db.workspace.dictionary), db.workspace.dictionary.extent("P")) < 20_000
     assert set(db["e"]) == set(last)
     db.check()
 
@@ -89,7 +89,7 @@ def test_work_waits_for_as_many_words_as_it_looks_at(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(Reclaimer, "sweep", counted)
     db = tidelog.connect()
-    db.add_program(DECLARED)
+    db.rules.add(DECLARED)
     db.insert("e", [(f"a {j}", f"b {j}") for j in range(40_000)])
     db.commit()
     for i in range(100):
@@ -114,7 +114,7 @@ def test_the_words_looked_at_are_a_multiple_of_those_that_came_and_went(
 
     monkeypatch.setattr(Usage, "add", counted)
     db = tidelog.connect()
-    db.add_program(DECLARED)
+    db.rules.add(DECLARED)
     db.insert("e", [(f"a {i}", f"b {j}") for i in range(60) for j in range(60)])
     db.commit()
     answers = [db.query("e(X, Y)")] if holding else []
@@ -122,22 +122,22 @@ def test_the_words_looked_at_are_a_multiple_of_those_that_came_and_went(
         db.delete("e", list(db["e"]))
         db.commit()
     looked.clear()
-    start = db._dictionary.made
+    start = db.workspace.dictionary.made
     for i in range(120):
         db.insert("e", [(f"new {i} {j}", "b 1") for j in range(10)])
         db.delete("e", [(f"new {i - 1} {j}", "b 1") for j in range(10)])
         db.commit()
-    came = db._dictionary.made - start
+    came = db.workspace.dictionary.made - start
     assert came >= 1_200
     own = 4 * 10 * len(looked)  # what waits for the commit, and the change before
     assert 0 < sum(looked) <= 8 * 2 * came + 7_200 + own
-    assert db._dictionary.size < 2_000
+    assert db.workspace.dictionary.size < 2_000
     assert [len(each) for each in answers] == [3_600] * len(answers)
 
 
 def test_what_is_held_keeps_its_words(eager: None) -> None:
     db = tidelog.connect()
-    db.add_program(DECLARED + ' .decl d(x: symbol) d(cat(x, "!")) :- e(x, _).')
+    db.rules.add(DECLARED + ' .decl d(x: symbol) d(cat(x, "!")) :- e(x, _).')
     db.insert("e", [("alice", "bob"), ("carol", "dave")])
     db.insert("p", [(("eve", "mallory"),)])
     change = db.commit()
@@ -155,15 +155,15 @@ def test_what_is_held_keeps_its_words(eager: None) -> None:
     assert {first, *iterator} == set(change["d"].inserted) == {("alice!",), ("carol!",)}
     del change, answer, iterator
     db.commit()
-    assert db._dictionary.find("alice", "symbol") is None
-    assert db._dictionary.find(("eve", "mallory"), "P") is None
+    assert db.workspace.dictionary.find("alice", "symbol") is None
+    assert db.workspace.dictionary.find(("eve", "mallory"), "P") is None
 
 
 def test_a_rule_that_comes_back_finds_its_constants(eager: None) -> None:
     """Plans are kept with the words of their constants, for as long as the rules are there."""
     db = tidelog.connect()
     db.options(strategy="update")
-    db.add_program(DECLARED + ".decl hit(x: symbol)")
+    db.rules.add(DECLARED + ".decl hit(x: symbol)")
     for i in range(4):
         db.rules.add('r: hit(x) :- e(x, "needle").')
         db.insert("e", [(f"x{i}", "needle"), (f"y{i}", "hay")])
@@ -183,10 +183,10 @@ def test_a_rule_that_comes_back_finds_its_constants(eager: None) -> None:
 @pytest.mark.parametrize("share", [lambda db: db.dictionary, lambda db: db["e"].words(), lambda db: db["e"].dictionary])
 def test_words_that_a_user_has_are_never_given_back(share: object, eager: None) -> None:
     db = tidelog.connect()
-    db.add_program(DECLARED)
+    db.rules.add(DECLARED)
     db.insert("e", [("alice", "bob")])
     db.commit()
-    words = numpy.array([[db._dictionary.find("alice", "symbol"), db._dictionary.find("bob", "symbol")]])
+    words = numpy.array([[db.workspace.dictionary.find(name, "symbol") for name in ("alice", "bob")]])
     share(db)  # type: ignore[operator]
     db.delete("e", [("alice", "bob")])
     db.commit()
@@ -203,7 +203,7 @@ def test_a_sweep_is_interrupted_anywhere(error: type[BaseException], eager: None
         error, "storage/symbol_list.py", "storage/record_table.py", "storage/dictionary.py", every=stride(19)
     ):
         db = tidelog.connect()
-        db.add_program(DECLARED)
+        db.rules.add(DECLARED)
         db.insert("e", [(f"a{i}", f"b{i}") for i in range(4)])
         db.insert("p", [((f"a{i}", f"c{i}"),) for i in range(4)])
         db.commit()

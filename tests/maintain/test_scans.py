@@ -65,7 +65,7 @@ def test_a_relation_is_scanned_so_often_and_then_gets_its_index(monkeypatch: pyt
     for number in range(update._SCANS + 5):
         db.insert("s", [(1, 10 + number)])
         assert db.commit().report.bootstraps == 0
-        [kept] = [each for each in db._engine.maintained.values() if "s" in each.stored]
+        [kept] = [each for each in db.engine.maintained.values() if "s" in each.stored]
         left.append(kept.scanned.get("s"))
         machines.append(kept.machine)
     assert "s" in scans

@@ -26,7 +26,7 @@ def undone(self):
 
 KernelCache.load_overload, EpochState.undo = loaded, undone
 db = tidelog.connect()
-db.add_program({program!r})
+db.rules.add({program!r})
 db.options(strategy="update")
 db.insert("e", [(1, 2), (2, 3), (3, 1), (5, 6)])
 db.commit()

@@ -186,7 +186,7 @@ def test_rules_share_a_path_and_the_last_one_takes_it_away() -> None:
         tx.rules.remove("two")
     assert tx.change is not None
     assert right(db, a={(1, 2), (2, 3), (3, 4)})
-    assert [name for name in db._engine.views if name.startswith("#path")] == []
+    assert [name for name in db.engine.views if name.startswith("#path")] == []
 
 
 def test_a_rule_with_a_wrong_path_changes_nothing() -> None:

@@ -53,11 +53,11 @@ def test_random_queries() -> None:
         for name, edges in graph.items():
             db.insert(name, edges)
         db.commit()
-        views = {name: len(stored) for name, stored in db._engine.views.items()}
+        views = {name: len(stored) for name, stored in db.engine.views.items()}
         graph["d"] = pairs(other, graph, nodes)
         for asked in (path, f"({path})+", other, f"({other})?", random_path(rng, "abd")):
             assert set(db.query(f"<{asked}>(X, Y)")) == pairs(asked, graph, nodes), f"seed {seed}, {asked}"
-        assert {name: len(stored) for name, stored in db._engine.views.items()} == views
+        assert {name: len(stored) for name, stored in db.engine.views.items()} == views
 
 
 def test_random_queries_with_constants_are_selections() -> None:

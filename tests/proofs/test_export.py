@@ -32,7 +32,7 @@ def certificate(text: str = PATHS, facts: object = EDGES) -> Certificate:
 
 
 def _certificate(db: tidelog.Database) -> Certificate:
-    return certificate_of(db._engine, db._checked)
+    return certificate_of(db.engine, db.workspace.committed.checked)
 
 
 def test_rules_facts_and_tuples_are_lines_and_symbols_are_numbered_in_their_order() -> None:

@@ -112,7 +112,7 @@ def test_churn_shows_what_a_store_shows_that_keeps_all_words(
     sparing.delete(list(there))
     sparing.commit()
     sparing.commit()
-    assert sparing.database.interned.size < plain.database.interned.size / 2
+    assert sparing.database.workspace.dictionary.size < plain.database.workspace.dictionary.size / 2
 
 
 def test_a_commit_that_fails_late_finds_the_words_of_what_it_has_deleted(eager: None) -> None:
@@ -131,7 +131,7 @@ def test_a_commit_that_fails_late_finds_the_words_of_what_it_has_deleted(eager: 
             try:
                 return original()  # looks through the words, and fails
             finally:
-                store.database.interned.ids_of([f"other {i}" for i in range(90)])  # would get free words
+                store.database.workspace.dictionary.ids_of([f"other {i}" for i in range(90)])  # would get free words
         return original()
 
     store._database.commit = commit  # type: ignore[method-assign]
@@ -172,7 +172,7 @@ def test_a_long_life_with_few_triples_has_few_words() -> None:
         change = store.commit()
         assert len(change.inserted) == 400
         last = rows
-        sizes.append(store.database.interned.size)
+        sizes.append(store.database.workspace.dictionary.size)
     assert max(sizes) < 14_000
-    assert len(store.database.interned) < 14_000
+    assert len(store.database.workspace.dictionary) < 14_000
     assert set(store) == set(last)

@@ -14,7 +14,7 @@ from tidelog.language import Checker, check, read, warnings
 from tidelog.language.syntax import CheckedProgram, Program
 from tidelog.rules import Compiler, compile_program
 from tidelog.rules.core import CoreProgram
-from tidelog.ruleset import without
+from tidelog.workspace import without
 
 MISTAKES = (
     "nowhere(1).",

@@ -55,7 +55,7 @@ def test_rows_of_mixed_encodings_and_operations_are_counted(spark: SparkSession,
     )
     keys: dict[str, Any] = {"mode": "cdc", "op": "op", "insert": ["I"], "delete": ["D"]}
     with Pipeline(PROGRAM, [Source("e", folder, **keys)]).run(spark) as result:
-        assert set(result.database.front["e"]) == {(2, "marked"), (3, "müll")}
+        assert set(result.database.local("e")) == {(2, "marked"), (3, "müll")}
         count = result.counts["e"]
         assert (count.read, count.accepted, count.quarantined) == (9, 4, 5)
         reasons = sorted(row.reason for row in result.quarantine.collect())
@@ -178,7 +178,7 @@ def test_frames_with_drifted_columns_change_nothing(spark: SparkSession) -> None
                     db.insert("e", spark.sql(sql))
                 assert caught.value.code == code
             db.commit()
-        assert set(db.front["e"]) == {(1, "a"), (2, "b"), (7, "g"), (8, "h")}
+        assert set(db.local("e")) == {(1, "a"), (2, "b"), (7, "g"), (8, "h")}
 
 
 def test_sentences_of_spark() -> None:
@@ -232,4 +232,4 @@ def test_a_fault_that_is_over_when_it_is_looked_for(spark: SparkSession, tmp_pat
         Pipeline(PROGRAM, [Source("e", frame=frame)]).run(spark)
     assert caught.value.code == "E0708"
     with Pipeline(PROGRAM, [Source("e", frame=frame)]).run(spark) as result:
-        assert set(result.database.front["e"]) == {(0, "a")}
+        assert set(result.database.local("e")) == {(0, "a")}

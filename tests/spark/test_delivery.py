@@ -163,9 +163,9 @@ def test_every_file_operation_behind_a_delivery_fails(
     while failed == number:
         number += 1
         with tidelog.connect(spark=spark, state=tmp_path / str(number)) as db:
-            assert db._state is not None
-            db._state._files.close()
-            db._state._files = files = Failing(db._state.folder)
+            assert db.keeper.state is not None
+            db.keeper.state._files.close()
+            db.keeper.state._files = files = Failing(db.keeper.state.folder)
             db.load(".decl e(x: number)  .decl n(x: number)  n(x) :- e(x), x > 1.")
             db.insert("e", [(1,), (2,)])
             db.commit()
@@ -178,14 +178,14 @@ def test_every_file_operation_behind_a_delivery_fails(
             except (UsageError, KeyboardInterrupt) as caught:
                 failed += 1
                 codes.add(getattr(caught, "code", "Ctrl-C"))
-                assert set(db.front["n"]) == {(2,)}
-                assert (db.has_pending, db.notes, db._state.manifest.epoch) == (True, {}, 1)
+                assert set(db.local("n")) == {(2,)}
+                assert (db.has_pending, db.keeper.notes, db.keeper.state.manifest.epoch) == (True, {}, 1)
                 db.commit_and({"pipeline": {"x": 2}}, telling(delivered))
             files.left = -1
-            assert set(db.front["n"]) == {(3,)}
+            assert set(db.local("n")) == {(3,)}
             assert set(delivered) == {1}
         with tidelog.connect(spark=spark, state=tmp_path / str(number)) as db:
-            assert set(db.front["n"]) == {(3,)}
+            assert set(db.local("n")) == {(3,)}
             assert db.stats()["epochs"] == 2
     assert number > 8
     assert codes == {"E0681" if isinstance(error, OSError) else "Ctrl-C"}
@@ -206,10 +206,10 @@ def test_a_delivery_is_interrupted_at_any_place(spark: SparkSession) -> None:
 
             stopped = pressed(attempt, partial(db.commit_and, {}, deliver))
             seen[stopped] += 1
-            assert set(db.front["n"]) == ({(2,)} if stopped else set()), attempt.place
+            assert set(db.local("n")) == ({(2,)} if stopped else set()), attempt.place
             assert (db.has_pending, set(sizes) <= {0}) == (stopped, True), attempt.place
             db.commit()
-            assert set(db.front["n"]) == set(), attempt.place
+            assert set(db.local("n")) == set(), attempt.place
     assert min(seen.values()) >= 3
 
 

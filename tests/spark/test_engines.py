@@ -88,7 +88,7 @@ def test_large_feeds_without_records_stay_in_spark(spark: SparkSession) -> None:
         kept = [i for i in range(3000) if i < 2000 or i >= 2990]
         assert rows(db["v"]) == {(f"n{i % 100}", i % 7 / 2) for i in kept}
         assert db["r"].count() == len(kept) == db.stats()["relations"]["r"]
-        dictionary = db.front.dictionary
+        dictionary = db.dictionary
         assert sorted(map(int, dictionary.ids_of([f"n{i}" for i in range(100)]))) == list(range(100))
 
 

@@ -58,11 +58,11 @@ def test_facts_that_the_disk_does_not_take(spark: SparkSession, tmp_path: Path) 
             with full(0):
                 refused(db)
             assert sorted(map(str, tmp_path.rglob("*"))) == before
-            assert set(db.front["n"]) == {(0,)}
+            assert set(db.local("n")) == {(0,)}
         db.rollback()
         db.insert("e", [(1, "a")])
         db.commit()
-        assert set(db.front["n"]) == {(1,)}
+        assert set(db.local("n")) == {(1,)}
     assert json.loads((tmp_path / "manifest.json").read_text())["epoch"] == 2
 
 
@@ -85,7 +85,7 @@ def test_a_commit_that_cannot_replace_the_manifest_changes_nothing(
         db.commit()
         assert set(map(tuple, db["n"].collect())) == {(1,)}
     with tidelog.connect(spark=spark, state=tmp_path) as again:
-        assert set(again.front["n"]) == {(1,)}
+        assert set(again.local("n")) == {(1,)}
 
 
 def test_partitions_and_executors_whose_disk_is_full(spark: SparkSession, tmp_path: Path) -> None:
@@ -108,4 +108,4 @@ def test_partitions_and_executors_whose_disk_is_full(spark: SparkSession, tmp_pa
         db.commit()
         assert set(map(tuple, db["n"].collect())) == {(4,)}
     with tidelog.connect(spark=spark, state=tmp_path) as again:
-        assert set(again.front["t"]) == {(i, i) for i in range(4)}
+        assert set(again.local("t")) == {(i, i) for i in range(4)}

@@ -20,7 +20,6 @@ import tidelog
 from tests.depth import stride
 from tests.pressing import pressed, presses
 from tidelog.errors import DataError, UsageError
-from tidelog.relation import Relation, WordRows
 
 PROGRAM = """
 .decl e(x: number, y: symbol)
@@ -47,8 +46,7 @@ def views(db: Any) -> Views:
     """Return the content of the database, read without Spark if the driver has it."""
     found = {}
     for name in db.relations:
-        columns = db.front[name].columns
-        found[name] = set(Relation(name, WordRows(columns, db.front.dictionary, db.words(name))))
+        found[name] = set(db.local(name))
     return found
 
 

@@ -24,7 +24,7 @@ from tidelog.spark import session
 
 spark = session(2, brief=True)
 db = tidelog.connect(spark=spark, state=sys.argv[1] + "/state")
-sys.modules[type(db._state).__module__].MOST_SEGMENTS = 1  # so that the second epoch gathers them
+sys.modules[type(db.keeper.state).__module__].MOST_SEGMENTS = 1  # so that the second epoch gathers them
 db.options(engine="cluster")
 db.load('''
 .decl e(x: number, y: symbol)
@@ -102,16 +102,16 @@ def test_a_driver_is_killed_between_rounds_and_in_the_middle_of_a_commit(spark: 
     found = []
     for copy in [*copies.values()][:: -stride(2)]:  # the last first, which has the second epoch
         with opened(spark, copy) as db:
-            found.append(EPOCHS.index(set(db.front["of"])))
+            found.append(EPOCHS.index(set(db.local("of"))))
             assert db.stats()["epochs"] == found[-1] + 1
     assert found == sorted(found, reverse=True)
     assert set(found) == {0, 1}
     with opened(spark, tmp_path / "state") as db:
-        assert set(db.front["of"]) == EPOCHS[1]
+        assert set(db.local("of")) == EPOCHS[1]
         assert not (tmp_path / "state/cluster").exists()
         db.delete("e", [(2, "n2")])
         db.insert("e", [(2, f"more {i}") for i in range(5)])
         db.commit()
-        assert set(db.front["of"]) == EPOCHS[2]
+        assert set(db.local("of")) == EPOCHS[2]
         assert sorted(os.listdir(tmp_path / "state/segments")) == ["00000002-all", "00000003"]
     assert not list((tmp_path / "tmp").iterdir())

@@ -53,7 +53,7 @@ def test_a_state_folder_that_executors_do_not_share_is_refused(
     assert not theirs.exists()
     assert list((tmp_path / theirs.name / "segments").iterdir()) != []
     with tidelog.connect(spark=spark, state=state) as db:
-        assert set(db.front["e"]) == {(x,) for x in range(5)}
+        assert set(db.local("e")) == {(x,) for x in range(5)}
 
 
 def test_the_driver_has_to_see_what_executors_write(spark: SparkSession, theirs: Path, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def values(result: Result, relation: str) -> list[Any]:
 
 
 def facts(result: Result, relation: str) -> list[tuple[Any, ...]]:
-    return list(result.database.front[relation])
+    return list(result.database.local(relation))
 
 
 @pytest.mark.parametrize("ansi", ["true", "false"])

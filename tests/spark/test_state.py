@@ -60,7 +60,7 @@ def test_facts_rules_and_epochs_come_back(spark: SparkSession, tmp_path: Path) -
         assert list(db.rules) == ["c"]
         db.insert("e", [(3, "c")])
         assert db.commit().epoch == 4
-        assert set(db.front["at"]) == {(place, chain), (None, None)}
+        assert set(db.local("at")) == {(place, chain), (None, None)}
 
 
 def test_an_epoch_that_fails_leaves_no_trace(spark: SparkSession, tmp_path: Path) -> None:

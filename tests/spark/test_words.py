@@ -45,7 +45,7 @@ def plain(found: Any) -> set[tuple[Any, ...]]:
 
 
 def size(db: SparkDatabase) -> int:
-    return db.front.interned.size
+    return db.workspace.dictionary.size
 
 
 def test_churn_shows_what_a_database_shows_that_keeps_all_words(
@@ -102,7 +102,7 @@ def test_a_long_life_with_few_facts_has_few_words(spark: SparkSession) -> None:
             db.delete("e", last)
             db.commit()
             last = new
-        assert (size(db) < 14_000, len(db.front.interned) < 14_000) == (True, True)
+        assert (size(db) < 14_000, len(db.workspace.dictionary) < 14_000) == (True, True)
         assert rows(db["e"]) == set(last)
 
 
@@ -127,7 +127,7 @@ def test_a_frame_keeps_its_words_as_long_as_it_can_be_read(
         db.commit()
         db.commit()
         assert rows(db["f"]) == {("carol",), *((f"new {i}",) for i in range(5)), *((f"newer {i}",) for i in range(5))}
-        assert db.front.interned.find("alice", "symbol") is None
+        assert db.workspace.dictionary.find("alice", "symbol") is None
 
 
 def test_a_database_goes_to_the_cluster_with_words_given_back(spark: SparkSession, eager: None, tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_a_database_goes_to_the_cluster_with_words_given_back(spark: SparkSessio
         db.delete("p", [(row,) for row in gone])
         db.commit()
         db.commit()
-        known = db.front.interned
+        known = db.workspace.dictionary
         assert len(known.present("symbol", 0, len(known))) < len(known)
         db.options(engine="cluster")
         db.insert("e", spark.createDataFrame([*new, ("x2", "y2")], "x string, y string"))

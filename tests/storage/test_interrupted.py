@@ -97,7 +97,7 @@ def test_an_insert_is_interrupted_anywhere(error: type[BaseException]) -> None:
     """The reproduction of the report: alice and bob, not eve and mallory."""
     for attempt in attempts(error, FILES, "tidelog/io/rows.py", "tidelog/database.py", every=stride(11)):
         db = tidelog.connect()
-        db.add_program(".decl likes(x: symbol, y: symbol)")
+        db.rules.add(".decl likes(x: symbol, y: symbol)")
         db.commit()
         with suppress(LimitError), attempt:  # memory that runs out is a limit
             db.insert("likes", [("eve", "mallory"), ("mallory", "eve")])
@@ -112,9 +112,9 @@ def test_an_insert_is_interrupted_anywhere(error: type[BaseException]) -> None:
 
 def test_a_record_type_of_a_program_that_was_dropped_is_forgotten() -> None:
     db = tidelog.connect()
-    db.add_program(".type P = [x: number] .decl p(x: P) p([7]).")
+    db.rules.add(".type P = [x: number] .decl p(x: P) p([7]).")
     db.rollback()
-    db.add_program('.type P = [x: number, y: symbol] .decl p(x: P) p([7, "seven"]).')
+    db.rules.add('.type P = [x: number, y: symbol] .decl p(x: P) p([7, "seven"]).')
     db.commit()
     assert list(db["p"]) == [((7, "seven"),)]
 

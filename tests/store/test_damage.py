@@ -195,7 +195,7 @@ def test_a_store_of_version_2_goes_on_as_one_of_version_3() -> None:
                 raise OSError(errno.EIO, "no")
 
         with StoredDatabase("/store", files=disk.files()) as db:
-            db._price = 1e9
+            db.keeper.price = 1e9
             db.insert("e", [("d",)])
             disk.before = fail
             with suppress(UsageError):
@@ -240,7 +240,7 @@ def test_a_store_without_the_folders_that_are_empty(tmp_path: Path) -> None:
     """Some programs that copy files make none."""
     disk = filled()
     with StoredDatabase("/store", files=disk.files()) as db:
-        db._write_checkpoint()
+        db.keeper.write_checkpoint(db.engine)
         kept = views(db)
     for name, data in files_of(disk).items():
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -58,7 +58,7 @@ def filled() -> SimulatedDisk:
         db.load('.decl e(x: symbol)  .decl t(x: symbol)  t(x) :- e(x), x != "b".')
         db.insert("e", [("a",), ("b",)])
         db.commit()
-        db._price = 1e9
+        db.keeper.price = 1e9
         db.insert("e", [("c",)])
         db.commit()
     return disk
@@ -80,7 +80,7 @@ def test_every_operation_of_a_commit_fails(for_good: bool) -> None:
 
         with StoredDatabase("/store", files=disk.files()) as db:
             kept = views(db)
-            db._price = 0.0
+            db.keeper.price = 0.0
             db.insert("e", [("d",)])
             disk.before = fail
             problem = problem_of(db.commit)

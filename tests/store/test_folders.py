@@ -24,7 +24,7 @@ def filled(folder: Path) -> None:
         db.load('.decl e(x: symbol)  .decl t(x: symbol)  t(x) :- e(x), x != "b".')
         db.insert("e", [("a",), ("b",)])
         db.commit()
-        db._price = 1e9
+        db.keeper.price = 1e9
         db.insert("e", [("c",)])
         db.commit()
 
@@ -145,7 +145,7 @@ def test_a_disk_without_room_for_a_checkpoint(tmp_path: Path, tmp_path_factory: 
     compiled(tmp_path_factory.mktemp("elsewhere"), change)
     filled(tmp_path)
     with tidelog.connect(tmp_path) as db:
-        db._price = 0.0
+        db.keeper.price = 0.0
         change(db)
         with full_disk(2000):
             db.commit()
@@ -212,7 +212,7 @@ def test_many_segments_become_a_checkpoint(tmp_path: Path, monkeypatch: pytest.M
     with tidelog.connect(tmp_path) as db:
         db.load(".decl e(x: number)")
         for i in range(6):
-            db._price = 1e9
+            db.keeper.price = 1e9
             db.insert("e", [(i,)])
             db.commit()
             assert len(os.listdir(tmp_path / "segments")) <= 3

@@ -31,7 +31,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
         db.load(".decl e(x: number)\n.decl n(x: number)\nn(x) :- e(x).")
         db.insert("e", [(1,)])
         db.commit()
-        db._price = float("inf")  # no other checkpoint
+        db.keeper.price = float("inf")  # no other checkpoint
         db.load("n(7) :- e(_).")
         db.insert("e", [(2,)])
         db.commit()

@@ -31,7 +31,7 @@ def epochs(db: StoredDatabase, done: Callable[[], object]) -> None:
     """Commit EPOCHS, the second and the last with a checkpoint; call `done` after each."""
 
     def commit(*, checkpoint: bool) -> None:
-        db._price = 0.0 if checkpoint else 1e9
+        db.keeper.price = 0.0 if checkpoint else 1e9
         db.commit()
         done()
 
@@ -85,7 +85,7 @@ def test_whatever_is_on_the_disk_before_each_operation() -> None:
     proved = set[tuple[object, ...]]()
     for (committed, _), (killed, other) in found.items():
         with StoredDatabase("/store", files=other.files()) as db:
-            manifest, names = db._state.manifest, other.contents()
+            manifest, names = db.keeper.state.manifest, other.contents()
             state = manifest.epoch, manifest.checkpoint  # which decide what is read
             assert epoch_in(db, checked=killed and state not in proved) in (committed, committed + 1)
             proved |= {state} if killed else set()

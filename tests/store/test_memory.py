@@ -34,7 +34,7 @@ def filled(folder: Path, epochs: int) -> None:
         db.load(PROGRAM)
         db.insert("e", facts(0, 200))
         db.commit()
-        db._price = float("inf")  # no other checkpoint
+        db.keeper.price = float("inf")  # no other checkpoint
         for epoch in range(epochs):
             db.insert("e", facts(200 * epoch + 200, 200 * epoch + 400))
             db.commit()
@@ -48,7 +48,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_a_commit_without_memory(tmp_path: Path, for_good: bool) -> None:
     filled(tmp_path / "s", 0)
     with tidelog.connect(tmp_path / "s") as db:
-        db._price = float("inf")
+        db.keeper.price = float("inf")
         db.insert("e", [("first", -1)])  # Kernels and plans are there.
         db.commit()
         before, last, failures = contents(tmp_path / "s"), 1, 0
@@ -79,7 +79,7 @@ def test_a_checkpoint_without_memory(tmp_path: Path) -> None:
         for last in range(1, 400, 13):
             saved = {name for name in contents(tmp_path / "s") if "checkpoints" in name}
             with Budget(last) as budget:
-                db._write_checkpoint()
+                db.keeper.write_checkpoint(db.engine)
             now = {name for name in contents(tmp_path / "s") if "checkpoints" in name}
             assert now == saved or len(now) == len(saved) == 1
             if not budget.failed:

@@ -124,7 +124,7 @@ def test_a_link_that_comes_later_is_not_followed(store: Path, outside: Path) -> 
     """Between opening and committing."""
     before = snapshot(outside)
     with tidelog.connect(store) as db:
-        db._price = 1e9
+        db.keeper.price = 1e9
         link("manifest.json.new", "file")(store, outside)
         db.insert("e", [("d",)])
         db.commit()
@@ -171,7 +171,7 @@ def test_files_of_others_stay(store: Path) -> None:
     with tidelog.connect(store) as db:
         db.insert("e", [("d",)])
         db.commit()
-        db._write_checkpoint()
+        db.keeper.write_checkpoint(db.engine)
     assert all((store / name).read_text() == "mine" for name in names)
 
 

@@ -62,11 +62,11 @@ def test_births_that_are_not_in_the_order_of_the_rows_come_back(updated: bool, t
         db.delete("edge", [("n2", "n3")])
         assert db.commit().report.bootstraps == 0
     births = db.births("path")
-    stored = db.stored("path")
+    stored = db.engine.views["path"]
     assert stored is not None
     assert stored.marks.keeps_births is updated
     db = reopened(db)
-    stored = db.stored("path")
+    stored = db.engine.views["path"]
     assert stored is not None
     assert stored.marks.keeps_births is updated
     assert db.births("path") == births
@@ -101,7 +101,7 @@ def test_nothing_is_evaluated_again(tmp_path: Path) -> None:
 
 def test_rules_and_facts_after_the_checkpoint(tmp_path: Path) -> None:
     db = filled(tmp_path)
-    db._price = 1e9  # no other checkpoint
+    db.keeper.price = 1e9  # no other checkpoint
     db.rules.remove("more")
     db.rules.add(".decl late(x: number)  late(5).  again: late(x + 1) :- late(x), x < 7.")
     db.insert("edge", [("d", "e"), ("e", "a")])
@@ -123,7 +123,7 @@ def test_rules_and_facts_after_the_checkpoint(tmp_path: Path) -> None:
 def test_a_checkpoint_takes_the_place_of_segments(tmp_path: Path) -> None:
     db = filled(tmp_path)
     for number in range(5):
-        db._price = 0.0 if number == 4 else 1e9
+        db.keeper.price = 0.0 if number == 4 else 1e9
         db.insert("edge", [("z", f"{number}")])
         db.commit()
         segments = len(list((tmp_path / "segments").iterdir()))
@@ -137,7 +137,7 @@ def test_an_epoch_without_changes_writes_nothing(tmp_path: Path) -> None:
     db = filled(tmp_path)
     kept = [tmp_path / "manifest.json", tmp_path / "checkpoints/00000001"]
     before = [path.stat() for path in kept]
-    db._price = 0.0
+    db.keeper.price = 0.0
     db.commit()
     assert [path.stat() for path in kept] == before
 
@@ -211,7 +211,7 @@ def follow(script: Script, folder: Path, strategy: str) -> None:
         assert isinstance(db, StoredDatabase)
         if rng.random() < 0.7:
             if strategy == "update" or rng.random() < 0.5:
-                db._write_checkpoint()
+                db.keeper.write_checkpoint(db.engine)
             follower.db = reopened(db)
             follower.set_options()
             assert strategy != "update" or state_of(follower.db) == follower.tables

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tidelog.errors import TidelogError
 
 if TYPE_CHECKING:
-    from tidelog.maintain.report import Report
+    from tidelog.engine import Report
 
 
 def print_json(document: Mapping[str, Any]) -> None:

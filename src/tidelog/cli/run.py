@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 from tidelog.cli.shared import add_limits, add_messages, add_preprocessing, parsed
 
 if TYPE_CHECKING:
-    from tidelog.cli.on_spark import OnSpark
     from tidelog.database import Database
     from tidelog.language.syntax import CheckedProgram, Directive, Value
     from tidelog.relation import Relation
     from tidelog.rules.automatic import AutomaticDemand
+    from tidelog.spark import SparkDatabase
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -61,7 +61,7 @@ def add(commands: Commands) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Load, read, commit, check on request, write."""
-    from tidelog.cli.on_spark import OnSpark
+    import tidelog
     from tidelog.cli.report import print_json, report_as_json, stats
     from tidelog.language.lints import warnings
     from tidelog.rules.automatic import AutomaticDemand
@@ -79,7 +79,7 @@ def execute(arguments: argparse.Namespace) -> int:
             for warning in found:
                 print(warning, file=sys.stderr)
         read_inputs(db, arguments.fact_dir, needed(db.program))
-        if not isinstance(db, OnSpark):
+        if isinstance(db, tidelog.Database):
             load_by_sizes(db, demand)
         report = db.commit().report
         if arguments.check:
@@ -99,14 +99,16 @@ def execute(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _connected(engine: str, stack: ExitStack) -> Database | OnSpark:
+def _connected(engine: str, stack: ExitStack) -> Database | SparkDatabase:
     """Return an empty database, which the stack closes."""
     import tidelog
-    from tidelog.cli.on_spark import OnSpark, spark_session
+    from tidelog.cli.on_spark import spark_session
 
     if engine == "embedded":
         return stack.enter_context(tidelog.connect())
-    return stack.enter_context(OnSpark(stack.enter_context(spark_session())))
+    db = stack.enter_context(tidelog.connect(spark=stack.enter_context(spark_session())))
+    db.options(engine="cluster")
+    return db
 
 
 def check_folders(facts: Path, outputs: Path | None) -> None:
@@ -148,7 +150,7 @@ def needed(program: CheckedProgram) -> frozenset[str]:
     return frozenset(found)
 
 
-def read_inputs(db: Database | OnSpark, folder: Path, needed: frozenset[str] | None = None) -> None:
+def read_inputs(db: Database | SparkDatabase, folder: Path, needed: frozenset[str] | None = None) -> None:
     """Insert the facts of the program's `.input` directives. Raise DataError for a file that cannot be read.
 
     The file of a relation that is not in `needed` may be missing, as for Soufflé.
@@ -170,7 +172,7 @@ def read_inputs(db: Database | OnSpark, folder: Path, needed: frozenset[str] | N
 def load_by_sizes(db: Database, demand: AutomaticDemand) -> None:
     """Reload the program with demand by the sizes of the facts, if that gives another program. Nothing is committed
     yet, and the facts wait."""
-    facts = db.waiting().facts
+    facts = db.workspace.facts
     sizes: Counter[str] = Counter()
     for name, _, words in facts:
         sizes[name] += len(words)
@@ -183,45 +185,45 @@ def load_by_sizes(db: Database, demand: AutomaticDemand) -> None:
         db.insert_words(name, words)
 
 
-def _directives(db: Database | OnSpark, name: str) -> list[Directive]:
+def _directives(db: Database | SparkDatabase, name: str) -> list[Directive]:
     """Return the directives with this name, in the order of the text."""
     return [directive for directive in db.program.directives if directive.name == name]
 
 
-def _write(db: Database | OnSpark, directive: Directive, folder: Path | None) -> Path | None:
+def _write(db: Database | SparkDatabase, directive: Directive, folder: Path | None) -> Path | None:
     """Write a view into `folder`, which is made if missing, or print it without a folder; return the file's path."""
     from tidelog.io import write_view
 
     sys.stdout.flush()  # what follows goes to the bytes below
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-    view = db[directive.relation]
+    view = db.local(directive.relation)
     relation = db.program.relations[directive.relation]
     return write_view(directive.options, folder, relation, view.words(), db.dictionary, directive.span)
 
 
-def _answer(db: Database | OnSpark, folder: Path | None) -> None:
+def _answer(db: Database | SparkDatabase, folder: Path | None) -> None:
     """Write or print the outputs, then print the requested sizes."""
     from tidelog.io import size_line
 
     for directive in _directives(db, "output"):
         _write(db, directive, folder)
     for directive in _directives(db, "printsize"):
-        print(size_line(db.program.relations[directive.relation], len(db[directive.relation])))
+        print(size_line(db.program.relations[directive.relation], len(db.local(directive.relation))))
 
 
-def _answer_as_json(db: Database | OnSpark, folder: Path | None) -> dict[str, Any]:
+def _answer_as_json(db: Database | SparkDatabase, folder: Path | None) -> dict[str, Any]:
     """Write the outputs; return their part of the document, which also has everything that would be printed."""
     outputs: dict[str, Any] = {}
     for directive in _directives(db, "output"):
-        view = db[directive.relation]
+        view = db.local(directive.relation)
         output = {"rows": len(view), "columns": [column.name for column in view.columns], "file": None}
         if folder is None or directive.options.get("IO") == "stdout":
             output["tuples"] = sorted_rows(view)
         else:
             output["file"] = str(_write(db, directive, folder))
         outputs[directive.relation] = output
-    sizes = {directive.relation: len(db[directive.relation]) for directive in _directives(db, "printsize")}
+    sizes = {directive.relation: len(db.local(directive.relation)) for directive in _directives(db, "printsize")}
     return {"outputs": outputs, "sizes": sizes}
 
 

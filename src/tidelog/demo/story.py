@@ -76,8 +76,8 @@ def _ask(
         stage(f"read {len(files)} files")
         with _pipeline(facts, folder).run(spark, progress=finished) as result:
             start = time.perf_counter()
-            tables = {name: result.database.front[name].to_arrow() for name in result}
-            draw(compile_program(result.database.front.program, as_written=True), folder / "rules.svg")
+            tables = {name: result.database.local(name).to_arrow() for name in result}
+            draw(compile_program(result.database.program, as_written=True), folder / "rules.svg")
             draw_cycles(tables["cycle_import"], folder / "cycles.svg")
             stage("draw")
             summary = summarize(result.counts, tables, stages)

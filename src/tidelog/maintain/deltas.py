@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy
 
 from tidelog.arrays import AnyWords
-from tidelog.maintain.report import Report
+from tidelog.engine import RowChange
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.closure import ClosedRelation
 from tidelog.storage.stored import StoredRelation
@@ -50,12 +50,15 @@ class Whole:
         return self._words
 
 
-@dataclass(frozen=True)
-class Delta:
-    """The net change of a relation: inserted rows and deleted rows."""
+AnyRows: TypeAlias = AnyWords | Whole
+"""Rows of words, copied or still to be copied."""
 
-    inserted: AnyWords | Whole
-    deleted: AnyWords | Whole
+Deltas: TypeAlias = Mapping[str, RowChange[AnyRows]]
+"""The net changes of relations."""
+
+
+class Delta(RowChange[AnyRows]):
+    """The net change of a relation: inserted rows and deleted rows."""
 
     def __len__(self) -> int:
         return len(self.inserted) + len(self.deleted)
@@ -76,23 +79,6 @@ class History:
         return numpy.concatenate([now[fresh.find(now) < 0] if len(fresh) else now, self.deleted])
 
 
-@dataclass
-class Outcome:
-    """The outcome of an epoch: the net change of each relation that changed, and the report."""
-
-    deltas: dict[str, Delta]
-    report: Report
-
-
-Seal: TypeAlias = Callable[[Mapping[str, StoredRelation], dict[str, Delta]], object]
-"""Makes a finished epoch last: it sees the views as the epoch leaves them, and what has changed. Rows of
-these relations are read by `words`; those that died still count in their lengths."""
-
-
-def sealed_at_once(views: Mapping[str, StoredRelation], deltas: dict[str, Delta]) -> None:
-    """Do nothing: the `Seal` of an epoch that is in memory only."""
-
-
-def rows_of(words: AnyWords | Whole) -> AnyWords:
+def rows_of(words: AnyRows) -> AnyWords:
     """Return the rows, in whichever form they are."""
     return words.words() if isinstance(words, Whole) else words

@@ -9,49 +9,50 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import Any
+
+import numpy
 
 from tidelog.arrays import AnyWords
+from tidelog.engine import EpochOptions, Outcome, Report, RowChange, Seal, sealed_at_once
 from tidelog.limits.watch import Watch, changing_within_memory
 from tidelog.maintain import undoing
-from tidelog.maintain.choice import EpochOptions
-from tidelog.maintain.deltas import Outcome, Seal, sealed_at_once
+from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.machine import WidenError
-from tidelog.maintain.report import Report
+from tidelog.maintain.report import names_of, prepares
 from tidelog.maintain.state import EngineState
 from tidelog.maintain.walk import run
 from tidelog.rules.core import CoreProgram
 from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.stored import StoredRelation
 
 
 class EmbeddedEngine(EngineState):
-    """The state of an embedded database, with the epochs that change it."""
+    """The state of an embedded database, with the epochs that change it: an `Engine` of arrays."""
+
+    name = "embedded"
 
     def epoch(
         self,
         program: CoreProgram,
-        changes: Mapping[str, tuple[AnyWords, AnyWords]],
+        changes: Mapping[str, RowChange[AnyRows]],
         watch: Watch,
         choice: EpochOptions,
-        seal: Seal = sealed_at_once,
-    ) -> Outcome:
-        """Go to `program` and apply `changes`, relation -> (rows to assert, rows to retract), both net of each other.
-
-        Raise LimitError (where memory runs out, E0503), KeyboardInterrupt, or an error of `seal`. An epoch that raises
-        changes nothing except the word size. `seal` is called when all is worked out and nothing else can go wrong,
-        unless there was nothing to do.
-        """
+        seal: Seal[AnyRows] = sealed_at_once,
+    ) -> Outcome[AnyRows]:
+        """See `Engine`. After an error nothing has changed but for the word size."""
         with changing_within_memory:
             return self._epoch(program, changes, watch, choice, seal)
 
     def _epoch(
         self,
         program: CoreProgram,
-        changes: Mapping[str, tuple[AnyWords, AnyWords]],
+        changes: Mapping[str, RowChange[AnyRows]],
         watch: Watch,
         choice: EpochOptions,
-        seal: Seal,
-    ) -> Outcome:
+        seal: Seal[AnyRows],
+    ) -> Outcome[AnyRows]:
         started = time.perf_counter()
         if program is self.program and not changes and self.views and (choice.closures or not self.closures):
             watch.look()
@@ -65,7 +66,7 @@ class EmbeddedEngine(EngineState):
         self.wholes.clear()
         if self.catalog.bits == 32:
             has_floats = program is not self.program and _has_floats(program)
-            if has_floats or any(_is_wide(rows) for rows, _ in changes.values()):
+            if has_floats or any(_is_wide(rows_of(change.inserted)) for change in changes.values()):
                 self.widen(watch.look)
         while True:
             undoing.make_ready(self.catalog.bits)
@@ -82,13 +83,64 @@ class EmbeddedEngine(EngineState):
                     attempt.reclaim()
                 raise
 
+    def relation(self, name: str) -> AnyRows:
+        """Return the rows of a relation, see `Engine`."""
+        return self._words(self.views, name)
+
+    def facts(self, name: str) -> AnyRows:
+        """Return the asserted facts of a relation."""
+        return self._words(self.asserted, name)
+
+    def _words(self, stored: Mapping[str, StoredRelation], name: str) -> AnyWords:
+        if name in stored:
+            return stored[name].words()
+        return numpy.empty((0, len(self.program.relations[name].columns)), numpy.int64)
+
+    def size(self, name: str) -> int:
+        """Return the number of rows of a relation."""
+        return len(self.views[name]) if name in self.views else 0
+
+    @property
+    def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
+        """The names of the rules of each hyper-node of the program as it is written, in the order of evaluation."""
+        return tuple(names_of(node) for node in self.nodes if not prepares(node.relations))
+
+    def stats(self) -> dict[str, Any]:
+        """Return memory in bytes, forms of relations, the word size, and totals since the engine was made."""
+        stored = {each.identity: each for each in [*self.views.values(), *self.asserted.values()]}.values()
+        indexes = sum(index.bytes() for each in stored for index in each.indexes.values())
+        return {
+            "memory": {
+                "rows": sum(each.bytes() for each in stored) - indexes,
+                "indexes": indexes,
+                "dictionary": self.dictionary.bytes(),
+            },
+            "forms": {name: view.form for name, view in self.views.items() if not name.startswith("#")},
+            "word_bits": self.catalog.bits,
+            "bootstraps": self.bootstraps,
+            "updates": self.updates,
+            "rounds": self.round,
+            "derivations": sum(each.emitted for each in stored),
+        }
+
+    def explain(self) -> str:
+        """Return the hyper-nodes in their order, as text."""
+        from tidelog.rules.describe import describe
+
+        return describe(self.program)
+
+    def close(self) -> None:
+        """Give the memory of facts and views back."""
+        self.views.clear()
+        self.asserted.clear()
+
 
 def evaluated(
     dictionary: Dictionary, program: CoreProgram, facts: Mapping[str, AnyWords], watch: Watch
 ) -> EmbeddedEngine:
-    """Return a new engine that has evaluated a program over these facts. Raise the errors of `Engine.epoch`."""
+    """Return an engine of its own that has evaluated a program over these facts. Raises as `Engine.epoch`."""
     engine = EmbeddedEngine(dictionary, CoreProgram({}, {}, ()))
-    changes = {name: (words, words[:0]) for name, words in facts.items()}
+    changes = {name: RowChange(words, words[:0]) for name, words in facts.items()}
     engine.epoch(program, changes, watch, EpochOptions("bootstrap"))
     return engine
 

@@ -16,13 +16,13 @@ from typing import Any
 import numpy
 
 from tidelog.arrays import AnyWords
+from tidelog.engine import EpochOptions, NodeReport, Outcome, Report
 from tidelog.limits.watch import Watch
 from tidelog.maintain.assemble import UNIT
-from tidelog.maintain.choice import EpochOptions
-from tidelog.maintain.deltas import Delta, History, Outcome, rows_of
+from tidelog.maintain.deltas import AnyRows, Delta, History, rows_of
 from tidelog.maintain.large_groups import LargeGroups
 from tidelog.maintain.overlay import Overlay
-from tidelog.maintain.report import NodeReport, Report, prepares
+from tidelog.maintain.report import prepares
 from tidelog.maintain.state import EngineState
 from tidelog.maintain.structure import Structure
 from tidelog.rules.core import CoreProgram, HyperNode
@@ -161,7 +161,7 @@ class EpochState:
 
     def finish(
         self, state: Mapping[str, Any], dropped: tuple[NodeReport, ...], visited: Mapping[int, NodeReport]
-    ) -> Outcome:
+    ) -> Outcome[AnyRows]:
         """Make the result the state of the engine. Nothing in here can fail."""
         engine, self.reserve = self.engine, None
         for stored in self.opened.values():

@@ -1,12 +1,10 @@
-"""The report of an epoch, hyper-node by hyper-node."""
+"""The parts of a report about one hyper-node."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from collections.abc import Iterable
 
+from tidelog.engine import NodeReport
 from tidelog.rules.core import HyperNode
 from tidelog.rules.demand import DEMAND
 from tidelog.rules.edges import body_of, head_of
@@ -14,60 +12,6 @@ from tidelog.rules.projections import PROJECTION
 
 PREPARED = (PROJECTION, DEMAND)
 """How the names of relations begin that only rewrites of the user's rules have made."""
-
-
-@dataclass(frozen=True)
-class NodeReport:
-    """One hyper-node in one epoch.
-
-    `relations` are those of the user's that it derives, none where it only prepares a path, an aggregate or a part of a
-    body (see docs/theory.md); `rules` are the names of the user's rules, `strategy` is "skip", "update", "bootstrap" or
-    "drop" and `reason` the reason for it, `impact` is the number of tuples inserted and deleted, `rounds` the rounds of
-    semi-naive evaluation.
-    """
-
-    relations: tuple[str, ...]
-    rules: tuple[str, ...]
-    strategy: str
-    reason: str
-    seconds: float
-    impact: int
-    rounds: int = 0
-
-
-@dataclass(frozen=True)
-class Report:
-    """One epoch: `seconds` in all, the hyper-nodes that it has `visited`, and of the seconds those spent on making room
-    (`growing`). `every` makes the reports of all hyper-nodes, where there are others."""
-
-    seconds: float
-    visited: tuple[NodeReport, ...]
-    growing: float = 0.0
-    every: Callable[[], tuple[NodeReport, ...]] | None = field(default=None, repr=False, compare=False)
-
-    @cached_property
-    def nodes(self) -> tuple[NodeReport, ...]:
-        """All hyper-nodes, in the order of evaluation."""
-        return self.visited if self.every is None else self.every()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return everything, for copies that know no hyper-nodes."""
-        return {**vars(self), "nodes": self.nodes, "every": None}
-
-    @property
-    def bootstraps(self) -> int:
-        """The number of hyper-nodes that were evaluated from scratch."""
-        return sum(node.strategy == "bootstrap" for node in self.visited)
-
-    @property
-    def updates(self) -> int:
-        """The number of hyper-nodes that were updated."""
-        return sum(node.strategy == "update" for node in self.visited)
-
-    @property
-    def impact(self) -> int:
-        """The number of derived tuples that were inserted or deleted."""
-        return sum(node.impact for node in self.visited)
 
 
 def shown(relations: Iterable[str]) -> tuple[str, ...]:

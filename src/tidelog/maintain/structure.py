@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-from tidelog.maintain.report import NodeReport, prepares, skipped
+from tidelog.engine import NodeReport
+from tidelog.maintain.report import prepares, skipped
 from tidelog.rules.core import AggregateRule, CoreProgram, HyperNode
 from tidelog.rules.edges import body_of
 

@@ -7,21 +7,22 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 import numpy
 
 from tidelog.arrays import AnyWords
+from tidelog.engine import NodeReport, Outcome, Prospect, RowChange, Seal
 from tidelog.maintain.assemble import UNIT
-from tidelog.maintain.deltas import Outcome, Seal
+from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.epoch import EpochState
-from tidelog.maintain.report import NodeReport
 from tidelog.maintain.strategies.dropping import drop_relations
 from tidelog.maintain.strategies.table import visit
 from tidelog.storage.changes import change_facts
 from tidelog.storage.stored import StoredRelation
 
 
-def run(state: EpochState, changes: Mapping[str, tuple[AnyWords, AnyWords]], seal: Seal) -> Outcome:
+def run(state: EpochState, changes: Mapping[str, RowChange[AnyRows]], seal: Seal[AnyRows]) -> Outcome[AnyRows]:
     """Apply the changes of asserted facts, bring all hyper-nodes up to date, and make the result last.
 
     `changes` are rows to assert and rows to retract by relation. Whatever is raised, the caller has to take the state
@@ -32,14 +33,19 @@ def run(state: EpochState, changes: Mapping[str, tuple[AnyWords, AnyWords]], sea
         state.views[UNIT].insert(numpy.empty((1, 0), numpy.int64))
     state.views[UNIT].settle()
     place_relations(state)
-    for name, (insert, delete) in changes.items():
-        assert_facts(state, name, insert, delete)
+    for name, change in changes.items():
+        assert_facts(state, name, rows_of(change.inserted), rows_of(change.deleted))
     dropped = tuple(drop_relations(state))
     visited = walk(state)
     replaced = state.other_state() if state.is_new or state.split else {}
     state.watch.look()
-    seal(state.views, state.deltas)
+    seal(Prospect(state.deltas, partial(words_of, state.views), lambda name: len(words_of(state.views, name))))
     return state.finish(replaced, dropped, visited)
+
+
+def words_of(views: Mapping[str, StoredRelation], name: str) -> AnyRows:
+    """Return the rows of a view. In the midst of an epoch, rows that died still count in its length."""
+    return views[name].words()
 
 
 def walk(state: EpochState) -> dict[int, NodeReport]:

@@ -9,6 +9,7 @@
     guards      rules for schema facts that the data derive
     prefixes    rule text with `foaf:knows(x, y)`;  naming  its syntax tree
     store       all of it together;  connect  a new one;  change, output  its results
+    transaction changes that are committed together
 
 >>> import tidelog.rdf
 >>> store = tidelog.rdf.connect(rules="rdfs")
@@ -23,5 +24,6 @@ from tidelog.rdf.change import StoreChange
 from tidelog.rdf.connect import connect
 from tidelog.rdf.store import Store
 from tidelog.rdf.terms import TYPE, literal, term
+from tidelog.rdf.transaction import StoreTransaction
 
-__all__ = ["Store", "StoreChange", "TYPE", "connect", "literal", "term"]  # noqa: RUF022 - in the order of all rooms, sorted()
+__all__ = ["Store", "StoreChange", "StoreTransaction", "TYPE", "connect", "literal", "term"]  # noqa: RUF022 - in the order of all rooms, sorted()

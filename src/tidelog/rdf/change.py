@@ -11,8 +11,8 @@ import numpy
 from tidelog.arrays import Words
 from tidelog.change import Change
 from tidelog.copies import Uncopied
+from tidelog.engine import Report
 from tidelog.language.syntax import Column
-from tidelog.maintain.report import Report
 from tidelog.rdf.data import COLUMNS, Triples
 from tidelog.rdf.names import INCONSISTENCY
 from tidelog.relation import Relation, WordRows
@@ -28,6 +28,8 @@ class StoreChange(Uncopied):
         """Names of the rules that the ontology asked for."""
         self.rules_removed = tuple(removed)
         """Names of the rules that it no longer asks for."""
+        self.errors: tuple[BaseException, ...] = ()
+        """The errors that subscribers raised when they were called with this change."""
         triples.dictionary.hold(self)
 
     def held(self) -> Iterator[tuple[tuple[Column, ...], Words]]:

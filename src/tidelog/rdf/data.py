@@ -35,7 +35,7 @@ class Triples:
     def __init__(self, database: Database, names: Names) -> None:
         self._database = database
         self._names = names
-        self.dictionary = database.interned
+        self.dictionary = database.workspace.dictionary
         """Return the dictionary of the words of the triples."""
         self.turns = database.turns
         # For each of the first symbols whether it is a literal, and the dictionary's stamp then.
@@ -80,11 +80,11 @@ class Triples:
     def learn(self) -> bool:
         """Declare relations for classes and properties that only rules have derived; return True if there are any."""
         before = len(self._names.properties) + len(self._names.classes)
-        rest = self._stored(self._names.property(REST), False)
+        rest = self.stored(self._names.property(REST), asserted=False)
         if rest is not None and len(rest):
             for word in numpy.unique(rest.words()[:, 1]):
                 self._names.class_(self._text(int(word)))
-        triples = self._stored(TRIPLE, False) if self._names.has_triples else None
+        triples = self.stored(TRIPLE, asserted=False) if self._names.has_triples else None
         if triples is not None and len(triples):
             for predicate, value, _ in self.split(triples.words().astype(numpy.int64)):
                 self._names.relation(Triple("?s", predicate, value))
@@ -98,7 +98,7 @@ class Triples:
         words = [self.dictionary.find(text, "symbol") for text in row]
         if None in words or subject.startswith(_QUOTE):
             return False
-        found = (self._stored(name, False) for _, name, _ in self._relations(predicate, value))
+        found = (self.stored(name, asserted=False) for _, name, _ in self._relations(predicate, value))
         return any(stored is not None and stored.has(words) for stored in found)  # type: ignore[arg-type]
 
     def matching(self, subject: str | None, predicate: str | None, value: str | None, *, asserted: bool) -> Words:
@@ -113,7 +113,7 @@ class Triples:
         parts = [
             self._whole(words_of(stored, words, arity), which)
             for which, name, arity in self._relations(predicate, value)
-            if (stored := self._stored(name, asserted)) is not None
+            if (stored := self.stored(name, asserted=asserted)) is not None
         ]
         return self._valid(parts)
 
@@ -122,7 +122,7 @@ class Triples:
         parts = [
             self.typed(stored.words().astype(numpy.int64), iri)
             for (_, iri), name, _ in self._relations(TYPE, None)
-            if (stored := self._stored(name, asserted)) is not None
+            if (stored := self.stored(name, asserted=asserted)) is not None
         ]
         return numpy.concatenate([numpy.empty((0, 2), numpy.int64), *parts])
 
@@ -134,7 +134,7 @@ class Triples:
         """Return the triples that were not asserted."""
         parts = []
         for which, name, _ in self._relations(None, None):
-            view, facts = self._stored(name, False), self._stored(name, True)
+            view, facts = self.stored(name, asserted=False), self.stored(name, asserted=True)
             if view is not None and view is not facts:
                 rows = view.words().astype(numpy.int64)
                 parts.append(self._whole(rows[facts.find(rows) < 0] if facts is not None else rows, which))
@@ -147,7 +147,7 @@ class Triples:
 
     def count(self, name: str) -> int:
         """Return the number of rows of a relation."""
-        stored = self._stored(name, False)
+        stored = self.stored(name, asserted=False)
         return len(stored) if stored is not None else 0
 
     def total(self) -> int:
@@ -169,8 +169,11 @@ class Triples:
                 if value in (None, iri):
                     yield (TYPE, iri), name, 1
 
-    def _stored(self, name: str, asserted: bool) -> StoredRelation | None:
-        return self._database.stored(name, asserted=asserted)
+    def stored(self, name: str, *, asserted: bool) -> StoredRelation | None:
+        """Return the rows of a relation as the engine keeps them, or of its asserted facts, to be read only; None for
+        one that no epoch has seen yet."""
+        engine = self._database.engine
+        return (engine.asserted if asserted else engine.views).get(name)
 
     def _whole(self, rows: Words, which: tuple[str, str]) -> Words:
         """Return rows of a relation as triples."""

@@ -40,7 +40,7 @@ def _more(database: Database, names: Names, known: SchemaFacts) -> bool:
 
 
 def _size(database: Database, name: str | None) -> int:
-    stored = database.stored(name) if name is not None else None
+    stored = database.engine.views.get(name) if name is not None else None
     return len(stored) if stored is not None else 0
 
 
@@ -65,11 +65,11 @@ def _same(database: Database, names: Names) -> list[Pair]:
     name = names.property(SAME_AS)
     if not _size(database, name):
         return []
-    stored = database.stored(name)
+    stored = database.engine.views.get(name)
     assert stored is not None
     texts = {*names.properties, *names.classes, TYPE}
-    words = [word for text in texts if (word := database.interned.find(text, "symbol")) is not None]
+    words = [word for text in texts if (word := database.workspace.dictionary.find(text, "symbol")) is not None]
     rows = stored.words()
     rows = rows[numpy.isin(rows[:, 0], words)]
-    left, right = (database.interned.strings(column) for column in rows.T)
+    left, right = (database.workspace.dictionary.strings(column) for column in rows.T)
     return [pair for pair in zip(left, right, strict=True) if pair[0] != pair[1]]

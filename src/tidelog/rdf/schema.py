@@ -42,7 +42,7 @@ class Schema:
             self._names.property(name)
         for name in sorted(self.classes):
             self._names.class_(name)
-        self._database.add_parsed(Program(declarations=tuple(self._names.declarations(frozenset())), rules=rules))
+        self._database.load(Program(declarations=tuple(self._names.declarations(frozenset())), rules=rules))
         self._database.commit()
 
     def has(self, triple: Triple) -> bool:

@@ -10,16 +10,16 @@ until there are none. A commit that fails is taken back as a whole.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from tidelog.answers import answer, pattern_of
 from tidelog.arrays import Words
 from tidelog.change import Change
-from tidelog.copies import Uncopied
 from tidelog.database import Database
 from tidelog.errors import Problem, ProgramError, UsageError
 from tidelog.language.paths import repeats
@@ -27,6 +27,7 @@ from tidelog.language.syntax import Anonymous, Atom, Column, Constant, Declarati
 from tidelog.language.trees import atoms
 from tidelog.limits.interrupts import Deferring, Interrupts
 from tidelog.limits.watch import changing_within_memory, reading_within_memory
+from tidelog.options import DatabaseOptions
 from tidelog.rdf import output, prefixes, reader
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.data import COLUMNS, Triples
@@ -39,7 +40,10 @@ from tidelog.rdf.schema import Schema
 from tidelog.rdf.specialise import NOTHING, RuleInstance, fixed_rules, is_generic
 from tidelog.rdf.tables import TableRule, Triple
 from tidelog.rdf.terms import PREFIXES, SAME_AS, TYPE, term
+from tidelog.rdf.transaction import StoreTransaction
 from tidelog.relation import Relation, WordRows
+from tidelog.transaction import checked
+from tidelog.verbs import Verbs, callable_one
 
 if TYPE_CHECKING:
     import rdflib
@@ -48,7 +52,7 @@ FactCalls = list[tuple[str, bool, Words]]
 """Relations, whether to assert or to retract, and rows."""
 
 
-class Store(Uncopied):
+class Store(Verbs[StoreChange]):
     """Triples, rules and what follows; made by `connect`. Threads may share one: each call has the store for itself."""
 
     def __init__(self, table: Iterable[TableRule], programs: Iterable[str | os.PathLike[str]]) -> None:
@@ -63,19 +67,20 @@ class Store(Uncopied):
         for name in (REST, GIVEN):
             self._names.property(name)
         self._database = Database()
+        super().__init__(self._database.turns)
         self._triples = Triples(self._database, self._names)
         self._instances = Instances(table, self._names)
         self._guards: tuple[RuleInstance, ...] = ()
         self._asks_nodes = self._has_given = False
         """Whether some rule has a path whose nodes count, and whether GIVEN has its facts for that."""
         self._alive: frozenset[str] = frozenset()
-        self._limits: dict[str, Any] = {"timeout": None, "max_rows": None}
+        self._options = DatabaseOptions()
         self._labels = Labels()
         self._pending: list[tuple[bool, Words]] = []
-        self._database.interned.hold(self)
+        self._database.workspace.dictionary.hold(self)
         fixed = fixed_rules((rule for rule in table if is_generic(rule)), self._names)
         found = declaration(INCONSISTENCY, "rabc")
-        self._database.add_parsed(Program(declarations=(found, *self._undeclared()), rules=fixed))
+        self._database.load(Program(declarations=(found, *self._undeclared()), rules=fixed))
         for program in programs:
             self.load(program)
         self.commit()
@@ -94,13 +99,13 @@ class Store(Uncopied):
 
         Raises ProgramError, DataError (E0461, E0462, E0465), UsageError (E0661, no such prefix), and then changes
         nothing."""
-        turns = self._database.turns
         with (
             Deferring() as interrupts,
-            interrupts.holding(turns.changing),
-            interrupts.holding(turns.using),
+            interrupts.holding(self.turns.changing),
+            interrupts.holding(self.turns.using),
             changing_within_memory,
         ):
+            self._check_usable()
             given: object = program
             if not isinstance(given, (str, os.PathLike)):
                 hint = "pass the text of a program, or the path of one"
@@ -112,7 +117,7 @@ class Store(Uncopied):
             more = [declaration(TRIPLE, "spo")] if asked and TRIPLE not in declared else []
             declarations = (*self._undeclared(), *more, *parsed.declarations)
             try:
-                self._database.add_parsed(Program(parsed.types, declarations, parsed.directives, parsed.rules))
+                self._database.load(Program(parsed.types, declarations, parsed.directives, parsed.rules))
             except ProgramError as error:
                 problems = (_hinted(problem) for problem in error.problems)
                 raise ProgramError(*problems) from None
@@ -137,41 +142,56 @@ class Store(Uncopied):
         not said. The graphs of quads are merged. Raises DataError with the place (E0460 to E0465, E0410, E0411),
         UsageError (E0660), SetupError (E0790), and then changes nothing.
         """
-        with self._database.turns.changing, self._database.turns.using, changing_within_memory:
+        with self._changing(), changing_within_memory:
             self._pending.append((True, self._triples.encoded(reader.read(data, format, base, self._labels))))
 
     def delete(self, data: Any, format: str | None = None, *, base: str | None = None) -> None:
         """Retract triples like `insert`; those not asserted change nothing. A text must not have blank nodes
         (E0463)."""
-        with self._database.turns.changing, self._database.turns.using, changing_within_memory:
+        with self._changing(), changing_within_memory:
             self._pending.append((False, self._triples.encoded(reader.read(data, format, base, None))))
 
-    def rollback(self) -> None:
-        """Drop all pending changes."""
-        turns = self._database.turns
-        with Deferring() as ctrl_c, ctrl_c.holding(turns.changing), ctrl_c.holding(turns.using), changing_within_memory:
-            self._pending = []
-            self._database.rollback()
+    @property
+    def has_pending(self) -> bool:
+        """Whether changes of triples or rules wait for `commit`."""
+        workspace = self._database.workspace
+        rules, facts = workspace.program.rules, workspace.facts
+        return bool(self._pending) or bool(facts) or rules != workspace.committed.checked.rules
+
+    def transaction(self) -> StoreTransaction:
+        """Return a block whose changes are committed together at its end, and dropped when it or the commit raises.
+
+        It belongs to the thread that opens it; changes of other threads wait until it ends. Raises UsageError where
+        changes are pending already (E0606) and inside of another transaction (E0625).
+        """
+        with self._changing():
+            checked(self)
+            return StoreTransaction(self)
+
+    def subscribe(self, callback: Callable[[StoreChange], object]) -> Callable[[], None]:
+        """Call `callback` with each later commit that inserts or deletes triples; return a function that ends this.
+
+        `commit` calls it in its own thread before it returns, see `Database.subscribe`. The errors that callbacks raise
+        are in `StoreChange.errors`. Raises UsageError (E0609) for a callback that cannot be called.
+        """
+        self._check_usable()
+        return self._subscribers.add("triples", _with_triples, callable_one(callback))
+
+    def _drop(self) -> None:
+        self._pending = []
+        self._database.workspace.rollback()
+
+    def _end(self) -> None:
+        self._database.engine.close()
 
     def options(self, **options: Any) -> None:
         """Set limits and strategies, see `Database.options`."""
-        with self._database.turns.changing, self._database.turns.using, changing_within_memory:
+        with self._changing(), changing_within_memory:
             self._database.options(**options)
-            self._limits |= {name: value for name, value in options.items() if name in self._limits}
+            self._options = self._options.changed(options)
 
-    def commit(self) -> StoreChange:
-        """Make all pending changes, and everything that follows from them, and return what that did.
-
-        Raises LimitError or KeyboardInterrupt. Then nothing has changed, and the pending changes still wait: commit
-        again, or drop them by `rollback`. A Ctrl-C that comes too late is delivered afterwards.
-        """
-        with Deferring() as interrupts:
-            return self._commit(interrupts)
-
-    def _commit(self, interrupts: Interrupts) -> StoreChange:
-        turns = self._database.turns
-        with interrupts.holding(turns.changing), interrupts.holding(turns.using), changing_within_memory:
-            turns.check_open()
+    def _epoch(self, interrupts: Interrupts) -> StoreChange:
+        with changing_within_memory:
             earlier = _Earlier(self)
             given, self._has_given = self._has_given, self._asks_nodes
             added: list[str] = []
@@ -180,7 +200,7 @@ class Store(Uncopied):
                 facts = [*self._given(given), *self._facts(self._pending)]
                 earlier.undo = [*self._inverse(facts)]
                 while True:
-                    names, rules = self._epoch(facts)
+                    names, rules = self._put(facts)
                     added += [str(rule.name) for rule in rules]
                     removed += names
                     earlier.changes.append(self._database.commit())
@@ -227,11 +247,11 @@ class Store(Uncopied):
     def _inverse(self, facts: FactCalls) -> Iterator[tuple[str, bool, Words]]:
         """What takes changes of facts back."""
         for name, asserts, rows in facts:
-            stored = self._database.stored(name, asserted=True)
+            stored = self._triples.stored(name, asserted=True)
             there = stored.find(rows) >= 0 if stored is not None else numpy.zeros(len(rows), bool)
             yield name, not asserts, rows[there != asserts]
 
-    def _epoch(self, facts: FactCalls) -> tuple[list[str], list[Rule]]:
+    def _put(self, facts: FactCalls) -> tuple[list[str], list[Rule]]:
         """Put changed facts, and the rules to remove and to add, into the database; returns these rules."""
         database = self._database
         changed = {name for name, _, _ in facts}
@@ -260,13 +280,13 @@ class Store(Uncopied):
         """Give new properties and classes their relations in the database, and add rules."""
         program = Program(declarations=tuple(self._undeclared()), rules=tuple(rules))
         if program.declarations or program.rules:
-            self._database.add_parsed(program)
+            self._database.load(program)
 
     # --- reading -------------------------------------------------------------------------------------------------
 
     def contains(self, subject: Any, predicate: Any, object: Any) -> bool:
         """Whether a triple was asserted or follows. Terms are what `tidelog.rdf.term` takes."""
-        with self._database.turns.using, reading_within_memory:
+        with self._using(), reading_within_memory:
             return self._triples.holds(term(subject), term(predicate), term(object))
 
     def __contains__(self, triple: object) -> bool:
@@ -276,13 +296,13 @@ class Store(Uncopied):
         self, subject: Any = None, predicate: Any = None, object: Any = None, *, inferred: bool = True
     ) -> Relation:
         """The triples with these terms, any where None; without the `inferred` ones, only those asserted."""
-        with self._database.turns.using, reading_within_memory:
+        with self._using(), reading_within_memory:
             terms = [None if part is None else term(part) for part in (subject, predicate, object)]
             return self._relation("triples", self._triples.matching(*terms, asserted=not inferred))
 
     def inferred(self) -> Relation:
         """The triples that follow and were not asserted."""
-        with self._database.turns.using, reading_within_memory:
+        with self._using(), reading_within_memory:
             return self._relation("inferred", self._triples.inferred())
 
     def inconsistencies(self) -> Relation:
@@ -291,7 +311,7 @@ class Store(Uncopied):
 
     def query(self, text: str) -> Relation:
         """The tuples that match an atom, as in `Database.query`, with prefixes as in rules."""
-        with self._database.turns.changing, self._database.turns.using, changing_within_memory:
+        with self._changing(), changing_within_memory:
             given: object = text
             if not isinstance(given, str):
                 raise UsageError(
@@ -310,7 +330,9 @@ class Store(Uncopied):
                 types: self._triples.types(asserted=False),
                 self._names.property(GIVEN): self._triples.types(asserted=True),
             }
-            return self._database.query_with(str(atom), given, (types,))
+            workspace = self._database.workspace
+            pattern = pattern_of(str(atom), workspace)
+            return answer(pattern, workspace, self._database.engine, self._options, given, (types,))
 
     def _of_all(self, atom: Atom) -> Relation | None:
         """What matches an atom of all types, or of all triples, for which there is no relation to be asked."""
@@ -327,7 +349,7 @@ class Store(Uncopied):
             if isinstance(given[i], Variable) and given[i] == given[j]:
                 words = words[words[:, i] == words[:, j]]
         columns = [0, 1, 2] if is_triple else [0, 2]
-        rows = WordRows(tuple(COLUMNS[i] for i in columns), self._database.interned, words[:, columns])
+        rows = WordRows(tuple(COLUMNS[i] for i in columns), self._database.workspace.dictionary, words[:, columns])
         return Relation(atom.relation, rows)
 
     def __getitem__(self, name: str) -> Relation:
@@ -336,7 +358,7 @@ class Store(Uncopied):
 
     def __len__(self) -> int:
         """The number of triples, inferred ones included."""
-        with self._database.turns.using, reading_within_memory:
+        with self._using(), reading_within_memory:
             return len(self.triples())
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
@@ -344,20 +366,20 @@ class Store(Uncopied):
 
     def to_rdflib(self, *, inferred: bool = True) -> rdflib.Graph:
         """An rdflib graph of the triples. SetupError (E0790) where rdflib is not installed."""
-        with self._database.turns.using, reading_within_memory:
+        with self._using(), reading_within_memory:
             return output.to_rdflib(self.triples(inferred=inferred), self.prefixes)
 
     def to_text(self, format: str = "turtle", *, inferred: bool = True) -> str:
         """The triples as turtle, ntriples, nquads, trig or jsonld; in the last three, the inferred ones are the graph
         `urn:tidelog:inferred`."""
-        with self._database.turns.using, reading_within_memory:
+        with self._using(), reading_within_memory:
             more = self.inferred() if inferred else None
             return output.text(self.triples(inferred=False), more, format, self.prefixes).decode()
 
     def write(self, path: str | os.PathLike[str], format: str | None = None, *, inferred: bool = True) -> None:
         """Write what `to_text` gives to a file, in the format of its ending, and packed where that is `.gz`.
         Raises DataError (E0412)."""
-        with self._database.turns.using, reading_within_memory:
+        with self._using(), reading_within_memory:
             more = self.inferred() if inferred else None
             output.write(path, format, self.triples(inferred=False), more, self.prefixes)
 
@@ -367,17 +389,36 @@ class Store(Uncopied):
         classes belong to the store, which must be told of all changes."""
         return self._database
 
+    def stats(self) -> dict[str, Any]:
+        """Return the stats of the database underneath, see `Database.stats`, with the number of `triples`, inferred
+        ones included, and of the `rules` that the ontology and the programs ask for now."""
+        with self._using():
+            return {
+                **self._database.stats(),
+                "triples": len(self.triples()),
+                "rules": len(self._database.workspace.committed.checked.rules),
+            }
+
     def check(self) -> None:
-        """Check what follows independently of the engine, see `Database.check`."""
+        """Check the inferred triples independently of the engine, see `Database.check`."""
         self._database.check()
 
+    def save_certificate(self, folder: str | os.PathLike[str]) -> None:
+        """Write the last commit to a new folder as a certificate, see `Database.save_certificate`."""
+        self._database.save_certificate(folder)
+
     def _relation(self, name: str, words: Words) -> Relation:
-        return Relation(name, WordRows(COLUMNS, self._database.interned, words))
+        return Relation(name, WordRows(COLUMNS, self._database.workspace.dictionary, words))
 
     def __repr__(self) -> str:
         wrong = self._triples.count(INCONSISTENCY)
         more = f", {wrong:,} inconsistencies" if wrong else ""
         return f"<Store: {self._triples.total():,} triples, {len(self._instances.current)} rules{more}>"
+
+
+def _with_triples(change: StoreChange) -> StoreChange | None:
+    """Return a change if it has triples."""
+    return change if len(change.inserted) or len(change.deleted) else None
 
 
 def _hinted(problem: Problem) -> Problem:
@@ -395,11 +436,11 @@ class _Earlier:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.waiting = store._database.waiting()
+        self.waiting = store._database.workspace.waiting()
         self.schema = store._schema.triples
         self.current = store._instances.current
         self.guards = store._guards
-        self.program = store._database.committed
+        self.program = store._database.workspace.committed.checked
         self.undo: FactCalls = []
         self.changes: list[Change] = []
 
@@ -412,22 +453,23 @@ class _Earlier:
         store._guards = self.guards
         store._instances.restore(self.current)
         if not self.changes:
-            database.wait_again(self.waiting)
+            database.workspace.wait_again(self.waiting)
             return
-        before, now = ({rule.name: rule for rule in each.rules} for each in (self.program, database.committed))
+        current = database.workspace.committed.checked
+        before, now = ({rule.name: rule for rule in each.rules} for each in (self.program, current))
         for name in now.keys() - before.keys():
             database.rules.remove(str(name))
         lost = tuple(rule for name, rule in before.items() if name not in now)
-        database.add_parsed(Program(rules=lost))
+        database.load(Program(rules=lost))
         store._triples.put(self.undo)
         database.options(timeout=None, max_rows=None)
         try:
             database.commit()
         finally:
-            database.options(**store._limits)
+            database.options(timeout=store._options.timeout, max_rows=store._options.max_rows)
         wanted = {rule.name: rule for program in self.waiting.programs for rule in program.rules if rule.name}
         for name in before.keys() - wanted.keys():
             database.rules.remove(str(name))
         new = tuple(rule for name, rule in wanted.items() if name not in before)
         if new:
-            database.add_parsed(Program(rules=new))
+            database.load(Program(rules=new))

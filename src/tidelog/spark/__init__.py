@@ -7,8 +7,8 @@ A row goes through the modules in this order:
     rows         rows of words on the driver or in Spark, with the same methods
     sources/     files and frames mapped to declared relations; streams, whose micro-batches become epochs
     frames/      leaf columns to words, words to frames of values
-    engines      what the database asks of an engine; `choice` says which of the two an epoch uses
-    embedded     the engine on the driver
+    choice       which of the two engines an epoch uses
+    embedded     the engine of this process, with rows as in `rows`
     cluster/     the engine in the executors; `aside` evaluates for it what its partitions do not hold
     database     the object that a user holds; `change` is what a commit returns; `keeping` writes what outlives it
     pipelines/   sources, a program and sinks, described in Python or TOML, and run as one epoch

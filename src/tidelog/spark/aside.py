@@ -7,7 +7,7 @@ are the cluster's, and no births whatsoever make the checker accept views that d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -15,56 +15,56 @@ import numpy as np
 
 from tidelog.arrays import Words
 from tidelog.certificate import Certificate, certificate_of
+from tidelog.engine import Engine, RowChange
 from tidelog.errors import Problem, UsageError
 from tidelog.limits.watch import Watch, guarded
 from tidelog.maintain.engine import evaluated
+from tidelog.options import DatabaseOptions
 from tidelog.pattern import QUERY, Pattern, remaining
-from tidelog.spark.embedded import Front
-from tidelog.spark.engines import Draft, Engine, RowChange
 from tidelog.spark.rows import DriverRows, Rows, no_rows
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.stored import StoredRelation
+from tidelog.workspace import Workspace
 
 
 class Aside:
-    """Evaluations for the database of `front`; `another` makes a cluster engine."""
+    """Evaluations for the database of a workspace; `another` makes a cluster engine."""
 
-    def __init__(self, front: Front, another: Callable[[], Engine]) -> None:
-        self._front = front
+    def __init__(self, workspace: Workspace[Any], another: Callable[[], Engine[Rows]]) -> None:
+        self._workspace = workspace
         self._another = another
-        self._engines: list[Engine] = []
+        self._engines: list[Engine[Rows]] = []
 
-    def pairs(self, pattern: Pattern, engine: Engine, most: int, options: Mapping[str, Any]) -> Rows:
+    def pairs(self, pattern: Pattern, engine: Engine[Rows], most: int, options: DatabaseOptions) -> Rows:
         """Return the pairs that the path of a pattern connects in the views of `engine`, at least those that match: on
         the driver where no more than `most` rows have to be read for it, else by a cluster engine that has them until
         `close`. Raises as `Engine.epoch`."""
         assert pattern.program is not None
-        front = self._front
-        asked = remaining(pattern, front.interned, front.committed, front.unchanged.core.relations)
+        dictionary, committed = self._workspace.dictionary, self._workspace.committed
+        asked = remaining(pattern, dictionary, committed.checked, committed.core.relations)
         rows: dict[str, Rows] = {name: engine.relation(name) for name in asked.reads}
         rows |= {name: DriverRows(words) for name, words in asked.facts.items()}
         if sum(map(engine.size, asked.reads)) <= most:
-            watch = Watch(options.get("timeout"), options.get("max_rows"))
+            watch = options.watch()
             with guarded(watch):
                 facts = {name: found.local() for name, found in rows.items()}
-                return DriverRows(evaluated(front.interned, asked.core, facts, watch).views[QUERY].words())
+                return DriverRows(evaluated(dictionary, asked.core, facts, watch).views[QUERY].words())
         other = self._another()
         self._engines.append(other)
         changes = {name: RowChange(found, no_rows(found.arity)) for name, found in rows.items()}
-        other.epoch(Draft((), pattern.program, asked.core), changes, options)
+        other.epoch(asked.core, changes, options.watch(pattern.program.size_limits), options)
         return other.relation(QUERY)
 
-    def certificate(self, engine: Engine, most: int, watch: Watch) -> Certificate:
+    def certificate(self, engine: Engine[Rows], most: int, watch: Watch) -> Certificate:
         """Return the certificate of the last epoch of `engine`. Raises UsageError (E0688) where it has more than `most`
         rows, LimitError or KeyboardInterrupt."""
-        draft, dictionary = self._front.unchanged, self._front.interned
+        draft, dictionary = self._workspace.committed, self._workspace.dictionary
         count = sum(map(engine.size, draft.checked.relations))
         if count > most:
             message = f"a certificate needs {count:,} rows at the driver, the embedded_limit is {most:,}"
-            raise UsageError(
-                Problem("E0688", message, hint="raise it with options(embedded_limit=…) if the driver has the memory")
-            )
-        facts = {name: engine.asserted(name).local() for name in draft.checked.relations}
+            hint = "raise it with options(embedded_limit=…) if the driver has the memory"
+            raise UsageError(Problem("E0688", message, hint=hint))
+        facts = {name: engine.facts(name).local() for name in draft.checked.relations}
         alone = certificate_of(evaluated(dictionary, draft.core, facts, watch), draft.checked)
 
         def view(name: str) -> tuple[Words, Words]:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 
 from tidelog.copies import Uncopied
-from tidelog.maintain.report import Report
-from tidelog.spark.engines import Prospect, RowChange
+from tidelog.engine import Prospect, Report, RowChange
 from tidelog.spark.rows import Rows
 
 
@@ -36,7 +35,7 @@ class _Frames(Uncopied):
     instead = "copy the rows of its frames, for example by toPandas()"
 
     def __init__(
-        self, epoch: int, changes: Mapping[str, RowChange], frame: Callable[[str, Rows | None], DataFrame]
+        self, epoch: int, changes: Mapping[str, RowChange[Rows]], frame: Callable[[str, Rows | None], DataFrame]
     ) -> None:
         self.epoch = epoch
         self._changes = changes
@@ -70,8 +69,8 @@ class Delivered(_Frames):
     """An epoch that is about to last: what it changes, and the views as they will be, to be written elsewhere before.
     Its frames hold until the epoch has happened or failed."""
 
-    def __init__(self, epoch: int, prospect: Prospect, frame: Callable[[str, Rows | None], DataFrame]) -> None:
-        super().__init__(epoch, prospect.changes, frame)
+    def __init__(self, epoch: int, prospect: Prospect[Rows], frame: Callable[[str, Rows | None], DataFrame]) -> None:
+        super().__init__(epoch, prospect.deltas, frame)
         self._prospect = prospect
 
     def view(self, name: str) -> DataFrame:
@@ -89,7 +88,7 @@ class SparkChange(_Frames):
     def __init__(
         self,
         epoch: int,
-        changes: Mapping[str, RowChange],
+        changes: Mapping[str, RowChange[Rows]],
         report: SparkReport,
         frame: Callable[[str, Rows | None], DataFrame],
     ) -> None:

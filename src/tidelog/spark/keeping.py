@@ -2,33 +2,100 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
 from tidelog.durable.damage import damaged
+from tidelog.engine import RowChange
+from tidelog.errors import TidelogError
 from tidelog.language.syntax import CheckedProgram, Program, RelationType
-from tidelog.spark.engines import RowChange
-from tidelog.spark.frames.parts import write_parts
+from tidelog.spark.frames.parts import shared_folder, write_parts
 from tidelog.spark.frames.translation import Translation
 from tidelog.spark.rows import Rows
 from tidelog.spark.sources.readers import literal
-from tidelog.store.state import Segment, StateFolder, text_of
+from tidelog.store.state import Segment, StateFolder, merged, text_of
 from tidelog.store.tables import FactTables, facts_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+Notes = Mapping[str, Mapping[str, Any]]
+
+_CLUSTER = "cluster"
+"""The folder in the state folder that the cluster engine works in."""
+
+
+class StateKeeper:
+    """The state folder of a database over Spark, if there is one, and the notes of streams and pipelines."""
+
+    def __init__(self, state: StateFolder | None) -> None:
+        self.state = state
+        self.notes: Mapping[str, Any] = {}
+        """What streams and pipelines have noted, in the state folder if there is one."""
+        self.restoring = False
+        """Whether the next epoch is one that the folder has already."""
+        if state is not None:
+            self.notes = state.manifest.notes
+            rmtree(state.folder / _CLUSTER, ignore_errors=True)  # of a process that was killed
+
+    @property
+    def id(self) -> str:
+        """A text that no other database has, and that the state folder keeps."""
+        if "database" not in self.notes:
+            new = {"database": {"id": secrets.token_hex(8)}}
+            if self.state is not None:
+                self.state.note(new)
+            self.notes = merged(self.notes, new)
+        found: str = self.notes["database"]["id"]
+        return found
+
+    @property
+    def quarantine(self) -> str | None:
+        """The folder for bad rows of streams in the state folder, if there is one."""
+        return None if self.state is None else str(self.state.folder / "quarantine")
+
+    def checkpoint(self, stream: str) -> Path | None:
+        """Return the folder for the progress of a stream in the state folder, if there is one."""
+        return None if self.state is None else self.state.folder / "streams" / stream
+
+    def shared(self, session: SparkSession) -> Path | None:
+        """Return the folder for the cluster engine in the state folder, if there is one: executors write the facts of a
+        commit into the state folder. UsageError (E0691) where they do not see it."""
+        return None if self.state is None else shared_folder(session, self.state.folder / _CLUSTER)
+
+    def epoch(self, programs: Sequence[Program] | None, notes: Notes) -> Keeping:
+        """Begin to keep an epoch; `programs` are None where no rule has changed."""
+        return Keeping(None if self.restoring else self.state, programs, notes)
+
+    def note(self, notes: Notes) -> None:
+        """Know the notes of an epoch that has happened."""
+        self.notes = merged(self.notes, notes)
+
+    def gather(self, tables: Callable[[], FactTables]) -> None:
+        """Have one segment in the state folder in place of many, if they are many; `tables` are all facts."""
+        if self.state is not None and not self.restoring and self.state.is_scattered:
+            with suppress(TidelogError, MemoryError):  # The epoch is safe without.
+                self.state.gather(tables())
+
+    def close(self) -> None:
+        """Let others have the folder."""
+        if self.state is not None:
+            if self.state.is_own:
+                rmtree(self.state.folder / _CLUSTER, ignore_errors=True)
+            self.state.close()
 
 
 class Keeping:
     """An epoch on its way to the state folder, if there is one: its facts, then its notes, and the programs unless
     these are None, because no rule has changed."""
 
-    def __init__(
-        self, state: StateFolder | None, programs: Sequence[Program] | None, notes: Mapping[str, Mapping[str, Any]]
-    ) -> None:
+    def __init__(self, state: StateFolder | None, programs: Sequence[Program] | None, notes: Notes) -> None:
         self._state = state
         self._programs = programs
         self._notes = notes
@@ -54,7 +121,7 @@ class Keeping:
 
 
 def tables_of(
-    relations: Mapping[str, RelationType], facts: Mapping[str, RowChange], translation: Translation
+    relations: Mapping[str, RelationType], facts: Mapping[str, RowChange[Rows]], translation: Translation
 ) -> FactTables:
     """Return the facts that an epoch asserts and retracts, as tables or writers of files."""
     found: dict[tuple[str, bool], pa.Table | Callable[[Path], None]] = {}

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tidelog.arrays import Words
+from tidelog.engine import RowChange
 from tidelog.pattern import Pattern
 from tidelog.storage.dictionary import Dictionary
 
@@ -146,6 +147,11 @@ class SparkRows(Rows):
         if not self.arity:
             return np.empty((table.num_rows, 0), np.int64)
         return np.stack([column.to_numpy() for column in table.columns], axis=1)
+
+
+def driver_change(inserted: Words, deleted: Words) -> RowChange[Rows]:
+    """Return the change of rows on the driver."""
+    return RowChange(DriverRows(inserted), DriverRows(deleted))
 
 
 def no_rows(arity: int) -> DriverRows:

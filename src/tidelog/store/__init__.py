@@ -1,8 +1,11 @@
 """Databases that last: a folder with the facts, the program and the views of the last committed epoch.
 
-manifest    the document that lists the valid files, and by which a store is recognised tables      facts as files of a
-segment state       the folder: asserted and retracted facts of each epoch, and the manifest that commits it checkpoint
-the state of an engine as one file database    `StoredDatabase`, a Database in such a folder
+manifest    the document that lists the valid files, and by which a store is recognised
+tables      facts as files of a segment
+state       the folder: asserted and retracted facts of each epoch, and the manifest that commits it
+checkpoint  the state of an engine as one file
+keeper      `FolderKeeper`, which lets the epochs of a database last
+database    `StoredDatabase`, a Database with such a keeper
 """
 
 from tidelog.store.database import StoredDatabase

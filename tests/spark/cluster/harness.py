@@ -16,17 +16,21 @@ from tests.generate import Row
 from tests.scripts import Script, change_in
 from tests.suite import check_now_and_then, difference
 from tidelog.certificate import check
+from tidelog.engine import FactCall, Outcome, net_changes
+from tidelog.language import read
+from tidelog.language.syntax import Program
 from tidelog.limits.watch import Watch
-from tidelog.pending import net_changes
+from tidelog.options import DatabaseOptions
 from tidelog.relation import Relation, WordRows
+from tidelog.ruleset import RuleSet
 from tidelog.spark.aside import Aside
 from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.cluster.folder import Folder
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.processes.executors import Executors, LocalExecutors
-from tidelog.spark.embedded import Front
-from tidelog.spark.engines import Epoch, RowChange
-from tidelog.spark.rows import Rows
+from tidelog.spark.rows import Rows, driver_change
+from tidelog.turns import Turns
+from tidelog.workspace import Workspace, fact_call
 
 NOTHING_EVERYWHERE = PlacementLimits(replicate=0, closures=0, gather=0)
 """All relations are split, and all recursions that no choice of columns makes local are exchanged."""
@@ -47,15 +51,16 @@ class Cluster:
         folder: Path | str | None = None,
         executors: Executors | None = None,
     ) -> None:
-        self.front = Front()
+        self.turns = Turns()
+        self.workspace: Workspace[FactCall] = Workspace(fact_call)
 
         def engine(at: Path | str | None, by: Executors) -> PartitionedEngine:
             place = Folder(str(at or tempfile.mkdtemp(prefix="tidelog-test-")))
-            return PartitionedEngine(self.front.dictionary, by, place, partitions, limits, temporary=at is None)
+            return PartitionedEngine(self.workspace.dictionary, by, place, partitions, limits, temporary=at is None)
 
         self.engine = engine(folder, executors or LocalExecutors())
-        self.aside = Aside(self.front, lambda: engine(None, LocalExecutors()))
-        self.options: dict[str, Any] = {}
+        self.aside = Aside(self.workspace, lambda: engine(None, LocalExecutors()))
+        self.options = DatabaseOptions()
 
     def __enter__(self) -> Cluster:
         return self
@@ -65,30 +70,35 @@ class Cluster:
     ) -> None:
         self.engine.close()
 
-    def load(self, text: str) -> None:
-        self.front.add_program(text)
+    def load(self, program: str | Program) -> None:
+        self.workspace.extend(read(f"{program}\n", name="<text>") if isinstance(program, str) else program)
 
     def insert(self, name: str, rows: Iterable[Row]) -> None:
-        self.front.insert(name, list(rows))
+        self.workspace.change(name, list(rows), asserts=True)
 
     def delete(self, name: str, rows: Iterable[Row]) -> None:
-        self.front.delete(name, list(rows))
+        self.workspace.change(name, list(rows), asserts=False)
 
     @property
-    def rules(self) -> Any:
-        return self.front.rules
+    def rules(self) -> RuleSet:
+        return RuleSet(self)
 
-    def commit(self) -> Epoch:
-        draft = self.front.draft
+    @property
+    def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
+        return self.engine.hyper_nodes
+
+    def commit(self) -> Outcome[Rows]:
+        draft = self.workspace.draft()
         try:
-            net = net_changes(self.front.take_facts())
-            facts = {name: RowChange.of_words(came, went) for name, (came, went) in net.items()}
-            epoch = self.engine.epoch(draft, facts, self.options)
+            net = net_changes(self.workspace.facts)
+            facts = {name: driver_change(change.inserted, change.deleted) for name, change in net.items()}
+            watch = self.options.watch(draft.checked.size_limits)
+            outcome = self.engine.epoch(draft.core, facts, watch, self.options)
         except BaseException:
-            self.front.rollback()
+            self.workspace.rollback()
             raise
-        self.front.settle(draft)
-        return epoch
+        self.workspace.settle(draft)
+        return outcome
 
     def check(self) -> None:
         check(self.aside.certificate(self.engine, 1_000_000, Watch()))
@@ -98,18 +108,18 @@ class Cluster:
 
     def decoded(self, name: str, found: Rows) -> set[Row]:
         """Rows of words of a relation as values."""
-        columns = self.front.program.relations[name].columns
-        rows = list(Relation(name, WordRows(columns, self.front.dictionary, np.ascontiguousarray(found.local()))))
+        columns = self.workspace.program.relations[name].columns
+        rows = list(Relation(name, WordRows(columns, self.workspace.dictionary, np.ascontiguousarray(found.local()))))
         assert len(set(rows)) == len(rows), f"{name} has rows twice"
         return set(rows)
 
     def views(self) -> dict[str, set[Row]]:
-        return {name: self[name] for name in self.front.relations}
+        return {name: self[name] for name in self.workspace.program.relations}
 
-    def changes(self, epoch: Epoch) -> dict[str, tuple[set[Row], set[Row]]]:
+    def changes(self, epoch: Outcome[Rows]) -> dict[str, tuple[set[Row], set[Row]]]:
         return {
             name: (self.decoded(name, change.inserted), self.decoded(name, change.deleted))
-            for name, change in epoch.changes.items()
+            for name, change in epoch.deltas.items()
         }
 
 

@@ -13,6 +13,7 @@ from tests.spark.cluster.harness import NOTHING_EVERYWHERE, Cluster
 from tests.suite import FIRST_SEED
 from tidelog.errors import CertificateRejected, LimitError, UsageError
 from tidelog.limits.watch import Watch
+from tidelog.options import DatabaseOptions
 from tidelog.pattern import matching
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.rows import DriverRows
@@ -75,7 +76,7 @@ def test_wrong_views_are_rejected(
 
 
 def test_a_certificate_has_its_limits(graph: Cluster) -> None:
-    rows = sum(graph.engine.size(name) for name in graph.front.relations)
+    rows = sum(graph.engine.size(name) for name in graph.workspace.program.relations)
     with pytest.raises(UsageError, match=rf"E0688.*needs {rows} rows at the driver, .* is {rows - 1}"):
         graph.aside.certificate(graph.engine, rows - 1, Watch())
     with pytest.raises(LimitError, match="E0501"):
@@ -96,7 +97,7 @@ def test_paths_that_no_rule_asks_for(most: int) -> None:
             db.commit()
             graph["d"] = pairs(other, graph, nodes)
             for asked in (path, other, f"({other})?"):
-                pattern = matching(f"<{asked}>(X, Y)", db.front.draft.programs)
-                found = db.aside.pairs(pattern, db.engine, most, {})
+                pattern = matching(f"<{asked}>(X, Y)", db.workspace.programs)
+                found = db.aside.pairs(pattern, db.engine, most, DatabaseOptions())
                 assert set(map(tuple, found.local().tolist())) == pairs(asked, graph, nodes), f"seed {seed}, {asked}"
             db.aside.close()

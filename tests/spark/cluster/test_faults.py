@@ -17,6 +17,7 @@ from tests.scripts import script_for
 from tests.spark.cluster.harness import NOTHING_EVERYWHERE, Cluster, followed
 from tests.suite import FIRST_SEED
 from tidelog.errors import DataError, LimitError, UsageError
+from tidelog.options import DatabaseOptions
 from tidelog.spark.cluster.exchange.rounds import Task
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.processes.executors import LocalExecutors
@@ -146,7 +147,7 @@ def test_a_driver_that_stops_in_the_middle(tmp_path: Path) -> None:
     second.load(PROGRAM)
     rows = second.engine.relation("t")
     assert second.decoded("t", rows) == embedded()["t"]
-    second.front.settle(second.front.draft)
+    second.workspace.settle(second.workspace.draft())
     second.insert("e", [(3, 4)])
     second.commit()
     assert second.views() == embedded((3, 4))
@@ -185,7 +186,7 @@ def test_another_driver_knows_symbols_that_partitions_have_not_needed_yet(tmp_pa
         first.commit()
     with Cluster(2, PlacementLimits(), tmp_path / "state") as second:
         second.load(text)
-        second.front.dictionary.encode("three", "symbol")
+        second.workspace.dictionary.encode("three", "symbol")
         second.engine.go_on()
         second.rules.add("n(strlen(s)) :- e(s).")
         second.commit()
@@ -219,12 +220,12 @@ def test_a_folder_where_nothing_can_be_written(tmp_path: Path) -> None:
 def test_a_limit_leaves_everything_as_it_was() -> None:
     with Cluster(3, NOTHING_EVERYWHERE) as db:
         filled(db)
-        db.options = {"max_rows": 10}
+        db.options = DatabaseOptions(max_rows=10)
         db.insert("e", [(6, 4), (6, 1), (2, 5)])
         with pytest.raises(LimitError, match="E0502"):
             db.commit()
         assert db.views() == embedded()
-        db.options = {}
+        db.options = DatabaseOptions()
         db.insert("e", [(3, 4)])
         db.commit()
         assert db.views() == embedded((3, 4))

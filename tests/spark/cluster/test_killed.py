@@ -69,7 +69,7 @@ def change(db: Cluster | tidelog.Database) -> None:
 def reopened(folder: Path) -> Cluster:
     db = Cluster(2, NOTHING_EVERYWHERE, folder)
     db.load(PROGRAM)
-    db.front.settle(db.front.draft)
+    db.workspace.settle(db.workspace.draft())
     return db
 
 
@@ -77,7 +77,7 @@ def views(of: Any, *doings: Any) -> dict[str, set[Any]]:
     for do in doings:
         do(of)
     return (
-        {name: set(of[name]) for name in of.front.relations}
+        {name: set(of[name]) for name in of.workspace.program.relations}
         if isinstance(of, Cluster)
         else {name: set(of[name]) for name in of.relations}
     )

@@ -18,12 +18,14 @@ from pyspark.sql import DataFrame, SparkSession
 import tidelog
 from tests.spark.cluster.harness import NOTHING_EVERYWHERE, evaluated
 from tests.suite import difference, golden_programs
+from tidelog.engine import EpochOptions, FactCall, Outcome, RowChange
+from tidelog.language import read
+from tidelog.limits.watch import Watch
 from tidelog.spark.cluster import ClusterEngine
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.processes.executors import SparkExecutors
-from tidelog.spark.embedded import Front
-from tidelog.spark.engines import Epoch, RowChange
 from tidelog.spark.rows import DriverRows, Rows, SparkRows
+from tidelog.workspace import Workspace, fact_call
 
 PROGRAM = """
 .decl e(x: number, y: number)
@@ -41,22 +43,22 @@ class Session:
 
     def __init__(self, spark: SparkSession, text: str, limits: PlacementLimits, partitions: int = 2) -> None:
         self.spark = spark
-        self.front = Front()
-        self.front.add_program(text)
-        self.engine = ClusterEngine(spark, self.front.dictionary, limits=limits, partitions=partitions)
+        self.workspace: Workspace[FactCall] = Workspace(fact_call)
+        self.workspace.extend(read(f"{text}\n", name="<text>"))
+        self.engine = ClusterEngine(spark, self.workspace.dictionary, limits=limits, partitions=partitions)
 
-    def commit(self, **facts: tuple[Any, Any]) -> Epoch:
+    def commit(self, **facts: tuple[Any, Any]) -> Outcome[Rows]:
         """An epoch with facts that come and go, as lists of rows or frames."""
-        draft = self.front.draft
+        draft = self.workspace.draft()
         change = {
             name: RowChange(self.words(name, came), self.words(name, went)) for name, (came, went) in facts.items()
         }
-        epoch = self.engine.epoch(draft, change, {})
-        self.front.settle(draft)
-        return epoch
+        outcome = self.engine.epoch(draft.core, change, Watch(), EpochOptions())
+        self.workspace.settle(draft)
+        return outcome
 
     def words(self, name: str, rows: Any) -> Rows:
-        width = len(self.front.program.relations[name].columns)
+        width = len(self.workspace.program.relations[name].columns)
         if isinstance(rows, DataFrame):
             return SparkRows(rows, width)
         return DriverRows(np.array(rows, np.int64).reshape(-1, width))
@@ -108,10 +110,10 @@ def test_frames_in_and_out(spark: SparkSession, chain: Session) -> None:
     chain.commit(e=(edges, []), start=([(i,) for i in range(1, 6)], []))
     assert chain.rows("far") == chained(5)
     assert chain.engine.size("t") == 15
-    change = chain.commit(e=([(6, 7)], edges.where("c0 = 2"))).changes["far"]
+    change = chain.commit(e=([(6, 7)], edges.where("c0 = 2"))).deltas["far"]
     assert collected(change.inserted) == {(1, 1), (2, 0), (3, 4), (4, 3), (5, 2)}
     assert collected(change.deleted) == {(1, 5), (2, 4), (3, 3), (4, 2), (5, 1)}
-    assert collected(chain.engine.asserted("e")) == {(1, 2), (3, 4), (4, 5), (5, 6), (6, 7)}
+    assert collected(chain.engine.facts("e")) == {(1, 2), (3, 4), (4, 5), (5, 6), (6, 7)}
 
 
 def test_partitions_and_their_host_that_are_killed_between_epochs(chain: Session) -> None:

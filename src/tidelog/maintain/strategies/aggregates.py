@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from tidelog.engine import NodeReport
 from tidelog.maintain.aggregates import update_aggregate
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.large_groups import LargeGroups
 from tidelog.maintain.machine import Inputs
-from tidelog.maintain.report import NodeReport
 from tidelog.maintain.strategies.rows import evaluate
 from tidelog.maintain.strategies.situation import Situation
 from tidelog.rules.core import AggregateRule, HyperNode

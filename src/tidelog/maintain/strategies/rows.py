@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from tidelog.engine import NodeReport
 from tidelog.maintain.assemble import UNIT
 from tidelog.maintain.bootstrap import bootstrap
 from tidelog.maintain.deltas import Delta
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.machine import Inputs
-from tidelog.maintain.report import NodeReport, names_of, shown, skipped, with_demand
+from tidelog.maintain.report import names_of, shown, skipped, with_demand
 from tidelog.maintain.strategies.closures import build, can_be_kept
 from tidelog.maintain.strategies.dropping import drop
 from tidelog.maintain.strategies.pairs import part_with, told

@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 
+from tidelog.engine import NodeReport
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.machine import Inputs
-from tidelog.maintain.report import NodeReport
 from tidelog.maintain.strategies.pairs import show
 from tidelog.maintain.strategies.rows import evaluate
 from tidelog.maintain.strategies.situation import Situation, budget

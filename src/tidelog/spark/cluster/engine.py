@@ -18,8 +18,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tidelog.durable.damage import damaged
+from tidelog.engine import EpochOptions, Outcome, Prospect, RowChange, Seal, sealed_at_once
 from tidelog.limits.interrupts import Deferring
-from tidelog.limits.watch import changing_within_memory
+from tidelog.limits.watch import Watch, changing_within_memory
+from tidelog.maintain.report import names_of, prepares
+from tidelog.rules.core import CoreProgram
 from tidelog.spark.cluster import wire
 from tidelog.spark.cluster.epoch import Attempt, Explanation, size_of
 from tidelog.spark.cluster.exchange import values
@@ -29,7 +32,6 @@ from tidelog.spark.cluster.manifest import MANIFEST, ClusterManifest, continued,
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.placement.plan import ClusterPlan, facts_name, moved
 from tidelog.spark.cluster.processes.executors import Executors
-from tidelog.spark.engines import Draft, Epoch, Prospect, RowChange, SealRows
 from tidelog.spark.rows import Rows, no_rows
 from tidelog.storage.dictionary import Dictionary
 
@@ -101,20 +103,21 @@ class PartitionedEngine:
 
     def epoch(
         self,
-        draft: Draft,
-        facts: Mapping[str, RowChange],
-        options: Mapping[str, Any],
-        seal: SealRows | None = None,
-    ) -> Epoch:
-        """One epoch, see `engines.Engine.epoch`."""
+        program: CoreProgram,
+        changes: Mapping[str, RowChange[Rows]],
+        watch: Watch,
+        choice: EpochOptions,
+        seal: Seal[Rows] = sealed_at_once,
+    ) -> Outcome[Rows]:
+        """Make one epoch, see `Engine`."""
         assert self.owner is not None
         self.owner.check()
-        epoch = Attempt(self, draft.core, options, draft.checked.size_limits)
+        epoch = Attempt(self, program, watch, choice)
         with changing_within_memory, Deferring() as interrupts:
             try:
                 former = wire.dumps(self.committed)
                 with interrupts.let_through():
-                    manifest = epoch.run(facts)
+                    manifest = epoch.run(changes)
                 interrupts.look()
                 self.owner.check()
                 self.folder.write(MANIFEST, wire.dumps(manifest))
@@ -122,9 +125,8 @@ class PartitionedEngine:
                 try:
                     self.moved = moved(self.plan, epoch.plan) if self.plan is not None else frozenset()
                     self.committed, self.plan, self.explanation = manifest, epoch.plan, epoch.explanation
-                    changes = _Changes(self, epoch.changed())
-                    if seal is not None:
-                        seal(Prospect(changes, self.relation, self.size))
+                    deltas = _Changes(self, epoch.changed())
+                    seal(Prospect(deltas, self.relation, self.size))
                 except BaseException:
                     self.committed, self.plan, self.explanation, self.moved = before
                     with suppress(OSError):
@@ -138,7 +140,7 @@ class PartitionedEngine:
                 raise
             with suppress(OSError, MemoryError):
                 self.clean()
-            return Epoch(changes, epoch.report())
+            return Outcome(deltas, epoch.report())
 
     def clean(self) -> None:
         """Remove the files that the committed epoch does not need, if the folder is still this engine's."""
@@ -175,7 +177,7 @@ class PartitionedEngine:
         """Return the rows of a relation as of the last epoch."""
         return self._rows("rows", name)
 
-    def asserted(self, name: str) -> Rows:
+    def facts(self, name: str) -> Rows:
         """Return the asserted facts of a relation."""
         if self.plan is None or name not in self.plan.facts:
             return no_rows(self._arity(name))
@@ -199,12 +201,18 @@ class PartitionedEngine:
         core = self.committed.core
         return len(core.relations[name].columns) if core is not None and name in core.relations else 0
 
-    def change(self, name: str) -> RowChange:
+    def change(self, name: str) -> RowChange[Rows]:
         """Return the change of a relation in the last epoch."""
         came, went = self._rows("came", name), self._rows("went", name)
         if name in self.moved:
             came, went = came.without(went), went.without(came)
         return RowChange(came, went)
+
+    @property
+    def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
+        """The names of the rules of each hyper-node, in the order of evaluation."""
+        nodes = self.committed.core.nodes if self.committed.core is not None else ()
+        return tuple(names_of(node) for node in nodes if not prepares(node.relations))
 
     # --- the rest --------------------------------------------------------------------------------------------------
 
@@ -260,14 +268,14 @@ class PartitionedEngine:
             self.folder.destroy()
 
 
-class _Changes(Mapping[str, RowChange]):
+class _Changes(Mapping[str, RowChange[Rows]]):
     """The changes of an epoch; frames are made on demand."""
 
     def __init__(self, engine: PartitionedEngine, names: list[str]) -> None:
         self._engine = engine
         self._names = names
 
-    def __getitem__(self, name: str) -> RowChange:
+    def __getitem__(self, name: str) -> RowChange[Rows]:
         if name not in self._names:
             raise KeyError(name)
         return self._engine.change(name)

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from tidelog.engine import EpochOptions, Report, RowChange
 from tidelog.limits.watch import Watch
-from tidelog.maintain.report import Report
 from tidelog.rules.core import CoreProgram
 from tidelog.spark.cluster import wire
 from tidelog.spark.cluster.exchange import values
@@ -24,7 +24,6 @@ from tidelog.spark.cluster.placement.plan import ClusterPlan, facts_name, relati
 from tidelog.spark.cluster.placement.skew import Frequent, find, outdated
 from tidelog.spark.cluster.processes.executors import Delivery, Executors, Scattered
 from tidelog.spark.cluster.reports import merged
-from tidelog.spark.engines import RowChange
 from tidelog.spark.rows import Rows
 from tidelog.storage.dictionary import Dictionary
 
@@ -72,14 +71,12 @@ class ClusterState(Protocol):
 class Attempt:
     """One attempt at an epoch."""
 
-    def __init__(
-        self, engine: ClusterState, core: CoreProgram, options: Mapping[str, Any], limits: Mapping[str, int]
-    ) -> None:
+    def __init__(self, engine: ClusterState, core: CoreProgram, watch: Watch, choice: EpochOptions) -> None:
         self.engine = engine
         self.folder = engine.folder
         self.core = core
-        self.options = options
-        self.watch = Watch(options.get("timeout"), options.get("max_rows"), limits)
+        self.watch = watch
+        self.choice = choice
         self.committed = engine.committed
         self.partitions = self.committed.partitions
         self.token = secrets.token_hex(6)
@@ -108,7 +105,7 @@ class Attempt:
         self.plan: ClusterPlan
         self.plan_name = ""
 
-    def run(self, facts: Mapping[str, RowChange]) -> ClusterManifest:
+    def run(self, facts: Mapping[str, RowChange[Rows]]) -> ClusterManifest:
         """Do everything but the commit; return the manifest for it."""
         self.look_back()
         pieces, shared = self.deliver(facts)
@@ -160,7 +157,7 @@ class Attempt:
 
     # --- facts -----------------------------------------------------------------------------------------------------
 
-    def deliver(self, facts: Mapping[str, RowChange]) -> tuple[dict[int, list[Piece]], list[Piece]]:
+    def deliver(self, facts: Mapping[str, RowChange[Rows]]) -> tuple[dict[int, list[Piece]], list[Piece]]:
         """Write the facts to where they live: pieces for single partitions, and pieces for all."""
         own: dict[int, list[Piece]] = {}
         shared: list[Piece] = []
@@ -298,8 +295,8 @@ class Attempt:
         self.folder.write(round.name, wire.dumps(round))
         numbers = range(self.partitions) if everybody else sorted(round.pieces)
         done = tuple(each.name for each in self.rounds)
-        options = dict(self.options)
-        if cyclic and options.get("strategy", "auto") == "auto":
+        options = {**vars(self.choice), "timeout": self.watch.timeout, "max_rows": self.watch.max_rows}
+        if cyclic and self.choice.strategy == "auto":
             # What comes is new and what goes is to go, however much it is; and what a recursion has cost when it began
             # says nothing of what it costs with all that others have sent since.
             options["strategy"] = "update"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tidelog.maintain.report import NodeReport, names_of, shown
+from tidelog.engine import NodeReport
+from tidelog.maintain.report import names_of, shown
 from tidelog.rules.core import HyperNode
 from tidelog.spark.cluster.exchange.rounds import Reply
 from tidelog.spark.cluster.placement.plan import ClusterPlan, relation_of

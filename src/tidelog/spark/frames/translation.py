@@ -20,17 +20,16 @@ from pyspark.sql import types as T
 from pyspark.sql.pandas.types import from_arrow_type
 
 from tidelog.arrays import Words
+from tidelog.engine import RowChange, net_changes
 from tidelog.language.syntax import PRIMITIVES, Column
-from tidelog.pending import net_changes
 from tidelog.relation import Relation
 from tidelog.relation import WordRows as LocalRows
-from tidelog.spark.engines import RowChange
 from tidelog.spark.failures import letting_go
 from tidelog.spark.frames.arrow import spark_type, to_spark
 from tidelog.spark.frames.collect import collect_words
 from tidelog.spark.frames.deferred import Lender
 from tidelog.spark.frames.symbols import SymbolTable
-from tidelog.spark.rows import DriverRows, Rows, SparkRows, no_rows, word_columns
+from tidelog.spark.rows import DriverRows, Rows, SparkRows, driver_change, no_rows, word_columns
 from tidelog.spark.sources.facts import FactFrame
 from tidelog.storage.dictionary import Dictionary
 
@@ -66,14 +65,17 @@ class Translation:
 
     # --- in ------------------------------------------------------------------------------------------------------
 
-    def net(self, columns: Sequence[Column], calls: Sequence[tuple[bool, Rows | FactFrame]]) -> RowChange:
+    def net(self, columns: Sequence[Column], calls: Sequence[tuple[bool, Rows | FactFrame]]) -> RowChange[Rows]:
         """Return the change that several calls about one relation lead to; each asserts rows or retracts them, and of
         those about a row the last one counts. Facts stay in Spark, if they have no records."""
         rows = [(asserts, self._rows(columns, facts)) for asserts, facts in calls]
         local = [("", asserts, given.held) for asserts, given in rows if given.held is not None]
         none = no_rows(len(columns))
         if len(local) == len(rows):
-            return RowChange.of_words(*net_changes(local)[""]) if local else RowChange(none, none)
+            if not local:
+                return RowChange(none, none)
+            change = net_changes(local)[""]
+            return driver_change(change.inserted, change.deleted)
         frames = [(asserts, self.frame(given)) for asserts, given in rows]
         if len({asserts for asserts, _ in frames}) == 1:
             together = SparkRows(reduce(DataFrame.unionAll, [frame for _, frame in frames]), len(columns))

@@ -92,12 +92,12 @@ class _Run:
         check_formats(self.session, [*(each.format for each in pipeline.sources), *(s.format for s in pipeline.sinks)])
         notes = {"pipeline": {"facts": self.load()}}
         for sink in pipeline.sinks:
-            relation_type(db.front.program, sink.relation)
+            relation_type(db.program, sink.relation)
         with self.stage("check"):
             sources = self.sources()
             checked = check_sources(sources) if sources else []
         try:
-            with self.stage("facts"), working(), db.front.interned.reading():
+            with self.stage("facts"), working(), db.workspace.dictionary.reading():
                 db.pend(self.changes(checked))
             start = time.perf_counter()
 
@@ -157,8 +157,8 @@ class _Run:
             return facts
         if db.has_pending:
             db.commit()
-        before = db.notes.get("pipeline", {}).get("facts", "")
-        if text_of(check_named(given)) != text_of(db.front.unchanged.programs):
+        before = db.keeper.notes.get("pipeline", {}).get("facts", "")
+        if text_of(check_named(given)) != text_of(db.workspace.committed.programs):
             self.change_program(given)
         self.change_facts(before, facts)
         return facts
@@ -166,13 +166,13 @@ class _Run:
     def change_program(self, given: Program) -> None:
         """Replace the rules by those of another program; what it declares differently is refused."""
         db = self.db
-        wanted, present = check(given), db.front.program
+        wanted, present = check(given), db.program
         for name, relation in wanted.relations.items():
             if name in present.relations and present.relations[name].columns != relation.columns:
                 hint = "rename the relation, or begin with an empty state folder"
                 message = f"the declaration of {name} does not match its facts in the state folder"
                 raise UsageError(Problem("E0486", message, place=name, hint=hint))
-        known_types = {each.name for program in db.front.unchanged.programs for each in program.types}
+        known_types = {each.name for program in db.workspace.committed.programs for each in program.types}
         rules = {rule.name: rule for rule in check_named(given)[0].rules if rule.body}
         for name in list(db.rules):
             if name not in rules or db.rules[name] != str(rules[name]):
@@ -191,7 +191,7 @@ class _Run:
         db = self.db
         for text, change in ((before, db.delete), (after, db.insert)):
             if before != after and text:
-                known = [Program(types=p.types, declarations=p.declarations) for p in db.front.unchanged.programs]
+                known = [Program(types=p.types, declarations=p.declarations) for p in db.workspace.committed.programs]
                 for fact in check(*known, read(text + "\n", name="<facts>")).facts:
                     change(fact.relation, [fact.values])
 
@@ -219,7 +219,7 @@ class _Run:
         return found
 
     def mapped(self, source: Source) -> Mapped:
-        program = self.db.front.program
+        program = self.db.program
         declared = relation_type(program, source.relation)
         columns: dict[str, str | Expression] = dict(source.columns)
         columns |= {name: F.expr(str(text)) for name, text in source.expressions.items()}
@@ -274,7 +274,7 @@ class _Run:
     def collected(self, pending: Sequence[PendingFacts], given: int) -> tuple[list[PendingFacts], int]:
         """Return the same with words on the driver, and how many of the `given` rows say what another row says as
         well."""
-        dictionary, relations = self.db.front.interned, self.db.front.program.relations
+        dictionary, relations = self.db.workspace.dictionary, self.db.program.relations
         found = []
         for asserts in dict.fromkeys(change.asserts for change in pending):
             own = [change for change in pending if change.asserts == asserts]
@@ -287,15 +287,15 @@ class _Run:
     def difference(self, name: str, pending: list[PendingFacts]) -> list[PendingFacts]:
         """Return a snapshot as the difference to what is asserted now."""
         facts = [fact.values for fact in self.said if fact.relation == name]
-        declared = self.db.front.program.relations[name]
-        said = DriverRows(encode(facts, declared, self.db.front.interned))
+        declared = self.db.program.relations[name]
+        said = DriverRows(encode(facts, declared, self.db.workspace.dictionary))
         return self.db.difference(name, [*pending, PendingFacts(name, True, said, said.count())] if facts else pending)
 
     # --- sinks ---------------------------------------------------------------------------------------------------
 
     def views(self) -> tuple[str, ...]:
         """Return the relations that the program names with `.output`, or all derived ones."""
-        program = self.db.front.program
+        program = self.db.program
         named = [directive.relation for directive in program.directives if directive.name == "output"]
         derived = {head.relation for rule in program.rules for head in rule.heads}
         return tuple(dict.fromkeys(named)) or tuple(name for name in program.relations if name in derived)
@@ -307,7 +307,7 @@ class _Run:
             again = _again(sink)
             if again != IN_THE_WAY:  # Any other may be there in part when it fails.
                 self.reached.setdefault(again, []).append(str(sink.path))
-            database = self.db.id if sink.format == "delta" else ""
+            database = self.db.keeper.id if sink.format == "delta" else ""
             with reading(sink.relation):
                 if sink.what == "view":
                     path = write_view(self.session, sink, delivery.view(sink.relation), delivery.epoch, database)

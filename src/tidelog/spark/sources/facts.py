@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from tidelog.spark.rows import Rows
+from tidelog.arrays import Words
+from tidelog.spark.rows import DriverRows, Rows
 from tidelog.spark.sources.checks import Leaf
 
 
@@ -45,3 +46,8 @@ class PendingFacts:
     asserts: bool
     facts: Rows | FactFrame
     count: int
+
+
+def local_facts(relation: str, asserts: bool, words: Words) -> PendingFacts:
+    """Return facts that are on the driver."""
+    return PendingFacts(relation, asserts, DriverRows(words), len(words))

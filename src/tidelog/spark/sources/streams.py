@@ -39,11 +39,14 @@ MOST_BAD_ROWS = 10_000
 """Bad rows of a stream that are kept in memory, where there is no folder for them; they are counted all the same."""
 
 
-class Checked(Protocol):
-    """The database on the driver, of which streams need the checked program."""
+class Kept(Protocol):
+    """The part of a state folder that streams need, see `keeping.StateKeeper`."""
 
     @property
-    def program(self) -> CheckedProgram: ...
+    def notes(self) -> Mapping[str, Any]: ...
+
+    @property
+    def quarantine(self) -> str | None: ...
 
 
 class StreamDatabase(Protocol):
@@ -52,13 +55,10 @@ class StreamDatabase(Protocol):
     session: SparkSession
 
     @property
-    def front(self) -> Checked: ...
+    def program(self) -> CheckedProgram: ...
 
     @property
-    def notes(self) -> Mapping[str, Any]: ...
-
-    @property
-    def state_quarantine(self) -> str | None: ...
+    def keeper(self) -> Kept: ...
 
     def apply(self, pending: Sequence[PendingFacts], notes: Mapping[str, Mapping[str, Any]]) -> object: ...
 
@@ -99,7 +99,7 @@ class Streams:
         quarantine: str | None,
     ) -> StreamingQuery:
         """See `SparkDatabase.maintain`."""
-        program = self._database.front.program
+        program = self._database.program
         if not isinstance(frame, DataFrame) or not frame.isStreaming:
             hint = "read it with session.readStream, or insert() it"
             raise UsageError(Problem("E0684", "expected a streaming frame, found a batch", hint=hint))
@@ -168,7 +168,7 @@ class Streams:
             hint = "connect with the state folder that goes with the checkpoint, or begin with a new checkpoint"
             raise UsageError(Problem("E0683", message, hint=hint))
         target = stream.target
-        source = map_frame(database.front.program, target.relation, frame, target.columns, operation=target.operation)
+        source = map_frame(database.program, target.relation, frame, target.columns, operation=target.operation)
         [checked] = check_sources([replace(source, place=f"batch {number} of stream {stream.name}")])
         try:
             if checked.quarantined:
@@ -208,7 +208,7 @@ class Streams:
         """Return the bad rows of all streams, those in the state folder also of earlier processes."""
         session = self._database.session
         frames = [session.createDataFrame(table) for stream in self._streams.values() for table in stream.bad.values()]
-        folders = {stream.quarantine for stream in self._streams.values()} | {self._database.state_quarantine}
+        folders = {stream.quarantine for stream in self._streams.values()} | {self._database.keeper.quarantine}
         columns = [column.split(" ")[0] for column in QUARANTINE_COLUMNS]
         for folder in sorted(folder for folder in folders if folder is not None):
             with suppress(AnalysisException):  # nothing has been put there yet
@@ -249,7 +249,7 @@ def _triggered(writer: DataStreamWriter, trigger: Mapping[str, Any]) -> DataStre
 
 def _last(database: StreamDatabase, query: str) -> int:
     """Return the number of the last batch of a query that has been committed."""
-    last: int = database.notes.get("streams", {}).get(query, -1)
+    last: int = database.keeper.notes.get("streams", {}).get(query, -1)
     return last
 
 

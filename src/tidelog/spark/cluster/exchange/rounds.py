@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from tidelog.maintain.report import NodeReport
+from tidelog.engine import NodeReport
 from tidelog.spark.cluster.exchange.pieces import PieceMessage
 from tidelog.spark.cluster.placement.skew import Frequent
 

@@ -23,7 +23,7 @@ from itertools import product
 import numpy
 
 from tidelog.arrays import Words
-from tidelog.maintain.deltas import Delta, rows_of
+from tidelog.maintain.deltas import Deltas, rows_of
 from tidelog.rules.core import CoreAtom, CoreLiteral, CoreProgram, CoreRule, RelationInfo
 from tidelog.rules.graph import hyper_nodes
 from tidelog.spark.cluster.exchange.pieces import PieceChange
@@ -82,7 +82,7 @@ class Suspicions:
         self.program: CoreProgram | None = None
         self.fresh = False
 
-    def note(self, plan: ClusterPlan, deltas: Mapping[str, Delta], statements: Iterable[PieceChange]) -> None:
+    def note(self, plan: ClusterPlan, deltas: Deltas, statements: Iterable[PieceChange]) -> None:
         """Remember, after a round, what has gone of the relations of cycles and of what these read."""
         self.fresh = False
         if not plan.cycles:
@@ -126,7 +126,7 @@ class Suspicions:
         self.program = watching(program, chosen, lost)
         return [(gone_name(name), True, rows) for name, rows in lost.items()]
 
-    def new(self, source: str, views: Mapping[str, StoredRelation], deltas: Mapping[str, Delta]) -> Words:
+    def new(self, source: str, views: Mapping[str, StoredRelation], deltas: Deltas) -> Words:
         """Return the rows of a relation that have come to be suspected in the last round."""
         name = gone_name(source)
         if self.fresh or name not in deltas:

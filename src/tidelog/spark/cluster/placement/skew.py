@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy
 
 from tidelog.arrays import Words
-from tidelog.maintain.deltas import Delta
+from tidelog.maintain.deltas import Deltas
 from tidelog.spark.cluster.placement.plan import ClusterPlan
 from tidelog.storage.stored import StoredRelation
 
@@ -69,9 +69,7 @@ class Lookout:
         self.left: dict[str, float] = {}
         """The rows that may still come or go before it looks again, of each copy."""
 
-    def look(
-        self, plan: ClusterPlan, views: Mapping[str, StoredRelation], deltas: Mapping[str, Delta]
-    ) -> Mapping[str, Frequent]:
+    def look(self, plan: ClusterPlan, views: Mapping[str, StoredRelation], deltas: Deltas) -> Mapping[str, Frequent]:
         """Return the frequent words of the relations of a plan, after a change, of those with enough rows."""
         self.seen = {name: found for name, found in self.seen.items() if name in plan.views}
         for name, copy in plan.views.items():

@@ -15,13 +15,11 @@ from typing import Any
 import numpy
 
 from tidelog.arrays import Words
+from tidelog.engine import EpochOptions, NodeReport, net_changes
 from tidelog.errors import InternalError, Problem
 from tidelog.limits.watch import Watch
-from tidelog.maintain.choice import EpochOptions
-from tidelog.maintain.deltas import Delta, rows_of
+from tidelog.maintain.deltas import Deltas, rows_of
 from tidelog.maintain.engine import EmbeddedEngine
-from tidelog.maintain.report import NodeReport
-from tidelog.pending import net_changes
 from tidelog.rules.core import CoreProgram
 from tidelog.spark.cluster import wire
 from tidelog.spark.cluster.exchange import values
@@ -212,7 +210,7 @@ class Partition:
 
     def step(
         self, statements: list[PieceChange], watch: Watch, choice: EpochOptions
-    ) -> tuple[dict[str, Delta], tuple[NodeReport, ...]]:
+    ) -> tuple[Deltas, tuple[NodeReport, ...]]:
         """One epoch of the engine; keeps what changes in the relations that users see."""
         assert self.plan is not None
         outcome = self.engine.epoch(self.program, net_changes(statements), watch, choice)
@@ -235,7 +233,11 @@ class Partition:
             yield PieceMessage(target, level, file.add(statements))
 
     def said(
-        self, plan: ClusterPlan, deltas: Mapping[str, Delta], settled: frozenset[ExportRoute], due: Mapping[str, Words]
+        self,
+        plan: ClusterPlan,
+        deltas: Deltas,
+        settled: frozenset[ExportRoute],
+        due: Mapping[str, Words],
     ) -> Iterator[tuple[Export, PieceChange]]:
         """Yield what exports say of their targets: what has come and gone, all rows where that is not `settled`, and of
         rows that are `due` those that are still here; and what has come to be suspected."""
@@ -264,9 +266,7 @@ class Partition:
         elif len(words):
             yield from parcels(homes, words)
 
-    def shrunk(
-        self, plan: ClusterPlan, deltas: Mapping[str, Delta], statements: Iterable[PieceChange]
-    ) -> Iterator[int]:
+    def shrunk(self, plan: ClusterPlan, deltas: Deltas, statements: Iterable[PieceChange]) -> Iterator[int]:
         """Yield the cycles whose inputs have lost something, so that what feeds itself may have nothing else to live
         on."""
         internal = {export.target for export in plan.exports if export.cycle is not None}

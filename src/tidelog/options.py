@@ -1,0 +1,56 @@
+"""The options of a database: limits of an epoch, and how views follow changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from tidelog.engine import EpochOptions
+from tidelog.errors import Problem, UsageError
+from tidelog.limits.interrupts import Interrupts
+from tidelog.limits.watch import Watch
+
+_SWITCHES = {
+    "closures": "pass False to evaluate closures like all other rules, or True",
+    "maintain": "pass True to keep the state for later updates, or False",
+}
+
+
+@dataclass(frozen=True)
+class DatabaseOptions(EpochOptions):
+    """The options that `Database.options` sets, limits among them; None is no limit."""
+
+    timeout: float | None = None
+    max_rows: int | None = None
+
+    def changed(self, options: Mapping[str, Any]) -> DatabaseOptions:
+        """Return these with others set. UsageError (E0603) for another name or a wrong value."""
+        known = [field.name for field in fields(self)]
+        for name, value in options.items():
+            _check(name, value, known)
+        return replace(self, **options)
+
+    def watch(self, sizes: Mapping[str, int] | None = None, interrupts: Interrupts | None = None) -> Watch:
+        """Return a watch that starts now, over these limits and those of the sizes of relations."""
+        return Watch(self.timeout, self.max_rows, sizes or {}, interrupts=interrupts or Interrupts())
+
+
+def _check(name: str, value: object, known: list[str]) -> None:
+    """UsageError (E0603) unless there is such an option that can have this value."""
+    if name not in known:
+        raise UsageError(Problem("E0603", f"unknown option {name!r}", hint=f"use one of {', '.join(sorted(known))}"))
+    if name == "strategy":
+        if not isinstance(value, str) or value not in ("auto", "update", "bootstrap"):
+            hint = 'use "auto", "update" or "bootstrap"'
+            raise UsageError(Problem("E0603", f"unknown strategy {value!r}", hint=hint))
+    elif name in _SWITCHES:
+        if not isinstance(value, bool):
+            message = f"{name} must be True or False, found {value!r}"
+            raise UsageError(Problem("E0603", message, hint=_SWITCHES[name]))
+    elif not (isinstance(value, (int, float)) and value > 0) and (value is not None or name == "switch"):
+        is_part = name == "switch"
+        hint = (
+            "pass a fraction of a bootstrap's time, such as 0.2" if is_part else "pass a number, or None for no limit"
+        )
+        raise UsageError(Problem("E0603", f"{name} must be a positive number, found {value!r}", hint=hint))

@@ -1,0 +1,47 @@
+"""A block of changes of a store that are committed together."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Protocol
+
+from tidelog.rdf.change import StoreChange
+from tidelog.transaction import ChangeBlock, Committing
+
+
+class ChangingStore(Committing[StoreChange], Protocol):
+    """A store as a transaction needs it."""
+
+    def load(self, program: str | os.PathLike[str]) -> None: ...
+    def remove_rule(self, name: str) -> None: ...
+    def insert(self, data: Any, format: str | None = None, *, base: str | None = None) -> None: ...
+    def delete(self, data: Any, format: str | None = None, *, base: str | None = None) -> None: ...
+
+
+class StoreTransaction(ChangeBlock[StoreChange]):
+    """The changes of one `with` block over a store. All methods raise UsageError (E0626) outside of the block or in
+    another thread."""
+
+    def __init__(self, store: ChangingStore) -> None:
+        super().__init__(store)
+        self._store = store
+
+    def load(self, program: str | os.PathLike[str]) -> None:
+        """Add rules, see `Store.load`."""
+        self._check()
+        self._store.load(program)
+
+    def remove_rule(self, name: str) -> None:
+        """Remove a rule of a program, see `Store.remove_rule`."""
+        self._check()
+        self._store.remove_rule(name)
+
+    def insert(self, data: Any, format: str | None = None, *, base: str | None = None) -> None:
+        """Assert triples, see `Store.insert`."""
+        self._check()
+        self._store.insert(data, format, base=base)
+
+    def delete(self, data: Any, format: str | None = None, *, base: str | None = None) -> None:
+        """Retract triples, see `Store.delete`."""
+        self._check()
+        self._store.delete(data, format, base=base)

@@ -1,0 +1,147 @@
+"""`FolderKeeper`: the keeper by which the epochs of a database last in a folder.
+
+An epoch's facts are on the disk before it is sealed, and the manifest is replaced when it is worked out and nothing
+else can fail: from then on the epoch has happened, also for a process that is killed right then. Views are kept as a
+checkpoint, which is written anew once following the epochs since the last one has taken longer than writing it did; so
+that opening never takes much longer than reading one, and checkpoints never more time than the epochs themselves.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy
+
+from tidelog.arrays import Words
+from tidelog.durable.damage import damaged
+from tidelog.durable.files import Files
+from tidelog.engine import FactCall, RowChange
+from tidelog.errors import UsageError
+from tidelog.io import encode
+from tidelog.language import read
+from tidelog.language.syntax import Program
+from tidelog.maintain.engine import EmbeddedEngine
+from tidelog.store import checkpoint
+from tidelog.store.state import StateFolder, text_of
+from tidelog.store.tables import facts_table
+from tidelog.workspace import Draft, Workspace
+
+
+class FolderKeeper:
+    """The folder of a database, see `StoredDatabase`."""
+
+    def __init__(self, folder: str | os.PathLike[str], *, read_only: bool = False, files: Files | None = None) -> None:
+        self.state = StateFolder(folder, read_only=read_only, files=files)
+        self.spent = 0.0
+        """Seconds of the epochs since the last checkpoint."""
+        self.price = 0.0
+        """Seconds that writing the last checkpoint has taken, or reading it."""
+        self._recovering = False
+        self._workspace: Workspace[FactCall]
+
+    # --- committing --------------------------------------------------------------------------------------------------
+
+    def seal(self, draft: Draft, facts: Mapping[str, RowChange[Words]]) -> None:
+        """Write the facts of an epoch, and replace the manifest. UsageError (E0681) where the disk does not take it."""
+        if self._recovering:
+            return
+        tables = {}
+        for name, change in facts.items():
+            for asserts, words in ((True, change.inserted), (False, change.deleted)):
+                if len(words):
+                    relation = draft.checked.relations[name]
+                    tables[name, asserts] = facts_table(relation, self._workspace.dictionary, words)
+        same = draft.programs is self._workspace.committed.programs
+        text = self.state.manifest.text if same else text_of(draft.programs)
+        segment = self.state.prepare(tables)
+        try:
+            self.state.publish(segment, text, {})
+        except BaseException:
+            self.state.discard(segment)
+            raise
+
+    def settled(self, engine: EmbeddedEngine, seconds: float) -> None:
+        """Write a checkpoint if the epochs since the last one have taken longer than that would."""
+        if self._recovering:
+            self._recovering, self.spent = False, seconds
+            return
+        self.spent += seconds
+        if self.spent > self.price or self.state.is_scattered:
+            self.write_checkpoint(engine)
+
+    def write_checkpoint(self, engine: EmbeddedEngine) -> None:
+        """Write everything as of now in place of the segments, if the disk takes it."""
+        started, text = time.perf_counter(), self.state.manifest.text
+        # The epoch is safe without, and the next try is due when as much time has been spent again.
+        with suppress(UsageError, MemoryError):
+            self.state.checkpoint(lambda file: checkpoint.write(engine, text, file))
+        self.price, self.spent = time.perf_counter() - started, 0.0
+
+    # --- opening -----------------------------------------------------------------------------------------------------
+
+    def recover(self, workspace: Workspace[FactCall]) -> EmbeddedEngine | None:
+        """Come back to the checkpoint, and let what was committed since wait."""
+        self._workspace, manifest = workspace, self.state.manifest
+        if not manifest.epoch:
+            return None
+        self._recovering, engine = True, None
+        started = time.perf_counter()
+        with self.state.saved() as file:
+            if file is not None:
+                engine = self._restored(checkpoint.Checkpoint(self.state.checkpoint_path, file))
+        self.price = time.perf_counter() - started
+        if not workspace.programs or text_of(workspace.programs) != manifest.text:
+            workspace.replace(_parsed(manifest.text))
+        workspace.facts.extend(self._facts_since())
+        return engine or EmbeddedEngine(workspace.dictionary, workspace.committed.core)
+
+    def _restored(self, saved: checkpoint.Checkpoint) -> EmbeddedEngine | None:
+        """Return the engine of a checkpoint. Where that was another tidelog's, its facts wait."""
+        workspace = self._workspace
+        draft = workspace.replace(_parsed(saved.program))
+        saved.fill(workspace.dictionary)
+        engine = saved.restore(draft.core, workspace.dictionary)
+        if engine is not None:
+            workspace.settle(draft)
+        else:
+            known = draft.checked.relations
+            workspace.facts.extend((name, True, words) for name, words in saved.facts() if name in known)
+        return engine
+
+    def _facts_since(self) -> Iterator[FactCall]:
+        """Return the changes of facts since the checkpoint."""
+        for name, asserts, table in self.state.tables():
+            relation = self._workspace.program.relations.get(name)
+            if relation is None or isinstance(table, Path):
+                raise damaged(self.state.folder, f"it has facts of {name}, which the program does not declare")
+            if relation.columns:
+                words = encode(table, relation, self._workspace.dictionary)
+            else:
+                words = numpy.empty((min(table.num_rows, 1), 0), numpy.int64)
+            yield name, asserts, words
+
+    # --- the rest ----------------------------------------------------------------------------------------------------
+
+    def stats(self) -> dict[str, Any]:
+        """Return the folder, the number of the last epoch since it was made, that of the checkpoint, or None, and the
+        number of segments after it."""
+        manifest = self.state.manifest
+        return {
+            "folder": str(self.state.folder),
+            "epoch": manifest.epoch,
+            "checkpoint": int(manifest.checkpoint[0]) if manifest.checkpoint else None,
+            "segments": len(manifest.segments),
+        }
+
+    def close(self) -> None:
+        """Let others have the folder."""
+        self.state.close()
+
+
+def _parsed(text: str) -> Program:
+    return read(f"{text}\n", name="<store>")

@@ -1,0 +1,302 @@
+"""The verbs that databases share: what `Database`, `SparkDatabase` and `rdf.Store` do in the same way.
+
+`Verbs` is from commit to close, for any database. `RelationVerbs` adds programs, facts and rules, for those whose
+changes wait in a `Workspace` until an `Engine` takes them.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Generic, Self, TypeVar
+
+from tidelog.arrays import Words
+from tidelog.certificate import Certificate, check, program_text, save
+from tidelog.copies import Uncopied
+from tidelog.engine import Engine
+from tidelog.errors import Problem, UsageError, wrong_argument
+from tidelog.io import at_hand
+from tidelog.language import read
+from tidelog.language.syntax import CheckedProgram, Program
+from tidelog.limits.interrupts import Deferring, Interrupts
+from tidelog.limits.watch import Watch, changing_within_memory, guarded, reading_within_memory
+from tidelog.options import DatabaseOptions
+from tidelog.relation import Relation
+from tidelog.ruleset import RuleSet
+from tidelog.storage.dictionary import Dictionary
+from tidelog.subscribers import SubscribedChange, Subscribers
+from tidelog.transaction import Transaction, checked
+from tidelog.turns import Turns
+from tidelog.workspace import Workspace
+
+Made = TypeVar("Made", bound=SubscribedChange)
+Part = TypeVar("Part")
+Facts = TypeVar("Facts")
+
+
+class Verbs(Uncopied, ABC, Generic[Made]):
+    """The verbs of all databases. Threads may share one: each call has the database for itself, and a transaction keeps
+    changes of others waiting until it ends."""
+
+    def __init__(self, turns: Turns | None = None) -> None:
+        self.turns = turns or Turns()
+        """Which thread may do what now: for modules of this package."""
+        self._subscribers: Subscribers[Made] = Subscribers()
+
+    @property
+    @abstractmethod
+    def has_pending(self) -> bool:
+        """Whether changes of facts or rules wait for `commit`."""
+
+    @abstractmethod
+    def _epoch(self, interrupts: Interrupts) -> Made:
+        """Make the pending changes one epoch, or change nothing and raise."""
+
+    @abstractmethod
+    def _drop(self) -> None:
+        """Drop all pending changes."""
+
+    @abstractmethod
+    def _end(self) -> None:
+        """Give everything back."""
+
+    def commit(self) -> Made:
+        """Make all pending changes one epoch, call the subscribers, and return what the epoch did.
+
+        Raises LimitError, KeyboardInterrupt, or UsageError (E0625) inside of a transaction. Then no fact, rule or view
+        has changed, and the pending changes still wait: commit them again, or drop them by `rollback`. When it returns,
+        the epoch is committed. A Ctrl-C that comes too late is delivered afterwards, and what subscribers raise is in
+        `errors` of the change. In a store the epoch is on the disk then; UsageError (E0681) where the disk does not
+        take it. Over Spark also DataError and SetupError.
+        """
+        with Deferring() as interrupts:
+            return self._commit(interrupts, self._epoch)
+
+    def _commit(self, interrupts: Interrupts, epoch: Callable[[Interrupts], Made]) -> Made:
+        with interrupts.holding(self.turns.changing):
+            self.turns.check_outside("commit()")
+            with interrupts.holding(self.turns.using):
+                self._check_usable()
+                change = epoch(interrupts)
+            self._subscribers.tell(change, interrupts)
+            return change
+
+    def rollback(self) -> None:
+        """Drop all pending changes, loaded programs included. UsageError (E0625) inside of a transaction."""
+        with Deferring() as ctrl_c, ctrl_c.holding(self.turns.changing), ctrl_c.holding(self.turns.using):
+            self.turns.check_outside("rollback()")
+            self._drop()
+
+    def close(self) -> None:
+        """Give the memory back, and let others have the folder of a store. Calls of the database and of its relations
+        raise UsageError (E0602) from then on; what queries and commits have returned stays as it is, unless Spark has
+        it. UsageError (E0625) inside of a transaction."""
+        with Deferring() as ctrl_c, ctrl_c.holding(self.turns.changing), ctrl_c.holding(self.turns.using):
+            self.turns.check_outside("close()")
+            if not self.turns.closed:
+                self.turns.closed = True
+                self._end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _check_usable(self) -> None:
+        self.turns.check_open()
+
+    @contextmanager
+    def _using(self) -> Iterator[None]:
+        """Inside, have the open database for this thread."""
+        with self.turns.using:
+            self._check_usable()
+            yield
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """`_using` for what changes something, which waits for other threads' transactions."""
+        with self.turns.changing, self._using():
+            yield
+
+
+class RelationVerbs(Verbs[Made], Generic[Made, Part, Facts]):
+    """The verbs of databases of relations."""
+
+    engine: Engine[Any]
+    _options: DatabaseOptions
+
+    def __init__(self, workspace: Workspace[Facts]) -> None:
+        super().__init__()
+        self.workspace = workspace
+        """The program, the dictionary and the pending changes: for modules of this package."""
+
+    # --- changes -------------------------------------------------------------------------------------------------
+
+    def load(self, program: str | os.PathLike[str] | Program) -> None:
+        """Add a program: a path (anything path-like, or one line that ends in ".dl"), program text, or what
+        `language.read` has made of one.
+
+        The declarations count at once; rules and facts take effect with the next `commit`. Raises ProgramError, which
+        lists everything that is wrong with the program together with those loaded before, or LimitError (E0503: out of
+        memory), and then changes nothing.
+        """
+        self._check_usable()
+        with changing_within_memory:
+            parsed = program if isinstance(program, Program) else read(program)
+        with self._changing(), changing_within_memory:
+            self.workspace.extend(parsed)
+
+    def insert(self, relation: str, data: Any) -> None:
+        """Assert facts, to take effect with the next `commit`; asserting a present fact changes nothing.
+
+        `data` is an iterable of tuples or dicts, a pandas, Polars or Arrow table, anything with `__arrow_c_stream__`,
+        or a NumPy array. Raises UsageError (no such relation), DataError (does not fit) or LimitError (E0503: out of
+        memory), and then changes nothing.
+        """
+        self._change(relation, data, asserts=True)
+
+    def delete(self, relation: str, data: Any) -> None:
+        """Retract facts like `insert`, to take effect with the next `commit`; an absent fact changes nothing."""
+        self._change(relation, data, asserts=False)
+
+    def _change(self, relation: str, data: Any, *, asserts: bool) -> None:
+        self._check_usable()
+        with changing_within_memory:
+            data = at_hand(data, self.workspace.relation(relation).name)
+        with self._changing(), changing_within_memory:
+            self.workspace.change(relation, data, asserts=asserts)
+
+    def insert_words(self, relation: str, words: Words) -> None:
+        """Assert facts that are encoded already with `dictionary`: int64 words of shape (n, arity)."""
+        with self._changing():
+            self.workspace.change_words(relation, words, asserts=True)
+
+    def delete_words(self, relation: str, words: Words) -> None:
+        """Retract facts that are encoded already with `dictionary`: int64 words of shape (n, arity)."""
+        with self._changing():
+            self.workspace.change_words(relation, words, asserts=False)
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether changes of facts or rules wait for `commit`."""
+        return self.workspace.has_pending
+
+    @property
+    def rules(self) -> RuleSet:
+        """The rules by name, with `add` and `remove`."""
+        return RuleSet(self)
+
+    def transaction(self) -> Transaction[Made]:
+        """A block whose changes are committed together at its end, and dropped when it or the commit raises.
+
+        It belongs to the thread that opens it; changes of other threads wait until it ends. Raises UsageError where
+        changes are pending already (E0606) and inside of another transaction (E0625).
+        """
+        with self._changing():
+            checked(self)
+            return Transaction(self)
+
+    def subscribe(self, relation: str, callback: Callable[[Part], object]) -> Callable[[], None]:
+        """Call `callback` with the change of a relation after each committed epoch that changes it; returns a function
+        that ends this.
+
+        `commit` calls it in its own thread before it returns, an epoch of a stream in the stream's thread. It may
+        change and commit: subscribers hear of that epoch once all have heard of this one. Changes of other threads
+        wait, reading does not. What a callback raises goes to the logger "tidelog" and to `errors` of the change, and
+        stops neither `commit` nor other callbacks. Raises UsageError: no such relation (E0601), or a callback that
+        cannot be called (E0609).
+        """
+        self._check_usable()
+        name = self.workspace.relation(relation).name
+
+        def part(change: Any) -> Part | None:
+            if name not in change:
+                return None
+            found: Part = change[name]
+            return found
+
+        return self._subscribers.add(name, part, callable_one(callback))
+
+    def _drop(self) -> None:
+        self.workspace.rollback()
+
+    # --- reading -------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def local(self, name: str) -> Relation:
+        """A relation as of the last committed epoch, with its tuples in this process. UsageError (E0601) if there is
+        none of this name."""
+
+    @abstractmethod
+    def _certificate(self, watch: Watch) -> Certificate:
+        """Return the certificate of the last committed epoch."""
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The names of the declared relations, in the order of their declarations."""
+        return tuple(self.workspace.program.relations)
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the declared relations, in the order of their declarations."""
+        return iter(self.relations)
+
+    def __contains__(self, name: object) -> bool:
+        """Whether a relation of this name is declared."""
+        return isinstance(name, str) and name in self.workspace.program.relations
+
+    @property
+    def program(self) -> CheckedProgram:
+        """Everything that was loaded, checked; pending texts included."""
+        return self.workspace.program
+
+    @property
+    def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
+        """The names of the rules of each hyper-node of the program as it is written, in the order of evaluation."""
+        return self.engine.hyper_nodes
+
+    @property
+    def dictionary(self) -> Dictionary:
+        """The meaning of the words of symbols and records. The database gives none of its words back from now on."""
+        self.workspace.dictionary.shared = True
+        return self.workspace.dictionary
+
+    def check(self) -> None:
+        """Check the views as of the last committed epoch, independently of the engine: see docs/how-to/certificates.md.
+        Other threads wait meanwhile.
+
+        Raises CertificateRejected where they are not what follows from the facts and rules; LimitError where memory
+        does not suffice (E0503) or after the seconds of the option `timeout` (E0501). The driver checks what a cluster
+        has: UsageError (E0688) where that are more rows than `embedded_limit`.
+        """
+        with self._checking():
+            watch = Watch(self._options.timeout)
+            with guarded(watch):
+                check(self._certificate(watch), watch)
+
+    def save_certificate(self, folder: str | os.PathLike[str]) -> None:
+        """Write the last committed epoch with its facts, program and births to a new folder of this machine, as a
+        certificate that `tidelog.check_certificate` accepts. Raises UsageError (E0816) where that cannot be written,
+        LimitError (E0503) where memory does not suffice."""
+        with self._checking():
+            if not isinstance(folder, (str, os.PathLike)):
+                raise wrong_argument("a certificate", "the path of a new folder", folder)
+            save(self._certificate(Watch()), program_text(self.workspace.committed.programs), Path(folder))
+
+    @contextmanager
+    def _checking(self) -> Iterator[None]:
+        """`_using` for what brings a certificate together."""
+        with self._using(), reading_within_memory:
+            yield
+
+
+def callable_one(callback: Callable[[Part], object]) -> Callable[[Part], object]:
+    """Return a callback of subscribers. UsageError (E0609) where it cannot be called."""
+    given: object = callback
+    if not callable(given):
+        message = f"expected a function of one change as callback, found {callback!r}"
+        raise UsageError(Problem("E0609", message, hint="pass a function, for example `print` or `changes.append`"))
+    return callback
