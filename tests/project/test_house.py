@@ -17,6 +17,8 @@ import tidelog
 
 ROOT = Path(__file__).parents[2]
 MODULES = sorted((ROOT / "src/tidelog").rglob("*.py"))
+IMPORTING = ("src", "tests", "benchmarks", "examples", "papers", "proofs")
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 TEXT = {".cfg", ".dl", ".ini", ".json", ".lark", ".md", ".py", ".sh", ".toml", ".txt", ".yml", ""}
 
 
@@ -39,12 +41,41 @@ def test_public_names_are_sorted_and_importable() -> None:
     assert [name for name in tidelog.__all__ if not hasattr(tidelog, name)] == []
 
 
-@pytest.mark.parametrize("folder", sorted((ROOT / "src/tidelog").glob("*/__init__.py")), ids=identify)
+@pytest.mark.parametrize("folder", sorted((ROOT / "src/tidelog").glob("*/**/__init__.py")), ids=identify)
 def test_rooms_have_sorted_public_names(folder: Path) -> None:
-    room = importlib.import_module(f"tidelog.{folder.parent.name}")
+    room = importlib.import_module(".".join(folder.parent.relative_to(ROOT / "src").parts))
     names = list(getattr(room, "__all__", []))
     assert names == sorted(names)
     assert [name for name in names if not hasattr(room, name)] == []
+
+
+def test_public_names_of_rooms_are_complete() -> None:
+    """`__all__` has each name that others import from a package, modules apart, and each that users are to import."""
+    missing = []
+    for file in (path for folder in IMPORTING for path in sorted((ROOT / folder).rglob("*.py"))):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.ImportFrom) or node.module is None or node.module.split(".")[0] != "tidelog":
+                continue
+            package = ROOT / "src" / Path(*node.module.split("."))
+            if not package.is_dir():
+                continue
+            names = {each.name for each in node.names}
+            modules = {name for name in names if (package / name).is_dir() or (package / f"{name}.py").exists()}
+            public = getattr(importlib.import_module(node.module), "__all__", [])
+            missing += [f"{identify(file)}: {node.module}.{name}" for name in sorted(names - modules - {*public})]
+    assert missing == []
+
+
+def test_a_public_class_has_few_methods_of_its_own() -> None:
+    """A class with more has several purposes."""
+    found = {
+        f"{identify(module)}: {node.name}": len(methods)
+        for module in MODULES
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+        if len(methods := {each.name for each in node.body if isinstance(each, FUNCTIONS) and each.name[0] != "_"}) > 30
+    }
+    assert found == {}
 
 
 def test_import_is_light() -> None:
