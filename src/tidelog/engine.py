@@ -68,6 +68,17 @@ class NodeReport:
     impact: int
     rounds: int = 0
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON has it."""
+        return {
+            "rules": list(self.rules),
+            "relations": list(self.relations),
+            "strategy": self.strategy,
+            "reason": self.reason,
+            "seconds": self.seconds,
+            "impact": self.impact,
+        }
+
 
 @dataclass(frozen=True)
 class Report:
@@ -102,6 +113,16 @@ class Report:
     def impact(self) -> int:
         """The number of derived tuples that were inserted or deleted."""
         return sum(node.impact for node in self.visited)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON has it, with all hyper-nodes."""
+        return {
+            "seconds": self.seconds,
+            "bootstraps": self.bootstraps,
+            "updates": self.updates,
+            "impact": self.impact,
+            "nodes": [node.to_dict() for node in self.nodes],
+        }
 
 
 @dataclass(frozen=True)

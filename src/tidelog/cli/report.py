@@ -54,24 +54,7 @@ def stats(report: Report, sizes: Mapping[str, Any]) -> str:
 
 def report_as_json(report: Report, sizes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the content of `stats` as a document."""
-    nodes = [
-        {
-            "rules": list(node.rules),
-            "relations": list(node.relations),
-            "strategy": node.strategy,
-            "reason": node.reason,
-            "seconds": node.seconds,
-            "impact": node.impact,
-        }
-        for node in report.nodes
-    ]
-    summary = {
-        "seconds": report.seconds,
-        "bootstraps": report.bootstraps,
-        "updates": report.updates,
-        "impact": report.impact,
-    }
-    return {"report": {**summary, "nodes": nodes}, "sizes": sizes}
+    return {"report": report.to_dict(), "sizes": sizes}
 
 
 def _flat(document: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
