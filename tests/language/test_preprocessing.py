@@ -8,6 +8,7 @@ import pytest
 
 from tidelog.errors import ProgramError, locate
 from tidelog.language import read
+from tidelog.language.reading import Preprocessing
 from tidelog.language.syntax import Atom, Constant
 
 
@@ -38,6 +39,20 @@ def test_includes(tmp_path: Path) -> None:
     (tmp_path / "inner/one.dl").write_text('#pragma once\n#include "two.dl"\nb(1).\n', "utf-8")
     (tmp_path / "inner/two.dl").write_text("a(1).\n", "utf-8")
     assert [rule.heads[0].relation for rule in read(tmp_path / "main.dl").rules] == ["a", "b", "c"]
+
+
+def test_lines_of_the_language_include_as_well(tmp_path: Path) -> None:
+    (tmp_path / "types.dl").write_text(".once\n.type Name <: symbol\n")
+    (tmp_path / "main.dl").write_text('.include "types.dl"\n  .include "types.dl"\n.decl a(x: Name)\n')
+    program = read(tmp_path / "main.dl")
+    assert [type_.name for type_ in program.types] == ["Name"]
+    assert [declaration.name for declaration in program.declarations] == ["a"]
+
+
+def test_lines_of_the_language_without_the_preprocessor() -> None:
+    with pytest.raises(ProgramError) as raised:
+        read('.include "types.dl"\n', preprocessing=Preprocessing(enabled=False))
+    assert raised.value.code == "E0190"
 
 
 def test_places_in_included_files_and_behind_macros(tmp_path: Path) -> None:

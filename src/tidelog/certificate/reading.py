@@ -38,6 +38,7 @@ from tidelog.errors import CertificateRejected, DataError, Problem, ProgramError
 from tidelog.io.columns import encode_table
 from tidelog.language import check as check_program
 from tidelog.language import read
+from tidelog.language.reading import is_preprocessed
 from tidelog.language.syntax import RelationType
 from tidelog.looking import Look
 from tidelog.rules import compile_program
@@ -231,7 +232,7 @@ def _read_program(folder: Path, look: Look) -> CoreProgram:
         text = _text(folder, PROGRAM, "E0812")
     except OSError as error:
         raise damaged("E0812", f"the program cannot be read: {error.strerror or error}", path) from None
-    if any(line.lstrip().startswith("#") for line in text.split("\n")):
+    if is_preprocessed(text):
         message = "the program of a certificate has preprocessor lines"
         raise DataError(Problem("E0812", message, hint=AGAIN, place=path))
     try:

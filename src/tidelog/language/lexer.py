@@ -18,7 +18,7 @@ _TOKEN = re.compile(
     r"""
       (?P<SKIP>    [\s\ufeff]+ | //[^\n]* | /\*(?s:.*?)\*/ )
     | (?P<NAME>    choice-domain\b | \??[^\W\d]\w* )
-    | (?P<NUMBER>  \d+\.\d\w* (?:(?<=[eE])[+-]\d\w*)? | \d[\d]*[eE][+-]\d\w* | \d\w* )
+    | (?P<NUMBER>  \d+\.\d+\.\d+\.\d+\b | \d+\.\d\w* (?:(?<=[eE])[+-]\d\w*)? | \d[\d]*[eE][+-]\d\w* | \d\w* )
     | (?P<STRING>  "[^"\\\n]*(?:\\[^\n][^"\\\n]*)*" )
     | (?P<DIRECTIVE> \.[^\W\d]\w* )
     | (?P<UNCLOSED> "[^\n]* | /\*(?s:.*) )
@@ -53,8 +53,8 @@ DIRECTIVES = {
 }
 UNSUPPORTED_DIRECTIVES = {
     ".functor": "user-defined functors",
-    ".include": "the directive .include (write #include)",
-    ".once": "the directive .once (write #pragma once)",
+    ".include": "the directive .include without the preprocessor",
+    ".once": "the directive .once without the preprocessor",
     ".lattice": "lattices",
 }
 
@@ -108,6 +108,7 @@ QUALIFIERS = frozenset(
         "printsize",
     ]
 )
+FUNCTIONS = frozenset({word for word, kind in _BEFORE_PARENTHESIS.items() if kind == "FUNCTION"} | {"min", "max"})
 WORDS = frozenset({*_RESERVED, *_BEFORE_PARENTHESIS, *SPELLINGS}) - {"_", "autoinc"}
 """Words that mean something to the language at some place."""
 

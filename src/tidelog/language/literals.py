@@ -9,6 +9,7 @@ from tidelog.language.syntax import Kind
 from tidelog.source import Span
 
 _INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)(u?)")
+_ADDRESS = re.compile(r"(\d+)\.(\d+)\.(\d+)\.(\d+)")
 _FLOAT = re.compile(r"(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)f?")
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "f": "\f", "v": "\v"} | {
@@ -34,8 +35,18 @@ def number(text: str, span: Span) -> tuple[int | float, Kind | None, Problem | N
         if real in (float("inf"), float("-inf")):
             return 0.0, "float", _out_of_range(text, span)
         return real, "float", None
+    if match := _ADDRESS.fullmatch(text):
+        return _address(text, [int(part) for part in match.groups()], span)
     hint = "write a number like 12, 0x1f, 0b101, 12u (unsigned) or 1.5 (float); begin a name with a letter"
     return 0, None, Problem("E0105", f"`{_short(text)}` is not a number", span, hint=hint)
+
+
+def _address(text: str, octets: list[int], span: Span) -> tuple[int, Kind | None, Problem | None]:
+    """Return the number of an IPv4 address, whose first part counts most."""
+    if max(octets) > 255:
+        hint = "use parts from 0 to 255, as in 127.0.0.1"
+        return 0, None, Problem("E0105", f"`{_short(text)}` is not an IPv4 address", span, hint=hint)
+    return int.from_bytes(octets), None, None
 
 
 def string(text: str, span: Span) -> tuple[str, Problem | None]:

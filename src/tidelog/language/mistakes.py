@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from itertools import pairwise
 
 from lark import Token
 
@@ -85,11 +86,16 @@ def unexpected(tokens: list[Token], start: int, error: int, expected: set[str], 
     if feature is not None:
         return Problem("E0190", f"{feature} not supported yet", span)
     if token.type == "OTHER":
-        return _strange(token, span)
+        return _strange(token, span, _foreign(tokens, start, error))
     if "CARET" in expected and expected <= _STEP and token.type in _BEHIND_STEP:
         message = f"the path lacks a step: expected a relation, `^` or `(`, found {_found(token)}"
         return Problem("E0113", message, span, hint=_PATH_HINT)
-    hint = _hint(expected, token)
+    before = tokens[error - 1] if error > start else token
+    if token.type == "LPAR" and before.type == "NAME" and "DOT" in expected and str(before) not in _FOREIGN:
+        close = get_close_matches(str(before), lexer.FUNCTIONS, 1)
+        known = f"did you mean `{close[0]}`?" if close else f"use one of {', '.join(sorted(lexer.FUNCTIONS))}"
+        return Problem("E0101", f"there is no functor `{before}`", span_of(before, locate), hint=known)
+    hint = _foreign(tokens, start, error) or _hint(expected, token)
     if expected >= _COMPARISON and _repeats_term(tokens, start, error):
         hint = "write two arguments behind a path, as in `p+(x, y)`"
     return Problem("E0101", f"expected {_expected(expected)}, found {_found(token)}", span, hint=hint)
@@ -123,10 +129,36 @@ def _unclosed(token: Token, span: Span) -> Problem:
     )
 
 
-def _strange(token: Token, span: Span) -> Problem:
+_FOREIGN = {
+    "==": "write `=`",
+    "<>": "write `!=`",
+    ":=": "write `=`, or `:-` behind a head",
+    "<-": "write `:-`",
+    "->": "write the head first, then `:-` and the body",
+    "&&": "write `,` for a conjunction",
+    "||": "write `;` for a disjunction",
+    "\\+": "write `!` for a negation",
+    "not": "write `!` for a negation",
+    "and": "write `,` for a conjunction",
+    "or": "write `;` for a disjunction",
+    "is": "write `=`",
+    "mod": "write `%`",
+}
+"""Words and signs of other languages, and what to write in place of them."""
+
+
+def _foreign(tokens: list[Token], start: int, error: int) -> str | None:
+    """Return a hint if the token at `error`, or the one before it, is a word or part of a sign of another language."""
+    near = tokens[max(start, error - 1) : error + 2]
+    signs = [f"{one}{other}" for one, other in pairwise(near) if one.end_pos == other.start_pos]
+    words = [str(token) for token in near[:2] if token.type == "NAME"]
+    return next((_FOREIGN[each] for each in (*signs, *words) if each in _FOREIGN), None)
+
+
+def _strange(token: Token, span: Span, foreign: str | None) -> Problem:
     character = str(token)
     shown = f"character `{character}`" if character.isprintable() else f"character U+{ord(character):04X}"
-    hint = "write strings in double quotes" if character in "'`‘’“”" else None
+    hint = "write strings in double quotes" if character in "'`‘’“”" else foreign
     return Problem("E0102", f"unexpected {shown}", span, hint=hint)
 
 

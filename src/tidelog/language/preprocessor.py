@@ -25,6 +25,8 @@ from tidelog.source import SourceText, Span
 _DEPTH = 50
 _FILES = 1_000
 _EXPANSION = 100_000
+_OWN_LINE = re.compile(r"^([^\S\n]*)\.(include|once)\b", re.MULTILINE)
+"""Soufflé's own lines, which mean what `#include` and `#pragma once` mean."""
 _IGNORED = ("warning", "pragma", "line", "ident")
 
 
@@ -127,7 +129,7 @@ class _Preprocessor(Preprocessor):  # type: ignore[misc]
     def group_lines(self, input: str, abssource: str) -> Iterator[list[Any]]:
         """Yield the text unchanged as lines of tokens, as pcpp needs them; pcpp's own method shifts offsets."""
         lexer = self.lexer.clone()
-        lexer.input(self.sources[abssource].text)
+        lexer.input(_OWN_LINE.sub(r"\1#\2", self.sources[abssource].text))
         lexer.lineno = 1
         line: list[Any] = []
         while token := lexer.token():
@@ -183,7 +185,9 @@ class _Preprocessor(Preprocessor):  # type: ignore[misc]
         raise OutputDirective(Action.IgnoreAndRemove)
 
     def on_directive_unknown(self, directive: Any, toks: list[Any], ifpassthru: bool, precedingtoks: list[Any]) -> bool:
-        if directive.value == "error":
+        if directive.value == "once":
+            self.include_once[self.source] = None
+        elif directive.value == "error":
             self._report("E0111", f"#error {''.join(t.value for t in toks)}".rstrip(), self._last_line())
         elif directive.value not in _IGNORED:
             message = f"unknown preprocessor line `#{directive.value}`"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,8 @@ from tidelog.language.syntax import Program
 from tidelog.language.terms import Locate
 from tidelog.looking import Look, unlimited
 from tidelog.source import SourceText, Span
+
+_LINE = re.compile(r"^[^\S\n]*(?:#|\.(?:include|once)\b)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ def read(
 
     locate: Locate = partial(Span, source)
     problems: list[Problem] = []
-    if preprocessing.enabled and (preprocessing.macros or _has_directives(source.text)):
+    if preprocessing.enabled and (preprocessing.macros or is_preprocessed(source.text)):
         from tidelog.language.preprocessor import preprocess
 
         text, locate, problems = preprocess(source, folder, file_text, preprocessing.folders, preprocessing.macros)
@@ -107,6 +110,6 @@ def _nul(source: SourceText) -> Problem | None:
     )
 
 
-def _has_directives(text: str) -> bool:
-    """Return True if some line begins with #."""
-    return "#" in text and any(line.lstrip().startswith("#") for line in text.split("\n"))
+def is_preprocessed(text: str) -> bool:
+    """Return True if some line is for the preprocessor: it may include files."""
+    return ("#" in text or ".include" in text or ".once" in text) and _LINE.search(text) is not None

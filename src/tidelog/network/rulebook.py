@@ -20,7 +20,7 @@ from tidelog.errors import LimitError, Problem, ProgramError, UsageError, wrong_
 from tidelog.language import check, read
 from tidelog.language.check import name_rules
 from tidelog.language.components import expand
-from tidelog.language.reading import file_text
+from tidelog.language.reading import file_text, is_preprocessed
 from tidelog.language.syntax import Constant, Declaration, Program, Rule, Variable
 from tidelog.language.trees import walk
 from tidelog.network.limits import LONGEST_NAME, LONGEST_RULE, MOST_LITERALS
@@ -212,7 +212,7 @@ def _read_change(name: str, text: str) -> Program:
     one."""
     message = "expected one rule without preprocessor lines"
     problem = Problem("E0111", message, place=f"rule {name}", hint="expand preprocessor lines before you add the rule")
-    if any(line.lstrip().startswith("#") for line in text.splitlines()):
+    if is_preprocessed(text):
         raise ProgramError(problem)
     program = read(f"{text}\n", name=f"rule {name}")
     if len(program.rules) != 1:
