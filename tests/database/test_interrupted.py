@@ -20,7 +20,16 @@ t(x, y) :- e(x, y).
 t(x, z) :- t(x, y), e(y, z), x < 9.
 """
 MORE = ".decl d(x: number)\nd(x) :- e(x, _), !n(x).\nn(1)."
-CORE = ("database.py", "transaction.py", "subscribers.py", "limits/interrupts.py", "limits/watch.py", "turns.py")
+CORE = (
+    "database.py",
+    "verbs.py",
+    "workspace.py",
+    "transaction.py",
+    "subscribers.py",
+    "limits/interrupts.py",
+    "limits/watch.py",
+    "turns.py",
+)
 """Where commits begin and end."""
 
 BEFORE = {"e": {(1, 2), (2, 3)}, "t": {(1, 2), (2, 3), (1, 3)}, "n": set()}
