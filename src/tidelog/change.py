@@ -45,18 +45,19 @@ class Change:
         dictionary.hold(self)
 
     def held(self) -> Iterator[tuple[tuple[Column, ...], NDArray[Any]]]:
-        """The words, which the dictionary keeps as long as this change is there."""
+        """Return the words, which the dictionary keeps as long as this change exists."""
         for name in self:
             for part in (self._deltas[name].inserted, self._deltas[name].deleted):
                 yield self._relations[name].columns, part.held() if isinstance(part, Whole) else part
 
     def __getitem__(self, name: str) -> RelationChange:
-        """The change of a relation, empty where nothing changed. UsageError (E0601) if there is no such relation."""
+        """Return the change of a relation, empty if nothing changed. Raise UsageError (E0601) if there is no such
+        relation."""
         declared(self._relations, name)
         return self._part(name)
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the relations that changed, in the order of their declarations."""
+        """Yield the names of the relations that changed, in the order of their declarations."""
         return iter(sorted((name for name in self._changed if name in self._order), key=self._order.__getitem__))
 
     def __contains__(self, name: object) -> bool:

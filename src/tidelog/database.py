@@ -78,17 +78,17 @@ class Database(RelationVerbs[Change, RelationChange, FactCall]):
             self._keeper.seal(draft, facts)
 
     def options(self, **options: Any) -> None:
-        """Set limits of an epoch - `timeout` in seconds, `max_rows` derived in all; None for no limit - and how views
-        follow: `strategy` is "auto", "update" or "bootstrap", and in auto an update of a hyper-node is given up for a
-        bootstrap before it takes longer than the node's last one; all updates given up in an epoch together take at
-        most `switch` (0.2) of a bootstrap of everything. With `maintain` False, what is evaluated from then on keeps
-        nothing for later changes, and is evaluated from scratch when what it reads has changed: for results that are
-        wanted once.
+        """Set limits of an epoch, and the way in which views follow; None for no limit.
 
-        With `closures` False, hyper-nodes that are transitive closures are evaluated like all others; the views are the
-        same.
+        `timeout` is in seconds, `max_rows` the number of tuples derived in all. `strategy` is "auto", "update" or
+        "bootstrap". In auto, an update of a hyper-node stops for a bootstrap before it takes longer than the node's
+        last one. All stopped updates of an epoch together take at most `switch` (0.2) of a bootstrap of everything.
 
-        Raises UsageError (E0603) for another name or value, and then sets nothing.
+        With `maintain` False, evaluations keep no state for later changes, and every change of their input evaluates
+        from scratch: for results that are used once. With `closures` False, hyper-nodes that are transitive closures
+        are evaluated like all others; the views are the same.
+
+        Raise UsageError (E0603) for another name or value, and then set nothing.
         """
         changed = self._options.changed(options)
         with self.turns.using:
@@ -102,21 +102,21 @@ class Database(RelationVerbs[Change, RelationChange, FactCall]):
     # --- reading -------------------------------------------------------------------------------------------------
 
     def __getitem__(self, name: str) -> Relation:
-        """A relation as of the last committed epoch. UsageError (E0601) if there is none of this name."""
+        """Return a relation as of the last committed epoch. Raise UsageError (E0601) if there is none of this name."""
         self._check_usable()
         columns = self.workspace.relation(name).columns
         return Relation(name, View(columns, self.workspace.dictionary, self.turns, lambda: self.engine.views.get(name)))
 
     def local(self, name: str) -> Relation:
-        """The same as `db[name]`."""
+        """Return the same as `db[name]`."""
         return self[name]
 
     def query(self, text: str) -> Relation:
-        """The tuples of a relation, or the pairs that a path connects, that match an atom: constants, `_`, and
+        """Return the tuples of a relation, or the pairs that a path connects, that match an atom: constants, `_`, and
         variables, equal where they are the same.
 
-        Raises ProgramError where the atom is wrong, UsageError where there is no such relation, LimitError (where
-        memory does not suffice, E0503).
+        Raise ProgramError for a wrong atom, UsageError if there is no such relation, LimitError (E0503 if memory does
+        not suffice).
         """
         with self._using(), reading_within_memory:
             return answer(pattern_of(text, self.workspace), self.workspace, self.engine, self._options)
@@ -142,7 +142,8 @@ class Database(RelationVerbs[Change, RelationChange, FactCall]):
             }
 
     def births(self, name: str) -> Mapping[tuple[Value, ...], tuple[int, int]]:
-        """The birth and the count of every tuple of a relation: see docs/theory.md. For tests and certificates."""
+        """Return the birth and the count of every tuple of a relation: see docs/theory.md. For tests and
+        certificates."""
         with self._using(), reading_within_memory:
             relation = self[name]
             if name not in self.engine.views:

@@ -36,7 +36,7 @@ class RuleSet(Uncopied):
         return self._database.workspace.committed.checked
 
     def __iter__(self) -> Iterator[str]:
-        """The names, in the order in which the rules were added."""
+        """Yield the names, in the order in which the rules were added."""
         return (rule.name for rule in self._program.rules if rule.name is not None)
 
     def __len__(self) -> int:
@@ -46,7 +46,7 @@ class RuleSet(Uncopied):
         return isinstance(name, str) and any(rule.name == name for rule in self._program.rules)
 
     def __getitem__(self, name: str) -> str:
-        """The source of a rule. UsageError (E0608) if there is none of this name."""
+        """Return the source of a rule. Raise UsageError (E0608) if there is none of this name."""
         for rule in self._program.rules:
             if isinstance(name, str) and rule.name == name:
                 return str(rule)
@@ -54,8 +54,8 @@ class RuleSet(Uncopied):
 
     @property
     def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
-        """The rules' names hyper-node by hyper-node in the order of evaluation, as they are maintained: a node that a
-        removal has split stays whole until it is next bootstrapped."""
+        """Return the rules' names hyper-node by hyper-node in the order of evaluation. A node that a removal has split
+        stays whole until its next bootstrap."""
         return self._database.hyper_nodes
 
     def add(self, text: str) -> None:
@@ -71,7 +71,8 @@ class RuleSet(Uncopied):
         self._database.load(parsed)
 
     def remove(self, name: str) -> None:
-        """Remove a rule; a relation keeps its asserted facts. UsageError (E0608) if there is none of this name."""
+        """Remove a rule; a relation keeps its asserted facts. Raise UsageError (E0608) if there is none of this
+        name."""
         turns = self._database.turns
         with turns.changing, turns.using, changing_within_memory:
             turns.check_open()

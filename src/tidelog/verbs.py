@@ -49,7 +49,7 @@ class Verbs(Uncopied, ABC, Generic[Made]):
     @property
     @abstractmethod
     def has_pending(self) -> bool:
-        """Whether changes of facts or rules wait for `commit`."""
+        """Return True if changes of facts or rules wait for `commit`."""
 
     @abstractmethod
     def _epoch(self, interrupts: Interrupts) -> Made:
@@ -64,13 +64,13 @@ class Verbs(Uncopied, ABC, Generic[Made]):
         """Give everything back."""
 
     def commit(self) -> Made:
-        """Make all pending changes one epoch, call the subscribers, and return what the epoch did.
+        """Make all pending changes one epoch, call the subscribers, and return the change.
 
-        Raises LimitError, KeyboardInterrupt, or UsageError (E0625) inside of a transaction. Then no fact, rule or view
-        has changed, and the pending changes still wait: commit them again, or drop them by `rollback`. When it returns,
-        the epoch is committed. A Ctrl-C that comes too late is delivered afterwards, and what subscribers raise is in
-        `errors` of the change. In a store the epoch is on the disk then; UsageError (E0681) where the disk does not
-        take it. Over Spark also DataError and SetupError.
+        Raise LimitError, KeyboardInterrupt, or UsageError (E0625) inside of a transaction. Then no fact, rule or view
+        has changed, and the changes are still pending: commit them again, or drop them by `rollback`. When it returns,
+        the epoch is committed. A Ctrl-C that comes too late is delivered afterwards, and exceptions of subscribers are
+        in `errors` of the change. In a store the epoch is then on the disk; raise UsageError (E0681) if the disk does
+        not take it. Over Spark also raise DataError and SetupError.
         """
         with Deferring() as interrupts:
             return self._commit(interrupts, self._epoch)
@@ -91,9 +91,12 @@ class Verbs(Uncopied, ABC, Generic[Made]):
             self._drop()
 
     def close(self) -> None:
-        """Give the memory back, and let others have the folder of a store. Calls of the database and of its relations
-        raise UsageError (E0602) from then on; what queries and commits have returned stays as it is, unless Spark has
-        it. UsageError (E0625) inside of a transaction."""
+        """Release the memory, and the folder of a store. Calls of the database and of its relations raise UsageError
+        (E0602) from then on.
+
+        Results of queries and commits stay as they are, unless Spark has them. Raise UsageError (E0625) inside of a
+        transaction.
+        """
         with Deferring() as ctrl_c, ctrl_c.holding(self.turns.changing), ctrl_c.holding(self.turns.using):
             self.turns.check_outside("close()")
             if not self.turns.closed:
@@ -182,19 +185,19 @@ class RelationVerbs(Verbs[Made], Generic[Made, Part, Facts]):
 
     @property
     def has_pending(self) -> bool:
-        """Whether changes of facts or rules wait for `commit`."""
+        """Return True if changes of facts or rules wait for `commit`."""
         return self.workspace.has_pending
 
     @property
     def rules(self) -> RuleSet:
-        """The rules by name, with `add` and `remove`."""
+        """Return the rules by name, with `add` and `remove`."""
         return RuleSet(self)
 
     def transaction(self) -> Transaction[Made]:
-        """A block whose changes are committed together at its end, and dropped when it or the commit raises.
+        """Return a block whose changes are committed together at its end, and dropped when it or the commit raises.
 
-        It belongs to the thread that opens it; changes of other threads wait until it ends. Raises UsageError where
-        changes are pending already (E0606) and inside of another transaction (E0625).
+        It belongs to the thread that opens it; changes of other threads wait until it ends. Raise UsageError if changes
+        are pending already (E0606) and inside of another transaction (E0625).
         """
         with self._changing():
             checked(self)
@@ -228,8 +231,8 @@ class RelationVerbs(Verbs[Made], Generic[Made, Part, Facts]):
 
     @abstractmethod
     def local(self, name: str) -> Relation:
-        """A relation as of the last committed epoch, with its tuples in this process. UsageError (E0601) if there is
-        none of this name."""
+        """Return a relation as of the last committed epoch, with its tuples in this process. Raise UsageError (E0601)
+        if there is none of this name."""
 
     @abstractmethod
     def _certificate(self, watch: Watch) -> Certificate:
@@ -237,15 +240,15 @@ class RelationVerbs(Verbs[Made], Generic[Made, Part, Facts]):
 
     @property
     def relations(self) -> tuple[str, ...]:
-        """The names of the declared relations, in the order of their declarations."""
+        """Return the names of the declared relations, in the order of their declarations."""
         return tuple(self.workspace.program.relations)
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the declared relations, in the order of their declarations."""
+        """Yield the names of the declared relations, in the order of their declarations."""
         return iter(self.relations)
 
     def __contains__(self, name: object) -> bool:
-        """Whether a relation of this name is declared."""
+        """Return True if a relation of this name is declared."""
         return isinstance(name, str) and name in self.workspace.program.relations
 
     @property
@@ -255,12 +258,12 @@ class RelationVerbs(Verbs[Made], Generic[Made, Part, Facts]):
 
     @property
     def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
-        """The names of the rules of each hyper-node of the program as it is written, in the order of evaluation."""
+        """Return the names of the rules of each hyper-node of the program as written, in the order of evaluation."""
         return self.engine.hyper_nodes
 
     @property
     def dictionary(self) -> Dictionary:
-        """The meaning of the words of symbols and records. The database gives none of its words back from now on."""
+        """Return the meaning of the words of symbols and records. The database reclaims no words from now on."""
         self.workspace.dictionary.shared = True
         return self.workspace.dictionary
 
@@ -268,9 +271,9 @@ class RelationVerbs(Verbs[Made], Generic[Made, Part, Facts]):
         """Check the views as of the last committed epoch, independently of the engine: see docs/how-to/certificates.md.
         Other threads wait meanwhile.
 
-        Raises CertificateRejected where they are not what follows from the facts and rules; LimitError where memory
-        does not suffice (E0503) or after the seconds of the option `timeout` (E0501). The driver checks what a cluster
-        has: UsageError (E0688) where that are more rows than `embedded_limit`.
+        Raise CertificateRejected if they do not follow from the facts and rules; LimitError if memory does not suffice
+        (E0503) or after the seconds of the option `timeout` (E0501). The driver checks the rows of a cluster: raise
+        UsageError (E0688) if there are more than `embedded_limit`.
         """
         with self._checking():
             watch = Watch(self._options.timeout)

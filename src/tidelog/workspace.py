@@ -78,17 +78,17 @@ class Workspace(Generic[Facts]):
 
     @property
     def programs(self) -> tuple[Program, ...]:
-        """The texts of `program`."""
+        """Return the texts of `program`."""
         return self._pending.programs
 
     @property
     def facts(self) -> list[Facts]:
-        """The pending facts in the order of the calls."""
+        """Yield the pending facts in the order of the calls."""
         return self._pending.facts
 
     @property
     def has_pending(self) -> bool:
-        """Whether changes of facts or rules wait."""
+        """Return True if changes of facts or rules wait."""
         return bool(self._pending.facts) or self._pending.checked is not self.committed.checked
 
     def relation(self, name: str) -> RelationType:

@@ -14,66 +14,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-DONE = (
-    "errors.py",
-    "language",
-    "rules",
-    "semantics",
-    "reference",
-    "limits",
-    "durable",
-    "certificate",
-    "kernels",
-    "maintain",
-    "io",
-    "network",
-    "demo",
-    "cli",
-    "arrays.py",
-    "connect.py",
-    "copies.py",
-    "looking.py",
-    "pattern.py",
-    "relation.py",
-    "source.py",
-    "subscribers.py",
-    "turns.py",
-    "version.py",
-    "spark/cluster/placement",
-    "spark/cluster/processes/host.py",
-    "spark/cluster/wire.py",
-    "spark/frames/parts.py",
-    "spark/pipelines",
-    "spark/sources",
-    "storage",
-    "store/__init__.py",
-    "store/checkpoint.py",
-    "store/manifest.py",
-    "store/state.py",
-    "store/tables.py",
-    "rdf/__init__.py",
-    "rdf/change.py",
-    "rdf/connect.py",
-    "rdf/data.py",
-    "rdf/datatypes.py",
-    "rdf/documents.py",
-    "rdf/formats.py",
-    "rdf/guards.py",
-    "rdf/lines.py",
-    "rdf/lists.py",
-    "rdf/matching.py",
-    "rdf/names.py",
-    "rdf/naming.py",
-    "rdf/output.py",
-    "rdf/prefixes.py",
-    "rdf/reader.py",
-    "rdf/rules.py",
-    "rdf/schema.py",
-    "rdf/specialise.py",
-    "rdf/tables.py",
-    "rdf/terms.py",
-)
-"""Modules and rooms of the package whose prose is finished; the list ends when all are."""
 BESIDE = ("papers", "proofs", "benchmarks", "examples")
 """Folders beside the package that are held to the same."""
 RIDDLES = re.compile(r"(What|Who|Whom|Whose|Whoever|Whatever|Whichever|Whether|That (which|what)|Those (that|which))\b")
@@ -86,8 +26,7 @@ IDIOMS = re.compile(
 
 
 def modules() -> list[Path]:
-    places = [*(ROOT / "src/tidelog" / name for name in DONE), *(ROOT / name for name in BESIDE)]
-    return [path for place in places for path in ([place] if place.is_file() else sorted(place.rglob("*.py")))]
+    return [path for name in ("src/tidelog", *BESIDE) for path in sorted((ROOT / name).rglob("*.py"))]
 
 
 def docstrings(module: Path) -> Iterator[tuple[int, bool, str]]:

@@ -1,10 +1,10 @@
-"""`Store`: RDF in, RDF out, and what follows kept up in between.
+"""`Store`: RDF in, RDF out, with its consequences up to date.
 
-Triples wait, encoded, until `commit`. Then they are cut into relations (`split`), what they say about the schema goes
-to `Schema`, the rules that the schema now asks for are compared with those that are there, and facts and rules change
-in one epoch. Where the data turn out to speak of the schema themselves (a subclass that a rule derives, two
-properties that are the same), further rules, which keep these facts in their bodies, follow in epochs of their own
-until there are none. A commit that fails is taken back as a whole.
+Triples wait, encoded, until `commit`. Then they are split into relations, and those about the schema go to `Schema`.
+The store compares the rules for the new schema with the present ones, and changes facts and rules in one epoch. The
+data may change the schema themselves (a subclass that a rule derives, two properties that are the same). Then further
+rules, which keep these facts in their bodies, follow in epochs of their own until there are no more. A commit that
+fails is undone as a whole.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ FactCalls = list[tuple[str, bool, Words]]
 
 
 class Store(Verbs[StoreChange]):
-    """Triples, rules and what follows; made by `connect`. Threads may share one: each call has the store for itself."""
+    """Triples, rules and their consequences; made by `connect`. Threads may share one: each call has the store to
+    itself."""
 
     def __init__(self, table: Iterable[TableRule], programs: Iterable[str | os.PathLike[str]]) -> None:
         self.prefixes = dict(PREFIXES)
@@ -86,19 +87,20 @@ class Store(Verbs[StoreChange]):
         self.commit()
 
     def held(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
-        """The words of triples that wait for a commit, which the dictionary keeps."""
+        """Return the words of triples that wait for a commit, which the dictionary keeps."""
         for _, words in self._pending:
             yield COLUMNS, words
 
     # --- changes -------------------------------------------------------------------------------------------------
 
     def load(self, program: str | os.PathLike[str]) -> None:
-        """Add rules: a path (as in `Database.load`) or text, with `@prefix` lines, `foaf:knows(x, y)` for a property,
-        `foaf:Person(x)` for a class, `ex:alice` for an individual, literals as in Turtle, `xsd:integer(v, n)` for the
-        number of a literal, and `triple(s, p, o)` for everything. They take effect with the next `commit`.
+        """Add rules from a path (as in `Database.load`) or text, to take effect with the next `commit`.
 
-        Raises ProgramError, DataError (E0461, E0462, E0465), UsageError (E0661, no such prefix), and then changes
-        nothing."""
+        The text may have `@prefix` lines, `foaf:knows(x, y)` for a property, `foaf:Person(x)` for a class, `ex:alice`
+        for an individual, literals as in Turtle, `xsd:integer(v, n)` for the number of a literal, and `triple(s, p, o)`
+        for everything. Raise ProgramError, DataError (E0461, E0462, E0465), UsageError (E0661, no such prefix), and
+        then change nothing.
+        """
         with (
             Deferring() as interrupts,
             interrupts.holding(self.turns.changing),
@@ -131,16 +133,17 @@ class Store(Verbs[StoreChange]):
             self.prefixes = known
 
     def remove_rule(self, name: str) -> None:
-        """Remove a rule of a program from the next `commit` on. UsageError (E0608) if there is none of this name."""
+        """Remove a rule of a program from the next `commit` on. Raise UsageError (E0608) if there is none of this
+        name."""
         self._database.rules.remove(name)
 
     def insert(self, data: Any, format: str | None = None, *, base: str | None = None) -> None:
-        """Assert triples, to take effect with the next `commit`: a text, a path (anything path-like, or one line that
-        ends like `.ttl` or `.nt.gz`), an rdflib graph or dataset, or an iterable of triples of terms.
+        """Assert triples, to take effect with the next `commit`.
 
-        `format` is turtle, ntriples, nquads, trig, jsonld or rdfxml; of paths it is the ending, of texts turtle, when
-        not said. The graphs of quads are merged. Raises DataError with the place (E0460 to E0465, E0410, E0411),
-        UsageError (E0660), SetupError (E0790), and then changes nothing.
+        Take a text, a path (anything path-like, or one line that ends like `.ttl` or `.nt.gz`), an rdflib graph or
+        dataset, or an iterable of triples of terms. `format` is turtle, ntriples, nquads, trig, jsonld or rdfxml; by
+        default the ending of a path, and turtle for texts. The graphs of quads are merged. Raise DataError with the
+        place (E0460 to E0465, E0410, E0411), UsageError (E0660), SetupError (E0790), and then change nothing.
         """
         with self._changing(), changing_within_memory:
             self._pending.append((True, self._triples.encoded(reader.read(data, format, base, self._labels))))
@@ -153,7 +156,7 @@ class Store(Verbs[StoreChange]):
 
     @property
     def has_pending(self) -> bool:
-        """Whether changes of triples or rules wait for `commit`."""
+        """Return True if changes of triples or rules wait for `commit`."""
         workspace = self._database.workspace
         rules, facts = workspace.program.rules, workspace.facts
         return bool(self._pending) or bool(facts) or rules != workspace.committed.checked.rules
@@ -216,7 +219,7 @@ class Store(Verbs[StoreChange]):
             return StoreChange(earlier.changes, self._triples, added, removed)
 
     def _facts(self, pending: list[tuple[bool, Words]]) -> Iterator[tuple[str, bool, Words]]:
-        """The pending triples relation by relation; the schema goes along."""
+        """Return the pending triples relation by relation; the schema goes along."""
         schema = self._schema.triples
         for asserts, words in pending:
             for predicate, value, rows in self._triples.split(words):
@@ -234,7 +237,7 @@ class Store(Verbs[StoreChange]):
             self._use(schema)
 
     def _given(self, known: bool) -> Iterator[tuple[str, bool, Words]]:
-        """The asserted types of earlier commits, where paths ask for nodes for the first time."""
+        """Return the asserted types of earlier commits, when paths ask for nodes for the first time."""
         if self._has_given and not known:
             yield self._names.property(GIVEN), True, self._triples.types(asserted=True)
 
@@ -245,14 +248,14 @@ class Store(Verbs[StoreChange]):
         self._needed = self._schema.reduced(self._known)
 
     def _inverse(self, facts: FactCalls) -> Iterator[tuple[str, bool, Words]]:
-        """What takes changes of facts back."""
+        """Return the changes that undo changes of facts."""
         for name, asserts, rows in facts:
             stored = self._triples.stored(name, asserted=True)
             there = stored.find(rows) >= 0 if stored is not None else numpy.zeros(len(rows), bool)
             yield name, not asserts, rows[there != asserts]
 
     def _put(self, facts: FactCalls) -> tuple[list[str], list[Rule]]:
-        """Put changed facts, and the rules to remove and to add, into the database; returns these rules."""
+        """Put changed facts, and the rules to remove and to add, into the database; return these rules."""
         database = self._database
         changed = {name for name, _, _ in facts}
         self._alive = frozenset(iri for iri, name in self._special() if self._triples.count(name) or name in changed)
@@ -264,11 +267,11 @@ class Store(Verbs[StoreChange]):
         return gone, new
 
     def _special(self) -> tuple[tuple[str, str], ...]:
-        """What rules are about only where it has members, with its relation."""
+        """Yield the classes or properties that rules read only if they have members, with their relations."""
         return (SAME_AS, self._names.property(SAME_AS)), (NOTHING, self._names.class_(NOTHING))
 
     def _learn(self, found: tuple[RuleInstance, ...]) -> bool:
-        """Whether the data ask for other rules than the ones there are."""
+        """Return True if the data require other rules than the present ones."""
         changed = set(found) != set(self._guards)
         self._guards = found
         return changed or any(self._triples.count(name) and iri not in self._alive for iri, name in self._special())
@@ -285,7 +288,7 @@ class Store(Verbs[StoreChange]):
     # --- reading -------------------------------------------------------------------------------------------------
 
     def contains(self, subject: Any, predicate: Any, object: Any) -> bool:
-        """Whether a triple was asserted or follows. Terms are what `tidelog.rdf.term` takes."""
+        """Return True if a triple was asserted or follows. Terms are those of `tidelog.rdf.term`."""
         with self._using(), reading_within_memory:
             return self._triples.holds(term(subject), term(predicate), term(object))
 
@@ -295,22 +298,22 @@ class Store(Verbs[StoreChange]):
     def triples(
         self, subject: Any = None, predicate: Any = None, object: Any = None, *, inferred: bool = True
     ) -> Relation:
-        """The triples with these terms, any where None; without the `inferred` ones, only those asserted."""
+        """Return the triples with these terms, any for None; without `inferred`, only the asserted ones."""
         with self._using(), reading_within_memory:
             terms = [None if part is None else term(part) for part in (subject, predicate, object)]
             return self._relation("triples", self._triples.matching(*terms, asserted=not inferred))
 
     def inferred(self) -> Relation:
-        """The triples that follow and were not asserted."""
+        """Return the triples that follow and were not asserted."""
         with self._using(), reading_within_memory:
             return self._relation("inferred", self._triples.inferred())
 
     def inconsistencies(self) -> Relation:
-        """What cannot be: the rule that says so, and the up to three terms that clash; empty texts behind them."""
+        """Return the contradictions: the rule, and the up to three terms that clash; empty texts behind them."""
         return self._database[INCONSISTENCY]
 
     def query(self, text: str) -> Relation:
-        """The tuples that match an atom, as in `Database.query`, with prefixes as in rules."""
+        """Return the tuples that match an atom, as in `Database.query`, with prefixes as in rules."""
         with self._changing(), changing_within_memory:
             given: object = text
             if not isinstance(given, str):
@@ -335,7 +338,7 @@ class Store(Verbs[StoreChange]):
             return answer(pattern, workspace, self._database.engine, self._options, given, (types,))
 
     def _of_all(self, atom: Atom) -> Relation | None:
-        """What matches an atom of all types, or of all triples, for which there is no relation to be asked."""
+        """Return the matches of an atom of all types, or of all triples, which have no relation of their own."""
         own = TRIPLE in self._database.relations and not self._names.has_triples
         is_triple = atom.relation == TRIPLE and not own and len(atom.args) == 3
         if not is_triple and (atom.relation != self._names.properties.get(TYPE) or len(atom.args) != 2):
@@ -353,11 +356,11 @@ class Store(Verbs[StoreChange]):
         return Relation(atom.relation, rows)
 
     def __getitem__(self, name: str) -> Relation:
-        """A relation that a program declares. UsageError (E0601) if there is none of this name."""
+        """Return a relation that a program declares. Raise UsageError (E0601) if there is none of this name."""
         return self._database[name]
 
     def __len__(self) -> int:
-        """The number of triples, inferred ones included."""
+        """Return the number of triples, inferred ones included."""
         with self._using(), reading_within_memory:
             return len(self.triples())
 
@@ -365,28 +368,27 @@ class Store(Verbs[StoreChange]):
         return iter(self.triples())
 
     def to_rdflib(self, *, inferred: bool = True) -> rdflib.Graph:
-        """An rdflib graph of the triples. SetupError (E0790) where rdflib is not installed."""
+        """Return an rdflib graph of the triples. Raise SetupError (E0790) if rdflib is not installed."""
         with self._using(), reading_within_memory:
             return output.to_rdflib(self.triples(inferred=inferred), self.prefixes)
 
     def to_text(self, format: str = "turtle", *, inferred: bool = True) -> str:
-        """The triples as turtle, ntriples, nquads, trig or jsonld; in the last three, the inferred ones are the graph
-        `urn:tidelog:inferred`."""
+        """Return the triples as turtle, ntriples, nquads, trig or jsonld; in the last three, the inferred ones are the
+        graph `urn:tidelog:inferred`."""
         with self._using(), reading_within_memory:
             more = self.inferred() if inferred else None
             return output.text(self.triples(inferred=False), more, format, self.prefixes).decode()
 
     def write(self, path: str | os.PathLike[str], format: str | None = None, *, inferred: bool = True) -> None:
-        """Write what `to_text` gives to a file, in the format of its ending, and packed where that is `.gz`.
-        Raises DataError (E0412)."""
+        """Write `to_text` to a file, in the format of its ending, packed for `.gz`. Raise DataError (E0412)."""
         with self._using(), reading_within_memory:
             more = self.inferred() if inferred else None
             output.write(path, format, self.triples(inferred=False), more, self.prefixes)
 
     @property
     def database(self) -> Database:
-        """The database underneath, to look at: reports, sizes, certificates. Its relations of properties and
-        classes belong to the store, which must be told of all changes."""
+        """Return the database underneath, to look at: reports, sizes, certificates. Make all changes through the
+        store."""
         return self._database
 
     def stats(self) -> dict[str, Any]:
@@ -422,7 +424,7 @@ def _with_triples(change: StoreChange) -> StoreChange | None:
 
 
 def _hinted(problem: Problem) -> Problem:
-    """A problem of types with a hint where it is about the value of a property."""
+    """Return a problem of types, with a hint if it is about the value of a property."""
     if problem.code != "E0211" or f"`p{COLON}" not in problem.message:
         return problem
     return replace(
@@ -431,8 +433,8 @@ def _hinted(problem: Problem) -> Problem:
 
 
 class _Earlier:
-    """A store as it was before a commit, to go back to: `undo` takes back the facts, once one of `changes` has been
-    made; the pending triples keep its words. What waited waits again."""
+    """A store as it was before a commit: `undo` undoes the facts, once one of `changes` has been made. The pending
+    triples keep its words and wait again."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -445,7 +447,7 @@ class _Earlier:
         self.changes: list[Change] = []
 
     def restore(self) -> None:
-        """Take everything back."""
+        """Undo everything."""
         store, database = self.store, self.store._database
         database.rollback()
         if store._schema.triples is not self.schema:

@@ -1,4 +1,5 @@
-"""What a committed epoch of a SparkDatabase did: a `SparkChange` of data frames, and a report that names the engine."""
+"""The change of a committed epoch of a SparkDatabase: a `SparkChange` of data frames, and a report that names the
+engine."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ class SparkRelationChange:
 
 
 class _Frames(Uncopied):
-    """What an epoch changes, as data frames; `epoch` is its number."""
+    """The changes of an epoch as data frames; `epoch` is its number."""
 
     instead = "copy the rows of its frames, for example by toPandas()"
 
@@ -43,7 +44,8 @@ class _Frames(Uncopied):
         self._frames: dict[str, SparkRelationChange] = {}
 
     def __getitem__(self, name: str) -> SparkRelationChange:
-        """The change of a relation, empty where nothing changed. UsageError (E0601) if there is no such relation."""
+        """Return the change of a relation, empty if nothing changed. Raise UsageError (E0601) if there is no such
+        relation."""
         if not isinstance(name, str) or name not in self._frames:
             change = self._changes.get(name) if name in self else None
             inserted = self._frame(name, None if change is None else change.inserted)
@@ -52,13 +54,13 @@ class _Frames(Uncopied):
         return self._frames[name]
 
     def count(self, name: str) -> int:
-        """How many tuples of a relation came or went; where the cluster has them, it counts them."""
+        """Return the number of inserted and deleted tuples of a relation; the cluster counts its own."""
         change = self._changes.get(name) if name in self else None
         both = () if change is None else (change.inserted, change.deleted)
         return sum(rows.count() for rows in both)
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the relations that changed."""
+        """Yield the names of the relations that changed."""
         return iter(self._changes)
 
     def __contains__(self, name: object) -> bool:
@@ -66,8 +68,8 @@ class _Frames(Uncopied):
 
 
 class Delivered(_Frames):
-    """An epoch that is about to last: what it changes, and the views as they will be, to be written elsewhere before.
-    Its frames hold until the epoch has happened or failed."""
+    """An epoch before it lasts: its changes and its views, to be written elsewhere first. Its frames hold until the
+    epoch has happened or failed."""
 
     def __init__(self, epoch: int, prospect: Prospect[Rows], frame: Callable[[str, Rows | None], DataFrame]) -> None:
         super().__init__(epoch, prospect.deltas, frame)
@@ -83,7 +85,8 @@ class Delivered(_Frames):
 
 
 class SparkChange(_Frames):
-    """What a committed epoch did: its number `epoch`, `change[name].inserted` and `.deleted` per relation, `report`."""
+    """The change of a committed epoch: its number `epoch`, `change[name].inserted` and `.deleted` per relation,
+    `report`."""
 
     def __init__(
         self,

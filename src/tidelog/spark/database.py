@@ -120,9 +120,11 @@ class SparkDatabase(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts
             self.workspace.facts.extend(pending)
 
     def commit_and(self, notes: Notes, deliver: Callable[[Delivered], object]) -> SparkChange:
-        """`commit` for modules of this package: `notes` for the state folder, and what is to be done with the epoch
-        before it lasts. When that fails, or the state folder cannot have the epoch then, nothing has changed here; what
-        `deliver` has done elsewhere is up to its caller."""
+        """Commit, for modules of this package, with `notes` for the state folder and work to do before the epoch lasts.
+
+        If that fails, or the state folder cannot take the epoch then, nothing has changed here; the caller handles the
+        output of `deliver`.
+        """
         with Deferring() as interrupts:
             return self._commit(interrupts, partial(self._epoch, notes=notes, deliver=deliver))
 
@@ -135,8 +137,8 @@ class SparkDatabase(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts
             return change
 
     def apply(self, pending: Sequence[PendingFacts], notes: Notes) -> SparkChange:
-        """Make these facts an epoch of their own, whatever else is pending. Raises as `commit`, and what a subscriber
-        raises, with the epoch committed."""
+        """Make these facts an epoch of their own, whatever else is pending. Raise as `commit`; exceptions of
+        subscribers come with the epoch committed."""
         with Deferring() as interrupts, interrupts.holding(self.turns.changing):
             with interrupts.holding(self.turns.using), changing_within_memory:
                 self._check_usable()
@@ -164,16 +166,15 @@ class SparkDatabase(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts
         trigger: Mapping[str, Any] | None = None,
         quarantine: str | os.PathLike[str] | None = None,
     ) -> StreamingQuery:
-        """Start a query that makes each micro-batch of a stream one epoch, exactly once. What is pending is committed
-        before.
+        """Start a query that makes each micro-batch of a stream one epoch, exactly once. Commit pending changes first.
 
-        `into` is a relation, or a mapping that says where its columns come from and which column says what a row does
-        (`target.target_of`). `name` is what stats() calls the stream, the relation's if nothing else is said.
-        `checkpoint` is where Spark keeps how far it has read: in the state folder, if there is one. `trigger` are the
-        arguments of Spark's `trigger`. Rows that do not fit go to the folder `quarantine`, to the one of the state
-        folder, or, some of them, to memory: see `quarantine()`, and docs/how-to/spark-streams.md for all of this.
+        `into` is a relation, or a mapping with the sources of its columns and the column for the operation of a row
+        (`target.target_of`). `name` is the stream's name in stats(), by default the relation's. `checkpoint` is Spark's
+        folder for its progress: by default in the state folder, if there is one. `trigger` are the arguments of Spark's
+        `trigger`. Rows that do not fit go to the folder `quarantine`, to the one of the state folder, or, some of them,
+        to memory: see `quarantine()`, and docs/how-to/spark-streams.md for all of this.
 
-        Raises UsageError (E0691: executors do not share the state folder) and DataError. What goes wrong later ends it.
+        Raise UsageError (E0691: executors do not share the state folder) and DataError. Later errors end the query.
         """
         with self._changing():
             target = target_of(into)
@@ -188,7 +189,7 @@ class SparkDatabase(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts
         return self._streams.start(stream, target, name, places[0], trigger or {}, places[1])
 
     def quarantine(self) -> DataFrame:
-        """The rows of streams that do not fit: relation, reason, row as JSON, source file."""
+        """Return the rows of streams that do not fit: relation, reason, row as JSON, source file."""
         with self._using():
             return self._streams.bad_rows()
 
@@ -252,7 +253,7 @@ class SparkDatabase(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts
         return change
 
     def _restore(self) -> None:
-        """Come back to what the state folder has."""
+        """Restore the content of the state folder."""
         keeper, state = self.keeper, self.keeper.state
         if state is None or not state.manifest.epoch:
             return
@@ -308,7 +309,7 @@ class SparkDatabase(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts
         return self._choice.next(self.engine.name, count + incoming)
 
     def is_embedded_with(self, incoming: int) -> bool:
-        """Whether the next epoch runs on the driver if it asserts so many facts."""
+        """Return True if the next epoch runs on the driver with so many asserted facts."""
         return self._wanted(incoming)[0] == "embedded"
 
     def _cluster_engine(self) -> Engine[Rows]:
@@ -329,11 +330,11 @@ class SparkDatabase(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts
             engine.epoch(committed.core, facts, self._options.watch(committed.checked.size_limits), self._options)
 
     def size(self, name: str) -> int:
-        """The number of rows of a relation as of the last epoch."""
+        """Return the number of rows of a relation as of the last epoch."""
         return self.engine.size(name)
 
     def difference(self, name: str, wanted: Sequence[PendingFacts]) -> list[PendingFacts]:
-        """What has to change for a relation to have these asserted facts and no others."""
+        """Return the changes after which a relation has these asserted facts and no others."""
         known = self.workspace.committed.checked.relations
         if not self._epochs or name not in known:
             return list(wanted)
@@ -354,9 +355,12 @@ class SparkDatabase(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts
     # --- reading -------------------------------------------------------------------------------------------------
 
     def __getitem__(self, name: str) -> DataFrame:
-        """A relation as of the last committed epoch: a frame that does not change with later epochs. With many rows,
-        and on the cluster engine, it is read when it is used, and has to be used before the next commit, or persisted.
-        Raises UsageError (E0601) if there is no relation of this name, SetupError (E0704) where workers cannot read."""
+        """Return a relation as of the last committed epoch: a frame that does not change with later epochs.
+
+        With many rows, and on the cluster engine, its rows are read when you use it; use or persist it before the next
+        commit. Raise UsageError (E0601) if there is no relation of this name, SetupError (E0704) if workers cannot
+        read.
+        """
         with self._using():
             if not isinstance(name, str) or name not in self._views:
                 self._views[name] = self._view(name)
@@ -382,15 +386,16 @@ class SparkDatabase(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts
         return self._translation.values(name, no_rows(len(columns)) if rows is None else rows, columns)
 
     def local(self, name: str) -> Relation:
-        """A relation as of the last committed epoch, with its rows brought to the driver. UsageError (E0601) if there
-        is no relation of this name."""
+        """Return a relation as of the last committed epoch, with its rows brought to the driver. Raise UsageError
+        (E0601) if there is no relation of this name."""
         with self._using(), working():
             columns, rows = self.workspace.relation(name).columns, self._rows(name)
             words = no_rows(len(columns)).local() if rows is None else rows.local()
             return Relation(name, WordRows(columns, self.workspace.dictionary, words))
 
     def query(self, text: str) -> DataFrame:
-        """The tuples of a relation, or the pairs that a path connects, that match an atom, see `Database.query`."""
+        """Return the tuples of a relation, or the pairs that a path connects, that match an atom, see
+        `Database.query`."""
         with self._using():
             pattern, dictionary = pattern_of(text, self.workspace), self.workspace.dictionary
             if isinstance(self.engine, Embedded):
@@ -417,8 +422,8 @@ class SparkDatabase(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts
             return {**self.engine.stats(), **own, "streams": self._streams.progress()}
 
     def explain(self) -> str:
-        """How the program is evaluated: on the embedded engine its hyper-nodes in their order, on the cluster engine
-        how relations are spread, and the rounds, bytes and plan of the last epoch."""
+        """Return a text about the evaluation: on the embedded engine the hyper-nodes in their order, on the cluster
+        engine the placement of relations, and the rounds, bytes and plan of the last epoch."""
         with self._using():
             return f"{self.engine.name} engine\n\n{self.engine.explain()}"
 

@@ -1,14 +1,13 @@
-"""The cluster engine: epochs over partitions, as the driver sees them. It never sees rows, only how many there are.
+"""The cluster engine: epochs over partitions, as the driver sees them. It never sees rows, only their numbers.
 
-An epoch delivers the facts to where they live and goes from round to round: those partitions that have been told
-something do a task each, and what they say in turn waits until everything that could still change it has been said
-(`plan.Export.level`). When nobody has anything to say, the epoch is committed by replacing the manifest; until then
-nothing has happened. An epoch that fails leaves partitions behind that have gone ahead; they are restored from files
-when they are next needed.
+An epoch delivers the facts to their partitions and runs rounds: partitions with new messages do a task each, and their
+own messages wait until nothing can come any more that would change them (`plan.Export.level`). When no partition has
+anything to send, replacing the manifest commits the epoch; until then nothing has happened. A failing epoch leaves
+partitions behind that have gone ahead; they are restored from files when they are next needed.
 
-Recursions that cross partitions follow insertions round by round. When something that they read has gone, rows could
-support each other in a circle, so that what may rest on it is taken back first (`suspects`); where that is much, or
-rules have gone, they are evaluated anew (`epoch.Attempt.reset`), which reports call a bootstrap.
+Recursions that cross partitions follow insertions round by round. After a deletion in their input, rows could support
+each other in a circle, so the rows that may rest on it are retracted first (`suspects`). If these are many, or rules
+were removed, the recursion is evaluated from scratch (`epoch.Attempt.reset`), which reports call a bootstrap.
 """
 
 from __future__ import annotations

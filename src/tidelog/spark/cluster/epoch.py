@@ -38,7 +38,8 @@ _OUTGROWN = 4
 @dataclass
 class Explanation:
     """The course of the last epoch: rounds with the bytes and rows that partitions sent each other, and the seconds of
-    each; partitions restored, recursions evaluated anew or taken back in part, and how each hyper-node is computed."""
+    each; restored partitions, recursions evaluated from scratch or retracted in part, and the evaluation of each
+    hyper-node."""
 
     rounds: int = 0
     bytes: int = 0
@@ -240,7 +241,8 @@ class Attempt:
     # --- rounds ----------------------------------------------------------------------------------------------------
 
     def release(self, level: int, suspect: tuple[int, ...] = ()) -> None:
-        """A round in which partitions hear what has waited on a level, of what others suspect in cycles if they do."""
+        """Run a round in which partitions get the messages of a level, and of others' suspects in cycles if there are
+        any."""
         waiting = self.pending.pop(level)
         pieces: dict[int, list[Piece]] = {}
         shared = []
@@ -254,9 +256,9 @@ class Attempt:
         self.round(round, bool(shared), level % 2 == 0)
 
     def rederive(self, level: int) -> None:
-        """Rounds in which recursions that cross partitions take back what may rest on what has gone (`suspects`); they
-        begin anew where that is much. What they had to say of the recursions waits meanwhile, because losses and gains
-        that chase each other in a circle would never come to rest."""
+        """Run rounds in which recursions that cross partitions retract rows that may rest on deleted ones (`suspects`),
+        or begin anew if these are many. Their messages wait meanwhile, because losses and gains that chase each other
+        in a circle would never come to rest."""
         held = self.pending.pop(level, [])
         cycles = tuple(sorted(number for number in self.shrunk if self.plan.cycles[number].level == level))
         names = {relation_of(name) for number in cycles for name in self.plan.cycles[number].relations}
@@ -275,7 +277,7 @@ class Attempt:
         self.pending[level] = [*held, *self.pending.get(level, [])]
 
     def reset(self, level: int) -> None:
-        """A round in which recursions that cross partitions begin anew, from what they read."""
+        """Run a round in which recursions that cross partitions begin anew, from their inputs."""
         cycles = tuple(number for number, cycle in enumerate(self.plan.cycles) if cycle.level == level)
         targets = dict.fromkeys(export.target for export in self.plan.exports if export.cycle in cycles)
         forget = (*targets, *map(gone_name, targets))

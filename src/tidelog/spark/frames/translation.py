@@ -58,7 +58,7 @@ class Translation:
         self._lender.close()
 
     def end_frames(self) -> None:
-        """The epoch is over whose rows frames have."""
+        """End the epoch whose rows frames have."""
         self._lender.end()
         self._symbols.settle()
         self._share_no_more(but=self._size)

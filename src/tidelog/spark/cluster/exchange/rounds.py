@@ -38,7 +38,7 @@ class Round:
 
     @property
     def name(self) -> str:
-        """The name of the file."""
+        """Return the name of the file."""
         return f"round-{self.token}-{self.number}"
 
 
@@ -73,10 +73,10 @@ class Task:
 
 @dataclass(frozen=True)
 class Reply:
-    """The answer of a partition to a round: the `state` that it is in now, `messages` that wait to be released, the
-    cycles that have `shrunk` because their inputs lost something, the sizes of the user's relations, the bytes that it
-    has `kept` of what it has been told, how many rows of each relation have come and gone in the epoch so
-    far, the reports of the hyper-nodes, and a file of new symbols and records."""
+    """The answer of a partition to a round: its `state`, the `messages` that wait to be released, the cycles that have
+    `shrunk` because their inputs lost something, the sizes of the user's relations, the bytes of messages that it has
+    `kept`, the numbers of inserted and deleted rows of each relation in the epoch so far, the reports of the
+    hyper-nodes, and a file of new symbols and records."""
 
     partition: int
     state: RoundState

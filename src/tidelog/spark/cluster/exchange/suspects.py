@@ -1,17 +1,17 @@
-"""Deletions in recursions that cross partitions: which of the rows that were sent may rest on what has gone.
+"""Deletions in recursions that cross partitions: the rows sent that may rest on deleted ones are suspected.
 
-Each partition's engine is exact about what follows from what the partition has been sent. But rows of several
-partitions can keep each other alive after what they rested on has gone. So a recursion that has lost something goes
-through these steps, once all that it reads has changed:
+Each partition's engine is exact about the consequences of the rows that it was sent. But rows of several partitions can
+support each other after their grounds have gone. So a recursion that has lost something goes through these steps, once
+all its inputs have changed:
 
-    suspect     partitions add rules by which what has gone spreads to all rows with a derivation from it (`watching`),
+    suspect     partitions add rules by which the deletion spreads to all rows with a derivation from it (`watching`),
                 here and, through the exports of the recursion, elsewhere
-    withdraw    partitions forget what they were sent and is suspected, and send again what they still derive
+    withdraw    partitions forget suspected rows that they were sent, and send rows again that they still derive
     then rounds as for insertions lead to the fix-point
 
-What is not suspected has a derivation, in the relations as they were before, of which nothing has gone, so that it is
-right; what partitions derive from that is right; and what they had taken back by mistake comes back. This is deletion
-with re-derivation (DRed), except that within partitions nothing is re-derived.
+A row that is not suspected has a derivation, in the relations as they were before, that lost nothing, so it is right.
+Derivations of partitions from such rows are right, and rows retracted by mistake come back. This is deletion with
+re-derivation (DRed), except that within partitions nothing is re-derived.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def watched(name: str) -> str | None:
 
 
 def watching(program: CoreProgram, cycles: Sequence[Cycle], lost: Collection[str]) -> CoreProgram:
-    """Return the program of a partition with rules for what is suspected in cycles, after relations have `lost` rows;
-    where relations are read negatively, what they have gained counts as lost."""
+    """Return the program of a partition with rules for suspected rows in cycles, after relations have `lost` rows; for
+    relations that are read negatively, gained rows count as lost."""
     within = frozenset[str]().union(*(cycle.relations for cycle in cycles))
     names = within | set(lost)
     info = program.relations
@@ -57,8 +57,8 @@ def watching(program: CoreProgram, cycles: Sequence[Cycle], lost: Collection[str
 
 
 def _suspecting(rule: CoreRule, names: Collection[str]) -> Iterator[CoreRule]:
-    """Rules for what a rule derives from suspected rows of the relations `names`: at least one of its atoms reads
-    these, and any of the others may."""
+    """Yield rules for the heads that a rule derives from suspected rows of the relations `names`: at least one of its
+    atoms reads these, and any of the others may."""
     forms: list[list[CoreLiteral]] = []
     for literal in rule.body:
         forms.append([literal])

@@ -110,13 +110,13 @@ class Partition:
 
     @property
     def base(self) -> CoreProgram:
-        """The program that the plan has for this partition."""
+        """Return the plan's program for this partition."""
         assert self.plan is not None
         return self.plan.others if self.number else self.plan.program
 
     @property
     def program(self) -> CoreProgram:
-        """The program that this partition runs."""
+        """Return the program that this partition runs."""
         return self.suspicions.program or self.base
 
     def learn(self, symbols: Sequence[str]) -> None:
@@ -211,7 +211,7 @@ class Partition:
     def step(
         self, statements: list[PieceChange], watch: Watch, choice: EpochOptions
     ) -> tuple[Deltas, tuple[NodeReport, ...]]:
-        """One epoch of the engine; keeps what changes in the relations that users see."""
+        """Run one epoch of the engine; keep the changes of the relations that users see."""
         assert self.plan is not None
         outcome = self.engine.epoch(self.program, net_changes(statements), watch, choice)
         shown = set(self.plan.views.values()) | set(map(facts_name, self.plan.views))
@@ -239,8 +239,8 @@ class Partition:
         settled: frozenset[ExportRoute],
         due: Mapping[str, Words],
     ) -> Iterator[tuple[Export, PieceChange]]:
-        """Yield what exports say of their targets: what has come and gone, all rows where that is not `settled`, and of
-        rows that are `due` those that are still here; and what has come to be suspected."""
+        """Yield the messages of exports to their targets: deltas, all rows where these are not `settled`, and of rows
+        that are `due` those that are still here; and the newly suspected rows."""
         views = self.engine.views
         for export, route in plan.routes().items():
             source, target = export.source, export.target
@@ -288,9 +288,8 @@ class Partition:
             yield self.living(words.astype(numpy.int64), replicated)
 
     def changes(self, name: str, copy: str, replicated: bool, epoch: str) -> tuple[Words, Words]:
-        """Return the rows of a relation that live here and came and went in an epoch, the last or one in which nobody
-        has told this partition anything. Of one that has moved, all rows that live here now, and all that did
-        before."""
+        """Return the local rows of a relation inserted and deleted in an epoch: the last, or one without messages to
+        this partition. For a moved relation, return all its present and all its former local rows."""
         stored = self.engine.views.get(copy)
         if stored is None:
             raise InternalError(Problem("E0901", f"partition {self.number} has no relation {copy}"))
@@ -303,7 +302,7 @@ class Partition:
         return self.living(came, replicated), self.living(went, replicated or copy in self.narrowed)
 
     def balance(self, copy: str) -> tuple[Words, Words]:
-        """Return the rows of a relation that came and went on balance in the changes of the epoch, each of which is
+        """Return the net rows inserted and deleted in a relation by the changes of the epoch, each of which is
         exact."""
         steps = self.deltas.get(copy, [])
         if len(steps) == 1:
@@ -328,7 +327,7 @@ class Partition:
         return net
 
     def changed(self, plan: ClusterPlan) -> Iterator[tuple[str, tuple[int, int]]]:
-        """Return how many rows of each relation that users see came and went here, in the epoch so far."""
+        """Return the number of rows of each visible relation inserted and deleted here, in the epoch so far."""
         for name, copy in plan.views.items():
             if name in self.moved or copy not in self.had:
                 came, went = len(self.engine.views[copy]), len(self.moved.get(name, ()))
