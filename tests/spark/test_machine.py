@@ -66,7 +66,7 @@ def test_a_missing_runtime_is_told_with_what_was_found(tmp_path: Path, monkeypat
     with pytest.raises(SetupError) as caught:
         java_home()
     assert caught.value.code == "E0702"
-    assert f"version 17 or newer: {old} is Java 11" in str(caught.value)
+    assert f"Spark needs Java 17 or newer, found {old} is Java 11" in str(caught.value)
 
 
 def test_workers_with_another_python_are_refused(

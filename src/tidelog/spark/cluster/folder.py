@@ -59,7 +59,7 @@ class Folder:
 
     def unusable(self, error: OSError) -> UsageError:
         """Return the error for a file that cannot be read or written."""
-        hint = "give driver and executors a folder that all can reach and write, with free space; nothing has changed"
+        hint = "nothing has changed; free disk space, or give a folder that driver and executors can reach and write"
         reason = error.strerror or str(error).split("\n", 1)[0]
         return UsageError(Problem("E0681", f"cannot use the state folder: {reason}", place=self.address, hint=hint))
 
