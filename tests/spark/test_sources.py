@@ -198,7 +198,7 @@ def test_csv_with_a_header_goes_by_name(spark: SparkSession, tmp_path: Path) -> 
     with pytest.raises(DataError) as caught:
         Pipeline(program, [Source("e", tmp_path / "f.csv", options={"header": True})]).run(spark)
     assert caught.value.code == "E0480"
-    assert "the frame has the frame has no column 'x' for e.x; found a, n" in str(caught.value)
+    assert "the frame has no column 'x' for e.x; found a, n" in str(caught.value)
 
 
 def test_files_in_another_encoding_are_read_as_said(spark: SparkSession, tmp_path: Path) -> None:
