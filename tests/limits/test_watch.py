@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -42,9 +43,10 @@ def test_the_size_of_a_relation() -> None:
     assert "when t had 4 rows, its .limitsize is 3" in str(caught.value)
 
 
-def waited_for(watch: Watch, size: int) -> bool:
-    """Whether kernels on something of this size are told to stop."""
+def waited_for(watch: Watch, size: int, begin: Callable[[], object] = lambda: None) -> bool:
+    """Return True if kernels on something of this size are told to stop, after `begin`."""
     with watch.telling(size):
+        begin()
         for _ in range(400):
             if watch.stop.given:
                 return True
@@ -67,9 +69,7 @@ def test_kernels_that_may_take_long_stop_for_control_c() -> None:
     watch = Watch()
     with guarded(watch):
         assert watch.interrupts is not Watch().interrupts
-        with watch.telling(10**9):
-            signal.raise_signal(signal.SIGINT)
-        assert waited_for(watch, 10**9)
+        assert waited_for(watch, 10**9, lambda: signal.raise_signal(signal.SIGINT))
         assert watch.told
         assert watch.interrupts.pressed
         watch.interrupts.pressed = False
