@@ -43,7 +43,7 @@ def test_a_database_goes_on_where_it_was_left() -> None:
 @pytest.mark.parametrize("address", ["no-such-system://bucket/state", "/dev/null/state"])
 def test_folders_that_cannot_be_used(address: str) -> None:
     with pytest.raises(
-        UsageError, match=r"E0681.*cannot use the state folder: .*\n  hint: give driver and executors a folder"
+        UsageError, match=r"E0681.*cannot use the state folder: .*\n  hint: nothing has changed; free disk space"
     ):
         Cluster(folder=address)
 
