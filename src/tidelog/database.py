@@ -102,7 +102,7 @@ class Database(RelationVerbs[Change, RelationChange, FactCall]):
     # --- reading -------------------------------------------------------------------------------------------------
 
     def __getitem__(self, name: str) -> Relation:
-        """Return a relation as of the last committed epoch. Raise UsageError (E0601) if there is none of this name."""
+        """Return a relation as of the last committed epoch. Raise UsageError (E0601) for an unknown name."""
         self._check_usable()
         columns = self.workspace.relation(name).columns
         return Relation(name, View(columns, self.workspace.dictionary, self.turns, lambda: self.engine.views.get(name)))

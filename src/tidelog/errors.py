@@ -197,7 +197,7 @@ CODES: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Problem:
-    """One problem: `code` of CODES, `message`, the `span` of the text to underline (None if there is none), `notes` as
+    """One problem: `code` of CODES, `message`, the `span` of the text to underline (None without a place), `notes` as
     further places with a label each, and `hint`, the advice. `place` names a place outside of program texts
     ("facts/e.csv:17:2", "table e, column x, row 4")."""
 

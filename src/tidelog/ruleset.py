@@ -46,7 +46,7 @@ class RuleSet(Uncopied):
         return isinstance(name, str) and any(rule.name == name for rule in self._program.rules)
 
     def __getitem__(self, name: str) -> str:
-        """Return the source of a rule. Raise UsageError (E0608) if there is none of this name."""
+        """Return the source of a rule. Raise UsageError (E0608) for an unknown name."""
         for rule in self._program.rules:
             if isinstance(name, str) and rule.name == name:
                 return str(rule)
@@ -71,8 +71,7 @@ class RuleSet(Uncopied):
         self._database.load(parsed)
 
     def remove(self, name: str) -> None:
-        """Remove a rule; a relation keeps its asserted facts. Raise UsageError (E0608) if there is none of this
-        name."""
+        """Remove a rule; a relation keeps its asserted facts. Raise UsageError (E0608) for an unknown name."""
         turns = self._database.turns
         with turns.changing, turns.using, changing_within_memory:
             turns.check_open()

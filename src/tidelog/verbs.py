@@ -232,7 +232,7 @@ class RelationVerbs(Verbs[Made], Generic[Made, Part, Facts]):
     @abstractmethod
     def local(self, name: str) -> Relation:
         """Return a relation as of the last committed epoch, with its tuples in this process. Raise UsageError (E0601)
-        if there is none of this name."""
+        for an unknown name."""
 
     @abstractmethod
     def _certificate(self, watch: Watch) -> Certificate:

@@ -83,7 +83,7 @@ class Workspace(Generic[Facts]):
 
     @property
     def facts(self) -> list[Facts]:
-        """Yield the pending facts in the order of the calls."""
+        """Return the pending facts in the order of the calls."""
         return self._pending.facts
 
     @property
@@ -92,7 +92,7 @@ class Workspace(Generic[Facts]):
         return bool(self._pending.facts) or self._pending.checked is not self.committed.checked
 
     def relation(self, name: str) -> RelationType:
-        """Return a declared relation. UsageError (E0601) if there is none of this name."""
+        """Return a declared relation. UsageError (E0601) for an unknown name."""
         return declared(self._pending.checked.relations, name)
 
     def draft(self, look: Look = unlimited) -> Draft:
@@ -130,7 +130,7 @@ class Workspace(Generic[Facts]):
         return self.draft()
 
     def remove_rule(self, name: str) -> None:
-        """Take a rule out of the program to go to. UsageError (E0608) if there is none of this name."""
+        """Take a rule out of the program to go to. UsageError (E0608) for an unknown name."""
         programs = without(self._pending.programs, name)
         rules = tuple(rule for rule in self._pending.checked.rules if rule.name != name)
         self._pending = Pending(programs, replace(self._pending.checked, rules=rules), None, self._pending.facts)

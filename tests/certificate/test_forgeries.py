@@ -19,8 +19,9 @@ import pytest
 from pyarrow import parquet
 
 import tidelog
-from tests.certificate import forgeries
-from tests.certificate.forgeries import EITHER, EVERYTHING, SORTS, Forgery, all_forgeries
+from tests.certificate import forged_tables, forgeries
+from tests.certificate.forgeries import EITHER, EVERYTHING, SORTS, all_forgeries
+from tests.certificate.forgery import Forgery
 from tests.suite import compiled, golden_programs, loaded
 from tidelog.certificate import certificate_of, load, program_text, save
 from tidelog.engine import EpochOptions, RowChange
@@ -127,7 +128,7 @@ def test_everything_that_a_certificate_has_is_forged(sound: Path) -> None:
 
 def test_every_change_of_a_program_changes_it(sound: Path) -> None:
     changed = {forgery.what for forgery in all_forgeries(sound)}
-    assert {*forgeries.PROGRAMS, *forgeries.RELATIONS, *forgeries.TABLES, *forgeries.WRITTEN} <= changed
+    assert {*forgeries.PROGRAMS, *forgeries.RELATIONS, *forged_tables.TABLES, *forged_tables.WRITTEN} <= changed
 
 
 def parts_of(folder: Path) -> Iterator[str]:

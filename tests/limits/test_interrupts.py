@@ -50,8 +50,8 @@ def nothing_follows() -> bool:
     try:
         for thread in threading.enumerate():
             if thread.name == "tidelog Ctrl-C":
-                thread.join(60)
-        time.sleep(0.02)
+                thread.join(60)  # It has sent its signal then,
+        time.sleep(0.02)  # and Python runs the handler at the next call.
     except KeyboardInterrupt:
         return False
     return signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidelog.cli.shared import add_limits, add_preprocessing, parsed
+from tidelog.cli.shared import add_fact_folder, add_limits, add_preprocessing, parsed
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -19,14 +19,7 @@ def add(commands: Commands) -> None:
     command = commands.add_parser("init", help="make a store on disk", description=__doc__, allow_abbrev=False)
     command.add_argument("store", metavar="STORE", type=Path, help="a new folder")
     command.add_argument("program", metavar="PROG.dl", type=Path)
-    command.add_argument(
-        "-F",
-        "--fact-dir",
-        metavar="FACTS",
-        type=Path,
-        default=Path(),
-        help="folder of the files of .input (default: .)",
-    )
+    add_fact_folder(command)
     add_limits(command)
     add_preprocessing(command)
     command.set_defaults(execute=execute)

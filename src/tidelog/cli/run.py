@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidelog.cli.shared import add_limits, add_messages, add_preprocessing, parsed
+from tidelog.cli.shared import add_fact_folder, add_limits, add_messages, add_preprocessing, parsed
 
 if TYPE_CHECKING:
     from tidelog.database import Database
@@ -31,14 +31,7 @@ def add(commands: Commands) -> None:
     """Add the command `run` to the parser."""
     command = commands.add_parser("run", help="evaluate a program", description=__doc__, allow_abbrev=False)
     command.add_argument("program", metavar="PROG.dl", type=Path)
-    command.add_argument(
-        "-F",
-        "--fact-dir",
-        metavar="FACTS",
-        type=Path,
-        default=Path(),
-        help="folder of the files of .input (default: .)",
-    )
+    add_fact_folder(command)
     command.add_argument(
         "-D",
         "--output-dir",

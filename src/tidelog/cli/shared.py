@@ -32,6 +32,18 @@ def add_limits(command: argparse.ArgumentParser) -> None:
     command.add_argument("--json", action="store_true", help="print results and errors as JSON")
 
 
+def add_fact_folder(command: argparse.ArgumentParser) -> None:
+    """Add the option for the folder of facts."""
+    command.add_argument(
+        "-F",
+        "--fact-dir",
+        metavar="FACTS",
+        type=Path,
+        default=Path(),
+        help="folder of the files of .input (default: .)",
+    )
+
+
 def add_preprocessing(command: argparse.ArgumentParser) -> None:
     """Add Soufflé's options for the preprocessor to a command."""
     command.add_argument(
@@ -64,7 +76,7 @@ def parsed(arguments: argparse.Namespace) -> Program:
 
 
 def existing(folder: Path, *, read_only: bool = False) -> StoredDatabase:
-    """Open the store in a folder. Raise UsageError (E0654) if there is none, and make nothing."""
+    """Open the store in a folder. Raise UsageError (E0654) without a store there, and make nothing."""
     from tidelog.errors import Problem, UsageError
     from tidelog.store import StoredDatabase, is_marked
 

@@ -35,7 +35,7 @@ from tidelog.kernels.words import LOW, kernel, load, load64, prefetch, store, st
 
 @kernel
 def find_key(D, index, level, i, h, registers, size, w):
-    """Return the directory slot for the key that binding `i` has in the level's key registers; 0 if there is none."""
+    """Return the directory slot for the key that binding `i` has in the level's key registers; 0 without a slot."""
     slots, mask, arena = D[index, I_SLOTS], D[index, I_MASK], D[index, I_ARENA]
     s = (h >> 32) & mask
     while True:

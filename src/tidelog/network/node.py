@@ -131,7 +131,7 @@ class Node(Uncopied):
 
     @_WITHIN_MEMORY
     def remove_rule(self, name: str) -> None:
-        """Remove a rule at all nodes. Raise UsageError (E0608) if there is none of this name."""
+        """Remove a rule at all nodes. Raise UsageError (E0608) for an unknown name."""
         self.tell([self.machine.book.removal(name, self.name)])
 
     def tell(self, messages: Iterable[Message]) -> None:

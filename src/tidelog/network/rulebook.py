@@ -130,7 +130,7 @@ class Rulebook:
         return tuple(changes)
 
     def removal(self, name: str, author: str) -> RuleChange:
-        """Return the change that removes a rule. Raise UsageError (E0608) if there is none of this name."""
+        """Return the change that removes a rule. Raise UsageError (E0608) for an unknown name."""
         if not isinstance(name, str) or name not in self.rules:
             hint = f"use one of {', '.join(self.rules)}" if self.rules else "add a rule first"
             raise UsageError(Problem("E0608", f"there is no rule {name!s:.60}", hint=hint))

@@ -79,8 +79,7 @@ class Simulation:
         self._change(*self.book.additions(text, "simulation"))
 
     def remove_rule(self, name: str) -> None:
-        """Remove a rule at some node, from which the change spreads. Raise UsageError (E0608) if there is none of this
-        name."""
+        """Remove a rule at some node, from which the change spreads. Raise UsageError (E0608) for an unknown name."""
         self._change(self.book.removal(name, "simulation"))
 
     def cut(self, *parts: Iterable[str]) -> None:

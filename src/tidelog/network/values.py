@@ -85,7 +85,7 @@ def facts_of(relation: str, rows: Iterable[Any], program: LocatedProgram) -> lis
 
 
 def declared(relation: str, program: LocatedProgram) -> str:
-    """Return the name of a relation of a program. Raise UsageError (E0601) if there is none of this name."""
+    """Return the name of a relation of a program. Raise UsageError (E0601) for an unknown name."""
     place = program.places.get(relation) if isinstance(relation, str) else None
     if place is None or place.auxiliary:
         known = [name for name, each in program.places.items() if not each.auxiliary]

@@ -133,8 +133,7 @@ class Store(Verbs[StoreChange]):
             self.prefixes = known
 
     def remove_rule(self, name: str) -> None:
-        """Remove a rule of a program from the next `commit` on. Raise UsageError (E0608) if there is none of this
-        name."""
+        """Remove a rule of a program from the next `commit` on. Raise UsageError (E0608) for an unknown name."""
         self._database.rules.remove(name)
 
     def insert(self, data: Any, format: str | None = None, *, base: str | None = None) -> None:
@@ -356,7 +355,7 @@ class Store(Verbs[StoreChange]):
         return Relation(atom.relation, rows)
 
     def __getitem__(self, name: str) -> Relation:
-        """Return a relation that a program declares. Raise UsageError (E0601) if there is none of this name."""
+        """Return a relation that a program declares. Raise UsageError (E0601) for an unknown name."""
         return self._database[name]
 
     def __len__(self) -> int:
