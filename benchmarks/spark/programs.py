@@ -8,12 +8,12 @@ from tidelog.engine import Engine, EpochOptions, FactCall, RowChange
 from tidelog.language import read
 from tidelog.limits.watch import Watch
 from tidelog.spark.rows import Rows
-from tidelog.workspace import Workspace, fact_call
+from tidelog.workspace import Workspace
 
 
 def loaded(text: str) -> Workspace[FactCall]:
     """Return a workspace whose program is a text."""
-    workspace = Workspace(fact_call)
+    workspace = Workspace(FactCall)
     workspace.extend(read(f"{text}\n", name="<text>"))
     return workspace
 

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+import numpy
+
 from tidelog.answers import answer, pattern_of
 from tidelog.arrays import Words
 from tidelog.certificate import Certificate, certificate_of, look
@@ -19,12 +21,13 @@ from tidelog.keeper import EpochKeeper
 from tidelog.language.syntax import Value
 from tidelog.limits.interrupts import Interrupts
 from tidelog.limits.watch import Watch, changing_within_memory, reading_within_memory
+from tidelog.maintain.deltas import rows_of
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.options import DatabaseOptions
 from tidelog.relation import Relation
 from tidelog.verbs import RelationVerbs
 from tidelog.views import View
-from tidelog.workspace import Draft, Workspace, fact_call
+from tidelog.workspace import Draft, Workspace
 
 
 class Database(RelationVerbs[Change, RelationChange, FactCall]):
@@ -36,7 +39,7 @@ class Database(RelationVerbs[Change, RelationChange, FactCall]):
     instead = "copy its relations, or open a store in the other process"
 
     def __init__(self, keeper: EpochKeeper | None = None) -> None:
-        super().__init__(Workspace(fact_call))
+        super().__init__(Workspace(FactCall))
         self.engine = EmbeddedEngine(self.workspace.dictionary, self.workspace.committed.core)
         self._options = DatabaseOptions()
         self._epochs = 0
@@ -63,7 +66,7 @@ class Database(RelationVerbs[Change, RelationChange, FactCall]):
         with changing_within_memory:
             workspace.sweep(engine, ((name, words) for name, _, words in workspace.facts))
             draft = workspace.draft(watch.look)
-            net = net_changes(workspace.facts)
+            net = net_changes(workspace.due(self._retraction))
             outcome = engine.epoch(draft.core, net, watch, self._options, partial(self._seal, draft, net))
         workspace.settle(draft)
         workspace.lose(outcome)
@@ -72,6 +75,9 @@ class Database(RelationVerbs[Change, RelationChange, FactCall]):
         if keeper is not None:
             keeper.settled(engine, outcome.report.seconds)
         return change
+
+    def _retraction(self, relation: str) -> FactCall:
+        return FactCall(relation, False, rows_of(self.engine.facts(relation)).astype(numpy.int64))
 
     def _seal(self, draft: Draft, facts: Mapping[str, RowChange[Words]], prospect: Prospect[Any]) -> None:
         if self._keeper is not None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy
 
@@ -24,8 +24,13 @@ from tidelog.rules.core import CoreProgram
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
-FactCall: TypeAlias = tuple[str, bool, Words]
-"""Facts of one call: relation, True to assert and False to retract, rows."""
+
+class FactCall(NamedTuple):
+    """Facts of a relation to assert, or to retract, as words of shape (n, arity)."""
+
+    relation: str
+    asserts: bool
+    words: Words
 
 
 @dataclass(frozen=True)
@@ -199,7 +204,7 @@ class Engine(Protocol[R]):
         """Give back memory and remove all temporary state. No other call follows, except `close` again."""
 
 
-def net_changes(calls: Iterable[FactCall]) -> dict[str, RowChange[Words]]:
+def net_changes(calls: Iterable[tuple[str, bool, Words]]) -> dict[str, RowChange[Words]]:
     """Return per relation the rows to assert and to retract: of several calls about a row the last one counts."""
     net: dict[str, RowChange[Words]] = {}
     by_relation: dict[str, list[tuple[bool, Words]]] = {}

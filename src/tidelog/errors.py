@@ -130,7 +130,7 @@ CODES: dict[str, str] = {
     "E0605": "a tuple has the wrong length",
     "E0606": "a transaction begins while changes are pending",
     "E0607": "a query is not one atom",
-    "E0608": "unknown rule",
+    "E0608": "unknown rule or instance",
     "E0609": "a callback is not a function",
     "E0610": "arguments of connect contradict each other",
     "E0620": "rules for a network contain facts",

@@ -77,5 +77,16 @@ class RuleSet(Uncopied):
             turns.check_open()
             self._database.workspace.remove_rule(name)
 
+    def remove_instance(self, name: str) -> None:
+        """Remove an instance of a component: its rules, and its relations with their facts and types.
+
+        Raise UsageError (E0608) for an unknown name, ProgramError where other rules use its relations or types, and
+        then remove nothing.
+        """
+        turns = self._database.turns
+        with turns.changing, turns.using, changing_within_memory:
+            turns.check_open()
+            self._database.workspace.remove_instance(name)
+
     def __repr__(self) -> str:
         return "\n".join(self[name] for name in self) or "<no rules>"

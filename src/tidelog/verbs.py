@@ -30,11 +30,11 @@ from tidelog.storage.dictionary import Dictionary
 from tidelog.subscribers import SubscribedChange, Subscribers
 from tidelog.transaction import Transaction, checked
 from tidelog.turns import Turns
-from tidelog.workspace import Workspace
+from tidelog.workspace import FactEntry, Workspace
 
 Made = TypeVar("Made", bound=SubscribedChange)
 Part = TypeVar("Part")
-Facts = TypeVar("Facts")
+Facts = TypeVar("Facts", bound=FactEntry)
 
 
 class Verbs(Uncopied, ABC, Generic[Made]):

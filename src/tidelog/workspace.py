@@ -6,10 +6,11 @@ facts, and settles the draft when the engine has gone there.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy
 
@@ -18,7 +19,8 @@ from tidelog.engine import Outcome
 from tidelog.errors import Problem, UsageError, wrong_argument
 from tidelog.io import encode
 from tidelog.language import Checker
-from tidelog.language.syntax import CheckedProgram, Program, RelationType, Value
+from tidelog.language.facts import fact
+from tidelog.language.syntax import CheckedProgram, Program, RelationType, Rule, Value
 from tidelog.looking import Look, unlimited
 from tidelog.maintain.deltas import AnyRows
 from tidelog.maintain.reclaim import Reclaimer
@@ -28,7 +30,7 @@ from tidelog.rules import Compiler
 from tidelog.rules.core import CoreProgram
 from tidelog.storage.dictionary import Dictionary
 
-Facts = TypeVar("Facts")
+Facts = TypeVar("Facts", bound="FactEntry")
 
 
 @dataclass(frozen=True)
@@ -39,18 +41,31 @@ class Draft:
     checked: CheckedProgram
     core: CoreProgram
 
+    def gone_from(self, committed: Draft) -> frozenset[str]:
+        """Return the relations of the committed program that this one does not declare."""
+        return frozenset(committed.checked.relations.keys() - self.checked.relations.keys())
+
+
+class FactEntry(Protocol):
+    """Pending facts of a relation."""
+
+    @property
+    def relation(self) -> str: ...
+
 
 @dataclass
 class Pending(Generic[Facts]):
     """The program that waits for a commit, and facts in the order of the calls.
 
-    `core` is None where rules were only removed since it was compiled, which cannot fail.
+    `core` is None where rules were only removed since it was compiled, which cannot fail. Relations that are `gone`
+    since the last epoch lose their facts, also where they have been declared again.
     """
 
     programs: tuple[Program, ...]
     checked: CheckedProgram
     core: CoreProgram | None
     facts: list[Facts] = field(default_factory=list)
+    gone: frozenset[str] = frozenset()
 
 
 class Workspace(Generic[Facts]):
@@ -95,6 +110,11 @@ class Workspace(Generic[Facts]):
         """Return a declared relation. UsageError (E0601) for an unknown name."""
         return declared(self._pending.checked.relations, name)
 
+    def due(self, retraction: Callable[[str], Facts]) -> list[Facts]:
+        """Return the facts for the next epoch. `retraction` retracts all facts of a relation as of the last one."""
+        relations = self._pending.checked.relations
+        return [*(retraction(name) for name in self._pending.gone if name in relations), *self._pending.facts]
+
     def draft(self, look: Look = unlimited) -> Draft:
         """Return the program that the pending changes lead to. Raises what `look` raises."""
         pending = self._pending
@@ -111,29 +131,53 @@ class Workspace(Generic[Facts]):
             raise wrong_argument("a program that has been read", "a `Program`", program)
         pending = self._pending
         checked = self._checker.check(*pending.programs, program)
+        self._check_renewed(checked)
         core = self._compiler.compile(checked)
         self.dictionary.add_records(checked.records)
         by_relation: dict[str, list[tuple[Value, ...]]] = {}
-        for fact in checked.facts[len(pending.checked.facts) :]:
-            by_relation.setdefault(fact.relation, []).append(fact.values)
+        for each in checked.facts[len(pending.checked.facts) :]:
+            by_relation.setdefault(each.relation, []).append(each.values)
         encoded = [
             self._entry(name, True, encode(rows, checked.relations[name], self.dictionary))
             for name, rows in by_relation.items()
         ]
-        self._pending = Pending(self._checker.programs, checked, core, [*pending.facts, *encoded])
+        facts = [*pending.facts, *encoded]
+        self._pending = Pending(self._checker.programs, checked, core, facts, pending.gone)
+
+    def _check_renewed(self, checked: CheckedProgram) -> None:
+        """Raise UsageError (E0606) where a relation that has gone since the last epoch comes back with other
+        attributes, because an epoch has one form of a relation."""
+        for name in self._pending.gone & checked.relations.keys():
+            if checked.relations[name].columns != self.committed.checked.relations[name].columns:
+                message = f"{name} is removed and declared with other attributes in one epoch"
+                raise UsageError(Problem("E0606", message, hint="commit the removal first"))
 
     def replace(self, program: Program) -> Draft:
         """Make `program`, whose facts are kept elsewhere, the program to go to in place of the one that there is."""
         checked = self._checker.check(program)
         self.dictionary.add_records(checked.records)
-        self._pending = Pending(self._checker.programs, checked, self._compiler.compile(checked), self._pending.facts)
+        facts, gone = self._pending.facts, self._pending.gone
+        self._pending = Pending(self._checker.programs, checked, self._compiler.compile(checked), facts, gone)
         return self.draft()
 
     def remove_rule(self, name: str) -> None:
         """Take a rule out of the program to go to. UsageError (E0608) for an unknown name."""
         programs = without(self._pending.programs, name)
         rules = tuple(rule for rule in self._pending.checked.rules if rule.name != name)
-        self._pending = Pending(programs, replace(self._pending.checked, rules=rules), None, self._pending.facts)
+        checked = dataclasses.replace(self._pending.checked, rules=rules)
+        self._pending = dataclasses.replace(self._pending, programs=programs, checked=checked, core=None)
+
+    def remove_instance(self, name: str) -> None:
+        """Take an instance of a component out of the program to go to, with its relations and their facts.
+
+        UsageError (E0608) for an unknown name, ProgramError where rules outside of it need its relations or types.
+        """
+        checked = self._checker.check(*without_instance(self._pending.programs, name))
+        core = self._compiler.compile(checked)
+        lost = self._pending.checked.relations.keys() - checked.relations.keys()
+        facts = [each for each in self._pending.facts if each.relation not in lost]
+        gone = self._pending.gone | (lost & self.committed.checked.relations.keys())
+        self._pending = Pending(self._checker.programs, checked, core, facts, gone)
 
     def change(self, relation: str, data: Any, *, asserts: bool) -> None:
         """Assert or retract facts. Raises UsageError (no such relation) or DataError (does not fit)."""
@@ -164,7 +208,7 @@ class Workspace(Generic[Facts]):
 
     def waiting(self) -> Pending[Facts]:
         """Return what waits, to `wait_again` later."""
-        return replace(self._pending, facts=list(self._pending.facts))
+        return dataclasses.replace(self._pending, facts=list(self._pending.facts))
 
     def wait_again(self, pending: Pending[Facts]) -> None:
         """Have this wait, which waited before, and nothing else."""
@@ -185,11 +229,6 @@ class Workspace(Generic[Facts]):
         self._reclaimer.lose(sum(len(delta.deleted) for delta in outcome.deltas.values()))
 
 
-def fact_call(relation: str, asserts: bool, words: Words) -> tuple[str, bool, Words]:
-    """Return facts as an entry of a workspace whose facts are all encoded."""
-    return relation, asserts, words
-
-
 def unknown_rule(name: str, names: list[str]) -> UsageError:
     """Return the error for a rule that is not there (E0608)."""
     near = get_close_matches(str(name), names, 1)
@@ -203,5 +242,36 @@ def without(programs: tuple[Program, ...], name: str) -> tuple[Program, ...]:
     if not isinstance(name, str) or name not in names:
         raise unknown_rule(name, names)
     return tuple(
-        replace(program, rules=tuple(rule for rule in program.rules if rule.name != name)) for program in programs
+        dataclasses.replace(program, rules=tuple(rule for rule in program.rules if rule.name != name))
+        for program in programs
     )
+
+
+def without_instance(programs: tuple[Program, ...], name: str) -> tuple[Program, ...]:
+    """Return the programs without the statements of the instance of this name, of which each has the instance's name
+    in its own."""
+
+    def stays(own: str | None) -> bool:
+        return own is None or not own.startswith(f"{name}.")
+
+    def states(rule: Rule) -> bool:
+        return stays(rule.heads[0].relation)
+
+    def rest(program: Program) -> Program:
+        return dataclasses.replace(
+            program,
+            types=tuple(each for each in program.types if stays(each.name)),
+            declarations=tuple(each for each in program.declarations if stays(each.name)),
+            directives=tuple(each for each in program.directives if stays(each.relation)),
+            rules=tuple(each for each in program.rules if stays(each.name) and (fact(each) is None or states(each))),
+        )
+
+    names = [each.name for program in programs for each in program.types]
+    names += [each.name for program in programs for each in program.declarations]
+    names += [each.name for program in programs for each in program.rules if each.name is not None]
+    instances = sorted({each[:end] for each in names for end, letter in enumerate(each) if letter == "."})
+    if not isinstance(name, str) or name not in instances:
+        near = get_close_matches(str(name), instances, 1)
+        hint = f"did you mean {near[0]}?" if near else "an instance is what `.init` makes of a component"
+        raise UsageError(Problem("E0608", f"there is no instance {name}", hint=hint))
+    return tuple(map(rest, programs))

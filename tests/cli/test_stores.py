@@ -83,6 +83,14 @@ def test_rules_come_and_go(store: Path, tidelog: Run) -> None:
     assert "it lost its last rule" in outcome.err
 
 
+def test_an_instance_is_replaced(store: Path, tidelog: Run) -> None:
+    (store / "one.dl").write_text(".comp One { .decl own(x: number) own(1). }\n.init part = One\n")
+    (store / "two.dl").write_text(".comp Two { .decl own(x: number) own(2). }\n.init part = Two\n")
+    tidelog("apply", "s", "--add-rules", "one.dl")
+    tidelog("apply", "s", "--remove-instance", "part", "--add-rules", "two.dl")
+    assert tidelog("show", "s", "part.own").out.splitlines()[4:5] == ["2"]
+
+
 def test_changes_as_files(store: Path, tidelog: Run) -> None:
     document = json.loads(tidelog("apply", "s", "--insert", "e=more.facts", "--changes", "out", "--json").out)
     assert document["changes"] == {"e": {"inserted": 1, "deleted": 0}, "t": {"inserted": 3, "deleted": 0}}
@@ -103,6 +111,7 @@ def test_changes_as_json(store: Path, tidelog: Run) -> None:
         (("--insert", "e=none.facts"), "E0410"),
         (("--insert", "e=bad.facts"), "bad.facts:2:3: error[E0401]"),
         (("--remove-rule", "nope"), "E0608"),
+        (("--remove-instance", "nope"), "E0608"),
         (("--add-rules", "none.dl"), "E0110"),
         (("--insert", "e"), "expected REL=FILE"),
     ],

@@ -149,3 +149,28 @@ def test_damage_is_told(spark: SparkSession, tmp_path: Path, damage: Any, said: 
         with pytest.raises(DataError, match=said) as caught:
             tidelog.connect(spark=spark, state=tmp_path)
         assert caught.value.code == "E0682"
+
+
+@pytest.mark.parametrize("engine", ["embedded", "cluster"])
+def test_a_removed_instance_does_not_come_back(spark: SparkSession, tmp_path: Path, engine: str) -> None:
+    component = ".comp Closed { .decl e(x: number, y: number) .decl t(x: number, y: number)\n t(x, y) :- e+(x, y). }\n"
+    with tidelog.connect(spark=spark, state=tmp_path / "s") as db:
+        db.options(engine=engine)
+        db.load(f"{component}.init one = Closed\n.init two = Closed")
+        for name in ("one", "two"):
+            db.insert(f"{name}.e", [(1, 2), (2, 3)])
+        db.commit()
+        with db.transaction():
+            db.rules.remove_instance("one")
+            db.rules.add(".init one = Closed")
+            db.insert("one.e", [(7, 8)])
+        assert rows(db["one.t"]) == {(7, 8)}
+        db.rules.remove_instance("two")
+        db.commit()
+    with tidelog.connect(spark=spark, state=tmp_path / "s") as db:
+        assert db.relations == ("one.e", "one.t")
+        assert rows(db["one.t"]) == {(7, 8)}
+        db.rules.add(".comp Other { .decl e(x: symbol) }\n.init two = Other")
+        db.commit()
+    with tidelog.connect(spark=spark, state=tmp_path / "s") as db:
+        assert rows(db["two.e"]) == set()

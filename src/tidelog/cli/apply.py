@@ -35,6 +35,13 @@ def add(commands: Commands) -> None:
         "--remove-rule", metavar="NAME", action="append", default=[], help="remove the rule of this name"
     )
     command.add_argument(
+        "--remove-instance",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="remove the instance of a component, with its relations and their facts",
+    )
+    command.add_argument(
         "--changes", metavar="OUT", help="write REL.inserted.csv and REL.deleted.csv to a folder; - prints them instead"
     )
     add_limits(command)
@@ -61,6 +68,8 @@ def execute(arguments: argparse.Namespace) -> int:
         db.options(timeout=arguments.timeout, max_rows=arguments.max_rows)
         for name in arguments.remove_rule:
             db.rules.remove(name)
+        for name in arguments.remove_instance:
+            db.rules.remove_instance(name)
         for program in arguments.add_rules:
             db.load(program)
         for name, file in arguments.delete:

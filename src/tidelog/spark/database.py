@@ -132,7 +132,8 @@ class SparkDatabase(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts
         self, interrupts: Interrupts, notes: Notes | None = None, deliver: Callable[[Delivered], object] = nowhere
     ) -> SparkChange:
         with changing_within_memory:
-            change = self._evaluated(self.workspace.draft(), self.workspace.facts, notes or {}, deliver, interrupts)
+            draft, facts = self.workspace.draft(), self.workspace.due(self._retraction)
+            change = self._evaluated(draft, facts, notes or {}, deliver, interrupts)
             self._release()
             return change
 
@@ -147,6 +148,9 @@ class SparkDatabase(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts
         if change.errors:
             raise change.errors[0]
         return change
+
+    def _retraction(self, relation: str) -> PendingFacts:
+        return PendingFacts(relation, False, self.engine.facts(relation), self.engine.size(relation))
 
     def _drop(self) -> None:
         super()._drop()
@@ -207,7 +211,7 @@ class SparkDatabase(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts
         started, keeper = time.perf_counter(), self.keeper
         engine, switched = self._engine_for(sum(change.count for change in pending if change.asserts))
         same = draft.programs is self.workspace.committed.programs
-        keeping = keeper.epoch(None if same else draft.programs, notes)
+        keeping = keeper.epoch(None if same else draft.programs, draft.gone_from(self.workspace.committed), notes)
 
         def seal(prospect: Prospect[Rows]) -> None:
             with interrupts.let_through():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from shutil import rmtree
@@ -69,9 +69,10 @@ class StateKeeper:
         commit into the state folder. UsageError (E0691) where they do not see it."""
         return None if self.state is None else shared_folder(session, self.state.folder / _CLUSTER)
 
-    def epoch(self, programs: Sequence[Program] | None, notes: Notes) -> Keeping:
-        """Begin to keep an epoch; `programs` are None where no rule has changed."""
-        return Keeping(None if self.restoring else self.state, programs, notes)
+    def epoch(self, programs: Sequence[Program] | None, gone: Collection[str], notes: Notes) -> Keeping:
+        """Begin to keep an epoch; `programs` are None where no rule has changed, relations that are `gone` lose their
+        facts."""
+        return Keeping(None if self.restoring else self.state, programs, gone, notes)
 
     def note(self, notes: Notes) -> None:
         """Know the notes of an epoch that has happened."""
@@ -95,9 +96,12 @@ class Keeping:
     """An epoch on its way to the state folder, if there is one: its facts, then its notes, and the programs unless
     these are None, because no rule has changed."""
 
-    def __init__(self, state: StateFolder | None, programs: Sequence[Program] | None, notes: Notes) -> None:
+    def __init__(
+        self, state: StateFolder | None, programs: Sequence[Program] | None, gone: Collection[str], notes: Notes
+    ) -> None:
         self._state = state
         self._programs = programs
+        self._gone = gone
         self._notes = notes
         self._segment: Segment | None = None
         self.sealed = False
@@ -111,7 +115,7 @@ class Keeping:
         """Let the epoch last."""
         if self._state is not None and self._segment is not None:
             text = self._state.manifest.text if self._programs is None else text_of(self._programs)
-            self._state.publish(self._segment, text, self._notes)
+            self._state.publish(self._segment, text, self._notes, self._gone)
         self.sealed = True
 
     def discard(self) -> None:

@@ -27,7 +27,7 @@ from tidelog.language import read
 from tidelog.language.syntax import Program
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.store import checkpoint
-from tidelog.store.state import StateFolder, text_of
+from tidelog.store.state import GONE, StateFolder, text_of
 from tidelog.store.tables import facts_table
 from tidelog.workspace import Draft, Workspace
 
@@ -60,7 +60,7 @@ class FolderKeeper:
         text = self.state.manifest.text if same else text_of(draft.programs)
         segment = self.state.prepare(tables)
         try:
-            self.state.publish(segment, text, {})
+            self.state.publish(segment, text, {}, draft.gone_from(self._workspace.committed))
         except BaseException:
             self.state.discard(segment)
             raise
@@ -71,7 +71,7 @@ class FolderKeeper:
             self._recovering, self.spent = False, seconds
             return
         self.spent += seconds
-        if self.spent > self.price or self.state.is_scattered:
+        if self.spent > self.price or self.state.is_scattered or GONE in self.state.manifest.notes:
             self.write_checkpoint(engine)
 
     def write_checkpoint(self, engine: EmbeddedEngine) -> None:
@@ -101,16 +101,18 @@ class FolderKeeper:
         return engine or EmbeddedEngine(workspace.dictionary, workspace.committed.core)
 
     def _restored(self, saved: checkpoint.Checkpoint) -> EmbeddedEngine | None:
-        """Return the engine of a checkpoint. Where that was another tidelog's, its facts wait."""
+        """Return the engine of a checkpoint. Where that was another tidelog's, or has relations that have gone since,
+        its facts wait."""
         workspace = self._workspace
         draft = workspace.replace(_parsed(saved.program))
         saved.fill(workspace.dictionary)
-        engine = saved.restore(draft.core, workspace.dictionary)
+        gone = self.state.manifest.notes.get(GONE, {})
+        engine = None if gone else saved.restore(draft.core, workspace.dictionary)
         if engine is not None:
             workspace.settle(draft)
         else:
-            known = draft.checked.relations
-            workspace.facts.extend((name, True, words) for name, words in saved.facts() if name in known)
+            known = draft.checked.relations.keys() - gone.keys()
+            workspace.facts.extend(FactCall(name, True, words) for name, words in saved.facts() if name in known)
         return engine
 
     def _facts_since(self) -> Iterator[FactCall]:
@@ -123,7 +125,7 @@ class FolderKeeper:
                 words = encode(table, relation, self._workspace.dictionary)
             else:
                 words = numpy.empty((min(table.num_rows, 1), 0), numpy.int64)
-            yield name, asserts, words
+            yield FactCall(name, asserts, words)
 
     # --- the rest ----------------------------------------------------------------------------------------------------
 

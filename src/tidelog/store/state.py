@@ -16,7 +16,7 @@ Segments hold values, not words. All operations on files go through `files`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 MOST_SEGMENTS = 200
 """With more segments than these, the facts are written anew as one."""
 _NEW = f"{NAME}.new"
+GONE = "gone"
+"""The note of relations whose facts in the checkpoint are no longer facts."""
 _FOLDERS = ("programs", "segments", "checkpoints")
 _OF = {"embedded": "an embedded database", "spark": "a database over Spark"}
 _OPENED = {
@@ -116,7 +118,7 @@ class StateFolder:
         committed one, UsageError (E0681) if it cannot be read."""
         for segment, files in self.manifest.segments.items():
             for file, expected in sorted(files.items()):
-                relation, operation, _ = file.rsplit(".", 2)
+                relation, operation = _relation(file), file.rsplit(".", 2)[1]
                 place = f"segments/{segment}/{file.rstrip('/')}"
                 table: pa.Table | Path = self._files.path(place)
                 with self._using():
@@ -172,12 +174,19 @@ class StateFolder:
         """Remove a prepared segment whose epoch has failed."""
         self._drop(segment.folder)
 
-    def publish(self, segment: Segment, program: str, notes: Mapping[str, Any]) -> None:
-        """Commit: from now on the state has this segment and program, and these notes beside its own. Raise UsageError
-        (E0681); the state is then as before."""
+    def publish(
+        self, segment: Segment, program: str, notes: Mapping[str, Any], gone: Collection[str] = frozenset()
+    ) -> None:
+        """Commit: from now on the state has this segment and program, these notes beside its own, and no facts from
+        before of relations that are `gone`. Raise UsageError (E0681); the state is then as before."""
         old = self.manifest
-        segments = {**old.segments, **({segment.name: segment.files} if segment.files else {})}
+        kept = {
+            name: {f: s for f, s in files.items() if _relation(f) not in gone} for name, files in old.segments.items()
+        }
+        segments = {name: files for name, files in [*kept.items(), (segment.name, segment.files)] if files}
         notes = merged(old.notes, notes)
+        if gone and old.checkpoint is not None:
+            notes = merged(notes, {GONE: dict.fromkeys(gone, True)})
         file = old.program if program == old.text else None
         self._replace(
             replace(old, epoch=old.epoch + 1, program=file, segments=segments, notes=notes, text=program),
@@ -203,7 +212,8 @@ class StateFolder:
             try:
                 found = self._files.write(place, write)
                 self._files.sync_folder("checkpoints")
-                self._replace(replace(old, checkpoint=(name, found), segments={}))
+                notes = {key: note for key, note in old.notes.items() if key != GONE}
+                self._replace(replace(old, checkpoint=(name, found), segments={}, notes=notes))
             except BaseException:
                 self._drop(place)
                 raise
@@ -404,6 +414,11 @@ class StateFolder:
 
     def _unusable(self, message: str, hint: str) -> UsageError:
         return UsageError(Problem("E0681", message, place=str(self.folder), hint=hint))
+
+
+def _relation(file: str) -> str:
+    """Return the relation of a file of a segment."""
+    return file.rsplit(".", 2)[0]
 
 
 def merged(notes: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:

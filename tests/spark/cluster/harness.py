@@ -30,7 +30,7 @@ from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.processes.executors import Executors, LocalExecutors
 from tidelog.spark.rows import Rows, driver_change
 from tidelog.turns import Turns
-from tidelog.workspace import Workspace, fact_call
+from tidelog.workspace import Workspace
 
 NOTHING_EVERYWHERE = PlacementLimits(replicate=0, closures=0, gather=0)
 """All relations are split, and all recursions that no choice of columns makes local are exchanged."""
@@ -52,7 +52,7 @@ class Cluster:
         executors: Executors | None = None,
     ) -> None:
         self.turns = Turns()
-        self.workspace: Workspace[FactCall] = Workspace(fact_call)
+        self.workspace: Workspace[FactCall] = Workspace(FactCall)
 
         def engine(at: Path | str | None, by: Executors) -> PartitionedEngine:
             place = Folder(str(at or tempfile.mkdtemp(prefix="tidelog-test-")))

@@ -25,7 +25,7 @@ from tidelog.spark.cluster import ClusterEngine
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.processes.executors import SparkExecutors
 from tidelog.spark.rows import DriverRows, Rows, SparkRows
-from tidelog.workspace import Workspace, fact_call
+from tidelog.workspace import Workspace
 
 PROGRAM = """
 .decl e(x: number, y: number)
@@ -43,7 +43,7 @@ class Session:
 
     def __init__(self, spark: SparkSession, text: str, limits: PlacementLimits, partitions: int = 2) -> None:
         self.spark = spark
-        self.workspace: Workspace[FactCall] = Workspace(fact_call)
+        self.workspace: Workspace[FactCall] = Workspace(FactCall)
         self.workspace.extend(read(f"{text}\n", name="<text>"))
         self.engine = ClusterEngine(spark, self.workspace.dictionary, limits=limits, partitions=partitions)
 
