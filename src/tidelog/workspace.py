@@ -163,8 +163,9 @@ class Workspace(Generic[Facts]):
     def remove_rule(self, name: str) -> None:
         """Take a rule out of the program to go to. UsageError (E0608) for an unknown name."""
         programs = without(self._pending.programs, name)
-        rules = tuple(rule for rule in self._pending.checked.rules if rule.name != name)
-        checked = dataclasses.replace(self._pending.checked, rules=rules)
+        checked = self._pending.checked
+        rules, written = (tuple(r for r in each if r.name != name) for each in (checked.rules, checked.written))
+        checked = dataclasses.replace(checked, rules=rules, written=written)
         self._pending = dataclasses.replace(self._pending, programs=programs, checked=checked, core=None)
 
     def remove_instance(self, name: str) -> None:

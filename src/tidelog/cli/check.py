@@ -59,7 +59,7 @@ def _check_program(arguments: argparse.Namespace) -> None:
         if directive.name in ("input", "output"):
             FileOptions.of(directive.options, directive.span)  # which `run` would refuse
     found = [] if arguments.no_warn else warnings(checked)
-    contents = {"relations": len(checked.relations), "rules": len(checked.rules), "facts": len(checked.facts)}
+    contents = {"relations": len(checked.relations), "rules": len(checked.written), "facts": len(checked.facts)}
     if arguments.json:
         print_json({"ok": True, "program": path, **contents, "warnings": [problem.to_dict() for problem in found]})
     else:

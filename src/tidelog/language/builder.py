@@ -82,7 +82,7 @@ class Builder(BodyBuilder[tuple[Statement, ...]]):
         self, _word: Token, names: tuple[Token, ...], _open: Token, attributes: Any, _close: Token, *qualifiers: Token
     ) -> tuple[Statement, ...]:
         for qualifier in qualifiers:
-            if qualifier in ("eqrel", "choice-domain"):
+            if qualifier == "choice-domain":
                 message = f"the qualifier `{qualifier}` is not supported yet"
                 self.problems.append(Problem("E0190", message, self._at(qualifier)))
         marked = [attribute for attribute in attributes if attribute.located]

@@ -18,6 +18,7 @@ from tidelog.language.components import expand
 from tidelog.language.declarations import Scheme, resolve
 from tidelog.language.directives import directive_problems
 from tidelog.language.equalities import equalities_apart
+from tidelog.language.equivalences import equivalence_problems, equivalence_rules
 from tidelog.language.facts import fact
 from tidelog.language.grounding import grounding_problems
 from tidelog.language.kinds import infer
@@ -65,6 +66,8 @@ class _Last:
     declarations: tuple[Declaration, ...]
     scheme: Scheme
     passed: Mapping[int, _Passed]
+    implied: tuple[Rule, ...] = ()
+    """The rules that declarations bring."""
 
 
 class Checker:
@@ -88,9 +91,11 @@ class Checker:
         known = len(last.declarations)
         extended = _same(types, last.types) and _same(declarations[:known], last.declarations)
         if extended and len(declarations) == known:
-            scheme, problems = last.scheme, list[Problem]()
+            scheme, problems, implied = last.scheme, list[Problem](), last.implied
         else:
             scheme, problems = resolve(programs)
+            problems += equivalence_problems(scheme)
+            implied = () if problems else _kept(equivalence_rules(scheme), last.implied)
         # What has passed stays right when relations are declared besides, but a type may make another one of a term.
         before = last.passed if extended else {}
         directives = tuple(directive for program in programs for directive in program.directives)
@@ -111,16 +116,26 @@ class Checker:
             passed.append(each)
         if problems:
             raise ProgramError(*_once(problems))
-        self._last = _Last(programs, types, declarations, scheme, {id(each.statement): each for each in passed})
-        rules = tuple(each.checked for each in passed if isinstance(each.checked, Rule))
+        self._last = _Last(
+            programs, types, declarations, scheme, {id(each.statement): each for each in passed}, implied
+        )
+        written = tuple(each.checked for each in passed if isinstance(each.checked, Rule))
         facts = tuple(each.checked for each in passed if isinstance(each.checked, Fact))
         domains = {domain: _holding(domain, scheme) for domain in dict.fromkeys(d for p in passed for d in p.domains)}
-        return CheckedProgram(scheme.relations, scheme.records, rules, facts, directives, domains)
+        return CheckedProgram(
+            scheme.relations, scheme.records, (*written, *implied), facts, directives, domains, written
+        )
 
 
 def _same(one: Sequence[object], other: Sequence[object]) -> bool:
     """Return True if two sequences are of the same objects, whose places messages show."""
     return len(one) == len(other) and all(map(is_, one, other))
+
+
+def _kept(rules: tuple[Rule, ...], before: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    """Return the rules, as the same objects as before where they are equal."""
+    known = {rule.name: rule for rule in before}
+    return tuple(old if (old := known.get(rule.name)) == rule and old is not None else rule for rule in rules)
 
 
 def _domains(rule: Rule) -> Iterator[str]:

@@ -13,7 +13,7 @@ from tidelog.language.trees import atoms, occurrences, whole
 def warnings(checked: CheckedProgram) -> list[Problem]:
     """Return problems of severity "warning": relations that are read but never filled, and variables that occur
     once."""
-    found = _empty_relations(checked) + [problem for rule in checked.rules for problem in _single_variables(rule)]
+    found = _empty_relations(checked) + [problem for rule in checked.written for problem in _single_variables(rule)]
     return list(dict.fromkeys(found))  # instances of a component have the same variables
 
 

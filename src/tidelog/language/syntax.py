@@ -372,8 +372,9 @@ class Fact:
 class CheckedProgram:
     """A program that has passed every check of `language.check`; all kinds are filled in, all rules have names.
 
-    `rules` contains the statements with a body, a name or a term to compute; every other fact is in `facts`. `domains`
-    maps the type of each `*` and `?` of a path to the columns (relation, position) of binary relations with its values.
+    `rules` contains the statements with a body, a name or a term to compute, and rules that declarations bring; every
+    other fact is in `facts`. `domains` maps the type of each `*` and `?` of a path to the columns (relation, position)
+    of binary relations with its values. `written` are the rules that stand in the texts.
     """
 
     relations: Mapping[str, RelationType] = field(default_factory=dict)
@@ -382,6 +383,7 @@ class CheckedProgram:
     facts: tuple[Fact, ...] = ()
     directives: tuple[Directive, ...] = ()
     domains: Mapping[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
+    written: tuple[Rule, ...] = ()
 
     @cached_property
     def size_limits(self) -> Mapping[str, int]:

@@ -397,7 +397,7 @@ class Store(Verbs[StoreChange]):
             return {
                 **self._database.stats(),
                 "triples": len(self.triples()),
-                "rules": len(self._database.workspace.committed.checked.rules),
+                "rules": len(self._database.workspace.committed.checked.written),
             }
 
     def check(self) -> None:
