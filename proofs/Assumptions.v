@@ -1,6 +1,6 @@
 (** What the theorems rest on: scripts/proofs demands that it is nothing. *)
 
-From Tidelog Require Semantics Joins Certificate Finite RegularMatching Regular RegularViews RegularClauseMap.
+From Tidelog Require Semantics Joins Certificate Finite Selection Choice RegularMatching Regular RegularViews RegularClauseMap.
 
 Print Assumptions Semantics.level_closed.
 Print Assumptions Semantics.level_least.
@@ -10,6 +10,11 @@ Print Assumptions Certificate.check_correct.
 Print Assumptions Certificate.check_unique.
 Print Assumptions Certificate.check_complete.
 Print Assumptions Finite.certificate_exists.
+Print Assumptions Selection.selection_certified.
+Print Assumptions Selection.selection_unique.
+Print Assumptions Choice.choice_certified.
+Print Assumptions Choice.choice_complete.
+Print Assumptions Choice.choice_maximal.
 Print Assumptions RegularMatching.masks_once.
 Print Assumptions Regular.engine_sound.
 Print Assumptions Regular.engine_sound_finite.
