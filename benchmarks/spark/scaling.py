@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from benchmarks.spark.programs import evaluate, loaded
 from tidelog.spark.cluster.engine import PartitionedEngine
-from tidelog.spark.cluster.folder import Folder
+from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.processes.executors import LocalExecutors
 from tidelog.spark.rows import driver_change

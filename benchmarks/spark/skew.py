@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from benchmarks.spark.programs import evaluate, loaded
 from benchmarks.spark.scaling import APART
 from tidelog.spark.cluster.engine import PartitionedEngine
+from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.exchange.rounds import Reply, Task
-from tidelog.spark.cluster.folder import Folder
 from tidelog.spark.cluster.processes.executors import LocalExecutors
 from tidelog.spark.rows import driver_change
 

@@ -37,7 +37,7 @@ WAYS_IN: dict[str, tuple[str, list[str], str, str]] = {
     "polars": ("polars", [], TABLE + "db['e'].to_polars()", "polars"),
     "a frame": ("pyspark", [], TABLE + "db['e'].to_spark(None)", "spark"),
     "fsspec": (
-        "fsspec", [], "from tidelog.spark.cluster.folder import Folder; Folder('memory://x')._remote", "spark"
+        "fsspec", [], "from tidelog.spark.cluster.exchange.folder import Folder; Folder('memory://x')._remote", "spark"
     ),
 }  # fmt: skip
 

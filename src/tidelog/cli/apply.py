@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tidelog.cli.shared import add_limits
 
@@ -58,7 +58,7 @@ def _facts(text: str) -> tuple[str, str]:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Make the changes one epoch and show them."""
-    from tidelog.cli.report import print_json, report_as_json, stats
+    from tidelog.cli.report import print_json, stats
     from tidelog.cli.run import check_folders
     from tidelog.cli.shared import existing
 
@@ -79,9 +79,11 @@ def execute(arguments: argparse.Namespace) -> int:
         change = db.commit()
         files = _write(db, change, folder) if folder is not None else []
         if arguments.json:
-            changes = {name: _as_json(change, name, rows=arguments.changes == "-") for name in change}
+            changes = {name: change[name].to_dict(rows=arguments.changes == "-") for name in change}
             document = {"ok": True, "store": arguments.store, "changes": changes, "files": files}
-            print_json(document | ({"stats": report_as_json(change.report, db.stats())} if arguments.stats else {}))
+            if arguments.stats:
+                document["stats"] = {"report": change.report.to_dict(), "sizes": db.stats()}
+            print_json(document)
         else:
             _show(change, rows=arguments.changes == "-")
             if arguments.stats:
@@ -117,7 +119,7 @@ def _write(db: StoredDatabase, change: Change, folder: Path) -> list[Path]:
 def _show(change: Change, *, rows: bool) -> None:
     """Print the changes: all of them as lines with + or -, or a table of their numbers."""
     from tidelog.cli.report import table
-    from tidelog.cli.run import sorted_rows
+    from tidelog.io.sorting import sorted_rows
     from tidelog.storage.record_text import format_value
 
     if not rows:
@@ -128,11 +130,3 @@ def _show(change: Change, *, rows: bool) -> None:
         for sign, relation in (("-", change[name].deleted), ("+", change[name].inserted)):
             for row in sorted_rows(relation):
                 print(f"{sign} {name}({', '.join(map(format_value, row))})")
-
-
-def _as_json(change: Change, name: str, *, rows: bool) -> dict[str, Any]:
-    """Return the change of a relation: numbers of tuples, or the tuples."""
-    from tidelog.cli.run import sorted_rows
-
-    both = {"inserted": change[name].inserted, "deleted": change[name].deleted}
-    return {key: sorted_rows(relation) if rows else len(relation) for key, relation in both.items()}

@@ -28,7 +28,7 @@ def add(commands: Commands) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Make the store, or nothing."""
     import tidelog
-    from tidelog.cli.report import print_json, report_as_json, stats
+    from tidelog.cli.report import print_json, stats
     from tidelog.cli.run import check_folders, read_inputs
     from tidelog.errors import Problem, UsageError
     from tidelog.store import is_marked
@@ -47,7 +47,9 @@ def execute(arguments: argparse.Namespace) -> int:
             sizes = {name: len(db[name]) for name in db.relations}
             if arguments.json:
                 document = {"ok": True, "store": arguments.store, "relations": sizes}
-                print_json(document | ({"stats": report_as_json(report, db.stats())} if arguments.stats else {}))
+                if arguments.stats:
+                    document["stats"] = {"report": report.to_dict(), "sizes": db.stats()}
+                print_json(document)
             else:
                 print(f"{arguments.store}: {len(sizes)} relations, {sum(sizes.values()):,} tuples")
                 if arguments.stats:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tidelog.spark import Result
@@ -51,23 +51,11 @@ def _progress(stage: str, seconds: float) -> None:
 
 
 def _show(result: Result, as_json: bool) -> None:
-    from dataclasses import asdict
-
-    from tidelog.cli.report import print_json, report_as_json, table
+    from tidelog.cli.report import print_json, table
 
     report = result.change.report
     if as_json:
-        document: dict[str, Any] = {
-            "ok": True,
-            "epoch": result.change.epoch,
-            "engine": report.engine,
-            "switched": report.switched,
-            "counts": {name: asdict(count) for name, count in result.counts.items()},
-            "written": dict(result.written),
-            "seconds": dict(result.seconds),
-            **report_as_json(report, result.database.stats()),
-        }
-        print_json(document)
+        print_json({"ok": True, **result.to_dict()})
         return
     header = ("relation", "read", "accepted", "duplicates", "quarantined")
     rows = [(name, c.read, c.accepted, c.duplicates, c.quarantined) for name, c in result.counts.items()]

@@ -52,11 +52,6 @@ def stats(report: Report, sizes: Mapping[str, Any]) -> str:
     return "\n".join([nodes, "", total, "", table(("what", "value"), list(_flat(sizes)))])
 
 
-def report_as_json(report: Report, sizes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of `stats` as a document."""
-    return {"report": report.to_dict(), "sizes": sizes}
-
-
 def _flat(document: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
     """Yield the entries of nested mappings, `a.b` for the entry b of a."""
     for key, value in document.items():

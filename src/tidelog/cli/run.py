@@ -19,8 +19,7 @@ from tidelog.cli.shared import add_fact_folder, add_limits, add_messages, add_pr
 
 if TYPE_CHECKING:
     from tidelog.database import Database
-    from tidelog.language.syntax import CheckedProgram, Directive, Value
-    from tidelog.relation import Relation
+    from tidelog.language.syntax import CheckedProgram, Directive
     from tidelog.rules.automatic import AutomaticDemand
     from tidelog.spark import SparkDatabase
 
@@ -55,7 +54,7 @@ def add(commands: Commands) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Load, read, commit, check on request, write."""
     import tidelog
-    from tidelog.cli.report import print_json, report_as_json, stats
+    from tidelog.cli.report import print_json, stats
     from tidelog.language.lints import warnings
     from tidelog.rules.automatic import AutomaticDemand
 
@@ -82,7 +81,7 @@ def execute(arguments: argparse.Namespace) -> int:
             if not arguments.no_warn:
                 document["warnings"] = [problem.to_dict() for problem in found]
             if arguments.stats:
-                document["stats"] = report_as_json(report, db.stats())
+                document["stats"] = {"report": report.to_dict(), "sizes": db.stats()}
             print_json({**document, "seconds": round(time.perf_counter() - started, 3)})
         else:
             _answer(db, folder)
@@ -212,18 +211,11 @@ def _answer_as_json(db: Database | SparkDatabase, folder: Path | None) -> dict[s
         view = db.local(directive.relation)
         output = {"rows": len(view), "columns": [column.name for column in view.columns], "file": None}
         if folder is None or directive.options.get("IO") == "stdout":
+            from tidelog.io.sorting import sorted_rows
+
             output["tuples"] = sorted_rows(view)
         else:
             output["file"] = str(_write(db, directive, folder))
         outputs[directive.relation] = output
     sizes = {directive.relation: len(db.local(directive.relation)) for directive in _directives(db, "printsize")}
     return {"outputs": outputs, "sizes": sizes}
-
-
-def sorted_rows(view: Relation) -> list[tuple[Value, ...]]:
-    """Return the tuples of a view in the order in which files have them."""
-    from tidelog.io.sorting import sorted_words
-    from tidelog.relation import Relation, WordRows
-
-    rows = WordRows(view.columns, view.dictionary, sorted_words(view.words(), view.columns, view.dictionary))
-    return list(Relation(view.name, rows))

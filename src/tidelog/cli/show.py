@@ -24,9 +24,9 @@ def add(commands: Commands) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Print a relation as Soufflé does, or the sizes of all."""
     from tidelog.cli.report import print_json, table
-    from tidelog.cli.run import sorted_rows
     from tidelog.cli.shared import existing
     from tidelog.io import write_view
+    from tidelog.io.sorting import sorted_rows
 
     with existing(arguments.store, read_only=True) as db:
         if arguments.relation is None:

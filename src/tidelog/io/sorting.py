@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.arrays import Words
-from tidelog.language.syntax import Column, Kind
+from tidelog.language.syntax import Column, Kind, Value
+from tidelog.relation import Relation, WordRows
 from tidelog.storage.arrow_arrays import numbers_to_numpy
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.record_text import format_value
@@ -25,6 +26,13 @@ def sorted_words(words: Words, columns: Sequence[Column], dictionary: Dictionary
         return words
     keys = [_sort_key(words[:, i], column.kind, dictionary) for i, column in enumerate(columns)]
     return words[_order(keys)]
+
+
+def sorted_rows(relation: Relation) -> list[tuple[Value, ...]]:
+    """Return the tuples of a relation, sorted."""
+    columns, dictionary = relation.columns, relation.dictionary
+    words = sorted_words(relation.words(), columns, dictionary)
+    return list(Relation(relation.name, WordRows(columns, dictionary, words)))
 
 
 def _order(keys: list[NDArray[Any]]) -> NDArray[np.intp]:

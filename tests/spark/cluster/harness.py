@@ -25,7 +25,7 @@ from tidelog.relation import Relation, WordRows
 from tidelog.ruleset import RuleSet
 from tidelog.spark.aside import Aside
 from tidelog.spark.cluster.engine import PartitionedEngine
-from tidelog.spark.cluster.folder import Folder
+from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.processes.executors import Executors, LocalExecutors
 from tidelog.spark.rows import Rows, driver_change

@@ -11,7 +11,7 @@ from tests.scripts import script_for
 from tests.spark.cluster.harness import Cluster, followed
 from tests.suite import FIRST_SEED
 from tidelog.errors import UsageError
-from tidelog.spark.cluster.folder import Folder
+from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.placement.place import PlacementLimits
 
 numbers = itertools.count()

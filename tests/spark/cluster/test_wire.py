@@ -11,7 +11,7 @@ import numpy
 import pytest
 
 from tests.suite import compiled
-from tidelog.spark.cluster import wire
+from tidelog.spark.cluster.exchange import wire
 from tidelog.spark.cluster.exchange.pieces import Piece
 from tidelog.spark.cluster.exchange.rounds import Logged, Round
 

@@ -3,9 +3,8 @@
 placement/   a core program becomes a plan: where rows live, where rules are evaluated, which rows are sent
 exchange/    the rows and messages that partitions and driver send each other in rounds
 processes/   partitions, and the processes that run them beside Spark's workers
-folder       the files of a database's state; `wire` reads and writes objects in them
 manifest     what is committed
-epoch        one epoch: facts to where they live, then rounds; `reports` merges those of the partitions
+epoch        one epoch: facts to where they live, then rounds
 engine       epochs over partitions, as the driver sees them
 session      the engine of a Spark session
 """

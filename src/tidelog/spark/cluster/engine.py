@@ -22,11 +22,10 @@ from tidelog.limits.interrupts import Deferring
 from tidelog.limits.watch import Watch, changing_within_memory
 from tidelog.maintain.report import names_of, prepares
 from tidelog.rules.core import CoreProgram
-from tidelog.spark.cluster import wire
 from tidelog.spark.cluster.epoch import Attempt, Explanation, size_of
-from tidelog.spark.cluster.exchange import values
+from tidelog.spark.cluster.exchange import values, wire
+from tidelog.spark.cluster.exchange.folder import LOCK, Folder
 from tidelog.spark.cluster.exchange.rounds import Task
-from tidelog.spark.cluster.folder import LOCK, Folder
 from tidelog.spark.cluster.manifest import MANIFEST, ClusterManifest, continued, files_of, read_past
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.placement.plan import ClusterPlan, facts_name, moved

@@ -12,18 +12,17 @@ from typing import Any, Protocol
 from tidelog.engine import EpochOptions, Report, RowChange
 from tidelog.limits.watch import Watch
 from tidelog.rules.core import CoreProgram
-from tidelog.spark.cluster import wire
-from tidelog.spark.cluster.exchange import values
+from tidelog.spark.cluster.exchange import values, wire
+from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.exchange.pieces import Piece, PieceMessage
+from tidelog.spark.cluster.exchange.reports import merged
 from tidelog.spark.cluster.exchange.rounds import NOWHERE, Logged, Reply, Round, RoundState, Task
 from tidelog.spark.cluster.exchange.suspects import gone_name
-from tidelog.spark.cluster.folder import Folder
 from tidelog.spark.cluster.manifest import ClusterManifest, Log, continued, is_long, read_past
 from tidelog.spark.cluster.placement.place import PlacementLimits, place_program
 from tidelog.spark.cluster.placement.plan import ClusterPlan, facts_name, relation_of
 from tidelog.spark.cluster.placement.skew import Frequent, find, outdated
 from tidelog.spark.cluster.processes.executors import Delivery, Executors, Scattered
-from tidelog.spark.cluster.reports import merged
 from tidelog.spark.rows import Rows
 from tidelog.storage.dictionary import Dictionary
 

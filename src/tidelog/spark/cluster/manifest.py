@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tidelog.rules.core import CoreProgram
-from tidelog.spark.cluster import wire
+from tidelog.spark.cluster.exchange import wire
+from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.exchange.pieces import Piece
 from tidelog.spark.cluster.exchange.rounds import NOWHERE, Logged, Round, RoundState
-from tidelog.spark.cluster.folder import Folder
 from tidelog.spark.cluster.placement.plan import Placement
 from tidelog.spark.cluster.placement.skew import Frequent
 

@@ -9,7 +9,7 @@ import tempfile
 from pyspark.sql import SparkSession
 
 from tidelog.spark.cluster.engine import PartitionedEngine
-from tidelog.spark.cluster.folder import Folder
+from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.placement.buckets import BUCKETS
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.processes.executors import SparkExecutors

@@ -1,10 +1,11 @@
-"""Return the views, counts and bad rows of one run of a pipeline."""
+"""The views, counts and bad rows of one run of a pipeline."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from types import TracebackType
+from typing import Any
 
 from pyspark.sql import DataFrame
 
@@ -44,6 +45,20 @@ class Result(Mapping[str, DataFrame]):
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return counts, output, seconds, the report and the sizes of the database, as JSON has them."""
+        report = self.change.report
+        return {
+            "epoch": self.change.epoch,
+            "engine": report.engine,
+            "switched": report.switched,
+            "counts": {name: asdict(count) for name, count in self.counts.items()},
+            "written": dict(self.written),
+            "seconds": dict(self.seconds),
+            "report": report.to_dict(),
+            "sizes": self.database.stats(),
+        }
 
     def close(self) -> None:
         """Close the database, if the run has opened it."""

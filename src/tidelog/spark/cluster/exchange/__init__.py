@@ -4,4 +4,7 @@ pieces     rows for one partition or for all, as part of a file
 rounds     rounds, tasks, replies, and the log that restores a partition
 values     symbols and records between dictionaries that number them alike
 suspects   deletions in recursions that cross partitions
+wire       all of these as bytes
+folder     the files that carry the bytes, on a disk or a file system of pyarrow or fsspec
+reports    one report of an epoch from those of the partitions
 """

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 import numpy
 
 from tidelog.arrays import Words
-from tidelog.spark.cluster.folder import Folder
+from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.placement.buckets import parcels
 
 PieceChange: TypeAlias = tuple[str, bool, Words]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 
 from tidelog.errors import InternalError, Problem
-from tidelog.spark.cluster import wire
+from tidelog.spark.cluster.exchange import wire
 from tidelog.storage.dictionary import Dictionary
 
 SYMBOLS = ""

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy
 
 from tidelog.arrays import Words
+from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.exchange.pieces import Piece, PieceFile
 from tidelog.spark.cluster.exchange.rounds import Task
-from tidelog.spark.cluster.folder import Folder
 from tidelog.spark.cluster.placement.buckets import homes_of
 from tidelog.spark.cluster.placement.plan import Placement
 from tidelog.spark.cluster.placement.skew import Frequent, frequent
@@ -166,7 +166,7 @@ class SparkExecutors:
             import numpy
             import pyarrow
 
-            from tidelog.spark.cluster.folder import Folder
+            from tidelog.spark.cluster.exchange.folder import Folder
             from tidelog.spark.cluster.processes.executors import Scattered
 
             tables = [batch for batch in batches if batch.num_rows]

@@ -33,8 +33,8 @@ from typing import Any, TypeAlias
 
 from tidelog.arrays import Words
 from tidelog.errors import InternalError, Problem, TidelogError
+from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.exchange.rounds import Task
-from tidelog.spark.cluster.folder import Folder
 
 _IDLE = 3600.0
 _START = 120.0

@@ -21,12 +21,11 @@ from tidelog.limits.watch import Watch
 from tidelog.maintain.deltas import Deltas, rows_of
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.rules.core import CoreProgram
-from tidelog.spark.cluster import wire
-from tidelog.spark.cluster.exchange import values
+from tidelog.spark.cluster.exchange import values, wire
+from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.exchange.pieces import Piece, PieceChange, PieceFile, PieceMessage, read_pieces
 from tidelog.spark.cluster.exchange.rounds import NOWHERE, Logged, Reply, Round, RoundState, Task
 from tidelog.spark.cluster.exchange.suspects import Suspicions, gone_name, watched
-from tidelog.spark.cluster.folder import Folder
 from tidelog.spark.cluster.placement.buckets import EVERYBODY, FIRST, MINE, homes_of, owned, owners, parcels
 from tidelog.spark.cluster.placement.plan import ClusterPlan, Export, ExportRoute, facts_name, moved
 from tidelog.spark.cluster.placement.skew import Lookout

@@ -9,7 +9,7 @@ import numpy
 
 from tidelog.arrays import Words
 from tidelog.limits.watch import WithinMemory
-from tidelog.spark.cluster import wire
+from tidelog.spark.cluster.exchange import wire
 from tidelog.spark.cluster.exchange.rounds import Task
 from tidelog.spark.cluster.processes.partition import Partition
 from tidelog.spark.frames.deferred import is_over
