@@ -11,6 +11,8 @@ import ctypes
 import struct
 from typing import Any
 
+import numpy
+
 blocks: dict[int, int] = {}
 """The live blocks of memory: address -> size in bytes. Filled only when the compiler is switched off."""
 
@@ -88,6 +90,12 @@ def as_float(bits: int) -> float:
 def as_bits(value: float) -> int:
     """Return the bit pattern of a float."""
     return int(struct.unpack("q", struct.pack("d", value))[0])
+
+
+def raised(x: float, y: float) -> float:
+    """Return `x` to the power of `y` as compiled code does: infinite or NaN, and no error or complex number."""
+    with numpy.errstate(all="ignore"):
+        return float(numpy.float64(x) ** numpy.float64(y))
 
 
 def unsigned(operator: int, a: int, b: int) -> int:

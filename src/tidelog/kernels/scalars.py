@@ -33,7 +33,7 @@ from tidelog.kernels.layout import (
     UNSIGNED,
     XOR,
 )
-from tidelog.kernels.words import as_bits, as_float, kernel, load, store, store64, unsigned, width, wrap
+from tidelog.kernels.words import as_bits, as_float, kernel, load, raised, store, store64, unsigned, width, wrap
 
 SMALLEST = -9223372036854775808
 LARGEST = 9223372036854775807
@@ -195,7 +195,7 @@ def fraction(operator, x, y):
     elif operator == POW:
         if x == 0.0 and y < 0.0 and y != -float("inf"):
             return False, 0
-        value = x**y
+        value = raised(x, y)
         if (value == float("inf") or value == -float("inf")) and abs(x) != float("inf") and abs(y) != float("inf"):
             return False, 0
     elif operator == MIN:

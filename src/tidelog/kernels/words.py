@@ -133,6 +133,12 @@ def _unsigned(context, operator, a, b):  # type: ignore[no-untyped-def]
     return _INT(operator, _INT, _INT), generate
 
 
+@kernel
+def _raised(x, y):  # type: ignore[no-untyped-def]
+    """Return `x` to the power of `y`."""
+    return x**y
+
+
 load32: Any = checked.load32
 store32: Any = checked.store32
 load64: Any = checked.load64
@@ -145,6 +151,7 @@ prefetch: Any = checked.prefetch
 wrap: Any = checked.wrap
 as_float: Any = checked.as_float
 as_bits: Any = checked.as_bits
+raised: Any = checked.raised
 unsigned: Any = checked.unsigned
 
 if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
@@ -153,6 +160,7 @@ if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
     load_shared = _load_shared
     load, store, width, prefetch, wrap = _load, _store, _width, _prefetch, _wrap
     as_float, as_bits, unsigned = _as_float, _as_bits, _unsigned
+    raised = _raised
 
 STOP_AFTER, LOOKS = range(2)
 """Words at the address `stop`, where long kernels look: after how many looks they stop, and how many there were."""
