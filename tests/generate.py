@@ -326,7 +326,9 @@ class RuleMaker:
         negated = "!" if self.chance(0.4) else ""
         if self.chance(0.5):
             return [f'{negated}match("{self.rng.choice(PATTERNS)}", {subject})']
-        return [f"{negated}contains({self.given('symbol', 0)}, {subject})"]
+        if self.chance(0.5):
+            return [f"{negated}contains({self.given('symbol', 0)}, {subject})"]
+        return [f"{negated}{self.rng.choice(('starts_with', 'ends_with'))}({subject}, {self.given('symbol', 0)})"]
 
     def disjunction(self) -> list[str]:
         """Alternatives that test, or that all bind one new variable."""
@@ -432,6 +434,7 @@ class RuleMaker:
             f"min({a}, {b})",
             f"max({a}, {b})",
             *(f"{function}({self.leaf('symbol')})" for function in ("strlen", "ord", "to_number")),
+            *(f"{name}({self.leaf('symbol')}, {self.leaf('symbol')})" for name in ("index_of", "positions")),
             *(f"ftoi({name})" for name in self.known("float")),
             *(f"utoi({name})" for name in self.known("unsigned")),
             *(f"as({name}, number)" for kind in ("unsigned", "float") for name in self.known(kind)),
@@ -467,6 +470,10 @@ class RuleMaker:
         forms = [
             f"cat({self.symbol(depth - 1)}, {self.leaf('symbol')})",
             f"substr({self.symbol(depth - 1)}, {self.rng.randint(-1, 2)}, {self.rng.randint(0, 2)})",
+            f"{self.rng.choice(('lower', 'upper', 'trim'))}({self.leaf('symbol')})",
+            f'replace({self.leaf("symbol")}, "a", "b")',
+            f"split({self.leaf('symbol')}, {self.leaf('symbol')}{self.rng.choice(('', ', 0', ', 1'))})",
+            f'groups("{self.rng.choice(PATTERNS)}", {self.leaf("symbol")}{self.rng.choice(("", ", 0"))})',
             *(f"to_string({name})" for name in numbers),
             *(f"to_string({name})" for name in self.known("float")),
         ]

@@ -10,7 +10,8 @@ import pytest
 import tidelog
 from tidelog.errors import LimitError
 from tidelog.language.regex import DEPTH, LENGTH, REPEATS, SIZE, PatternError, matcher, translated
-from tidelog.maintain.functors import LONGEST, call_out
+from tidelog.maintain.calls import LONGEST
+from tidelog.maintain.functors import call_out
 from tidelog.storage.dictionary import Dictionary
 
 MEANINGS = [  # pattern, texts that match, texts that do not
@@ -213,14 +214,14 @@ def test_comparisons_of_long_texts_look_at_the_limits(op: str) -> None:
     text = "ab" * 100_000
     words = [dictionary.encode_column(column, "symbol") for column in _columns(["(a|b)*a(a|b){50}c"], [text])]
     with pytest.raises(Stopped):
-        call_out(op, "symbol", dictionary)(words, stop)
+        call_out(op, "symbol", 2, dictionary)(words, stop)
 
 
 def test_many_rows_look_at_the_limits() -> None:
     dictionary = Dictionary()
     words = [dictionary.encode_column(column, "symbol") for column in _columns(["a"] * 500, ["b"] * 500)]
     looks: list[None] = []
-    call_out("cat", "symbol", dictionary)(words, lambda: looks.append(None))
+    call_out("cat", "symbol", 2, dictionary)(words, lambda: looks.append(None))
     assert len(looks) >= 5
 
 

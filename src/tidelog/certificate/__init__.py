@@ -6,7 +6,7 @@ certificate   the parts of a certificate, and those that its program determines
 export        the certificate of a database
 layout        certificates as folders of Parquet files;  folder  their writer
 reading       their reader;  tables  one of their files, within bounds
-sql           a rule as a SELECT;  functors  computations of rules, in SQL or Python
+sql           a rule as a SELECT;  functors  computations of rules, in SQL or Python;  texts  those on texts
 check         the four conditions, on DuckDB;  stopping  limits and Ctrl-C while it runs
 """
 

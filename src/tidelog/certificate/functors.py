@@ -24,8 +24,9 @@ import numpy
 from numpy.typing import NDArray
 
 from tidelog.arrays import Words
+from tidelog.certificate.texts import TEXTS
 from tidelog.language.aggregates import AGGREGATES, AggregateName
-from tidelog.language.functors import NUMERIC
+from tidelog.language.functors import NUMERIC, several
 from tidelog.language.regex import PatternError, translated
 from tidelog.language.syntax import Kind
 from tidelog.looking import Look
@@ -86,12 +87,13 @@ class Functors:
         return f"({word % _SIZE if constant.kind == 'unsigned' else word})::{sql_type(constant.kind)}"
 
     def call(self, functor: str, kinds: Sequence[Kind], result: Kind, args: Sequence[str]) -> str:
-        """Return the value of a functor for argument expressions of these kinds; for "range" the list of its values."""
+        """Return the value of a functor for argument expressions of these kinds, or the list of its
+        several values."""
         if (functor, kinds[0]) in _IN_SQL:
             return _IN_SQL[functor, kinds[0]].format(*args)
         of_connection = {"as": partial(_same_bits, kind=result), "range": partial(_steps, look=self._look)}
-        function = of_connection[functor] if functor in of_connection else _FUNCTORS[functor]
-        listed = f"{result} list" if functor == "range" else result
+        function = of_connection.get(functor) or TEXTS.get((functor, len(args))) or _FUNCTORS[functor]
+        listed = f"{result} list" if several(functor, len(args)) else result
         return self._called(("functor", functor, *kinds, result), function, kinds, listed, args)
 
     def steps(self, kind: Kind, args: Sequence[str]) -> tuple[str, str]:
@@ -180,6 +182,8 @@ class Functors:
                 if number % _PACE == 0:
                     self._look()
                 results.append(_attempt(function, row))
+            if result == "symbol list":
+                results = [each and self._dictionary.ids_of(each) for each in results]
             if result.endswith(" list"):
                 return _lists(results, result.removesuffix(" list"))
             return self._column([_fit(value, result) for value in results], result)
@@ -407,6 +411,10 @@ _COMPARISONS: dict[str, Callable[[Scalar, Scalar], bool]] = {
     ">=": operator.ge,
     "contains": lambda part, text: part in text,
     "!contains": lambda part, text: part not in text,
+    "starts_with": lambda text, part: text[: len(part)] == part,
+    "!starts_with": lambda text, part: text[: len(part)] != part,
+    "ends_with": lambda text, part: text[max(0, len(text) - len(part)) :] == part,
+    "!ends_with": lambda text, part: text[max(0, len(text) - len(part)) :] != part,
 }
 
 

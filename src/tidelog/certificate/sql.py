@@ -24,6 +24,7 @@ from tidelog.rules.core import (
     Pack,
     Unpack,
 )
+from tidelog.rules.literals import is_several
 
 NO_BIRTH = -(2**63)
 """Smaller than every birth."""
@@ -96,7 +97,8 @@ class _Body:
         return f"SELECT {selected} {self.source} WHERE {_all(self.conditions)}"
 
     def compute(self, literals: list[CoreLiteral]) -> list[CoreLiteral]:
-        """Evaluate the literals whose arguments are bound, or a range if there is no other; returns those left."""
+        """Evaluate the literals whose arguments are bound, or one with several values if there is no other; returns
+        those left."""
         columns: dict[str, str] = {}
         waiting: list[CoreLiteral] = []
 
@@ -110,7 +112,7 @@ class _Body:
             match literal:
                 case CoreComparison(op=op, kind=kind, left=left, right=right) if self.bound(left, right):
                     self.conditions.append(self.functors.compare(op, kind, self.value(left), self.value(right)))
-                case Computation(target=target, args=args) if self.bound(*args) and literal.functor != "range":
+                case Computation(target=target, args=args) if self.bound(*args) and not is_several(literal):
                     equate(target, self.call(literal))
                 case Pack(target=target, kind=kind, args=args) if self.bound(*args):
                     equate(target, self.functors.pack(kind, [self.value(arg) for arg in args]))
@@ -141,7 +143,7 @@ class _Body:
         self.conditions = ["TRUE", *(f"{self.known[variable]} IS NOT NULL" for variable in columns)]
 
     def unnest(self, literals: list[CoreLiteral]) -> CoreLiteral:
-        """Evaluate the first range whose arguments are bound, and return it."""
+        """Evaluate the first functor with several values whose arguments are bound, and return it."""
         for literal in literals:
             if isinstance(literal, Computation) and self.bound(*literal.args):
                 found, target = self.enumerated(literal), literal.target
@@ -153,12 +155,12 @@ class _Body:
         raise InternalError(Problem("E0901", f"no literal can be evaluated of {self.rule}", self.rule.span))
 
     def enumerated(self, literal: Computation) -> str:
-        """Return an expression that takes the values of a range one after the other. It never materializes those of
+        """Return an expression that takes the values of a functor one after the other. It never materializes ranges of
         integers; those of floats have to be added up."""
         kind = literal.args[0].kind
-        if kind == "float":
-            self.extend({"#range": f"unnest({self.call(literal)})"})
-            return self.known.pop("#range")
+        if kind == "float" or literal.functor != "range":
+            self.extend({"#values": f"unnest({self.call(literal)})"})
+            return self.known.pop("#values")
         self.extend({})
         count, value = self.functors.steps(kind, [self.value(arg) for arg in literal.args])
         self.source += f", LATERAL range(0, {count}) steps"

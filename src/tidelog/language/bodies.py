@@ -12,6 +12,7 @@ from typing import Any, cast
 from lark import Token
 
 from tidelog.errors import Problem
+from tidelog.language.functors import TESTS
 from tidelog.language.nesting import too_deep_node
 from tidelog.language.printer import path_name
 from tidelog.language.syntax import (
@@ -41,8 +42,7 @@ _OPPOSITE = {
     ">=": "<",
     ">": "<=",
     "<=": ">",
-    "match": "!match",
-    "contains": "!contains",
+    **{test: f"!{test}" for test in TESTS},
 }
 _OPPOSITE |= {opposite: op for op, opposite in _OPPOSITE.items()}
 

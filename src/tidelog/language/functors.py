@@ -10,6 +10,8 @@ from tidelog.language.syntax import Kind
 NUMERIC: frozenset[Kind] = frozenset(("number", "unsigned", "float"))
 INTEGRAL: frozenset[Kind] = frozenset(("number", "unsigned"))
 ORDERED: frozenset[Kind] = NUMERIC | {"symbol"}
+TESTS: frozenset[str] = frozenset(("match", "contains", "starts_with", "ends_with"))
+"""Comparisons of symbols that are written as calls, without their negations."""
 SAME = "*"
 """Stands for the kind that all operands marked so share."""
 
@@ -56,6 +58,14 @@ SIGNATURES: Mapping[str, Signature] = {
     "to_string": _signature("*", "symbol", ORDERED),
     "to_float": _signature("*", "float", ORDERED),
     "to_unsigned": _signature("*", "unsigned", ORDERED),
+    "lower": _signature("symbol", "symbol", None),
+    "upper": _signature("symbol", "symbol", None),
+    "trim": _signature("symbol", "symbol", None),
+    "replace": _signature("symbol symbol symbol", "symbol", None),
+    "index_of": _signature("symbol symbol", "number", None),
+    "positions": _signature("symbol symbol", "number", None),
+    "split": _signature("symbol symbol number", "symbol", None, least=2),
+    "groups": _signature("symbol symbol number", "symbol", None, least=2),
     "itof": _signature("number", "float", None),
     "ftoi": _signature("float", "number", None),
     "utof": _signature("unsigned", "float", None),
@@ -63,3 +73,8 @@ SIGNATURES: Mapping[str, Signature] = {
     "itou": _signature("number", "unsigned", None),
     "utoi": _signature("unsigned", "number", None),
 }
+
+
+def several(name: str, arguments: int) -> bool:
+    """Return True if a functor with so many arguments may have more than one value."""
+    return name in ("range", "positions") or (name in ("split", "groups") and arguments == 2)

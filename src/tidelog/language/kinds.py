@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from tidelog.errors import Problem
 from tidelog.language.aggregates import AGGREGATES
 from tidelog.language.declarations import BROKEN, Scheme, article, did_you_mean
-from tidelog.language.functors import NUMERIC, ORDERED, SAME, SIGNATURES
+from tidelog.language.functors import NUMERIC, ORDERED, SAME, SIGNATURES, TESTS
 from tidelog.language.paths import typed
 from tidelog.language.scopes import Scope, scope_of
 from tidelog.language.syntax import (
@@ -135,7 +135,7 @@ class _Inference:
 
     def _comparison(self, literal: Comparison, scope: Scope) -> None:
         left, right = self.term(literal.left, scope), self.term(literal.right, scope)
-        if literal.op.lstrip("!") in ("match", "contains"):
+        if literal.op.lstrip("!") in TESTS:
             for term, slot in ((literal.left, left), (literal.right, right)):
                 self.expect(slot, "symbol", Reason(f"`{literal.op.lstrip('!')}` takes {{}}", term.span), term)
             return
@@ -197,7 +197,7 @@ class _Inference:
             return _Slot(kind=BROKEN)
         if not signature.least <= len(slots) <= signature.most:
             wanted = str(signature.least) if signature.least == signature.most else f"{signature.least} or more"
-            wanted = "2 or 3" if term.name == "range" else wanted
+            wanted = "2 or 3" if signature.most == 3 > signature.least else wanted
             noun = "argument" if wanted == "1" else "arguments"
             self.problems.append(
                 Problem("E0210", f"`{term.name}` takes {wanted} {noun}, found {len(slots)}", term.span)

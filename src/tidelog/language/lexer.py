@@ -12,7 +12,9 @@ import re
 
 from lark import Token
 
+from tidelog.language import soft_words
 from tidelog.language.aggregates import SPELLINGS
+from tidelog.language.soft_words import SOFT_WORDS
 
 _TOKEN = re.compile(
     r"""
@@ -108,11 +110,13 @@ QUALIFIERS = frozenset(
         "printsize",
     ]
 )
-FUNCTIONS = frozenset({word for word, kind in _BEFORE_PARENTHESIS.items() if kind == "FUNCTION"} | {"min", "max"})
+FUNCTIONS = frozenset(
+    {word for word, kind in (*_BEFORE_PARENTHESIS.items(), *SOFT_WORDS.items()) if kind == "FUNCTION"} | {"min", "max"}
+)
 WORDS = frozenset({*_RESERVED, *_BEFORE_PARENTHESIS, *SPELLINGS}) - {"_", "autoinc"}
 """Words that mean something to the language at some place."""
 
-_SPECIAL = frozenset({*_RESERVED, *_BEFORE_PARENTHESIS, *SPELLINGS, *QUALIFIERS})
+_SPECIAL = frozenset({*_RESERVED, *_BEFORE_PARENTHESIS, *SOFT_WORDS, *SPELLINGS, *QUALIFIERS})
 _STARTS_TERM = frozenset(
     [
         "NAME",
@@ -240,6 +244,7 @@ def _settle(found: list[Token], special: list[int]) -> None:
     """Give the words at the positions `special` their types; last first, because a word looks at the tokens behind
     it."""
     brackets: dict[int, tuple[int, bool]] | None = None
+    names = soft_words.declared(found) if any(found[i] in SOFT_WORDS for i in special) else frozenset[str]()
     for i in reversed(special):
         word = str(found[i])
         following = found[i + 1].type if i + 1 < len(found) else ""
@@ -247,6 +252,9 @@ def _settle(found: list[Token], special: list[int]) -> None:
         kind = _RESERVED.get(word)
         if kind is None and following == "LPAR":
             kind = _BEFORE_PARENTHESIS.get(word)
+        if following == "LPAR" and word in SOFT_WORDS and word not in names:
+            brackets = brackets if brackets is not None else _brackets(found)
+            kind = soft_words.type_of(found, i, brackets, _OPERATES)
         if kind is None and word in SPELLINGS:
             if word == "count":
                 kind = _count(found, i, before)

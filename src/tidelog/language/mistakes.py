@@ -92,8 +92,9 @@ def unexpected(tokens: list[Token], start: int, error: int, expected: set[str], 
         return Problem("E0113", message, span, hint=_PATH_HINT)
     before = tokens[error - 1] if error > start else token
     if token.type == "LPAR" and before.type == "NAME" and "DOT" in expected and str(before) not in _FOREIGN:
-        close = get_close_matches(str(before), lexer.FUNCTIONS, 1)
-        known = f"did you mean `{close[0]}`?" if close else f"use one of {', '.join(sorted(lexer.FUNCTIONS))}"
+        close = [_FOREIGN_FUNCTORS.get(before.lower()) or "", *get_close_matches(str(before), lexer.FUNCTIONS, 1)]
+        own = next(filter(None, close), None)
+        known = f"did you mean `{own}`?" if own else f"use one of {', '.join(sorted(lexer.FUNCTIONS))}"
         return Problem("E0101", f"there is no functor `{before}`", span_of(before, locate), hint=known)
     hint = _foreign(tokens, start, error) or _hint(expected, token)
     if expected >= _COMPARISON and _repeats_term(tokens, start, error):
@@ -145,6 +146,25 @@ _FOREIGN = {
     "mod": "write `%`",
 }
 """Words and signs of other languages, and what to write in place of them."""
+_FOREIGN_FUNCTORS = {
+    **dict.fromkeys(("concat", "concatenate", "join"), "cat"),
+    **dict.fromkeys(("len", "length", "char_length", "str_length"), "strlen"),
+    **dict.fromkeys(("substring", "slice", "mid"), "substr"),
+    **dict.fromkeys(("toupper", "to_upper", "ucase", "uppercase"), "upper"),
+    **dict.fromkeys(("tolower", "to_lower", "lcase", "lowercase"), "lower"),
+    **dict.fromkeys(("strip", "btrim"), "trim"),
+    **dict.fromkeys(("indexof", "strpos", "position", "instr", "locate", "find"), "index_of"),
+    **dict.fromkeys(("startswith", "has_prefix", "prefix"), "starts_with"),
+    **dict.fromkeys(("endswith", "has_suffix", "suffix"), "ends_with"),
+    **dict.fromkeys(("regexp_extract", "regexp_match", "captures"), "groups"),
+    **dict.fromkeys(("split_part", "explode", "string_split"), "split"),
+    **dict.fromkeys(("int", "integer", "toint", "to_int", "tonumber", "parse_int"), "to_number"),
+    **dict.fromkeys(("str", "tostring", "string"), "to_string"),
+    **dict.fromkeys(("float", "double", "tofloat"), "to_float"),
+    **dict.fromkeys(("least",), "min"),
+    **dict.fromkeys(("greatest",), "max"),
+}
+"""Functions of other languages, in small letters, and the functors that do the same."""
 
 
 def _foreign(tokens: list[Token], start: int, error: int) -> str | None:

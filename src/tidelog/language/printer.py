@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 
 from tidelog.language.aggregates import SPELLINGS
+from tidelog.language.functors import TESTS
 from tidelog.language.precedence import LEVELS, POWER, PRIMARY, SIGN
 from tidelog.language.syntax import (
     Aggregate,
@@ -128,7 +129,7 @@ def _literal(literal: Literal) -> str:
         case Negation():
             return f"!{_literal(literal.atom)}"
         case Comparison(op, left, right):
-            if op.lstrip("!") in ("match", "contains"):
+            if op.lstrip("!") in TESTS:
                 return f"{op}({source_text(left)}, {source_text(right)})"
             return f"{source_text(left)} {op} {source_text(right)}"
         case Truth():

@@ -59,9 +59,31 @@ class PatternError(ValueError):
 
 def translated(pattern: str) -> str:
     """Return the pattern in RE2's syntax, without anchors around it. Raise PatternError."""
-    if len(pattern) > LENGTH:
-        raise PatternError(f"it has {len(pattern):,} characters, the limit is {LENGTH:,}")
-    return _Reader(pattern).whole()
+    return _Reader(pattern).limited()
+
+
+@lru_cache(maxsize=64)
+def grouper(pattern: str) -> Callable[[str], list[str | None]] | None:
+    """Return a function that gives, for a text that matches as a whole, the text and those of the pattern's groups.
+
+    A group that took no part has None; other texts give nothing. Return None if the pattern is malformed."""
+    import re2
+
+    try:
+        options = re2.Options()
+        options.log_errors = False
+        compiled = re2.compile(_Reader(pattern, groups=True).limited().encode(), options)
+    except (PatternError, re2.error):
+        return None
+
+    def find(text: str) -> list[str | None]:
+        found = compiled.fullmatch(text.encode("utf-8", "surrogatepass"))
+        if found is None:
+            return []
+        parts = (found.group(0), *found.groups())
+        return [None if part is None else part.decode("utf-8", "surrogatepass") for part in parts]
+
+    return find
 
 
 @lru_cache(maxsize=64)
@@ -90,12 +112,22 @@ class _Part:
 
 
 class _Reader:
-    """A recursive descent over one pattern; each method reads the construct of its name, from `_at` on."""
+    """A recursive descent over one pattern; each method reads the construct of its name, from `_at` on.
 
-    def __init__(self, pattern: str) -> None:
+    With `groups`, the result has the same groups, and repetitions that are as short as possible stay so.
+    """
+
+    def __init__(self, pattern: str, *, groups: bool = False) -> None:
         self._pattern = pattern
+        self._groups = groups
         self._at = 0
         self._depth = 0
+
+    def limited(self) -> str:
+        """Return the pattern in RE2's syntax, unless it is too long."""
+        if len(self._pattern) > LENGTH:
+            raise PatternError(f"it has {len(self._pattern):,} characters, the limit is {LENGTH:,}")
+        return self.whole()
 
     def whole(self) -> str:
         part = self._disjunction()
@@ -141,7 +173,8 @@ class _Reader:
                 return _Part(text, 1)
         part = self._atom()
         while (counts := self._quantifier()) is not None:
-            part = self._repeated(part, *counts)
+            shortest = self._next("?")  # of no account where nobody asks for groups: the whole text has to match
+            part = self._repeated(part, *counts, "?" if shortest and self._groups else "")
         return part
 
     def _atom(self) -> _Part:
@@ -164,7 +197,8 @@ class _Reader:
         if self._next("?=") or self._next("?!"):
             sign = self._pattern[start : start + 3]
             raise PatternError(f"look-aheads such as `{sign}…)` are not supported", lacking=True)
-        if self._next("?") and not self._next(":"):
+        plain = not self._next("?")
+        if not plain and not self._next(":"):
             raise PatternError(f"`(?` at character {start + 1} begins no group: write `(…)` or `(?:…)`")
         self._depth += 1
         if self._depth > DEPTH:
@@ -173,7 +207,7 @@ class _Reader:
         self._depth -= 1
         if not self._next(")"):
             raise PatternError(f"`(` at character {start + 1} is not closed")
-        return _Part(f"(?:{inside.text})", inside.size + 1, inside.repeats)
+        return _Part(f"({'' if plain and self._groups else '?:'}{inside.text})", inside.size + 1, inside.repeats)
 
     # --- repetitions -------------------------------------------------------------------------------------------------
 
@@ -185,8 +219,6 @@ class _Reader:
                 counts = meaning
         if counts is None and self._next("{"):
             counts = self._braces(self._at - 1)
-        if counts is not None:
-            self._next("?")  # as few as possible: of no account where the whole text has to match
         return counts
 
     def _braces(self, start: int) -> tuple[int, int | None]:
@@ -208,14 +240,14 @@ class _Reader:
             raise PatternError(f"it repeats a part more than {REPEATS:,} times")
         return int(digits or "0") if start < self._at else None
 
-    def _repeated(self, part: _Part, least: int, most: int | None) -> _Part:
+    def _repeated(self, part: _Part, least: int, most: int | None, shortest: str) -> _Part:
         times = max(least, most or 0, 1)
         if part.repeats * times > REPEATS:
             raise PatternError(f"it repeats a part more than {REPEATS:,} times, nested counts multiplied")
         signs = {(0, None): "*", (1, None): "+", (0, 1): "?"}
         sign = signs.get((least, most)) or f"{{{least},{'' if most is None else most}}}"
         written_out = _Part("", max(1, part.size) * times, part.repeats * times)
-        return self._sized(f"(?:{part.text}){sign}", [written_out])
+        return self._sized(f"(?:{part.text}){sign}{shortest}", [written_out])
 
     # --- characters --------------------------------------------------------------------------------------------------
 

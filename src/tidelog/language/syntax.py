@@ -191,7 +191,7 @@ class Negation(SyntaxNode):
 
 @dataclass(frozen=True)
 class Comparison(SyntaxNode):
-    """`left op right` with `op` one of = != < <= > >=, or match, contains and their negations !match, !contains."""
+    """`left op right` with `op` one of = != < <= > >=, or a test such as match or contains, or its negation, !match."""
 
     op: str
     left: Term

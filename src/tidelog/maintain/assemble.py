@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tidelog.kernels import layout
-from tidelog.maintain.functors import CallOut, call_out, native
+from tidelog.maintain.calls import CallOut
+from tidelog.maintain.functors import call_out, native
+from tidelog.maintain.texts import listed_call_outs
 from tidelog.rules.core import (
     Computation,
     CoreAtom,
@@ -22,6 +24,7 @@ from tidelog.rules.core import (
     Pack,
     Unpack,
 )
+from tidelog.rules.literals import is_several
 from tidelog.rules.plans import Plan, variables
 from tidelog.storage.closure import ClosedRelation
 from tidelog.storage.dictionary import Dictionary
@@ -252,6 +255,8 @@ class _Assembly:
                 self.comparison(literal)
             case Computation(functor="range"):
                 self.range(literal)
+            case Computation() if is_several(literal):
+                self.listed(literal, *listed_call_outs(literal.functor, self.a.dictionary))
             case Computation():
                 self.computation(literal)
             case Pack(target=target, kind=kind, args=args):
@@ -377,7 +382,7 @@ class _Assembly:
     def comparison(self, literal: CoreComparison) -> None:
         operator, kind = native(literal.op, literal.kind)
         if operator is None:
-            self.call(call_out(literal.op, literal.kind, self.a.dictionary), (literal.left, literal.right), ())
+            self.call(call_out(literal.op, literal.kind, 2, self.a.dictionary), (literal.left, literal.right), ())
             return
         keys = (self.value(literal.left), self.value(literal.right))
         self.levels.append(_Level(layout.COMPARE, operator, keys=keys, live=self.alive(), extra=kind))
@@ -395,7 +400,8 @@ class _Assembly:
     def computation(self, literal: Computation) -> None:
         operator, kind = native(literal.functor, literal.target.kind if literal.functor == "as" else literal.kind)
         if operator is None:
-            self.call(call_out(literal.functor, literal.kind, self.a.dictionary), literal.args, (literal.target,))
+            function = call_out(literal.functor, literal.kind, len(literal.args), self.a.dictionary)
+            self.call(function, literal.args, (literal.target,))
             return
         arguments = tuple(self.value(arg) for arg in literal.args)
         register, equal = self.target(literal.target)
@@ -415,6 +421,18 @@ class _Assembly:
         self.later = later
         self.levels.append(_Level(layout.RANGE, kind, 0, keys, ((0, register),), live))
         self.equate(equal)
+
+    def listed(self, literal: Computation, count: CallOut, take: CallOut) -> None:
+        """Add the levels of a functor with several values: their number, a range over it, and the values."""
+        number, position = CoreVariable("#number", "number"), CoreVariable("#position", "number")
+        later = self.later
+        used = (value.name for value in (literal.target, *literal.args) if isinstance(value, CoreVariable))
+        self.later = later.union((number.name, position.name), used)
+        self.call(count, literal.args, (number,))
+        self.range(Computation(position, "range", "number", (CoreConstant(0, "number"), number)))
+        self.later = later
+        self.call(take, (*literal.args, position), (literal.target,))
+        del self.where[number.name], self.where[position.name]
 
     def call(self, function: CallOut, args: Sequence[CoreValue], targets: Sequence[CoreValue]) -> None:
         arguments = tuple(self.value(arg) for arg in args)

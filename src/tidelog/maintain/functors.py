@@ -8,12 +8,11 @@ matches a long text. Semantics: docs/reference/language.md.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from threading import Thread
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
 from tidelog.arrays import Words
 from tidelog.errors import LimitError, Problem
@@ -21,15 +20,9 @@ from tidelog.kernels import layout
 from tidelog.language.regex import matcher
 from tidelog.language.syntax import Kind
 from tidelog.looking import Look
+from tidelog.maintain.calls import LONG, LONGEST, CallOut, Mask, encoded, function, paced
+from tidelog.maintain.texts import text_call_out
 from tidelog.storage.dictionary import Dictionary
-
-Mask: TypeAlias = NDArray[numpy.bool_]
-CallOut: TypeAlias = Callable[[list[Words], Look], tuple[Mask | None, Sequence[Words]]]
-
-LONGEST = 1 << 26
-"""Characters of the longest text that a functor may make."""
-_PACE, _LONG = 64, 1 << 14
-"""After so many rows, or a text of so many characters, a call-out looks at the limits."""
 
 _OPERATORS = {
     "+": layout.ADD,
@@ -84,21 +77,18 @@ def native(name: str, kind: Kind) -> tuple[int | None, int]:
     return (layout.COPY, _KINDS[kind]) if name == "to_float" else (None, _KINDS[kind])
 
 
-def call_out(name: str, kind: Kind, dictionary: Dictionary) -> CallOut:
-    """Return the Python function for a functor or comparison that the kernels do not know."""
+def call_out(name: str, kind: Kind, arguments: int, dictionary: Dictionary) -> CallOut:
+    """Return the Python function for a functor with so many arguments, or a comparison, that the kernels do not
+    know."""
     if name in _TESTS:
         return _test(_TESTS[name], dictionary)
     if name == "to_string":
         return lambda columns, _: (
             None,
-            (_encoded([_text(w, kind, dictionary) for w in columns[0].tolist()], dictionary),),
+            (encoded([_text(w, kind, dictionary) for w in columns[0].tolist()], dictionary),),
         )
-    function, kinds, result = _FUNCTIONS[name]
-    return _function(function, kinds, result, dictionary)
-
-
-def _encoded(texts: list[str], dictionary: Dictionary) -> Words:
-    return numpy.array(dictionary.ids_of(texts), numpy.int64)
+    on_texts = text_call_out(name, arguments, dictionary)
+    return on_texts if on_texts is not None else function(*_FUNCTIONS[name], dictionary)
 
 
 def _text(word: int, kind: Kind, dictionary: Dictionary) -> str:
@@ -111,7 +101,7 @@ def _text(word: int, kind: Kind, dictionary: Dictionary) -> str:
 
 def _matches(pattern: str, text: str, look: Look) -> bool | None:
     matches = matcher(pattern)
-    if matches is None or len(text) <= _LONG:
+    if matches is None or len(text) <= LONG:
         return None if matches is None else matches(text)
     return _watched(lambda: matches(text), look)
 
@@ -138,6 +128,10 @@ _TESTS: dict[str, Callable[[str, str, Look], bool | None]] = {
     ">=": lambda a, b, _: a >= b,
     "contains": lambda a, b, _: a in b,
     "!contains": lambda a, b, _: a not in b,
+    "starts_with": lambda a, b, _: a.startswith(b),
+    "!starts_with": lambda a, b, _: not a.startswith(b),
+    "ends_with": lambda a, b, _: a.endswith(b),
+    "!ends_with": lambda a, b, _: not a.endswith(b),
     "match": _matches,
     "!match": lambda a, b, look: _matches(a, b, look) is False,
 }
@@ -145,18 +139,10 @@ _TESTS: dict[str, Callable[[str, str, Look], bool | None]] = {
 
 def _test(test: Callable[[str, str, Look], bool | None], dictionary: Dictionary) -> CallOut:
     def apply(columns: list[Words], look: Look) -> tuple[Mask, Sequence[Words]]:
-        rows = _paced([dictionary.strings(column) for column in columns], look)
+        rows = paced([dictionary.strings(column) for column in columns], look)
         return numpy.fromiter((bool(test(a, b, look)) for a, b in rows), bool, len(columns[0])), ()
 
     return apply
-
-
-def _paced(columns: list[list[Any]], look: Look) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of columns, and look at the limits every now and then."""
-    for number, row in enumerate(zip(*columns, strict=True)):
-        if number % _PACE == 0 or any(isinstance(value, str) and len(value) > _LONG for value in row):
-            look()
-        yield row
 
 
 # --- functors on symbols ---------------------------------------------------------------------------------------------
@@ -210,18 +196,3 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Kind, ...], Kind]] = {
 }
 """Name -> function on Python values, kinds of the arguments, kind of the result; unsigned and float results are
 words."""
-
-
-def _function(function: Callable[..., Any], kinds: Sequence[Kind], result: Kind, dictionary: Dictionary) -> CallOut:
-    def apply(columns: list[Words], look: Look) -> tuple[Mask | None, Sequence[Words]]:
-        values = [
-            dictionary.strings(column) if kind == "symbol" else column.tolist()
-            for column, kind in zip(columns, kinds, strict=True)
-        ]
-        results = [function(*arguments) for arguments in _paced(values, look)]
-        if result == "symbol":
-            return None, (_encoded(results, dictionary),)
-        mask = numpy.fromiter((value is not None for value in results), bool, len(results))
-        return mask, (numpy.array([value or 0 for value in results], numpy.int64),)
-
-    return apply

@@ -59,7 +59,7 @@ class CoreAtom:
 
 @dataclass(frozen=True)
 class CoreComparison:
-    """`left op right`, `op` one of = != < <= > >= match contains !match !contains; both sides have `kind`."""
+    """`left op right`, `op` one of = != < <= > >=, or a test such as match or !match; both sides have `kind`."""
 
     op: str
     kind: Kind
@@ -72,7 +72,8 @@ class CoreComparison:
 
 @dataclass(frozen=True)
 class Computation:
-    """`target = functor(args)`. `kind` is the operands' kind. "range" yields several values, all others at most one.
+    """`target = functor(args)`. `kind` is the operands' kind. A functor has at most one value, unless it
+    is one of `several`.
 
     Once `args` are bound it binds `target`, or compares with it if that is bound (or a constant). A functor without a
     value (division by zero, a text that is no number) makes the literal false.

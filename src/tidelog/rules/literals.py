@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from tidelog.language.functors import several
 from tidelog.rules.core import Computation, CoreAtom, CoreComparison, CoreLiteral, CoreValue, CoreVariable, Pack, Unpack
 
 
@@ -42,3 +43,8 @@ def substituted(literal: CoreLiteral, change: Callable[[CoreValue], CoreValue]) 
             return Pack(change(target), kind, each(args))
         case Unpack(source=source, kind=kind, targets=targets):
             return Unpack(change(source), kind, each(targets))
+
+
+def is_several(literal: CoreLiteral) -> bool:
+    """Return True if a literal computes several values of a functor."""
+    return isinstance(literal, Computation) and several(literal.functor, len(literal.args))

@@ -26,7 +26,7 @@ from tidelog.rules.core import (
     Pack,
     Unpack,
 )
-from tidelog.rules.literals import variables_of
+from tidelog.rules.literals import is_several, variables_of
 
 _SEARCH_STEPS = 3_000
 _ROUTE_RANGE = 16.0
@@ -94,9 +94,7 @@ class _Planner:
         self.rule = rule
         self.statistics = statistics
         self.atoms = frozenset(i for i, x in enumerate(rule.body) if isinstance(x, CoreAtom) and not x.negated)
-        self.ranges = frozenset(
-            i for i, x in enumerate(rule.body) if isinstance(x, Computation) and x.functor == "range"
-        )
+        self.ranges = frozenset(i for i, x in enumerate(rule.body) if is_several(x))
         occurrences: dict[str, int] = {}
         for name in [n for literal in rule.body for n in variables(literal)] + [*_names(rule.head.args)]:
             occurrences[name] = occurrences.get(name, 0) + 1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tidelog.language.functors import TESTS
+
 if TYPE_CHECKING:
     from tidelog.rules import core
 
@@ -32,10 +34,10 @@ def atom_text(atom: core.CoreAtom) -> str:
 
 
 def comparison_text(comparison: core.CoreComparison) -> str:
-    """Return `left op right`, with `match` and `contains` in front."""
+    """Return `left op right`, with tests such as `match` in front."""
     left, right = value_text(comparison.left), value_text(comparison.right)
     word = comparison.op.lstrip("!")
-    if word in ("match", "contains"):
+    if word in TESTS:
         return f"{comparison.op}({left}, {right})"
     return f"{left} {comparison.op} {right}"
 

@@ -35,7 +35,7 @@ from dataclasses import dataclass, replace
 from tidelog.language.syntax import PRIMITIVES
 from tidelog.rules.aggregates import AGGREGATE
 from tidelog.rules.core import Computation, CoreAtom, CoreLiteral, CoreRule, CoreValue, CoreVariable, Pack, Unpack
-from tidelog.rules.literals import substituted, variables_of
+from tidelog.rules.literals import is_several, substituted, variables_of
 
 PROJECTION = "#projection."
 """How the names of the relations of parts begin."""
@@ -145,7 +145,7 @@ class _Body:
         return self.is_steady(part) and any(
             not self.names[i] - self.fixed(i) <= part.shared
             for i, literal in self.literals.items()
-            if i not in part.literals and (_binds(literal) or _is_range(literal))
+            if i not in part.literals and (_binds(literal) or is_several(literal))
         )
 
     # --- atoms with variables of their own ---------------------------------------------------------------------------
@@ -203,7 +203,7 @@ class _Body:
             size = len(group)
             near = {i for variable in known - self.head for i in self.places[variable]}
             for i in near - group - without:
-                needed = None if _is_range(self.literals[i]) else _inputs(self.literals[i])
+                needed = None if is_several(self.literals[i]) else _inputs(self.literals[i])
                 if (self.names[i] if needed is None else needed) <= known:
                     group.add(i)
                     known |= self.names[i]
@@ -315,10 +315,6 @@ def _named_by_content(body: tuple[CoreLiteral, ...], shared: _Names, written: Co
 
 def _binds(literal: CoreLiteral) -> bool:
     return isinstance(literal, CoreAtom) and not literal.negated
-
-
-def _is_range(literal: CoreLiteral) -> bool:
-    return isinstance(literal, Computation) and literal.functor == "range"
 
 
 def _inputs(literal: CoreLiteral) -> _Names | None:

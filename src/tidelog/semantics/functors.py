@@ -1,6 +1,6 @@
 """The meaning of functors and comparisons on Python values: the specification that engines are tested against.
 
-    apply   the values of a functor: none, one, or (range) several
+    apply   the values of a functor: none, one, or several
     holds   True if a comparison is true
 
 Where a functor has no value, the literal that contains it is false and nothing is derived from it:
@@ -26,8 +26,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from tidelog.language.functors import several
 from tidelog.language.regex import matcher
 from tidelog.language.syntax import Kind
+from tidelog.semantics import texts
 from tidelog.semantics.values import (
     LARGEST,
     LARGEST_UNSIGNED,
@@ -221,12 +223,16 @@ def interval(kind: Kind, start: Scalar, end: Scalar, step: Scalar | None = None)
 
 
 def apply(functor: str, kind: Kind, args: Sequence[Scalar]) -> Iterator[Scalar]:
-    """Return the values of `functor`, whose operands are of `kind`: none, one, or for range several."""
+    """Return the values of `functor`, whose operands are of `kind`: none, one, or several."""
     if functor == "range":
         yield from interval(kind, *args)
         return
+    if several(functor, len(args)):
+        yield from (value for value in dict.fromkeys(texts.SEVERAL[functor](*args)) if value is not None)
+        return
     try:
-        yield FUNCTORS[functor](*args, kind)
+        on_texts = texts.ONE.get((functor, len(args)))
+        yield FUNCTORS[functor](*args, kind) if on_texts is None else on_texts(*args)
     except NoValueError:
         return
 
@@ -245,10 +251,14 @@ COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 
 def holds(op: str, left: Scalar, right: Scalar) -> bool:
     """Return True if `left op right` holds. match(pattern, text) is about the whole text, contains(part, text) about
-    any part of it."""
+    any part of it; starts_with and ends_with take the text first."""
     if op in COMPARISONS:
         return COMPARISONS[op](left, right)
     if op.endswith("contains"):
         return (left in right) != op.startswith("!")
+    if op.endswith("starts_with"):
+        return bool(left.startswith(right)) != op.startswith("!")
+    if op.endswith("ends_with"):
+        return bool(left.endswith(right)) != op.startswith("!")
     matches = matcher(left)
     return matches is not None and matches(right) != op.startswith("!")

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from tidelog.language.functors import SIGNATURES
 from tidelog.rules.core import Computation, CoreAtom, CoreComparison, CoreRule, CoreVariable, Pack, Unpack
 from tidelog.spark.cluster.placement.plan import Follow, Placement, Spread
 
@@ -39,7 +40,7 @@ Site: TypeAlias = CoreVariable | Evenly | Resident | Literal["all", "one"]
 
 _CROSSING = 5e6
 """Rows that could be sent in the time of the rounds of a recursion that crosses partitions."""
-_NEW_VALUES = frozenset(("cat", "substr", "to_string"))
+_NEW_VALUES = frozenset(name for name, form in SIGNATURES.items() if form.result == "symbol")
 _LOOKING = frozenset(("strlen", "substr", "ord", "cat", "to_string"))
 
 
