@@ -53,8 +53,8 @@ def _nodes(node: ast.AST, module: str, by: str) -> Iterator[tuple[ast.AST, str]]
     """Yield the nodes below `node`, each with the function, or module, whose body it is in."""
     for child in ast.iter_child_nodes(node):
         yield child, by
-        is_function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
-        yield from _nodes(child, module, f"{module}.{child.name}" if is_function else by)
+        inner = f"{module}.{child.name}" if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) else by
+        yield from _nodes(child, module, inner)
 
 
 def follow(repository: Path) -> tidelog.Database:
@@ -76,10 +76,11 @@ def follow(repository: Path) -> tidelog.Database:
                     changes.insert(name, sorted(new.get(name, set()) - old.get(name, set())))
         print(line)
         change = changes.change
+        assert change is not None  # The block has committed.
         for name in ("circular", "broken", "unused"):
             for sign, rows in (("-", change[name].deleted), ("+", change[name].inserted)):
                 for row in sorted(rows):
-                    print(f"    {sign} {name}: {' -> '.join(row)}")
+                    print(f"    {sign} {name}: {' -> '.join(map(str, row))}")
     return db
 
 
