@@ -75,6 +75,9 @@ CODES: dict[str, str] = {
     "E0234": "a component contains an instance of itself",
     "E0235": "an override of a relation that is not inherited, or not overridable",
     "E0236": "an instance is initialised twice",
+    "E0240": "an inline relation is defined by itself",
+    "E0241": "an inline relation where tuples are needed",
+    "E0242": "a negated inline relation brings a variable",
     "E0291": "warning: a relation has no facts, rules or input",
     "E0292": "warning: a variable occurs once",
     # E03xx rule graph
@@ -134,6 +137,7 @@ CODES: dict[str, str] = {
     "E0608": "unknown rule or instance",
     "E0609": "a callback is not a function",
     "E0610": "arguments of connect contradict each other",
+    "E0611": "facts for an inline relation",
     "E0620": "rules for a network contain facts",
     "E0621": "facts of a relation without a location",
     "E0622": "a fact belongs to another node",

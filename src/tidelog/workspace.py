@@ -20,6 +20,7 @@ from tidelog.errors import Problem, UsageError, wrong_argument
 from tidelog.io import encode
 from tidelog.language import Checker
 from tidelog.language.facts import fact
+from tidelog.language.inlining import INLINE
 from tidelog.language.syntax import CheckedProgram, Program, RelationType, Rule, Value
 from tidelog.looking import Look, unlimited
 from tidelog.maintain.deltas import AnyRows
@@ -164,8 +165,12 @@ class Workspace(Generic[Facts]):
         """Take a rule out of the program to go to. UsageError (E0608) for an unknown name."""
         programs = without(self._pending.programs, name)
         checked = self._pending.checked
-        rules, written = (tuple(r for r in each if r.name != name) for each in (checked.rules, checked.written))
-        checked = dataclasses.replace(checked, rules=rules, written=written)
+        rule = next(rule for rule in checked.written if rule.name == name)
+        if any(INLINE in checked.relations[head.relation].qualifiers for head in rule.heads):
+            checked = self._checker.check(*programs)  # It goes from the rules that it was inlined into.
+        else:
+            rules, written = (tuple(r for r in each if r.name != name) for each in (checked.rules, checked.written))
+            checked = dataclasses.replace(checked, rules=rules, written=written)
         self._pending = dataclasses.replace(self._pending, programs=programs, checked=checked, core=None)
 
     def remove_instance(self, name: str) -> None:
@@ -182,12 +187,12 @@ class Workspace(Generic[Facts]):
 
     def change(self, relation: str, data: Any, *, asserts: bool) -> None:
         """Assert or retract facts. Raises UsageError (no such relation) or DataError (does not fit)."""
-        words = encode(data, self.relation(relation), self.dictionary)
+        words = encode(data, self._with_tuples(relation), self.dictionary)
         self._pending.facts.append(self._entry(relation, asserts, words))
 
     def change_words(self, relation: str, words: Words, *, asserts: bool) -> None:
         """Assert or retract encoded facts. UsageError (E0604) where they cannot be rows of the relation."""
-        arity = len(self.relation(relation).columns)
+        arity = len(self._with_tuples(relation).columns)
         if not isinstance(words, numpy.ndarray):
             raise wrong_argument(f"encoded rows of {relation}", f"an int64 array of shape (n, {arity})", words)
         if words.dtype != numpy.int64 or words.ndim != 2 or words.shape[1] != arity:
@@ -195,6 +200,14 @@ class Workspace(Generic[Facts]):
             message = f"expected encoded rows of {relation} as int64 of shape (n, {arity}), found {found}"
             raise UsageError(Problem("E0604", message, hint="use `insert` or `delete` for data that are not encoded"))
         self._pending.facts.append(self._entry(relation, asserts, words))
+
+    def _with_tuples(self, name: str) -> RelationType:
+        """Return a declared relation that may have facts. UsageError (E0601, E0611) where there is none."""
+        relation = self.relation(name)
+        if INLINE in relation.qualifiers:
+            hint = "add rules for it, or remove `inline` from its declaration"
+            raise UsageError(Problem("E0611", f"the inline relation {name} has no tuples", hint=hint))
+        return relation
 
     # --- from epoch to epoch -------------------------------------------------------------------------------------
 

@@ -7,7 +7,8 @@ builder       reductions of the grammar to statements, with bodies and terms;  l
               nesting  bounded depth
 syntax        the tree;  printer  the tree as source;  precedence  how strongly operators bind
 check         `check`, and `Checker` for programs that change: declarations, directives, names, kinds (with functors,
-              scopes), paths, subtypes, grounding (with bindings), patterns;  equivalences  rules that `eqrel` brings
+              scopes), paths, subtypes, grounding (with bindings), patterns;  equivalences  rules that `eqrel` brings;
+              inlining  `inline`
 lints         `warnings`: constructs that are allowed but probably mistakes
 """
 

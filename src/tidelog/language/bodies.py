@@ -126,7 +126,7 @@ class BodyBuilder(TermBuilder[Built]):
 
     @inline
     def negation(self, mark: Token, literal: Literal) -> Literal:
-        negated = _negate(literal)
+        negated = negate(literal)
         return replace(negated, span=self._join(mark, literal))
 
     def conjunction(self, children: list[Any]) -> Body:
@@ -153,7 +153,7 @@ def _alternatives(body: Body) -> tuple[Body, ...]:
     return body[0].alternatives if len(body) == 1 and isinstance(body[0], Disjunction) else (body,)
 
 
-def _negate(literal: Literal) -> Literal:
+def negate(literal: Literal) -> Literal:
     """Return the negation of a literal, with `!` at atoms only."""
     match literal:
         case Atom():
@@ -165,9 +165,10 @@ def _negate(literal: Literal) -> Literal:
         case Comparison():
             return replace(literal, op=_OPPOSITE[literal.op])
         case Disjunction():
-            parts = [_either(tuple(_negate(part) for part in body), literal.span) for body in literal.alternatives]
+            parts = [either(tuple(negate(part) for part in body), literal.span) for body in literal.alternatives]
             return parts[0] if len(parts) == 1 else Disjunction((tuple(parts),), span=literal.span)
 
 
-def _either(parts: Body, span: Span | None) -> Literal:
+def either(parts: Body, span: Span | None) -> Literal:
+    """Return a literal that holds where one of the parts does."""
     return parts[0] if len(parts) == 1 else Disjunction(tuple((part,) for part in parts), span=span)

@@ -9,7 +9,7 @@ rule graph's (`tidelog.rules`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from operator import is_
 
@@ -21,6 +21,17 @@ from tidelog.language.equalities import equalities_apart
 from tidelog.language.equivalences import equivalence_problems, equivalence_rules
 from tidelog.language.facts import fact
 from tidelog.language.grounding import grounding_problems
+from tidelog.language.inlining import (
+    INLINE,
+    Definitions,
+    conflicts,
+    definitions_of,
+    inlined,
+    inlined_relations,
+    paths_over_inline,
+    reads_inline,
+    used_by,
+)
 from tidelog.language.kinds import infer
 from tidelog.language.locals import as_written, separate
 from tidelog.language.names import name_problems
@@ -31,6 +42,7 @@ from tidelog.language.subtypes import subtype_problems
 from tidelog.language.syntax import (
     CheckedProgram,
     Declaration,
+    Directive,
     Fact,
     Program,
     Rule,
@@ -57,6 +69,15 @@ class _Passed:
 
 
 @dataclass(frozen=True)
+class _Inlined:
+    """A checked rule, the rules inlined into it, and the result, if any of its heads has tuples."""
+
+    rule: Rule
+    used: tuple[Rule, ...]
+    result: Rule | None
+
+
+@dataclass(frozen=True)
 class _Last:
     """The programs that passed last, and the results for them; `passed` by the identity of the statements, which live
     as long as their entries."""
@@ -68,6 +89,8 @@ class _Last:
     passed: Mapping[int, _Passed]
     implied: tuple[Rule, ...] = ()
     """The rules that declarations bring."""
+    inlined: Mapping[int, _Inlined] = field(default_factory=dict)
+    """By the identity of the rules."""
 
 
 class Checker:
@@ -102,29 +125,77 @@ class Checker:
         problems += directive_problems(directives, scheme)
         statements = [rule for program in programs for rule in program.rules]
         problems += _double_names(statements)
-        programs = name_rules(programs)
+        programs, inline = name_rules(programs), inlined_relations(scheme)
         named = [rule for program in programs for rule in program.rules]
         passed: list[_Passed] = []
         for statement, final in zip(statements, named, strict=True):
             each = before.get(id(statement))
             if each is None:
                 look()
-                checked, found = _check_rule(statement, scheme)
-                problems += _with_instances(found, statement.span)
-                result = fact(checked) or replace(checked, name=final.name)
+                checked, wrong = _check_rule(statement, scheme, inline)
+                problems += _with_instances(wrong, statement.span)
+                checked = replace(checked, name=final.name)
+                result = fact(checked) or checked
                 each = _Passed(final, result, tuple(_domains(checked)))
             passed.append(each)
         if problems:
             raise ProgramError(*_once(problems))
-        self._last = _Last(
-            programs, types, declarations, scheme, {id(each.statement): each for each in passed}, implied
-        )
         written = tuple(each.checked for each in passed if isinstance(each.checked, Rule))
+        results = self._inlined(written, inline, scheme, directives) if inline else None
+        known_now = {id(each.statement): each for each in passed}
+        self._last = _Last(programs, types, declarations, scheme, known_now, implied, results or {})
+        rules = written
+        if results is not None:
+            rules = tuple(found for rule in written if (found := results[id(rule)].result) is not None)
         facts = tuple(each.checked for each in passed if isinstance(each.checked, Fact))
         domains = {domain: _holding(domain, scheme) for domain in dict.fromkeys(d for p in passed for d in p.domains)}
-        return CheckedProgram(
-            scheme.relations, scheme.records, (*written, *implied), facts, directives, domains, written
-        )
+        return CheckedProgram(scheme.relations, scheme.records, (*rules, *implied), facts, directives, domains, written)
+
+    def _inlined(
+        self, rules: tuple[Rule, ...], inline: frozenset[str], scheme: Scheme, directives: tuple[Directive, ...]
+    ) -> dict[int, _Inlined]:
+        """Return the rules with the bodies of inline relations in place of their atoms. Raise ProgramError."""
+        definitions = definitions_of(inline, rules)
+        problems = list(conflicts(definitions, scheme, directives))
+        if problems:
+            raise ProgramError(*problems)
+        found: dict[int, _Inlined] = {}
+        for rule in rules:
+            used = used_by(rule, definitions)
+            known = self._last.inlined.get(id(rule))
+            if known is None or not _same(known.used, used):
+                result: Rule | None = rule
+                if used or reads_inline(rule, inline):
+                    result, new = _inline(rule, definitions, scheme)
+                    problems += new
+                known = _Inlined(rule, used, result)
+            found[id(rule)] = known
+        if problems:
+            raise ProgramError(*_once(problems))
+        return found
+
+
+def _inline(rule: Rule, definitions: Definitions, scheme: Scheme) -> tuple[Rule | None, list[Problem]]:
+    """Return a rule without atoms of inline relations, and the problems that it then has."""
+    try:
+        result, written = inlined(rule, definitions, scheme)
+    except ProgramError as error:
+        return None, _with_instances(list(error.problems), rule.span)
+    if result is None:
+        return None, []
+    problems = size_problems(result) or [*grounding_problems(result), *pattern_problems(result)]
+    where = () if rule.span is None else ((rule.span, "inlined into this rule"),)
+    return result, [
+        each if _within(each.span, rule.span) else replace(each, notes=(*each.notes, *where))
+        for each in as_written(problems, written)
+    ]
+
+
+def _within(span: Span | None, outer: Span | None) -> bool:
+    """Return True if a place lies within another one."""
+    if span is None or outer is None:
+        return True
+    return span.source is outer.source and outer.start <= span.start and span.end <= outer.end
 
 
 def _same(one: Sequence[object], other: Sequence[object]) -> bool:
@@ -155,16 +226,17 @@ def _holding(domain: str, scheme: Scheme) -> tuple[tuple[str, int], ...]:
 
 
 def name_rules(programs: Iterable[Program]) -> tuple[Program, ...]:
-    """Return the programs with the names r1, r2, … for rules that have none. Skip taken names, and leave facts
-    unnamed."""
+    """Return the programs with the names r1, r2, … for rules that have none. Skip taken names, and leave facts unnamed,
+    except those of inline relations."""
     programs = tuple(programs)
+    inline = {each.name for program in programs for each in program.declarations if INLINE in each.qualifiers}
     taken = {rule.name for program in programs for rule in program.rules if rule.name is not None}
     numbers = (name for name in map("r{}".format, count(1)) if name not in taken)
     return tuple(
         replace(
             program,
             rules=tuple(
-                rule if rule.name is not None or fact(rule) is not None else replace(rule, name=next(numbers))
+                rule if rule.name is not None or _states(rule, inline) else replace(rule, name=next(numbers))
                 for rule in program.rules
             ),
         )
@@ -172,8 +244,14 @@ def name_rules(programs: Iterable[Program]) -> tuple[Program, ...]:
     )
 
 
-def _check_rule(rule: Rule, scheme: Scheme) -> tuple[Rule, list[Problem]]:
-    """Return the rule with its kinds, and its problems."""
+def _states(rule: Rule, inline: set[str]) -> bool:
+    """Return True if a rule is a fact of a relation that has tuples."""
+    return fact(rule) is not None and rule.heads[0].relation not in inline
+
+
+def _check_rule(rule: Rule, scheme: Scheme, inline: frozenset[str]) -> tuple[Rule, list[Problem]]:
+    """Return the rule with its kinds, and its problems. Rules that derive or read one of the `inline` relations are
+    grounded later."""
     too_large = size_problems(rule) if fact(rule) is None else []
     if too_large:
         return rule, too_large
@@ -184,7 +262,7 @@ def _check_rule(rule: Rule, scheme: Scheme) -> tuple[Rule, list[Problem]]:
         rule = apart  # a type that nothing says is of no account where records are only taken to pieces
         checked, found = infer(rule, scheme)
     problems += found
-    problems += grounding_problems(rule)
+    problems += paths_over_inline(rule, inline) if reads_inline(rule, inline) else grounding_problems(rule)
     if not problems:
         problems = subtype_problems(checked, scheme) + pattern_problems(checked)
     return checked, as_written(problems, written) if written else problems
