@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import random
+import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from lark import Token
 
+from tests.depth import cases
 from tidelog.errors import ProgramError, locate
-from tidelog.language import read
-from tidelog.language.reading import Preprocessing
+from tidelog.language import lexer, read
+from tidelog.language.preprocessor import preprocess
+from tidelog.language.reading import Preprocessing, file_text
+from tidelog.language.stretches import stretches
 from tidelog.language.syntax import Atom, Constant
+from tidelog.language.terms import Locate
+from tidelog.source import SourceText
 
 
 def relations(text: str) -> list[str]:
@@ -111,3 +121,69 @@ def test_an_included_file_that_is_no_text(tmp_path: Path) -> None:
     with pytest.raises(ProgramError) as raised:
         read(tmp_path / "main.dl")
     assert raised.value.code == "E0109"
+
+
+def token_by_token(processor: Any, _text: str, source: str) -> Iterator[list[Any]]:
+    """Yield the lines of a text all taken to pieces, as pcpp needs them."""
+    lexer = processor.lexer.clone()
+    lexer.input(processor.sources[source].text)
+    line: list[Any] = []
+    while token := lexer.token():
+        token.source = source
+        line.append(token)
+        if token.value == "\n":
+            yield line
+            line = []
+    if line:
+        yield line
+
+
+PARTS = (
+    "a(1).\n",
+    "b(N, 2). // N and P(3) in a comment\n",
+    "/* of two\n#lines */ P(4).\n",
+    'c("N // no /* comment", "\\"P(5)").\n',
+    "P(\n  (6), // N\n  N).\n",
+    "P((7, N), 8)\n",
+    "#ifdef N\nd(N).\n#else\ne(9).\n#endif\n",
+    "#ifdef M\nf(N).\n#else\ng(M).\n#endif\n",
+    "#define M 10\n",
+    "#undef N\n",
+    "#define N 11 \\\n  + 12\n",
+    "#define P(x, y) p(x, y, N).\n",
+    "  # define Q P\n",
+    "Q(13, M) N\n",
+    "#if N > 3 // a comment\nh(N).\n#endif\n",
+    "\n\n",
+    "P(14,\n#ifdef N\n 15\n#else\n 16\n#endif\n)\n",
+)
+
+
+@pytest.mark.parametrize("seed", range(cases(60)))
+def test_text_in_long_stretches_means_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(seed)
+    text = "#define N 1\n#define P(x, y) q(x, y).\n" + "".join(rng.choices(PARTS, k=rng.randrange(1, 12)))
+
+    def tokens() -> tuple[list[Token], Locate]:
+        joined, places, _ = preprocess(SourceText("<text>", text), Path(), file_text)
+        return lexer.tokens(joined), places
+
+    found, places = tokens()
+    for token in found:
+        span = places(token.start_pos or 0, token.end_pos or 0)
+        written = text[span.start : span.end]
+        assert token == written or re.search(rf"# *define {written}\b", text)
+        assert "define" not in text[: span.start].rpartition("\n")[2]
+    monkeypatch.setattr("tidelog.language.preprocessor._Preprocessor.group_lines", token_by_token)
+    assert [(token.type, token) for token in found] == [(token.type, token) for token in tokens()[0]], text
+
+
+def test_text_without_macros_stays_whole() -> None:
+    text = "#define N 1\na(1). /* N */ b(2).\n// N\nc(N, 3).\n"
+    whole = [text[each.start : each.end] for each in stretches(text, lambda: {"N"}) if each.whole]
+    assert whole == ["a(1). /* N */ b(2).\n// N\nc(", ", 3).\n"]
+
+
+def test_lines_are_counted_through_long_stretches() -> None:
+    program = read('#define N 1\n/* one\ntwo */ a("x").\nb(N,\n\n 2).\nc(__LINE__).\n')
+    assert program.rules[-1].heads[0].args == (Constant(7),)

@@ -1,6 +1,6 @@
 """Program text to checked program.
 
-reading       `read`: files and texts; with the C preprocessor (preprocessor) when a line starts with #
+reading       `read`: files and texts; with the C preprocessor (preprocessor, stretches) when a line starts with #
 lexer         text to tokens, with soft_words;  grammar.lark  the grammar of one statement
 statements    tokens to statements, and recovery;  mistakes  problems of the syntax in words
 builder       reductions of the grammar to statements, with bodies and terms;  literals  numbers and strings;

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from operator import is_
 
+from tidelog.collecting import uncollected
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.components import expand
 from tidelog.language.declarations import Scheme, resolve
@@ -105,6 +106,7 @@ class Checker:
         """The last programs that passed, with names for all rules."""
         return self._last.programs
 
+    @uncollected()
     def check(self, *programs: Program, look: Look = unlimited) -> CheckedProgram:
         """Return all programs together, checked. Raise ProgramError with all problems, and the exceptions of `look`."""
         programs = expand(programs, {id(program) for program in self._last.programs})

@@ -1,8 +1,9 @@
 """C preprocessor lines, through the library pcpp; loaded only for programs that have such lines.
 
-pcpp yields tokens; those of the text itself know their offset, those of a macro's expansion are placed at the name of
-the macro where it is used. `preprocess` joins them to one text and returns a function that finds the original place of
-each part of it. Problems are collected; nothing is printed.
+Text that has nothing for the preprocessor goes through pcpp as one token (`stretches`). Tokens of the text itself know
+their offset, those of a macro's expansion are placed at the name of the macro where it is used. `preprocess` joins them
+to one text and returns a function that finds the original place of each part of it. Problems are collected; nothing is
+printed.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pcpp.ply.ply.lex import LexToken
 from pcpp.preprocessor import Action, OutputDirective, Preprocessor
 
 from tidelog.errors import Problem, ProgramError
+from tidelog.language.stretches import stretches
 from tidelog.language.terms import Locate
 from tidelog.source import SourceText, Span
 
@@ -27,6 +30,8 @@ _FILES = 1_000
 _EXPANSION = 100_000
 _OWN_LINE = re.compile(r"^([^\S\n]*)\.(include|once)\b", re.MULTILINE)
 """Soufflé's own lines, which mean what `#include` and `#pragma once` mean."""
+_BUILT_IN = frozenset(("__LINE__", "__COUNTER__"))
+"""What pcpp expands beside macros."""
 _IGNORED = ("warning", "pragma", "line", "ident")
 
 
@@ -51,7 +56,7 @@ def preprocess(
         pieces.append(_Piece(length, piece))
         texts.append(token)
         length += len(token)
-    return "".join(texts), _Origins(pieces, source).locate, processor.problems
+    return "".join(texts), _Origins(pieces, source, [piece.start for piece in pieces]).locate, processor.problems
 
 
 @dataclass(frozen=True)
@@ -66,10 +71,11 @@ class _Piece:
 class _Origins:
     pieces: list[_Piece]
     source: SourceText
+    starts: list[int]
 
     def locate(self, start: int, end: int) -> Span:
-        first = bisect_right(self.pieces, start, key=lambda piece: piece.start) - 1
-        last = bisect_right(self.pieces, max(start, end - 1), key=lambda piece: piece.start) - 1
+        first = bisect_right(self.starts, start) - 1
+        last = bisect_right(self.starts, end - 1, first + 1) - 1
         if first < 0:
             return Span(self.source, 0, 0)
         one, two = self.pieces[first], self.pieces[last]
@@ -119,6 +125,7 @@ class _Preprocessor(Preprocessor):  # type: ignore[misc]
         if not expanded:
             ends[key] = max(done, token.lexpos + len(token.value))
             return Span(source, token.lexpos, min(len(source.text), token.lexpos + len(token.value)))
+        done = max(done, source.line_starts[min(token.lineno, len(source.line_starts)) - 1])
         call = re.compile(rf"\b{re.escape(expanded[-1])}\b").search(source.text, done)
         if call is None:
             return Span(source, done, done)
@@ -127,19 +134,30 @@ class _Preprocessor(Preprocessor):  # type: ignore[misc]
     # --- hooks of pcpp -----------------------------------------------------------------------------------------------
 
     def group_lines(self, input: str, abssource: str) -> Iterator[list[Any]]:
-        """Yield the text unchanged as lines of tokens, as pcpp needs them; pcpp's own method shifts offsets."""
+        """Yield the text unchanged as lines of tokens, as pcpp needs them; pcpp's own method shifts offsets.
+
+        Text that has nothing for the preprocessor is one line of one token.
+        """
         lexer = self.lexer.clone()
-        lexer.input(_OWN_LINE.sub(r"\1#\2", self.sources[abssource].text))
-        lexer.lineno = 1
-        line: list[Any] = []
-        while token := lexer.token():
-            token.source = abssource
-            line.append(token)
-            if token.value == "\n":
+        text = _OWN_LINE.sub(r"\1#\2", self.sources[abssource].text)
+        lexer.input(text)
+        lineno = 1
+        for stretch in stretches(text, lambda: self.macros.keys() | _BUILT_IN):
+            line: list[Any] = []
+            if stretch.whole:
+                line.append(LexToken())
+                line[0].type = self.t_SPACE if stretch.blank else self.t_STRING
+                line[0].value = text[stretch.start : stretch.end]
+                line[0].lexpos, line[0].lineno = stretch.start, lineno
+            else:
+                lexer.lexpos, lexer.lineno = stretch.start, lineno
+                while lexer.lexpos < stretch.end and (token := lexer.token()):
+                    line.append(token)
+            for token in line:
+                token.source = abssource
+            lineno += text.count("\n", stretch.start, stretch.end)
+            if line:
                 yield line
-                line = []
-        if line:
-            yield line
 
     def expand_macros(self, tokens: list[Any], expanding_from: list[str] | None = None) -> list[Any]:
         result: list[Any] = super().expand_macros(tokens, expanding_from or [])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from tidelog.collecting import uncollected
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.blocks import assemble
 from tidelog.language.statements import statements
@@ -29,6 +30,7 @@ class Preprocessing:
     enabled: bool = True
 
 
+@uncollected()
 def read(
     text_or_path: str | os.PathLike[str],
     *,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+from copy import copy
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 
 from lark import Lark, Token, UnexpectedToken
 from lark.lexer import Lexer
+from lark.parsers.lalr_interactive_parser import InteractiveParser
 
 from tidelog.errors import Problem
 from tidelog.language import lexer, mistakes, nesting
@@ -79,8 +81,8 @@ class _Reading:
                     break
             statements = parser.feed_eof()  # type: ignore[no-untyped-call]
         except UnexpectedToken:
-            expected = parser.accepts()  # type: ignore[no-untyped-call]
-            if "$END" not in expected or end == position or tokens[end].type == "LBRACE":
+            if end == position or tokens[end].type == "LBRACE" or not _ends(parser):
+                expected = parser.accepts()  # type: ignore[no-untyped-call]
                 return mistakes.unexpected(tokens, position, end, expected, self.locate), self._resume(position, end)
             statements = parser.feed_eof()  # type: ignore[no-untyped-call]
         if end - position > nesting.LIMIT:
@@ -122,6 +124,18 @@ class _Reading:
             if depth <= 0 and (kind in _DIRECTIVES or (kind == "NAME" and self._leads(i))):
                 return i
         return len(self.tokens)
+
+
+def _ends(parser: InteractiveParser) -> bool:
+    """Return True if the statement may end here."""
+    state = parser.parser_state.copy(deepcopy_values=False)
+    state.parse_conf = copy(state.parse_conf)
+    state.parse_conf.callbacks = {}
+    try:
+        state.feed_token(Token("$END", ""), is_end=True)
+    except UnexpectedToken:
+        return False
+    return True
 
 
 # --- the parser ------------------------------------------------------------------------------------------------------

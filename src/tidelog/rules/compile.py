@@ -14,6 +14,7 @@ from functools import cached_property
 from operator import is_
 from typing import TypeAlias
 
+from tidelog.collecting import uncollected
 from tidelog.errors import ProgramError
 from tidelog.language.paths import steps
 from tidelog.language.syntax import Aggregate, Atom, CheckedProgram, Column, Rule
@@ -114,6 +115,7 @@ class Compiler:
         self._last = _Last()
         """All of it is replaced at once, whatever interrupts a compilation."""
 
+    @uncollected()
     def compile(self, checked: CheckedProgram, look: Look = unlimited) -> core.CoreProgram:
         """Return the core program of a checked one, see `compile_program`."""
         check_growth(checked)
