@@ -77,6 +77,7 @@ def mistakes(db: tidelog.Database, tables: Tables, facts: Mapping[str, set[Row]]
     derived = {name for node in engine.nodes for name in node.relations}
     found = []
     asserted = asserted_in(db)
+    facts = {engine.program.candidates.get(name, name): rows for name, rows in facts.items()}
     for name in engine.program.relations:
         if asserted[name] != facts.get(name, set()):
             found.append(f"{name}: asserted {asserted[name] ^ facts.get(name, set())}")

@@ -78,6 +78,10 @@ CODES: dict[str, str] = {
     "E0240": "an inline relation is defined by itself",
     "E0241": "an inline relation where tuples are needed",
     "E0242": "a negated inline relation brings a variable",
+    "E0250": "a selection by an attribute that does not exist, or twice by one",
+    "E0251": "a selection by an attribute that has no order",
+    "E0252": "a subsumption between different relations",
+    "E0253": "a relation selects in two ways",
     "E0291": "warning: a relation has no facts, rules or input",
     "E0292": "warning: a variable occurs once",
     # E03xx rule graph
@@ -92,6 +96,7 @@ CODES: dict[str, str] = {
     "E0313": "a rule cannot be made local",
     "E0314": "a negation or an aggregate has no location",
     "E0315": "a head has no location",
+    "E0316": "nodes cannot evaluate a construct",
     # E04xx data
     "E0401": "a value has the wrong type",
     "E0402": "a value is out of range",
@@ -179,6 +184,7 @@ CODES: dict[str, str] = {
     "E0706": "Spark Connect is not supported",
     "E0707": "the session has no Delta Lake",
     "E0708": "Spark failed to evaluate an epoch",
+    "E0709": "the cluster engine cannot evaluate a construct",
     "E0790": "an optional package is not installed",
     "E0791": "the process of a node ended",
     # E08xx certificates

@@ -233,8 +233,9 @@ class _Check:
         names = [f"h{i}" for i in range(facts.shape[1])]
         columns = [*self.columns(name, facts), numpy.full(len(facts), NO_BIRTH, numpy.int64)]
         with self.given(columns, [*names, "youngest"]) as select:
-            if self.mark(name, select):
-                message = f"condition 1 (facts): {self.missing(name, select)} is a fact, but not in the view"
+            view = self.certificate.program.candidates.get(name, name)
+            if self.mark(view, select):
+                message = f"condition 1 (facts): {self.missing(view, select)} is a fact, but not in the view"
                 hint = "check that the view and the facts belong together"
                 yield Problem("E0801", message, hint=hint, place=self.certificate.place)
 
@@ -301,7 +302,7 @@ class _Check:
         return self.shown(name, rows.fetchall())
 
     def missing(self, name: str, select: str) -> str:
-        """Return some of the heads of `select` that are not in the view, as text."""
+        """Return some of the heads of `select` that are not in a view, as text."""
         heads = ", ".join(f"i.h{i}" for i in range(len(self.kinds(name)))) or "1"
         rows = self.connection.execute(
             f"SELECT DISTINCT {heads} FROM {select} i"

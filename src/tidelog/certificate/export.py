@@ -22,7 +22,8 @@ def certificate_of(engine: EmbeddedEngine, checked: CheckedProgram, look: Look =
     program = compile_program(checked, look=look)
 
     def facts(name: str) -> AnyWords:
-        return engine.asserted[name].words() if name in engine.asserted else _none(name)
+        kept = program.candidates.get(name, name)
+        return engine.asserted[kept].words() if kept in engine.asserted else _none(name)
 
     def view(name: str) -> tuple[AnyWords, AnyWords]:
         if name not in engine.views:

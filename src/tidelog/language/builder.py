@@ -14,6 +14,7 @@ from tidelog.errors import Problem
 from tidelog.language import lexer, literals
 from tidelog.language.blocks import Closing, Opening, Statement
 from tidelog.language.bodies import BodyBuilder
+from tidelog.language.selections import with_selections
 from tidelog.language.syntax import (
     Atom,
     Attribute,
@@ -24,6 +25,7 @@ from tidelog.language.syntax import (
     Override,
     Pragma,
     Rule,
+    SelectionClause,
     TypeDeclaration,
 )
 from tidelog.language.terms import inline, without_commas
@@ -42,7 +44,7 @@ class Builder(BodyBuilder[tuple[Statement, ...]]):
         return name
 
     def heads(self, children: list[Any]) -> tuple[Atom, ...]:
-        return without_commas(children)
+        return tuple(map(with_selections, without_commas(children)))
 
     @inline
     def facts(self, *children: Any) -> tuple[Statement, ...]:
@@ -58,7 +60,32 @@ class Builder(BodyBuilder[tuple[Statement, ...]]):
         name = str(children[0]) if named else None
         return (Rule(name, heads, body, span=self._join(children[0] if named else heads[0], children[-1])),)
 
+    @inline
+    def subsumption(self, *children: Any) -> tuple[Statement, ...]:
+        named = isinstance(children[0], Token)
+        worse, _, better, _, body, _ = children[-6:]
+        name = str(children[0]) if named else None
+        span = self._join(children[0], children[-1])
+        return (Rule(name, (worse, better), body, subsumes=True, span=span),)
+
     # --- declarations and directives ---------------------------------------------------------------------------------
+
+    @inline
+    def best(self, word: Token, _open: Token, name: Token, close: Token) -> SelectionClause:
+        if str(word) not in ("min", "max"):
+            message = f"expected `min` or `max`, found `{word}`"
+            self.problems.append(Problem("E0101", message, self._at(word), hint="select by `min(…)` or by `max(…)`"))
+        return SelectionClause("max" if word == "max" else "min", (str(name),), span=self._join(word, close))
+
+    def domain(self, children: list[Token]) -> SelectionClause:
+        names = tuple(str(each) for each in children if each.type == "NAME")
+        return SelectionClause("choice", names, span=self._join(children[0], children[-1]))
+
+    def selection(self, children: list[Any]) -> tuple[SelectionClause, ...]:
+        return without_commas(children)
+
+    def one_each(self, children: list[Any]) -> tuple[SelectionClause, ...]:
+        return without_commas(children[1:])
 
     def names(self, children: list[Token]) -> tuple[Token, ...]:
         return without_commas(children)
@@ -79,12 +106,12 @@ class Builder(BodyBuilder[tuple[Statement, ...]]):
 
     @inline
     def declaration(
-        self, _word: Token, names: tuple[Token, ...], _open: Token, attributes: Any, _close: Token, *qualifiers: Token
+        self, _word: Token, names: tuple[Token, ...], _open: Token, attributes: Any, _close: Token, *rest: Any
     ) -> tuple[Statement, ...]:
-        for qualifier in qualifiers:
-            if qualifier == "choice-domain":
-                message = f"the qualifier `{qualifier}` is not supported yet"
-                self.problems.append(Problem("E0190", message, self._at(qualifier)))
+        *qualifiers, selections = (*rest, ()) if not rest or isinstance(rest[-1], Token) else rest
+        if selections and selections[0].op == "choice":
+            message = "`choice-domain` is not supported yet"
+            self.problems.append(Problem("E0190", message, selections[0].span))
         marked = [attribute for attribute in attributes if attribute.located]
         if len(marked) > 1:
             message = "a relation can have one location, but two attributes are marked with `@`"
@@ -95,7 +122,7 @@ class Builder(BodyBuilder[tuple[Statement, ...]]):
                 message = f"expected a name, found the reserved word `{name}`"
                 self.problems.append(Problem("E0101", message, self._at(name), hint=hint))
         words = tuple(word for word in map(str, qualifiers) if word not in _OLD_DIRECTIVES)
-        declared = tuple(Declaration(str(name), attributes, words, span=self._at(name)) for name in names)
+        declared = tuple(Declaration(str(name), attributes, words, selections, span=self._at(name)) for name in names)
         old = (word for word in qualifiers if str(word) in _OLD_DIRECTIVES)
         return declared + tuple(Directive(str(word), str(name), span=self._at(word)) for word in old for name in names)
 

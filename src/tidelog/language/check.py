@@ -38,9 +38,11 @@ from tidelog.language.locals import as_written, separate
 from tidelog.language.names import name_problems
 from tidelog.language.paths import repeats
 from tidelog.language.patterns import pattern_problems
+from tidelog.language.selections import selection_problems
 from tidelog.language.sizes import size_problems
 from tidelog.language.subtypes import subtype_problems
 from tidelog.language.syntax import (
+    Atom,
     CheckedProgram,
     Declaration,
     Directive,
@@ -140,15 +142,17 @@ class Checker:
                 result = fact(checked) or checked
                 each = _Passed(final, result, tuple(_domains(checked)))
             passed.append(each)
+        problems += selection_problems(scheme, [each.checked for each in passed if isinstance(each.checked, Rule)])
         if problems:
             raise ProgramError(*_once(problems))
         written = tuple(each.checked for each in passed if isinstance(each.checked, Rule))
-        results = self._inlined(written, inline, scheme, directives) if inline else None
+        plain = tuple(rule for rule in written if not rule.subsumes)
+        results = self._inlined(plain, inline, scheme, directives) if inline else None
         known_now = {id(each.statement): each for each in passed}
         self._last = _Last(programs, types, declarations, scheme, known_now, implied, results or {})
-        rules = written
+        rules = plain
         if results is not None:
-            rules = tuple(found for rule in written if (found := results[id(rule)].result) is not None)
+            rules = tuple(found for rule in plain if (found := results[id(rule)].result) is not None)
         facts = tuple(each.checked for each in passed if isinstance(each.checked, Fact))
         domains = {domain: _holding(domain, scheme) for domain in dict.fromkeys(d for p in passed for d in p.domains)}
         return CheckedProgram(scheme.relations, scheme.records, (*rules, *implied), facts, directives, domains, written)
@@ -254,6 +258,8 @@ def _states(rule: Rule, inline: set[str]) -> bool:
 def _check_rule(rule: Rule, scheme: Scheme, inline: frozenset[str]) -> tuple[Rule, list[Problem]]:
     """Return the rule with its kinds, and its problems. Rules that derive or read one of the `inline` relations are
     grounded later."""
+    if rule.subsumes:
+        return _check_subsumption(rule, scheme, inline)
     too_large = size_problems(rule) if fact(rule) is None else []
     if too_large:
         return rule, too_large
@@ -268,6 +274,19 @@ def _check_rule(rule: Rule, scheme: Scheme, inline: frozenset[str]) -> tuple[Rul
     if not problems:
         problems = subtype_problems(checked, scheme) + pattern_problems(checked)
     return checked, as_written(problems, written) if written else problems
+
+
+def _check_subsumption(rule: Rule, scheme: Scheme, inline: frozenset[str]) -> tuple[Rule, list[Problem]]:
+    """Return a subsumption rule with its kinds, and its problems: a condition on two tuples."""
+    if reads_inline(rule, inline):
+        hint = "remove `inline`, or write what the relation stands for"
+        return rule, [Problem("E0241", "a subsumption rule reads an inline relation", rule.span, hint=hint)]
+    condition = replace(rule, heads=(), body=(*rule.heads, *rule.body), subsumes=False)
+    checked, problems = _check_rule(condition, scheme, inline)
+    worse, better, *body = checked.body
+    assert isinstance(worse, Atom)
+    assert isinstance(better, Atom)
+    return replace(checked, heads=(worse, better), body=tuple(body), subsumes=True), problems
 
 
 def _with_instances(problems: list[Problem], place: Span | None) -> list[Problem]:

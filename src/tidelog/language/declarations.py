@@ -107,6 +107,7 @@ def resolve(programs: Iterable[Program]) -> tuple[Scheme, list[Problem]]:
             _columns("relation", name, declaration.attributes, kinds, places, problems),
             declaration.qualifiers,
             next((i for i, attribute in enumerate(declaration.attributes) if attribute.located), None),
+            declaration.selections,
             span=declaration.span,
         )
         for name, declaration in declarations.items()

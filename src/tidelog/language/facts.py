@@ -6,10 +6,12 @@ from tidelog.language.syntax import Constant, Fact, Record, Rule, Term, Value
 
 
 def fact(rule: Rule) -> Fact | None:
-    """Return the fact that an unnamed rule states, if it is made of constants only."""
+    """Return the fact that an unnamed rule states, if it is made of constants only and selects nothing."""
     if rule.body or rule.name is not None or len(rule.heads) != 1:
         return None
     head = rule.heads[0]
+    if head.selects:
+        return None
     values = []
     for term in head.args:
         if not _constant(term):

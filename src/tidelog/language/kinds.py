@@ -421,7 +421,8 @@ class _Annotation:
 
     def rule(self, rule: Rule, scope: Scope) -> Rule:
         heads = tuple(self._atom(head, scope) for head in rule.heads)
-        return Rule(rule.name, heads, self._body(rule.body, scope), self.kinds, span=rule.span)
+        body = self._body(rule.body, scope)
+        return Rule(rule.name, heads, body, self.kinds, rule.subsumes, span=rule.span)
 
     def _body(self, body: tuple[Literal, ...], scope: Scope) -> tuple[Literal, ...]:
         return tuple(self._literal(literal, scope) for literal in body)
@@ -442,7 +443,7 @@ class _Annotation:
 
     def _atom(self, atom: Atom, scope: Scope) -> Atom:
         args = tuple(self._term(term, scope) for term in atom.args)
-        return Atom(atom.relation, args, atom.location, self.paths.get(id(atom)), span=atom.span)
+        return Atom(atom.relation, args, atom.location, self.paths.get(id(atom)), atom.selects, span=atom.span)
 
     def _kind(self, term: Term) -> Kind:
         return self.slots[id(term)].root().kind or BROKEN

@@ -99,7 +99,6 @@ QUALIFIERS = frozenset(
         "btree",
         "btree_delete",
         "eqrel",
-        "choice-domain",
         "overridable",
         "inline",
         "no_inline",
@@ -116,7 +115,8 @@ FUNCTIONS = frozenset(
 WORDS = frozenset({*_RESERVED, *_BEFORE_PARENTHESIS, *SPELLINGS}) - {"_", "autoinc"}
 """Words that mean something to the language at some place."""
 
-_SPECIAL = frozenset({*_RESERVED, *_BEFORE_PARENTHESIS, *SOFT_WORDS, *SPELLINGS, *QUALIFIERS})
+_CHOICE = "choice-domain"
+_SPECIAL = frozenset({*_RESERVED, *_BEFORE_PARENTHESIS, *SOFT_WORDS, *SPELLINGS, *QUALIFIERS, _CHOICE})
 _STARTS_TERM = frozenset(
     [
         "NAME",
@@ -263,6 +263,8 @@ def _settle(found: list[Token], special: list[int]) -> None:
                 kind = _before_parenthesis(found, i, word, brackets)
             elif following in _STARTS_TERM and before not in ("DOT", "DECL", "TYPE", "IO"):
                 kind = "AGGREGATE"
+        if word == _CHOICE:
+            kind = "CHOICE"
         if kind is None and word in QUALIFIERS and following not in ("LPAR", "COLON") and before in ("RPAR", "NAME"):
             kind = "QUALIFIER" if before == "RPAR" or _after_qualifier(found, i) else None
         if kind is not None:

@@ -190,8 +190,6 @@ def _unsupported(tokens: list[Token], start: int, error: int) -> str | None:
         return "algebraic types and counters (`$`) are"
     if token.type == "LBRACE" and tokens[start].type == "TYPE":
         return "algebraic types are"
-    if token.type == "LESS_EQUAL" and before == "RPAR":
-        return "subsumption (`<=` between heads) is"
     if token.type == "LPAR" and before == "NAME" and error >= 2 and tokens[error - 2].type == "AT":
         return "user-defined functors are"
     return None
@@ -218,6 +216,8 @@ def _expected(kinds: Iterable[str]) -> str:
             parts.append(name)
     if "a term" in parts:
         left -= {"AT"}
+    if {"DOT", "IF"} <= left:  # Behind a first atom nearly nobody meant a subsumption rule.
+        left -= {"LESS_EQUAL"}
     parts += [
         _WORDS[kind] if kind in _WORDS else f"`{_SYMBOLS[kind]}`"
         for kind in sorted(left & (_WORDS.keys() | _SYMBOLS.keys()))
@@ -231,7 +231,10 @@ def _expected(kinds: Iterable[str]) -> str:
 def _found(token: Token) -> str:
     if token.type == "STRING":
         return f"the string {_shown(token)}"
-    if token.type in ("FUNCTION", "AS", "CONSTRAINT", "AGGREGATE", "COUNT", "QUALIFIER") or str(token) in lexer.WORDS:
+    if (
+        token.type in ("FUNCTION", "AS", "CONSTRAINT", "AGGREGATE", "COUNT", "QUALIFIER", "CHOICE")
+        or str(token) in lexer.WORDS
+    ):
         return f"the word `{token}`"
     return f"`{_shown(token)}`"
 

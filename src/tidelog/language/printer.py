@@ -7,7 +7,7 @@ another. Of checked trees the text is the same program; number literals then los
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from tidelog.language.aggregates import SPELLINGS
 from tidelog.language.functors import TESTS
@@ -37,6 +37,7 @@ from tidelog.language.syntax import (
     Record,
     Repeat,
     Rule,
+    SelectionClause,
     Sequence,
     Step,
     SyntaxNode,
@@ -68,7 +69,9 @@ def source_text(node: SyntaxNode) -> str:
         case Rule():
             return _rule(node)
         case Declaration():
-            return " ".join([f".decl {node.name}({_list(node.attributes)})", *node.qualifiers])
+            return " ".join([f".decl {node.name}({_list(node.attributes)})", *node.qualifiers, *_selections(node)])
+        case SelectionClause():
+            return f"{node.op}({node.attributes[0]})" if node.op != "choice" else _domain(node.attributes)
         case TypeDeclaration():
             return _type(node)
         case Attribute():
@@ -101,8 +104,21 @@ def _list(nodes: Iterable[SyntaxNode]) -> str:
 
 def _rule(rule: Rule) -> str:
     name = f"{rule.name}: " if rule.name is not None else ""
+    if rule.subsumes:
+        return f"{name}{' <= '.join(map(source_text, rule.heads))} :- {_list(rule.body)}."
     body = f" :- {_list(rule.body)}" if rule.body else ""
     return f"{name}{_list(rule.heads)}{body}."
+
+
+def _selections(declaration: Declaration) -> Iterator[str]:
+    """Yield the text of the selections of a declaration, if it has any."""
+    if declaration.selections:
+        choice = "choice-domain " if declaration.selections[0].op == "choice" else ""
+        yield f"{choice}{_list(declaration.selections)}"
+
+
+def _domain(attributes: tuple[str, ...]) -> str:
+    return attributes[0] if len(attributes) == 1 else f"({', '.join(attributes)})"
 
 
 def _type(type_: TypeDeclaration) -> str:
@@ -124,7 +140,11 @@ def _option(value: str | int | bool) -> str:
 def _literal(literal: Literal) -> str:
     match literal:
         case Atom(relation, args, location):
-            shown = [f"@{source_text(arg)}" if i == location else source_text(arg) for i, arg in enumerate(args)]
+            selects = dict(literal.selects)
+            shown = [
+                f"{selects[i]}({source_text(arg)})" if i in selects else source_text(arg) for i, arg in enumerate(args)
+            ]
+            shown = [f"@{text}" if i == location else text for i, text in enumerate(shown)]
             return f"{relation}({', '.join(shown)})"
         case Negation():
             return f"!{_literal(literal.atom)}"

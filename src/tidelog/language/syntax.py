@@ -22,6 +22,7 @@ from tidelog.source import Span
 Kind: TypeAlias = str
 TypeForm: TypeAlias = typing.Literal["sub", "union", "alias", "record"]
 RepeatOp: TypeAlias = typing.Literal["+", "*", "?"]
+SelectOp: TypeAlias = typing.Literal["min", "max", "choice"]
 PRIMITIVES: tuple[Kind, ...] = ("number", "unsigned", "float", "symbol")
 
 
@@ -174,12 +175,16 @@ Path: TypeAlias = Step | Inverse | Repeat | Sequence | Alternation
 
 @dataclass(frozen=True)
 class Atom(SyntaxNode):
-    """A tuple of a relation, or of the pairs that a `path` connects; `relation` is then the text of the path."""
+    """A tuple of a relation, or of the pairs that a `path` connects; `relation` is then the text of the path.
+
+    `selects` are the positions of arguments of a head that stand in `min(…)` or `max(…)`: the relation selects by them.
+    """
 
     relation: str
     args: tuple[Term, ...]
     location: int | None = None  # position of the argument marked @
     path: Path | None = None
+    selects: tuple[tuple[int, SelectOp], ...] = ()
     span: Span | None = _span()
 
 
@@ -224,12 +229,16 @@ Literal: TypeAlias = Atom | Negation | Comparison | Truth | Disjunction
 
 @dataclass(frozen=True)
 class Rule(SyntaxNode):
-    """`name: heads :- body.`; an empty body states the heads outright. `kinds` maps its variables once checked."""
+    """`name: heads :- body.`; an empty body states the heads outright. `kinds` maps its variables once checked.
+
+    One that `subsumes` is `name: a <= b :- body.`, with the heads a and b: the tuple b dominates the tuple a.
+    """
 
     name: str | None
     heads: tuple[Atom, ...]
     body: tuple[Literal, ...] = ()
     kinds: Mapping[str, Kind] = field(default_factory=dict, compare=False)
+    subsumes: bool = False
     span: Span | None = _span()
 
 
@@ -242,12 +251,22 @@ class Attribute(SyntaxNode):
 
 
 @dataclass(frozen=True)
+class SelectionClause(SyntaxNode):
+    """`min(a)` or `max(a)`; in `choice-domain a, (b, c)` each domain is one."""
+
+    op: SelectOp
+    attributes: tuple[str, ...]
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
 class Declaration(SyntaxNode):
-    """`.decl name(attributes) qualifiers`."""
+    """`.decl name(attributes) qualifiers selections`."""
 
     name: str
     attributes: tuple[Attribute, ...]
     qualifiers: tuple[str, ...] = ()
+    selections: tuple[SelectionClause, ...] = ()
     span: Span | None = _span()
 
 
@@ -352,6 +371,7 @@ class RelationType:
     columns: tuple[Column, ...]
     qualifiers: tuple[str, ...] = ()
     location: int | None = None  # position of the column marked @
+    selections: tuple[SelectionClause, ...] = ()
     span: Span | None = _span()
 
 
@@ -374,7 +394,7 @@ class CheckedProgram:
 
     `rules` contains the statements with a body, a name or a term to compute, and rules that declarations bring; every
     other fact is in `facts`. `domains` maps the type of each `*` and `?` of a path to the columns (relation, position)
-    of binary relations with its values. `written` are the rules that stand in the texts.
+    of binary relations with its values. `written` are the rules that stand in the texts, subsumption rules among them.
     """
 
     relations: Mapping[str, RelationType] = field(default_factory=dict)
@@ -384,6 +404,11 @@ class CheckedProgram:
     directives: tuple[Directive, ...] = ()
     domains: Mapping[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
     written: tuple[Rule, ...] = ()
+
+    @cached_property
+    def subsumptions(self) -> tuple[Rule, ...]:
+        """The rules that say which tuples dominate others."""
+        return tuple(rule for rule in self.written if rule.subsumes)
 
     @cached_property
     def size_limits(self) -> Mapping[str, int]:

@@ -89,7 +89,7 @@ class EmbeddedEngine(EngineState):
 
     def facts(self, name: str) -> AnyRows:
         """Return the asserted facts of a relation."""
-        return self._words(self.asserted, name)
+        return self._words(self.asserted, self.program.candidates.get(name, name))
 
     def _words(self, stored: Mapping[str, StoredRelation], name: str) -> AnyWords:
         if name in stored:

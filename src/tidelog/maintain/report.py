@@ -9,14 +9,16 @@ from tidelog.rules.core import HyperNode
 from tidelog.rules.demand import DEMAND
 from tidelog.rules.edges import body_of, head_of
 from tidelog.rules.projections import PROJECTION
+from tidelog.rules.selections import ALL, BEATEN, BEATS, BEST, KEYS, RANKED
 
-PREPARED = (PROJECTION, DEMAND)
+PREPARED = (PROJECTION, DEMAND, KEYS, BEST, RANKED, BEATS, BEATEN)
 """How the names of relations begin that only rewrites of the user's rules have made."""
 
 
 def shown(relations: Iterable[str]) -> tuple[str, ...]:
-    """Return the relations that a user knows."""
-    return tuple(name for name in relations if not name.startswith("#"))
+    """Return the relations that a user knows; candidates are those of the relation that selects from them."""
+    known = (name.removeprefix(ALL) for name in relations)
+    return tuple(name for name in known if not name.startswith("#"))
 
 
 def prepares(relations: Iterable[str]) -> bool:

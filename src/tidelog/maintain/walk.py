@@ -18,6 +18,7 @@ from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.strategies.dropping import drop_relations
 from tidelog.maintain.strategies.table import visit
+from tidelog.storage.catalog import Catalog
 from tidelog.storage.changes import change_facts
 from tidelog.storage.stored import StoredRelation
 
@@ -33,7 +34,7 @@ def run(state: EpochState, changes: Mapping[str, RowChange[AnyRows]], seal: Seal
         state.views[UNIT].insert(numpy.empty((1, 0), numpy.int64))
     state.views[UNIT].settle()
     place_relations(state)
-    for name, change in changes.items():
+    for name, change in fact_changes(state, changes).items():
         assert_facts(state, name, rows_of(change.inserted), rows_of(change.deleted))
     dropped = tuple(drop_relations(state))
     visited = walk(state)
@@ -95,6 +96,35 @@ def place_relations(state: EpochState) -> None:
             state.views[name] = StoredRelation(state.engine.catalog, len(info.columns))
         elif name in state.derived and state.views[name] is state.asserted[name]:
             state.asserted[name] = state.views[name].copy_to(state.engine.catalog)
+
+
+def fact_changes(state: EpochState, changes: Mapping[str, RowChange[AnyRows]]) -> Mapping[str, RowChange[AnyRows]]:
+    """Return the changes of asserted facts with those of a relation that selects as changes of its candidates; facts
+    move along when a relation begins or ceases to select."""
+    before, now = state.engine.program.candidates, state.program.candidates
+    moved: dict[str, RowChange[AnyRows]] = {}
+    for name in {**before, **now} if state.is_new and before != now else ():
+        source, target = before.get(name, name), now.get(name, name)
+        if source != target and source in state.engine.asserted and target in state.program.relations:
+            rows = state.engine.asserted[source].words()
+            moved[target] = RowChange(rows, rows[:0])
+            if source in state.program.relations:
+                moved[source] = RowChange(rows[:0], rows)
+    if not now and not moved:
+        return changes
+    for name, change in changes.items():
+        target = now.get(name, name)
+        moved[target] = _after(moved[target], change) if target in moved else change
+    return moved
+
+
+def _after(first: RowChange[AnyRows], second: RowChange[AnyRows]) -> RowChange[AnyRows]:
+    """Return two changes, of which the first one inserts only, as one."""
+    deleted = StoredRelation(Catalog(64), rows_of(second.deleted).shape[1])
+    deleted.insert(rows_of(second.deleted))
+    rows = rows_of(first.inserted)
+    kept = rows[deleted.find(rows) < 0] if len(deleted) else rows
+    return RowChange(numpy.concatenate([kept, rows_of(second.inserted)]), rows_of(second.deleted))
 
 
 def assert_facts(state: EpochState, name: str, insert: AnyWords, delete: AnyWords) -> None:

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from tidelog.errors import Problem, ProgramError
+from tidelog.language.selections import Selection, selections_of
 from tidelog.language.syntax import CheckedProgram, Column
 from tidelog.network.joins import is_ready, variables
 from tidelog.network.locations import declared_locations, places
@@ -36,7 +37,10 @@ MOST_LOCATIONS = 6
 
 def localize(checked: CheckedProgram) -> LocatedProgram:
     """Return the rules of a located program, each for one node. Raise ProgramError with every rule that cannot be made
-    local (E0313, E0314, E0315), and for wrong marks (E0310 to E0312)."""
+    local (E0313, E0314, E0315), for relations that select (E0316), and for wrong marks (E0310 to E0312)."""
+    selections = selections_of(checked.relations, checked.rules, checked.subsumptions)
+    if selections:
+        raise ProgramError(*map(_selecting, selections.values()))
     declared = declared_locations(checked)
     program = compile_program(checked, as_written=True)
     rules = [rule for node in program.nodes for rule in node.rules]
@@ -66,6 +70,12 @@ def localize(checked: CheckedProgram) -> LocatedProgram:
         tuple(dict.fromkeys(rule for rule in renamed if isinstance(rule, LocalAggregate))),
         tuple(facts),
     )
+
+
+def _selecting(selection: Selection) -> Problem:
+    message = f"nodes cannot evaluate {selection.title}, by which `{selection.relation}` selects"
+    hint = "declare the relation without it, and take the minimum or maximum in a rule of its own"
+    return Problem("E0316", message, selection.span, hint=hint)
 
 
 class _NotLocalError(Exception):

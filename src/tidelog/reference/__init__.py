@@ -1,6 +1,7 @@
 """Slow and obvious evaluators in plain Python over sets. They define the meaning of programs, and are the oracle of the
 tests.
 
+    selections     relations that select, by definition
     paths          regular paths as operations on relations
     substitutions  the substitutions that satisfy a body of the checked program
     naive          checked program + facts -> the least model

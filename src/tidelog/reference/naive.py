@@ -1,41 +1,54 @@
 """Naive evaluation: apply the immediate consequence operator until nothing new follows, stratum by stratum.
 
 This is section 2.2 of the paper on elastic incrementalization before any optimisation: Γ(I) = I ∪ {t | t follows from I
-by a rule}, iterated from the facts. Relations that a rule reads under negations or aggregates belong to lower strata.
+by a rule}, iterated from the facts. Relations that a rule reads under negations or aggregates belong to lower strata,
+and so do relations that select, unless they depend on the rule's own head: its recursion reads all of their tuples.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from tidelog.errors import InternalError, Problem
 from tidelog.language.paths import steps
 from tidelog.language.syntax import Aggregate, Atom, CheckedProgram, Literal, Negation, Rule, Term
 from tidelog.language.trees import parts, variables, whole
 from tidelog.reference.paths import WithPaths
+from tidelog.reference.selections import recursions, selected, selections
 from tidelog.reference.substitutions import RuleScope, combinations, name_wildcards, solve
 from tidelog.semantics.values import Row, normal_row
 
 
-def evaluate(checked: CheckedProgram, facts: Mapping[str, Iterable[Row]]) -> dict[str, set[Row]]:
-    """Return every relation of the least (stratified) model of the program and `facts`."""
+def evaluate(
+    checked: CheckedProgram, facts: Mapping[str, Iterable[Row]], dropping: Collection[str] = ()
+) -> dict[str, set[Row]]:
+    """Return every relation of the least (stratified) model of the program and `facts`. Relations in `dropping` select
+    after each step already, which shows the same tuples where rules are monotone, and may end where the model has no
+    end."""
     tables: dict[str, set[Row]] = {name: set() for name in checked.relations}
     for name, rows in facts.items():
         tables[name] |= {normal_row(row, checked.relations[name], checked.records) for row in rows}
     for fact in checked.facts:
         tables[fact.relation].add(normal_row(fact.values, checked.relations[fact.relation], checked.records))
     readable = WithPaths(tables, checked)
+    shown = selections(checked)
     for stratum in strata(checked):
         rules = map(name_wildcards, checked.rules)
         consequences = [
             Consequences(head, rule, readable) for rule in rules for head in rule.heads if head.relation in stratum
         ]
         while True:
+            before = {name: set(tables[name]) for name in stratum}
             new = [(each.relation, row) for each in consequences for row in each.rows() - tables[each.relation]]
-            if not new:
-                break
             for relation, row in new:
                 tables[relation].add(row)
+            for name in stratum.intersection(dropping):
+                tables[name] = selected(shown[name], tables[name], tables)
+            if all(tables[name] == before[name] for name in stratum):
+                break
+        for name in stratum & shown.keys():
+            tables[name] = selected(shown[name], tables[name], tables)
+        readable.known.clear()
     return tables
 
 
@@ -56,17 +69,28 @@ def strata(checked: CheckedProgram) -> list[set[str]]:
     """Return the relations by level: the head of a rule has at least the level of the relations that its body reads,
     and a higher one than those that it negates."""
     level = dict.fromkeys(checked.relations, 0)
+    edges = [
+        (head.relation, relation, negative)
+        for rule in checked.rules
+        for head in rule.heads
+        for node in (*head.args, *rule.body)
+        for relation, negative in reads(node)
+    ]
+    shown = selections(checked)
+    own = recursions({name: [body for head, body, _ in edges if head == name] for name in checked.relations})
+    for name, selection in shown.items():
+        conditions = (literal for rule in selection.rules for literal in rule.body)
+        edges += [(name, relation, True) for node in conditions for relation, _ in reads(node) if relation != name]
+    edges = [(head, body, negative or (body in shown and own[body] != own[head])) for head, body, negative in edges]
     changed = True
     while changed:
         changed = False
-        for rule in checked.rules:
-            for head in rule.heads:
-                for relation, negative in (pair for node in (*head.args, *rule.body) for pair in reads(node)):
-                    least = level[relation] + negative
-                    if level[head.relation] < least:
-                        level[head.relation], changed = least, True
-                        if least > len(level):
-                            raise InternalError(Problem("E0901", f"{head.relation} depends on its own negation"))
+        for head, relation, negative in edges:
+            least = level[relation] + negative
+            if level[head] < least:
+                level[head], changed = least, True
+                if least > len(level):
+                    raise InternalError(Problem("E0901", f"{head} depends on its own negation"))
     return [{name for name in level if level[name] == height} for height in sorted(set(level.values()))]
 
 

@@ -45,7 +45,9 @@ def evaluate(core: CoreProgram, facts: Mapping[str, Iterable[Row]]) -> dict[str,
     """Return every relation of the least model of the program and `facts`, auxiliary ones included."""
     asserted: dict[str, set[Row]] = {name: set() for name in core.relations}
     for relation, rows in [*facts.items(), *((fact.relation, [fact.values]) for fact in core.facts)]:
-        asserted[relation] |= {normal_row(row, core.relations[relation], core.records) for row in rows}
+        asserted[core.candidates.get(relation, relation)] |= {
+            normal_row(row, core.relations[relation], core.records) for row in rows
+        }
     tables: dict[str, CountedTable] = {name: dict.fromkeys(rows, (1, 1)) for name, rows in asserted.items()}
     for node in core.nodes:
         bootstrap(node, asserted, tables)

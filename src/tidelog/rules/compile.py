@@ -8,7 +8,7 @@ the rule graph without them is that of the program as it is written.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import is_
@@ -17,6 +17,7 @@ from typing import TypeAlias
 from tidelog.collecting import uncollected
 from tidelog.errors import ProgramError
 from tidelog.language.paths import steps
+from tidelog.language.selections import Selection, selections_of
 from tidelog.language.syntax import Aggregate, Atom, CheckedProgram, Column, Rule
 from tidelog.language.trees import walk, whole
 from tidelog.looking import Look, unlimited
@@ -37,6 +38,7 @@ from tidelog.rules.negations import negations
 from tidelog.rules.nesting import nesting
 from tidelog.rules.paths import paths
 from tidelog.rules.projections import projections
+from tidelog.rules.selections import candidates_of, conditions, with_selections
 from tidelog.rules.translation import translation
 
 Rewrite: TypeAlias = Callable[[Rule, Bench], tuple[Rule, ...]]
@@ -81,13 +83,16 @@ were there before it, and the columns of nodes. None where that makes no differe
 @dataclass(frozen=True)
 class _Last:
     """State kept from the last program: its rules by their identity, which live as long as their entries; the core
-    rules likewise; the hyper-nodes before and after projections, closures among them; and the marked ones."""
+    rules likewise; the hyper-nodes before and after projections, closures among them; the marked ones; and for programs
+    that select the hyper-nodes before that, and the rules of candidates."""
 
     rules: Mapping[int, _Compiled] = field(default_factory=dict)
     projected: _Projected = field(default_factory=dict)
     written: Nodes = field(default_factory=dict)
     final: Nodes = field(default_factory=dict)
     closures: Known = field(default_factory=dict)
+    plain: Nodes = field(default_factory=dict)
+    selecting: Mapping[int, tuple[AnyRule, frozenset[str], AnyRule]] = field(default_factory=dict)
     nodes: Nodes = field(default_factory=dict)
 
 
@@ -128,6 +133,7 @@ class Compiler:
         recursions = _Recursions(checked.rules, reads)
         shared: dict[str, core.RelationInfo] = {}
         nodes = _nodes(checked)
+        selections = selections_of(checked.relations, checked.rules, checked.subsumptions)
         for rule, names in zip(checked.rules, reads, strict=True):
             each = known.get(id(rule))
             if each is None or not _sees(each, recursions, shared, nodes):
@@ -138,13 +144,19 @@ class Compiler:
             relations.update(each.auxiliary)
             shared.update(each.shared)
         relations.update(shared)
+        plain: tuple[core.HyperNode, ...] = ()
+        selecting: dict[int, tuple[AnyRule, frozenset[str], AnyRule]] = {}
+        if selections:
+            plain = hyper_nodes(rules, relations, last.plain)
+            rules, selecting = with_selections(rules, plain, selections, relations, last.selecting)
+            rules += _conditions(selections.values(), checked, relations)
         written = hyper_nodes(rules, relations, last.written)
         closures = looked_at(written, last.closures)
         found = with_closures(written, relations, closures)
         final: tuple[core.HyperNode, ...] = ()
         projected: _Projected = {}
         if not self._as_written:
-            rules, found = _with_demand(rules, found, checked, relations)
+            rules, found = _with_demand(rules, found, checked, relations, selections.keys())
             without = {name: info for name, info in relations.items() if not name.startswith("#base.")}
             rules, added, projected = _with_projections(rules, found, last.projected, look)
             if added:
@@ -153,8 +165,10 @@ class Compiler:
                 closures |= looked_at(final, last.closures)
                 found = with_closures(final, relations, closures)
         found = tuple([_kept(last.nodes.get(node.relations), node) for node in found])
-        self._last = _Last(compiled, projected, _by_names(written), _by_names(final), closures, _by_names(found))
-        return core.CoreProgram(relations, checked.records, found, checked.facts)
+        kept = _by_names(written), _by_names(final), closures, _by_names(plain), selecting, _by_names(found)
+        self._last = _Last(compiled, projected, *kept)
+        candidates = {name: candidates_of(name) for name in selections}
+        return core.CoreProgram(relations, checked.records, found, checked.facts, candidates)
 
 
 def _with_demand(
@@ -162,12 +176,14 @@ def _with_demand(
     nodes: tuple[core.HyperNode, ...],
     checked: CheckedProgram,
     relations: dict[str, core.RelationInfo],
+    selecting: Collection[str],
 ) -> tuple[list[AnyRule], tuple[core.HyperNode, ...]]:
     """Return the rules and hyper-nodes with the relations that become relations on demand; `relations` gets those of
-    demand. Return the rules unchanged where demand would lead negation through recursion."""
+    demand. Return the rules unchanged where demand would lead negation through recursion. Relations that are
+    `selecting` stay whole."""
     shown = {each.relation for each in checked.directives if each.name in ("output", "printsize", "limitsize")}
     magic = (name for name, relation in checked.relations.items() if "magic" in relation.qualifiers)
-    wanted = frozenset(magic) - shown
+    wanted = frozenset(magic).difference(shown, selecting)
     if not wanted:
         return rules, nodes
     made, added = on_demand(rules, wanted, relations)
@@ -179,6 +195,19 @@ def _with_demand(
     relations.clear()
     relations.update(together)
     return made, found
+
+
+def _conditions(
+    selections: Iterable[Selection], checked: CheckedProgram, relations: dict[str, core.RelationInfo]
+) -> Iterator[AnyRule]:
+    """Yield the rules for the conditions of subsumption rules; `relations` gets the relations that they add."""
+    rules, added = conditions(selections, checked.relations)
+    known = {**checked.relations, **added}
+    for rule in rules:
+        bench = Bench(rule.name or "", known, checked.records, nodes={})
+        yield from _named_apart(_rewritten(rule, bench))
+        yield from bench.aggregates
+        relations.update(bench.auxiliary)
 
 
 def _with_projections(

@@ -221,9 +221,13 @@ class HyperNode:
 
 @dataclass(frozen=True)
 class CoreProgram:
-    """Everything that an engine needs: `nodes` in an order in which each comes after those that it reads."""
+    """Everything that an engine needs: `nodes` in an order in which each comes after those that it reads.
+
+    `candidates` maps each relation that selects to the relation that it selects from, where its facts belong.
+    """
 
     relations: Mapping[str, RelationInfo]
     records: Mapping[str, RecordType]
     nodes: tuple[HyperNode, ...]
     facts: tuple[Fact, ...] = ()
+    candidates: Mapping[str, str] = field(default_factory=dict)

@@ -29,6 +29,7 @@ from tidelog.maintain import closures
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.rules.core import CoreProgram
 from tidelog.rules.graph import coarsened
+from tidelog.rules.selections import ALL
 from tidelog.storage.arrow_arrays import numbers_to_arrow
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.closure import ClosedRelation
@@ -144,7 +145,7 @@ class Checkpoint:
         """Yield the asserted facts of every relation."""
         for name, number in self._about["facts"].items():
             with self._reading():
-                yield name, self._arrays[f"rows.{number}"].astype(numpy.int64)
+                yield name.removeprefix(ALL), self._arrays[f"rows.{number}"].astype(numpy.int64)
 
     def restore(self, program: CoreProgram, dictionary: Dictionary) -> EmbeddedEngine | None:
         """Return the engine of the checkpoint, over the same program compiled again; None if another version of tidelog
@@ -156,7 +157,8 @@ class Checkpoint:
                 return None
             for name, number in about["facts"].items():
                 info = program.relations.get(name)  # None for what a rule that is gone has left
-                if (info is None or info.auxiliary) and len(self._arrays[f"rows.{number}"]):
+                hidden = info is None or (info.auxiliary and name not in program.candidates.values())
+                if hidden and len(self._arrays[f"rows.{number}"]):
                     raise ValueError("it has facts of an intermediate result of a rule")
             catalog = Catalog(about["bits"])
             closed = {about["views"][name] for name in [*about["closures"], *about["mirrors"]]}

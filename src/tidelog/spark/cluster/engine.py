@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidelog.durable.damage import damaged
 from tidelog.engine import EpochOptions, Outcome, Prospect, RowChange, Seal, sealed_at_once
+from tidelog.errors import Problem, ProgramError
 from tidelog.limits.interrupts import Deferring
 from tidelog.limits.watch import Watch, changing_within_memory
 from tidelog.maintain.report import names_of, prepares
@@ -110,6 +111,8 @@ class PartitionedEngine:
         """Make one epoch, see `Engine`."""
         assert self.owner is not None
         self.owner.check()
+        changes = {program.candidates.get(name, name): change for name, change in changes.items()}
+        self._check_candidates(program)
         epoch = Attempt(self, program, watch, choice)
         with changing_within_memory, Deferring() as interrupts:
             try:
@@ -169,6 +172,15 @@ class PartitionedEngine:
             for number in range(manifest.partitions)
         ]
 
+    def _check_candidates(self, program: CoreProgram) -> None:
+        """Raise ProgramError (E0709) if a relation that is there already begins or ceases to select."""
+        before = self.committed.core
+        for name in () if before is None else before.relations.keys() & program.relations.keys():
+            if before is not None and before.candidates.get(name) != program.candidates.get(name):
+                message = f"`{name}` begins or ceases to select, which partitions cannot follow"
+                hint = "declare the selection together with the relation, or use the embedded engine"
+                raise ProgramError(Problem("E0709", message, place="program", hint=hint))
+
     # --- reading ---------------------------------------------------------------------------------------------------
 
     def relation(self, name: str) -> Rows:
@@ -177,6 +189,7 @@ class PartitionedEngine:
 
     def facts(self, name: str) -> Rows:
         """Return the asserted facts of a relation."""
+        name = self.committed.core.candidates.get(name, name) if self.committed.core is not None else name
         if self.plan is None or name not in self.plan.facts:
             return no_rows(self._arity(name))
         replicated = self.plan.facts[name] == "all"

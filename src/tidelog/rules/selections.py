@@ -1,0 +1,231 @@
+"""Relations that select, in the core language.
+
+A relation `d` with a selection becomes two: its rules derive the *candidates* `#all.d`, of which `d` shows the best.
+Rules of its own recursion read the candidates, all others read `d`. For `.decl d(x: symbol, c: number) min(c)`
+
+    d(y, c + w) :- d(x, c), e(x, y, w).    becomes    #all.d(y, c + w) :- #all.d(x, c), e(x, y, w).
+                                                      #keys.d(x) :- #all.d(x, c).
+                                                      #best.d(x, c): the least c of #all.d for each x of #keys.d
+                                                      d(x, c) :- #best.d(x, c).
+
+Of several orders each takes an aggregate, within the best of those before it. Fronts and subsumption rules take
+
+    #beats.d(x, b, x2, a) :- #all.d(x, b), #all.d(x2, a), …      (x2, a) dominates (x, b)
+    #beaten.d(x, b) :- #beats.d(x, b, x2, a), !#beats.d(x2, a, x, b).
+    d(x, c) :- #all.d(x, c), !#beaten.d(x, c).
+
+So these views are maintained, certified and distributed like all others. Facts asserted for `d` are candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from tidelog.language.selections import Selection
+from tidelog.language.syntax import Anonymous, Atom, Column, Comparison, Literal, RelationType, Rule, Term, Variable
+from tidelog.language.trees import variables, whole
+from tidelog.rules.core import (
+    AggregateRule,
+    CoreAtom,
+    CoreComparison,
+    CoreRule,
+    CoreValue,
+    CoreVariable,
+    HyperNode,
+    RelationInfo,
+)
+from tidelog.rules.edges import AnyRule, head_of
+
+ALL = "#all."
+"""How the names of the relations of candidates begin."""
+KEYS, BEST, RANKED, BEATS, BEATEN = "#keys.", "#best.", "#ranked.", "#beats.", "#beaten."
+
+
+def candidates_of(name: str) -> str:
+    """Return the relation of the candidates of a relation."""
+    return f"{ALL}{name}"
+
+
+def with_selections(
+    rules: Sequence[AnyRule],
+    nodes: Iterable[HyperNode],
+    selections: Mapping[str, Selection],
+    relations: dict[str, RelationInfo],
+    known: Mapping[int, tuple[AnyRule, frozenset[str], AnyRule]],
+) -> tuple[list[AnyRule], dict[int, tuple[AnyRule, frozenset[str], AnyRule]]]:
+    """Return the rules with candidates and views of them, and what of them is `known` from now on, by the identity of a
+    rule: the rule, the candidates that it reads, and what has become of it. `nodes` are the hyper-nodes of the rules;
+    `relations` gets the relations that are added."""
+    own = {name: frozenset(node.relations) & selections.keys() for node in nodes for name in node.relations}
+    made: list[AnyRule] = []
+    now: dict[int, tuple[AnyRule, frozenset[str], AnyRule]] = {}
+    origins: dict[str, AnyRule] = {}
+    for rule in rules:
+        head = head_of(rule)
+        if head in selections:
+            origins.setdefault(head, rule)
+        seen = own[head]
+        entry = known.get(id(rule))
+        if entry is None or entry[1] != seen:
+            entry = rule, seen, _renamed(rule, seen) if isinstance(rule, CoreRule) and seen else rule
+        now[id(rule)] = entry
+        made.append(entry[2])
+    for name, selection in selections.items():
+        info = relations[name]
+        relations[candidates_of(name)] = replace(info, name=candidates_of(name), auxiliary=True)
+        made += _views(info, selection, origins.get(name), relations)
+    return made, now
+
+
+def _renamed(rule: CoreRule, own: frozenset[str]) -> CoreRule:
+    """Return a rule that derives and reads candidates of the relations that its own recursion selects from."""
+
+    def named(atom: CoreAtom) -> CoreAtom:
+        return replace(atom, relation=candidates_of(atom.relation)) if atom.relation in own else atom
+
+    body = tuple(named(literal) if isinstance(literal, CoreAtom) else literal for literal in rule.body)
+    return replace(rule, head=named(rule.head), body=body)
+
+
+# --- views of candidates ---------------------------------------------------------------------------------------------
+
+
+def _views(
+    info: RelationInfo, selection: Selection, origin: AnyRule | None, relations: dict[str, RelationInfo]
+) -> Iterator[AnyRule]:
+    """Yield the rules by which a relation shows a selection of its candidates."""
+    views = _Views(info, selection, origin, relations)
+    if selection.form == "best":
+        yield from views.best()
+    else:
+        yield from views.front() if selection.form == "front" else ()
+        yield from views.undominated()
+
+
+class _Views:
+    """The view of one relation over its candidates."""
+
+    def __init__(
+        self, info: RelationInfo, selection: Selection, origin: AnyRule | None, relations: dict[str, RelationInfo]
+    ) -> None:
+        self.name = info.name
+        self.columns = info.columns
+        self.selection = selection
+        self.origin = origin.origin if origin is not None else info.name
+        self.span = selection.span
+        self.relations = relations
+        self.args = self.variables("x")
+
+    def variables(self, stem: str) -> tuple[CoreVariable, ...]:
+        return tuple(CoreVariable(f"{stem}{i}", column.kind) for i, column in enumerate(self.columns))
+
+    def candidate(self, args: Sequence[CoreValue]) -> CoreAtom:
+        return CoreAtom(candidates_of(self.name), tuple(args))
+
+    def declared(self, name: str, columns: Iterable[Column]) -> str:
+        """Declare an auxiliary relation."""
+        self.relations[name] = RelationInfo(name, tuple(columns), auxiliary=True)
+        return name
+
+    def rule(self, head: CoreAtom, *body: CoreAtom | CoreComparison, number: str = "") -> CoreRule:
+        return CoreRule(f"{head.relation}{number}#", self.origin, head, body, self.span)
+
+    # --- the best by some orders -------------------------------------------------------------------------------------
+
+    def best(self) -> Iterator[AnyRule]:
+        selection, args = self.selection, self.args
+        keys = selection.keys
+        asked = self.declared(f"{KEYS}{self.name}", [self.columns[i] for i in keys])
+        yield self.rule(CoreAtom(asked, tuple(args[i] for i in keys)), self.candidate(args))
+        ranks: list[CoreAtom] = []
+        for number, (column, _) in enumerate(selection.orders):
+            shape = [*(self.columns[i] for i in keys), self.columns[column]]
+            values = (*(args[i] for i in keys), args[column])
+            inner, head = candidates_of(self.name), self.declared(f"{BEST}{self.name}.{number}", shape)
+            if values != args:
+                inner = self.declared(f"{RANKED}{self.name}.{number}", shape)
+                yield self.rule(CoreAtom(inner, values), self.candidate(args), *ranks)
+            yield self.aggregate(head, number, inner)
+            ranks.append(CoreAtom(head, values))
+        yield self.rule(CoreAtom(self.name, args), *ranks)
+
+    def aggregate(self, head: str, number: int, inner: str) -> AggregateRule:
+        """Return the rule of the best values in one order."""
+        selection = self.selection
+        column, op = selection.orders[number]
+        op = "max" if op == "max" else "min"
+        kind, groups, outer = self.columns[column].kind, len(selection.keys), f"{KEYS}{self.name}"
+        return AggregateRule(f"{head}#", self.origin, head, op, kind, groups, inner, outer, self.span)
+
+    # --- the undominated ---------------------------------------------------------------------------------------------
+
+    def front(self) -> Iterator[CoreRule]:
+        """Yield the rules for pairs of candidates of which the second is at least as good in all orders, and better in
+        one."""
+        others = self.variables("y")
+        orders = dict(self.selection.orders)
+        better = tuple(
+            other if i in orders else arg for i, (arg, other) in enumerate(zip(self.args, others, strict=True))
+        )
+        for strict in orders:
+            compared = [
+                CoreComparison(_sign(op, strict=i == strict), self.columns[i].kind, better[i], self.args[i])
+                for i, op in orders.items()
+            ]
+            head = CoreAtom(self.beats(), (*self.args, *better))
+            yield self.rule(head, self.candidate(self.args), self.candidate(better), *compared, number=f".{strict}")
+
+    def beats(self) -> str:
+        return self.declared(f"{BEATS}{self.name}", (*self.columns, *self.columns))
+
+    def undominated(self) -> Iterator[CoreRule]:
+        """Yield the rules of the view, by pairs of candidates of which the second dominates the first."""
+        args, others, beats = self.args, self.variables("y"), self.beats()
+        beaten = self.declared(f"{BEATEN}{self.name}", self.columns)
+        both, turned = CoreAtom(beats, (*args, *others)), CoreAtom(beats, (*others, *args), negated=True)
+        yield self.rule(CoreAtom(beaten, args), both, turned)
+        yield self.rule(CoreAtom(self.name, args), self.candidate(args), CoreAtom(beaten, args, negated=True))
+
+
+def _sign(op: str, *, strict: bool) -> str:
+    return ("<" if op == "min" else ">") + ("" if strict else "=")
+
+
+def conditions(
+    selections: Iterable[Selection], relations: Mapping[str, RelationType]
+) -> tuple[list[Rule], dict[str, RelationType]]:
+    """Return the rules of `#beats` for subsumption rules that are no minima, maxima or fronts, with the relations that
+    they read and derive."""
+    rules: list[Rule] = []
+    added: dict[str, RelationType] = {}
+    for selection in selections:
+        relation = relations[selection.relation]
+        for rule in selection.rules:
+            candidates, beats = candidates_of(relation.name), f"{BEATS}{relation.name}"
+            added[candidates] = RelationType(candidates, relation.columns)
+            added[beats] = RelationType(beats, (*relation.columns, *relation.columns))
+            rules.append(_condition(rule, relation, candidates, beats))
+    return rules, added
+
+
+def _condition(rule: Rule, relation: RelationType, candidates: str, beats: str) -> Rule:
+    """Return the rule of the pairs that satisfy a subsumption rule."""
+    taken = set(variables(whole(rule)))
+    kinds, heads, body = dict(rule.kinds), list[Term](), list[Literal]()
+    for atom in rule.heads:
+        args: list[Term] = []
+        for term, column in zip(atom.args, relation.columns, strict=True):
+            if not isinstance(term, Variable):
+                name = next(name for i in range(len(taken) + 1) if (name := f"#column{i}") not in taken)
+                taken.add(name)
+                kinds[name] = column.kind
+                if not isinstance(term, Anonymous):
+                    body.append(Comparison("=", Variable(name), term, kind=column.kind, span=term.span))
+                term = Variable(name)
+            args.append(term)
+        heads += args
+        body.insert(0, Atom(candidates, tuple(args), span=atom.span))
+    return replace(
+        rule, heads=(Atom(beats, tuple(heads), span=rule.span),), body=(*body, *rule.body), kinds=kinds, subsumes=False
+    )

@@ -1,0 +1,130 @@
+"""Relations that select follow facts and rules, and show only what they select."""
+
+from __future__ import annotations
+
+import pytest
+
+import tidelog
+from tests.depth import cases
+from tests.scripts import run
+from tests.selecting import FAMILIES, script_for
+from tests.suite import FIRST_SEED
+
+GRAPH = """
+.decl edge(x: symbol, y: symbol, w: number)
+.decl dist(x: symbol, d: number) min(d)
+r1: dist("a", 0) :- edge("a", _, _).
+r2: dist(y, d + w) :- dist(x, d), edge(x, y, w).
+.decl far(x: symbol)
+r3: far(x) :- dist(x, d), d > 3.
+edge("a", "b", 2). edge("b", "c", 2). edge("a", "c", 5).
+"""
+CHUNK = 20
+
+
+def connected(text: str = GRAPH) -> tidelog.Database:
+    db = tidelog.connect()
+    db.load(text)
+    db.commit()
+    return db
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("strategy", ["update", "auto", "bootstrap"])
+def test_random_scripts(family: str, strategy: str) -> None:
+    first = FIRST_SEED + 10_000 * ["update", "auto", "bootstrap"].index(strategy)
+    for seed in range(first, first + cases(CHUNK if strategy == "update" else CHUNK // 4)):
+        script = script_for(seed * len(FAMILIES), (family,))
+        problem = run(script, strategy)
+        assert not problem, f"{problem}\n{script}"
+
+
+def test_a_better_way_is_a_change_of_one_tuple_for_another() -> None:
+    db = connected()
+    assert set(db["dist"]) == {("a", 0), ("b", 2), ("c", 4)}
+    db.insert("edge", [("a", "c", 1)])
+    change = db.commit()
+    assert (set(change["dist"].inserted), set(change["dist"].deleted)) == ({("c", 1)}, {("c", 4)})
+    assert set(change) == {"edge", "dist", "far"}
+    assert not change.report.bootstraps
+
+
+def test_the_next_best_takes_the_place_of_what_goes() -> None:
+    db = connected()
+    db.delete("edge", [("b", "c", 2)])
+    db.commit()
+    assert set(db["dist"]) == {("a", 0), ("b", 2), ("c", 5)}
+
+
+def test_a_fact_competes_with_derived_tuples() -> None:
+    db = connected()
+    db.insert("dist", [("c", 3), ("b", 9)])
+    db.commit()
+    assert set(db["dist"]) == {("a", 0), ("b", 2), ("c", 3)}
+    db.delete("dist", [("c", 3)])
+    db.commit()
+    assert set(db["dist"]) == {("a", 0), ("b", 2), ("c", 4)}
+
+
+def test_candidates_have_the_name_of_their_relation() -> None:
+    db = connected()
+    assert set(db.stats()["relations"]) == {"edge", "dist", "far"}
+    assert {name for node in db.commit().report.nodes for name in node.relations} == {"dist", "far"}
+    assert {rule for node in db.rules.hyper_nodes for rule in node} == {"r1", "r2", "r3"}
+
+
+def test_a_relation_begins_and_ceases_to_select() -> None:
+    """Facts and views follow when subsumption rules come and go."""
+    db = connected(".decl d(x: number, c: number)\n.decl e(x: number, c: number)\nr: d(x, c) :- e(x, c).")
+    db.insert("d", [(1, 5), (2, 2)])
+    db.insert("e", [(1, 3), (2, 4)])
+    db.commit()
+    db.rules.add("s: d(x, c) <= d(x, k) :- k <= c.")
+    db.delete("d", [(2, 2)])
+    change = db.commit()
+    assert set(db["d"]) == {(1, 3), (2, 4)}
+    assert set(change["d"].deleted) == {(1, 5), (2, 2)}
+    db.rules.remove("s")
+    db.insert("d", [(3, 3)])
+    db.commit()
+    assert set(db["d"]) == {(1, 3), (1, 5), (2, 4), (3, 3)}
+    assert "s" not in db.rules
+
+
+def test_a_store_comes_back_with_its_candidates(tmp_path: object) -> None:
+    with tidelog.connect(f"{tmp_path}/store") as db:
+        db.load(GRAPH)
+        db.insert("dist", [("c", 3)])
+        db.commit()
+        db.insert("edge", [("c", "d", 1)])
+        db.commit()
+    with tidelog.connect(f"{tmp_path}/store") as db:
+        assert set(db["dist"]) == {("a", 0), ("b", 2), ("c", 3), ("d", 4)}
+        db.delete("dist", [("c", 3)])
+        db.commit()
+        assert set(db["dist"]) == {("a", 0), ("b", 2), ("c", 4), ("d", 5)}
+
+
+def test_without_maintenance_the_views_are_the_same() -> None:
+    db = tidelog.connect()
+    db.options(maintain=False)
+    db.load(GRAPH)
+    db.commit()
+    db.insert("edge", [("a", "c", 1)])
+    db.commit()
+    assert set(db["dist"]) == {("a", 0), ("b", 2), ("c", 1)}
+
+
+def test_an_epoch_that_fails_leaves_the_selection() -> None:
+    db = connected()
+    before = db.births("dist")
+    db.options(max_rows=3)
+    db.insert("edge", [("c", f"n{i}", 1) for i in range(20)])
+    with pytest.raises(tidelog.LimitError):
+        db.commit()
+    db.rollback()
+    assert db.births("dist") == before
+    db.options(max_rows=None)
+    db.insert("edge", [("a", "c", 1)])
+    db.commit()
+    assert set(db["dist"]) == {("a", 0), ("b", 2), ("c", 1)}
