@@ -3,12 +3,12 @@
 reading       `read`: files and texts; with the C preprocessor (preprocessor, stretches) when a line starts with #
 lexer         text to tokens, with soft_words;  grammar.lark  the grammar of one statement
 statements    tokens to statements, and recovery;  mistakes  problems of the syntax in words
-builder       reductions of the grammar to statements, with bodies and terms;  literals  numbers and strings;
+builder       reductions of the grammar to statements, with bodies, clauses and terms;  literals  numbers and strings;
               nesting  bounded depth
 syntax        the tree;  printer  the tree as source;  precedence  how strongly operators bind
 check         `check`, and `Checker` for programs that change: declarations, directives, names, kinds (with functors,
               scopes), paths, subtypes, grounding (with bindings), patterns;  equivalences  rules that `eqrel` brings;
-              inlining  `inline`
+              inlining  `inline`;  selections  which tuples a relation shows
 lints         `warnings`: constructs that are allowed but probably mistakes
 """
 

@@ -13,7 +13,7 @@ from lark import Token
 from tidelog.errors import Problem
 from tidelog.language import lexer, literals
 from tidelog.language.blocks import Closing, Opening, Statement
-from tidelog.language.bodies import BodyBuilder
+from tidelog.language.clauses import SelectionBuilder
 from tidelog.language.selections import with_selections
 from tidelog.language.syntax import (
     Atom,
@@ -25,7 +25,6 @@ from tidelog.language.syntax import (
     Override,
     Pragma,
     Rule,
-    SelectionClause,
     TypeDeclaration,
 )
 from tidelog.language.terms import inline, without_commas
@@ -34,7 +33,7 @@ _OLD_DIRECTIVES = ("input", "output", "printsize")
 """Qualifiers of declarations that mean the directives of the same names."""
 
 
-class Builder(BodyBuilder[tuple[Statement, ...]]):
+class Builder(SelectionBuilder[tuple[Statement, ...]]):
     """The methods for clauses, declarations and directives."""
 
     # --- clauses -----------------------------------------------------------------------------------------------------
@@ -69,23 +68,6 @@ class Builder(BodyBuilder[tuple[Statement, ...]]):
         return (Rule(name, (worse, better), body, subsumes=True, span=span),)
 
     # --- declarations and directives ---------------------------------------------------------------------------------
-
-    @inline
-    def best(self, word: Token, _open: Token, name: Token, close: Token) -> SelectionClause:
-        if str(word) not in ("min", "max"):
-            message = f"expected `min` or `max`, found `{word}`"
-            self.problems.append(Problem("E0101", message, self._at(word), hint="select by `min(…)` or by `max(…)`"))
-        return SelectionClause("max" if word == "max" else "min", (str(name),), span=self._join(word, close))
-
-    def domain(self, children: list[Token]) -> SelectionClause:
-        names = tuple(str(each) for each in children if each.type == "NAME")
-        return SelectionClause("choice", names, span=self._join(children[0], children[-1]))
-
-    def selection(self, children: list[Any]) -> tuple[SelectionClause, ...]:
-        return without_commas(children)
-
-    def one_each(self, children: list[Any]) -> tuple[SelectionClause, ...]:
-        return without_commas(children[1:])
 
     def names(self, children: list[Token]) -> tuple[Token, ...]:
         return without_commas(children)

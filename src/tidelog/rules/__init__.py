@@ -7,6 +7,7 @@ paths, disjunctions, aggregates, anonymous, heads, negations, nesting
 translation  a flat rule to the core language;  equalities  solved on the way;  kinds  how its values are represented
 path_forms   equal paths are one relation;  searches  paths from one node;  growth  unbounded values
 cycles       negation through recursion
+selections   relations that select, by their candidates
 components   of any graph;  edges  of the rule graph;  closures  hyper-nodes that are transitive closures
 grounding    the variables that a body binds;  plans  the order of its literals, for each position of the delta
 printer      core rules as text

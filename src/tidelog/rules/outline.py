@@ -103,6 +103,17 @@ def _arrows(boxes: Sequence[Box]) -> Iterable[Arrow]:
         yield from (Arrow(source, target, negative) for source, negative in found.items())
 
 
+_SELECTING = {
+    "all": "candidates of",
+    "keys": "keys of",
+    "ranked": "costs of",
+    "best": "best of",
+    "beats": "comparison of",
+    "beaten": "dominated in",
+}
+"""The words for auxiliary relations of a relation that selects."""
+
+
 def label(name: str) -> str:
     """Return an auxiliary relation in words, and other relations by their names."""
     if not name.startswith("#"):
@@ -119,6 +130,8 @@ def label(name: str) -> str:
         "either": "alternatives",
         "matching": "pattern",
     }
+    if sort in _SELECTING:
+        return f"{_SELECTING[sort]} {rest.partition('.')[0] if sort in ('best', 'ranked') else rest}"
     return f"{words[sort]} in {origin}"
 
 
