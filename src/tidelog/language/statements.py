@@ -81,7 +81,7 @@ class _Reading:
                     break
             statements = parser.feed_eof()  # type: ignore[no-untyped-call]
         except UnexpectedToken:
-            if end == position or tokens[end].type == "LBRACE" or not _ends(parser):
+            if end in (position, len(tokens)) or tokens[end].type == "LBRACE" or not _ends(parser):
                 expected = parser.accepts()  # type: ignore[no-untyped-call]
                 return mistakes.unexpected(tokens, position, end, expected, self.locate), self._resume(position, end)
             statements = parser.feed_eof()  # type: ignore[no-untyped-call]
