@@ -38,6 +38,7 @@ UNSIGNED = (0, 1, 1, 2, 3, 4)
 EXTREME_UNSIGNED = (2**64 - 1, 2**63)
 FLOATS = (0.0, 0.5, 1.0, 1.0, 2.0, 2.0, -1.5, 3.25)
 SYMBOLS = ("a", "a", "a", "b", "b", "ab", "", "2", "-0x1", "2.5", "é")
+ORDERED = ("number", "unsigned", "float", "symbol")
 PATTERNS = (".*", "a.*", "[ab]+", "[0-9]*", "..", "")
 
 
@@ -517,6 +518,13 @@ class RuleMaker:
             return f"count : {{ {text} }}", "number"
         target = self.rng.choice(numeric)
         kind = kind_of(local[target])
+        if self.chance(0.3):
+            value = self.rng.choice([name for name, type_name in local.items() if kind_of(type_name) in ORDERED])
+            form, kind = self.rng.choice(
+                [(f"any {value}", kind_of(local[value])), (f"collect {value}", "symbol")]
+                + [(f"{op}({value}, {target})", kind_of(local[value])) for op in ("argmin", "argmax")]
+            )
+            return f"{form} : {{ {text} }}", kind
         op = self.rng.choice(("sum", "sum", "min", "max", "mean", "median"))
         if kind == "number" and self.chance(0.2):
             target = f"{target} * 2 + 1"

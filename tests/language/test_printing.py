@@ -63,7 +63,8 @@ def compound(terms: st.SearchStrategy[Term]) -> st.SearchStrategy[Term]:
         st.builds(Record, some),
         st.builds(Cast, terms, st.sampled_from(["T", "number"])),
         st.builds(Aggregate, st.just("count"), st.none(), bodies(terms)),
-        st.builds(Aggregate, st.sampled_from(["sum", "min", "max", "mean", "median"]), terms, bodies(terms)),
+        st.builds(Aggregate, st.sampled_from(["sum", "min", "max", "mean", "median", "any"]), terms, bodies(terms)),
+        st.builds(Aggregate, st.sampled_from(["argmin", "argmax"]), st.builds(Record, pair), bodies(terms)),
     )
 
 

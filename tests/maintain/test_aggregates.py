@@ -32,11 +32,19 @@ DECLARATIONS = """
 .decl f(g: number, v: float, w: number)
 """
 KINDS = {"i": "number", "u": "unsigned", "f": "float"}
-OPERATIONS: tuple[AggregateName, ...] = ("sum", "min", "max", "mean", "median")
+OPERATIONS: tuple[AggregateName, ...] = ("sum", "min", "max", "mean", "median", "any", "collect", "argmin", "argmax")
 
 
 def result(op: AggregateName, facts: str) -> str:
-    return "float" if op in ("mean", "median") else KINDS[facts]
+    return {"mean": "float", "median": "float", "collect": "symbol", "argmin": "number", "argmax": "number"}.get(
+        op, KINDS[facts]
+    )
+
+
+def over(op: AggregateName, group: str, facts: str) -> str:
+    """The aggregate over the facts of a group."""
+    target, last = (f"{op}(w, v)", "w") if op.startswith("arg") else (f"{op} v", "_")
+    return f"{target} : {{ {facts}({group}, v, {last}) }}"
 
 
 VIEWS = {"count_of": ".decl count_of(g: number, x: number)"}
@@ -45,9 +53,9 @@ VIEWS |= {f"{op}_of_all_{f}": f".decl {op}_of_all_{f}(x: {result(op, f)})" for f
 RULES = [
     "count_of(g, x) :- asked(g), x = count : { i(g, _, _) }.",
     "count_of(g, x) :- i(g, _, _), x = count : { i(g, v, _), v > 0 }, x != 2.",
-    *(f"{op}_of_{f}(g, x) :- asked(g), x = {op} v : {{ {f}(g, v, _) }}." for f in KINDS for op in OPERATIONS),
-    *(f"{op}_of_all_{f}(x) :- x = {op} v : {{ {f}(_, v, _) }}." for f in KINDS for op in OPERATIONS),
-    *(f"{op}_of_{f}(g, x) :- x = {op} v : {{ {f}(g, v, _) }}, {f}(g, _, _)." for f in KINDS for op in OPERATIONS),
+    *(f"{op}_of_{f}(g, x) :- asked(g), x = {over(op, 'g', f)}." for f in KINDS for op in OPERATIONS),
+    *(f"{op}_of_all_{f}(x) :- x = {over(op, '_', f)}." for f in KINDS for op in OPERATIONS),
+    *(f"{op}_of_{f}(g, x) :- x = {over(op, 'g', f)}, {f}(g, _, _)." for f in KINDS for op in OPERATIONS),
 ]
 VALUES: dict[str, list[Any]] = {
     "i": [0, 1, 1, 2, 5, -3, 2**31, 2**63 - 1, -(2**63), 2**53 + 1],

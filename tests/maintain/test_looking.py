@@ -19,6 +19,7 @@ from tidelog.rules.core import AggregateRule
 from tidelog.storage import closure as closure_module
 from tidelog.storage import looking
 from tidelog.storage.closure import Closure
+from tidelog.storage.dictionary import Dictionary
 
 RNG = numpy.random.default_rng(20)
 COLUMNS: dict[str, list[Any]] = {
@@ -235,9 +236,9 @@ def test_evaluate_is_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     inner = numpy.stack([groups, values.view(numpy.int64)], axis=1)
     outer = numpy.arange(3).reshape(-1, 1)
     rule = AggregateRule("r", "r", "head", "sum", "float", 1, "inner", "outer")
-    expected = evaluate(rule, outer, inner, Looks())
+    expected = evaluate(rule, outer, inner, Dictionary({}), Looks())
     monkeypatch.setattr(aggregates, "_AT_ONCE", 50)
     monkeypatch.setattr(sorting, "_AT_ONCE", 50)
     looks = Looks()
-    assert evaluate(rule, outer, inner, looks).tolist() == expected.tolist()
+    assert evaluate(rule, outer, inner, Dictionary({}), looks).tolist() == expected.tolist()
     assert looks.count > 2 * 2_000 // 50

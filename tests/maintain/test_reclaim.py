@@ -227,3 +227,16 @@ def test_a_sweep_is_interrupted_anywhere(error: type[BaseException], eager: None
 def test_facts_of_churn_are_of_all_kinds() -> None:
     rng = random.Random(1)
     assert {type(fact(rng, name)) for name in FACTS} == {tuple}
+
+
+def test_collected_symbols_are_kept(eager: None) -> None:
+    db = tidelog.connect()
+    db.load(".decl e(g: number, y: symbol) .decl all(g: number, x: symbol)")
+    db.load("all(g, x) :- e(g, _), x = collect y : { e(g, y) }.")
+    db.insert("e", [(1, "a"), (1, "b"), (2, "c0")])
+    db.commit()
+    for number in range(1, 6):
+        db.insert("e", [(2, f"c{number}")])
+        db.delete("e", [(2, f"c{number - 1}")])
+        db.commit()
+        assert set(db["all"]) == {(1, "a,b"), (2, f"c{number}")}

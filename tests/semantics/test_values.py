@@ -326,6 +326,14 @@ def test_comparisons(op: str, left: Any, right: Any, expected: bool) -> None:
         ("median", "float", [0.5], 0.5),
         ("median", "float", [-INF, INF], None),
         ("median", "number", [], None),
+        ("any", "symbol", ["b", "a"], "a"),
+        ("any", "number", [], None),
+        ("collect", "number", [10, 9, 10], "9,10"),
+        ("collect", "symbol", ["b", "a,", "b"], "a,,b"),
+        ("collect", "float", [], None),
+        ("argmin", "symbol", [("b", 1), ("a", 1), ("c", 0)], "c"),
+        ("argmin", "number", [], None),
+        ("argmax", "symbol", [("b", 1), ("a", 1), ("c", 0)], "a"),
     ],
 )
 def test_aggregates(op: AggregateName, kind: str, values: list[Any], expected: Any) -> None:

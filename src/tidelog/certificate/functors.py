@@ -121,7 +121,8 @@ class Functors:
         in_sql = AGGREGATES[op].sql.get(kind)
         if in_sql is not None:
             return in_sql.format(column)
-        return self._called(("fold", op, kind), _FOLDS[op], [f"{kind} list"], "float", [f"list({column})"])
+        result = AGGREGATES[op].result or kind
+        return self._called(("fold", op, kind), _FOLDS[op], [f"{kind} list"], result, [f"list({column})"])
 
     def pack(self, kind: Kind, args: Sequence[str]) -> str:
         """Return the record of these fields."""
@@ -216,6 +217,11 @@ class Functors:
 
     def _values(self, column: pa.Array, kind: Kind) -> list[Scalar]:
         """Return the values of a column, None where it is NULL."""
+        if kind == "symbol list":
+            decode = self._dictionary.decode
+            return [
+                None if words is None else [decode(word, "symbol") for word in words] for words in column.to_pylist()
+            ]
         if kind in NUMERIC or kind.endswith(" list"):
             return column.to_pylist()  # type: ignore[no-any-return]
         if not column.null_count:
@@ -428,9 +434,11 @@ def _sum(values: list[Scalar]) -> float:
         return math.fsum(infinite) if infinite else float(sum(map(Fraction, values)))
 
 
-_FOLDS: dict[AggregateName, Callable[[list[Scalar]], float]] = {
+_FOLDS: dict[AggregateName, Callable[[list[Scalar]], Scalar]] = {
     "sum": _sum,
     "mean": lambda values: _sum(list(map(float, values))) / len(values),
+    "any": min,
+    "collect": lambda values: _joined(",".join(map(_FUNCTORS["to_string"], sorted({*values}))), ""),
     "median": lambda values: _middle(sorted(values)),
 }
 

@@ -10,13 +10,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-AggregateName: TypeAlias = Literal["count", "sum", "min", "max", "mean", "median"]
+AggregateName: TypeAlias = Literal["count", "sum", "min", "max", "mean", "median", "any", "collect", "argmin", "argmax"]
+
+
+_INTEGERS = ("number", "unsigned")
+_NUMERIC = frozenset((*_INTEGERS, "float"))
+_ORDERED = _NUMERIC | {"symbol"}
 
 
 @dataclass(frozen=True)
 class AggregateForm:
     """An aggregate: `result` is the kind of its value, None for that of the target; `empty` its value for an empty
-    group, None where it has none.
+    group, None where it has none; `over` are the kinds that its target may have. One with `arguments` has two terms, of
+    which the second, a number, ranks.
 
     `spellings` are its names in a text; those in `reserved` begin an aggregate wherever a parenthesis follows. A
     `selective` one is the value of a member, so that equal members need not be kept apart. `combined` aggregates the
@@ -28,15 +34,14 @@ class AggregateForm:
     spellings: tuple[str, ...]
     result: str | None = None
     empty: int | None = None
+    over: frozenset[str] = _NUMERIC
+    arguments: bool = False
     reserved: tuple[str, ...] = ()
     selective: bool = False
     combined: AggregateName | None = None
     combines: tuple[str, ...] = ()
     sql: Mapping[str, str] = field(default_factory=dict)
 
-
-_INTEGERS = ("number", "unsigned")
-_NUMERIC = (*_INTEGERS, "float")
 
 AGGREGATES: Mapping[AggregateName, AggregateForm] = {
     form.name: form
@@ -77,6 +82,18 @@ AGGREGATES: Mapping[AggregateName, AggregateForm] = {
         ),
         AggregateForm("mean", ("mean", "avg"), result="float", reserved=("mean",)),
         AggregateForm("median", ("median",), result="float"),
+        AggregateForm(
+            "any",
+            ("any",),
+            over=_ORDERED,
+            selective=True,
+            combined="any",
+            combines=_INTEGERS,
+            sql=dict.fromkeys(_NUMERIC, "min({0})"),
+        ),
+        AggregateForm("collect", ("collect",), result="symbol", over=_ORDERED, selective=True),
+        AggregateForm("argmin", ("argmin",), over=_ORDERED, arguments=True),
+        AggregateForm("argmax", ("argmax",), over=_ORDERED, arguments=True),
     )
 }
 SPELLINGS: Mapping[str, AggregateForm] = {word: form for form in AGGREGATES.values() for word in form.spellings}

@@ -236,9 +236,20 @@ class _Inference:
         self.literals(term.body, inside)
         if term.target is None:
             return _Slot(kind="number", reason=Reason("`count` gives {}", term.span))
-        target = self.term(term.target, inside)
-        self.allow(target, NUMERIC, Reason(f"`{term.op}` takes {{}}", term.target.span), term.target)
-        result = AGGREGATES[term.op].result
+        form, first = AGGREGATES[term.op], term.target
+        terms = first.fields or () if isinstance(first, Record) else (first,)
+        if len(terms) != 1 + form.arguments:
+            message = f"`{term.op}` takes {'2 terms' if form.arguments else '1 term'}, found {len(terms)}"
+            hint = f"write `{term.op}{'(name, cost)' if form.arguments else ' x'} : {{ … }}`"
+            self.problems.append(Problem("E0210", message, first.span, hint=hint))
+            return _Slot(kind=BROKEN)
+        if form.arguments:
+            first, rank = terms
+            ranked = self.slots[id(term.target)] = self.term(rank, inside)
+            self.allow(ranked, NUMERIC, Reason(f"the second term of `{term.op}` is {{}}", rank.span), rank)
+        target = self.term(first, inside)
+        self.allow(target, form.over, Reason(f"`{term.op}` takes {{}}", first.span), first)
+        result = form.result
         if result is not None:
             return _Slot(kind=result, reason=Reason(f"`{term.op}` gives {{}}", term.span))
         return target
@@ -474,6 +485,8 @@ class _Annotation:
                 inside = self.scopes[id(term)]
                 target = None if term.target is None else self._term(term.target, inside)
                 over = None if term.target is None else self._kind(term.target)
+                if isinstance(term.target, Record) and term.target.fields:  # the value, and what ranks it
+                    over = self._kind(term.target.fields[0])
                 return Aggregate(term.op, target, self._body(term.body, inside), over, self._kind(term), span=term.span)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from tidelog.language.aggregates import SPELLINGS
+from tidelog.language.aggregates import AGGREGATES, SPELLINGS
 from tidelog.language.functors import TESTS
 from tidelog.language.precedence import LEVELS, POWER, PRIMARY, SIGN
 from tidelog.language.syntax import (
@@ -211,6 +211,8 @@ def _term(term: Term) -> tuple[str, int]:
             return f"as({source_text(term.term)}, {term.type})", PRIMARY
         case Aggregate():
             target = "" if term.target is None else f"{source_text(term.target)} "
+            if isinstance(term.target, Record) and term.target.fields and AGGREGATES[term.op].arguments:
+                return f"{term.op}({_list(term.target.fields)}) : {{ {_list(term.body)} }}", PRIMARY
             if _ENDS_IN_AGGREGATE.search(target):  # in `sum count : {` the target would be an aggregate of its own
                 target = f"({target.rstrip()}) "
             return f"{term.op} {target}: {{ {_list(term.body)} }}", PRIMARY

@@ -177,6 +177,12 @@ class TermBuilder(Transformer[Token, Built]):
         return Aggregate(SPELLINGS[word].name, target, body[0], span=self._join(word, body[1]))
 
     @inline
+    def ranked(self, word: Token, *children: Any) -> Term:
+        opening, value, _, rank, closing, _, body = children
+        target = Record((value, rank), span=self._join(opening, closing))
+        return Aggregate(SPELLINGS[word].name, target, body[0], span=self._join(word, body[1]))
+
+    @inline
     def aggregate_body(self, *children: Any) -> tuple[Body, Any]:
         """Return the body and its last token or node."""
         return (children[1] if len(children) == 3 else (children[0],)), children[-1]

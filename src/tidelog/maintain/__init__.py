@@ -9,7 +9,8 @@ undoing     resources to undo an epoch, allocated before it begins
 reclaim     reclaims symbols and records that nothing refers to any more
 bootstrap   evaluates a hyper-node from its inputs, with births and counts
 update      follows the changes of its inputs, facts and rules in place
-aggregates  evaluates aggregate rules and keeps them up to date;  large_groups  states for that
+aggregates  evaluates aggregate rules and keeps them up to date;  large_groups  states for that;  folds_of_texts  those
+            whose values are texts
 sorting     the order of many rows, computed in parts that limits can stop
 closures    the edges of closures, and births of their pairs
 assemble    join plans to the code of the kernels;  functors  operators of the kernels, and Python for the rest

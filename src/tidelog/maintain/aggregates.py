@@ -18,15 +18,18 @@ import numpy
 from numpy.typing import NDArray
 
 from tidelog.arrays import Flags, Words
+from tidelog.errors import InternalError, Problem
 from tidelog.language.aggregates import AGGREGATES, AggregateName
 from tidelog.language.syntax import Kind
 from tidelog.looking import Look
 from tidelog.maintain import large_groups
+from tidelog.maintain.folds_of_texts import fold_texts, folds_texts
 from tidelog.maintain.large_groups import LargeGroups, Total, Values, state_of
 from tidelog.maintain.machine import Inputs, WidenError, narrow
 from tidelog.maintain.sorting import order_of
 from tidelog.rules.core import AggregateRule
 from tidelog.storage.changes import change_facts, changed_rows
+from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.stored import StoredRelation
 
 _EXACT = float(2**53)
@@ -34,13 +37,14 @@ _AT_ONCE = 1 << 20
 """Values that are added exactly between two looks."""
 
 
-def evaluate(rule: AggregateRule, outer: Words, inner: Words, look: Look) -> Words:
+def evaluate(rule: AggregateRule, outer: Words, inner: Words, dictionary: Dictionary, look: Look) -> Words:
     """Return the rows of the rule's head, shape (groups with a value, rule.groups + 1), for the rows of its two
-    relations. An exception of `look` ends the work."""
+    relations, with symbols of `dictionary`. An exception of `look` ends the work."""
     g = rule.groups
     numbers = _number_groups(numpy.concatenate([outer[:, :g], inner[:, :g]]), look)
     asked, place = numbers[: len(outer)], numbers[len(outer) :]
-    values, has = _fold(rule.op, *_gathered(rule, place, inner, int(numbers.max(initial=-1)) + 1, look), look)
+    gathered = _gathered(rule, place, inner, int(numbers.max(initial=-1)) + 1, look)
+    values, has = _values(rule, *gathered, dictionary, look)
     wanted = has[asked]
     return numpy.concatenate([outer[wanted, :g], values[asked[wanted], None]], axis=1)
 
@@ -66,11 +70,11 @@ def update_aggregate(rule: AggregateRule, inputs: Inputs, large: LargeGroups, *,
     change = _Change(died, numbers[: len(died)], born, numbers[len(died) :][: len(born)])
     rows, before = _values_before(head, groups, look)
     if everything:
-        values, has = _read(rule, inner, groups, large, look)
+        values, has = _read(rule, inner, groups, large, inputs.dictionary, look)
     elif _counts(rule):
         values, has = _counted(rule, before, change), numpy.ones(len(groups), bool)
     else:
-        values, has = _followed(rule, inner, groups, change, large, look)
+        values, has = _followed(rule, inner, groups, change, large, inputs.dictionary, look)
     asked = outer.find(groups)
     has &= asked >= 0
     has[has] = outer.marks.alive(asked[has])
@@ -125,7 +129,13 @@ def _counted(rule: AggregateRule, before: Words, change: _Change) -> Words:
 
 
 def _followed(
-    rule: AggregateRule, inner: StoredRelation, groups: Words, change: _Change, large: LargeGroups, look: Look
+    rule: AggregateRule,
+    inner: StoredRelation,
+    groups: Words,
+    change: _Change,
+    large: LargeGroups,
+    dictionary: Dictionary,
+    look: Look,
 ) -> tuple[Words, Flags]:
     """Return the values of groups, and a mask of those that have one. Values of large groups come from their states, if
     they have one."""
@@ -146,20 +156,26 @@ def _followed(
             if state is not None:
                 values[i], has[i] = _word(state.value())
                 unknown[i] = False
-    values[unknown], has[unknown] = _read(rule, inner, groups[unknown], large, look)
+    values[unknown], has[unknown] = _read(rule, inner, groups[unknown], large, dictionary, look)
     return values, has
 
 
 def _read(
-    rule: AggregateRule, inner: StoredRelation, groups: Words, large: LargeGroups, look: Look
+    rule: AggregateRule,
+    inner: StoredRelation,
+    groups: Words,
+    large: LargeGroups,
+    dictionary: Dictionary,
+    look: Look,
 ) -> tuple[Words, Flags]:
     """Return the values of groups, in ascending order, and a mask of those that have one, from all their members. Make
     states for large groups."""
     members = inner.take(inner.select(tuple(range(rule.groups)), groups)).astype(numpy.int64)
     large.read += len(members)
     given, sizes = _gathered(rule, _places(groups, members, look), members, len(groups), look)
-    big = (sizes >= large_groups.LARGE) & (not _counts(rule))
-    values, has = _fold(rule.op, given[numpy.repeat(~big, sizes)], numpy.where(big, 0, sizes), look)
+    big = (sizes >= large_groups.LARGE) & (not _counts(rule) and not folds_texts(rule.op, rule.kind))
+    small = given[numpy.repeat(~big, sizes)]
+    values, has = _values(rule, small, numpy.where(big, 0, sizes), dictionary, look)
     ends = numpy.cumsum(sizes)
     for i in numpy.flatnonzero(big):
         look()
@@ -213,6 +229,15 @@ def _typed(words: Words, kind: Kind) -> Values:
 # --- values ----------------------------------------------------------------------------------------------------------
 
 
+def _values(
+    rule: AggregateRule, values: Values, sizes: NDArray[numpy.intp], dictionary: Dictionary, look: Look
+) -> tuple[Words, Flags]:
+    """Return the value of each group, and a mask of those that have one."""
+    if folds_texts(rule.op, rule.kind):
+        return fold_texts(rule.op, rule.kind, values.view(numpy.int64), sizes, dictionary, look)
+    return _fold(rule.op, values, sizes, look)
+
+
 def _fold(op: AggregateName, values: Values, sizes: NDArray[numpy.intp], look: Look) -> tuple[Words, Flags]:
     """Return the value of each group, and a mask of those that have one. `values` are those of all groups in a row,
     `sizes` many each."""
@@ -230,7 +255,7 @@ def _fold(op: AggregateName, values: Values, sizes: NDArray[numpy.intp], look: L
         case "sum" if values.dtype != numpy.float64:
             typed[filled] = numpy.add.reduceat(values, starts)
             return result, has
-        case "min":
+        case "min" | "any":
             typed[filled] = numpy.minimum.reduceat(values, starts)
             return result, has
         case "max":
@@ -242,6 +267,8 @@ def _fold(op: AggregateName, values: Values, sizes: NDArray[numpy.intp], look: L
             floats[filled] = _exact_sums(values.astype(numpy.float64), sizes[filled], look) / sizes[filled]
         case "median":
             floats[filled] = _medians(values, sizes[filled], look)
+        case "collect" | "argmin" | "argmax":
+            raise InternalError(Problem("E0901", f"`{op}` has no value of numbers"))
         case _:
             assert_never(op)
     floats += 0.0  # -0.0 is 0.0

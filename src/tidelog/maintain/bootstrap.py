@@ -81,7 +81,7 @@ def _without_dead_rows(node: HyperNode, inputs: Inputs) -> Inputs:
 def _aggregate(rule: AggregateRule, inputs: Inputs) -> None:
     outer, inner = inputs.relations[rule.outer], inputs.relations[rule.inner]
     asked, members = (each.words().astype(numpy.int64) for each in (outer, inner))
-    rows = aggregates.evaluate(rule, asked, members, inputs.watch.look)
+    rows = aggregates.evaluate(rule, asked, members, inputs.dictionary, inputs.watch.look)
     if inputs.catalog.bits == 32 and not narrow(rows):
         raise WidenError
     inputs.relations[rule.head].insert(rows)

@@ -159,7 +159,7 @@ def _ranks(op: AggregateName, size: int) -> tuple[int, int]:
     """Return the requested ranks among the sorted values."""
     if op == "median":
         return (size - 1) // 2, size // 2
-    return (0, 0) if op == "min" else (size - 1, size - 1)
+    return (0, 0) if op in ("min", "any") else (size - 1, size - 1)
 
 
 def _start(rank: int, size: int) -> int:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tidelog.language.syntax import CheckedProgram, Column
 from tidelog.maintain.state import EngineState
-from tidelog.rules.core import CoreAtom, CoreComparison, CoreConstant, CoreRule, HyperNode, Unpack
+from tidelog.rules.core import AggregateRule, CoreAtom, CoreComparison, CoreConstant, CoreRule, HyperNode, Unpack
 from tidelog.storage.closure import ClosedRelation
 from tidelog.storage.usage import Usage
 
@@ -98,8 +98,9 @@ def _give_back(
 
 def _rows(engine: EngineState) -> Iterator[tuple[tuple[Column, ...], Any]]:
     """Return the relations that contain all used words, with their columns, if these can have words."""
-    rules = (rule for node in engine.nodes for rule in node.rules if isinstance(rule, CoreRule))
-    making = {rule.head.relation for rule in rules if _makes_words(rule)}
+    rules = [rule for node in engine.nodes for rule in node.rules]
+    making = {rule.head.relation for rule in rules if isinstance(rule, CoreRule) and _makes_words(rule)}
+    making |= {rule.head for rule in rules if isinstance(rule, AggregateRule) and rule.op == "collect"}
     for name, info in engine.program.relations.items():
         if any(column.kind in ("symbol", *engine.program.records) for column in info.columns):
             if name in engine.asserted:

@@ -24,6 +24,7 @@ from tidelog.looking import Look, unlimited
 from tidelog.rules import core
 from tidelog.rules.aggregates import aggregates
 from tidelog.rules.anonymous import anonymous
+from tidelog.rules.arguments import arguments
 from tidelog.rules.bench import Bench
 from tidelog.rules.closures import Known, looked_at, with_closures
 from tidelog.rules.components import components
@@ -45,7 +46,7 @@ Rewrite: TypeAlias = Callable[[Rule, Bench], tuple[Rule, ...]]
 Columns: TypeAlias = tuple[tuple[str, int], ...]
 """Relations and positions in them."""
 
-REWRITES: tuple[Rewrite, ...] = (paths, disjunctions, aggregates, anonymous, heads, negations, nesting)
+REWRITES: tuple[Rewrite, ...] = (paths, disjunctions, arguments, aggregates, anonymous, heads, negations, nesting)
 
 
 def compile_program(checked: CheckedProgram, *, as_written: bool = False, look: Look = unlimited) -> core.CoreProgram:

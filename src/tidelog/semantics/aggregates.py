@@ -9,6 +9,7 @@ from typing import assert_never
 
 from tidelog.language.aggregates import AGGREGATES, AggregateName
 from tidelog.language.syntax import Kind
+from tidelog.semantics.functors import convert_to_string
 from tidelog.semantics.values import NoValueError, Scalar, proper_float, wrap
 
 
@@ -16,7 +17,8 @@ def aggregate(op: AggregateName, kind: Kind, values: Sequence[Scalar]) -> Scalar
     """Return the aggregate of `values`, one per substitution, equal ones included. Raise NoValueError if it has none.
 
     Sums of floats are exact before they are rounded once, so that their order does not matter. mean and
-    median are floats for every kind; the median of an even number of values is the mean of the middle two.
+    median are floats for every kind; the median of an even number of values is the mean of the middle two. For argmin
+    and argmax, `values` are pairs of a value and its rank; of several with the same rank the least counts.
     """
     if not values and AGGREGATES[op].empty is None:
         raise NoValueError
@@ -35,6 +37,14 @@ def aggregate(op: AggregateName, kind: Kind, values: Sequence[Scalar]) -> Scalar
             ordered = sorted(values)
             middle = [float(ordered[(len(ordered) - 1) // 2]), float(ordered[len(ordered) // 2])]
             return middle[0] if len(values) % 2 else proper_float((middle[0] + middle[1]) / 2)
+        case "any":
+            return min(values)
+        case "collect":
+            return ",".join(convert_to_string(value, kind) for value in sorted(set(values)))
+        case "argmin":
+            return min((rank, value) for value, rank in values)[1]
+        case "argmax":
+            return min((-rank, value) for value, rank in values)[1]
         case _:
             assert_never(op)
 

@@ -261,7 +261,7 @@ class _Placer:
         arity = len(self.infos[name].columns)
         rule = self.outer.get(name) or self.inner.get(name)
         if rule is not None and (name in self.outer or not self.in_two_steps(rule)):
-            return [0] if rule.groups else ["one"]
+            return [_place_of_groups(rule)]
         return [*(["rows"] if self.shares.get(name) and arity > 1 else []), *range(arity)] or ["one"]
 
     def aggregate(self, node: HyperNode) -> None:
@@ -269,7 +269,7 @@ class _Placer:
         many rows, partitions aggregate their shares of these first."""
         (rule,) = node.rules
         assert isinstance(rule, AggregateRule)
-        place: Placement = 0 if rule.groups else "one"
+        place = _place_of_groups(rule)
         self.homes[rule.head] = place
         self.presumed[rule.head] = self.size(rule.outer)
         rule = replace(rule, head=self.copy(rule.head, place), outer=self.copy(rule.outer, place))
@@ -278,7 +278,7 @@ class _Placer:
             self.ways.append((node.relations, "in two steps"))
         else:
             rule = replace(rule, inner=self.copy(rule.inner, place))
-            self.ways.append((node.relations, "split" if rule.groups else "gathered"))
+            self.ways.append((node.relations, "split" if place == 0 else "gathered"))
         self.rules.append(rule)
         if place == "one":
             self.single.append(self.rules[-1])
@@ -420,4 +420,11 @@ class _Placer:
 
 def _needs_dictionary(rule: AnyRule) -> bool:
     """Return True if a rule looks into symbols or records; an aggregate does when it compares symbols."""
-    return rule.kind == "symbol" if isinstance(rule, AggregateRule) else looks_into_values(rule)
+    if isinstance(rule, AggregateRule):
+        return rule.kind == "symbol" or rule.op == "collect"
+    return looks_into_values(rule)
+
+
+def _place_of_groups(rule: AggregateRule) -> Placement:
+    """Return where the groups of an aggregate live; one that makes symbols runs in the first partition."""
+    return 0 if rule.groups and rule.op != "collect" else "one"
