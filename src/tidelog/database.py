@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy
 
-from tidelog.answers import answer, pattern_of
 from tidelog.arrays import Words
 from tidelog.certificate import Certificate, certificate_of, look
 from tidelog.change import Change, RelationChange
@@ -24,6 +23,8 @@ from tidelog.limits.watch import Watch, changing_within_memory, reading_within_m
 from tidelog.maintain.deltas import rows_of
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.options import DatabaseOptions
+from tidelog.queries.answers import Answers
+from tidelog.queries.pattern import Pattern
 from tidelog.relation import Relation
 from tidelog.verbs import RelationVerbs
 from tidelog.views import View
@@ -44,6 +45,7 @@ class Database(RelationVerbs[Change, RelationChange, FactCall]):
         self._options = DatabaseOptions()
         self._epochs = 0
         self._keeper = keeper
+        self._answers = Answers(self.workspace)
         self.opening: Report | None = None
         """The report of how the keeper's last epoch came back; None where there was none."""
         if keeper is not None:
@@ -70,6 +72,7 @@ class Database(RelationVerbs[Change, RelationChange, FactCall]):
             outcome = engine.epoch(draft.core, net, watch, self._options, partial(self._seal, draft, net))
         workspace.settle(draft)
         workspace.lose(outcome)
+        self._answers.release(engine)
         self._epochs += 1
         change = Change(draft.checked, workspace.dictionary, outcome, self.turns)
         if keeper is not None:
@@ -82,6 +85,17 @@ class Database(RelationVerbs[Change, RelationChange, FactCall]):
     def _seal(self, draft: Draft, facts: Mapping[str, RowChange[Words]], prospect: Prospect[Any]) -> None:
         if self._keeper is not None:
             self._keeper.seal(draft, facts)
+
+    def _retract(self, pattern: Pattern) -> None:
+        workspace, stored = self.workspace, self.engine.asserted.get(pattern.relation)
+        known = pattern.words(workspace.dictionary)
+        waiting = [words for name, asserts, words in workspace.facts if asserts and name == pattern.relation]
+        if stored is not None and len(known) == len(pattern.constants):
+            waiting.append(stored.near(known))
+        for words in waiting:
+            rows = numpy.ascontiguousarray(pattern.select(words, workspace.dictionary), numpy.int64)
+            if len(rows):
+                workspace.change_words(pattern.relation, rows, asserts=False)
 
     def options(self, **options: Any) -> None:
         """Set limits of an epoch, and the way in which views follow; None for no limit.
@@ -117,15 +131,19 @@ class Database(RelationVerbs[Change, RelationChange, FactCall]):
         """Return the same as `db[name]`."""
         return self[name]
 
-    def query(self, text: str) -> Relation:
-        """Return the tuples of a relation, or the pairs that a path connects, that match an atom: constants, `_`, and
-        variables, equal where they are the same.
+    def query(self, text: str, /, **parameters: Any) -> Relation:
+        """Return the answer to a query as of the last committed epoch.
 
-        Raise ProgramError for a wrong atom, UsageError if there is no such relation, LimitError (E0503 if memory does
-        not suffice).
+        One atom answers with the tuples of a relation, or the pairs that a path connects, that match it: constants,
+        `_`, and variables, equal where they are the same. Any other body of a rule answers with the values of its
+        variables, in the order in which they first occur. `parameters` are values for some of the variables; they are
+        not in the answer.
+
+        Raise ProgramError for a wrong query, UsageError (E0612) for a parameter that is no variable, DataError for a
+        value of the wrong type, LimitError (E0503 if memory does not suffice).
         """
         with self._using(), reading_within_memory:
-            return answer(pattern_of(text, self.workspace), self.workspace, self.engine, self._options)
+            return self._answers.answer(text, parameters, self.engine, self._options)
 
     def stats(self) -> dict[str, Any]:
         """Sizes and totals since the database was opened.

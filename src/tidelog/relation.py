@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import html
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.arrays import Words
-from tidelog.errors import Problem, SetupError, UsageError, how_to_install, wrong_argument
+from tidelog.errors import DataError, Problem, SetupError, UsageError, how_to_install, wrong_argument
 from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, RelationType, Value
 from tidelog.limits.watch import reading_within_memory
+from tidelog.set_operators import Rows, SetOperators
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.record_text import format_value
 
@@ -82,8 +84,9 @@ class WordRows:
         return words in self._set
 
 
-class Relation:
-    """The tuples of a relation: `len`, `in`, iteration (no order is promised), and tables for other libraries.
+class Relation(SetOperators):
+    """The tuples of a relation: `len`, `in`, iteration (no order is promised), set operators, and tables for other
+    libraries.
 
     Where memory does not suffice, all of these raise LimitError (E0503).
     """
@@ -123,15 +126,19 @@ class Relation:
     def __contains__(self, row: object) -> bool:
         """Return True if the relation contains the tuple; values of other types than the columns' are not in it. Raise
         UsageError (E0605) for another number of values."""
+        self._check_length(row)
+        values, dictionary = cast(Sequence[object], row), self._source.dictionary
+        with dictionary.reading():
+            words = [dictionary.find(value, column.kind) for value, column in zip(values, self.columns, strict=True)]
+            return None not in words and self._source.has(tuple(words))  # type: ignore[arg-type]
+
+    def _check_length(self, row: object) -> None:
+        """Raise UsageError (E0605) if something cannot be a tuple of the relation."""
         if not isinstance(row, (tuple, list)) or len(row) != len(self.columns):
             found = f"{len(row)} values" if isinstance(row, (tuple, list)) else f"a value of type {type(row).__name__}"
             names = ", ".join(column.name for column in self.columns)
             message = f"{self.name} has tuples of {len(self.columns)} values, found {found}"
             raise UsageError(Problem("E0605", message, hint=f"ask for ({names}) in {self.name}"))
-        dictionary = self._source.dictionary
-        with dictionary.reading():
-            words = [dictionary.find(value, column.kind) for value, column in zip(row, self.columns, strict=True)]
-            return None not in words and self._source.has(tuple(words))  # type: ignore[arg-type]
 
     @reading_within_memory
     def fixed(self) -> Relation:
@@ -165,6 +172,46 @@ class Relation:
             words = self._source.words()
             values = [dictionary.decode_list(words[:, i], column.kind) for i, column in enumerate(self.columns)]
         return _copied, (self.name, self.columns, dictionary.types.reached(self.columns), len(words), values)
+
+    # --- set operators -----------------------------------------------------------------------------------------------
+
+    @reading_within_memory
+    def _beside(self, other: SetOperators | Set[Any]) -> tuple[Words, Words, Rows]:
+        dictionary, kinds = self._source.dictionary, [column.kind for column in self.columns]
+        with dictionary.reading():
+            mine = np.asarray(self._source.words(), np.int64)
+            if isinstance(other, Relation):
+                alike = other._source.dictionary is dictionary and [c.kind for c in other.columns] == kinds
+                if alike:
+                    return mine, np.asarray(other._source.words(), np.int64), ()
+            found, strange = [], []
+            for row in cast(Iterable[Any], other):
+                words = None
+                if isinstance(row, tuple) and len(row) == len(kinds):
+                    words = [dictionary.find(value, kind) for value, kind in zip(row, kinds, strict=True)]
+                if words is None or None in words:
+                    strange.append(row)
+                else:
+                    found.append(words)
+            return mine, np.array(found, np.int64).reshape(len(found), len(kinds)), strange
+
+    def _of_words(self, words: Words) -> Relation:
+        return Relation(self.name, WordRows(self.columns, self._source.dictionary, words))
+
+    @reading_within_memory
+    def _of_tuples(self, rows: Iterable[object]) -> Relation:
+        dictionary = Dictionary(self._source.dictionary.types.reached(self.columns))
+        rows = list(rows)
+        words = np.empty((len(rows), len(self.columns)), np.int64)
+        for number, row in enumerate(rows):
+            self._check_length(row)
+            for i, (value, column) in enumerate(zip(cast(Sequence[Value], row), self.columns, strict=True)):
+                words[number, i] = _fitting_word(value, column, dictionary)
+        return Relation(self.name, WordRows(self.columns, dictionary, words))
+
+    @reading_within_memory
+    def _tuples_of(self, words: Words) -> Iterable[tuple[Value, ...]]:
+        return self._decoded([words]) if self.columns else [()] * len(words)
 
     # --- tables for other libraries ----------------------------------------------------------------------------------
 
@@ -283,6 +330,16 @@ class Relation:
             if not self.columns:
                 return [[] for _ in words]
             return [[_cell(value) for value in row] for row in self._tuples(words)]
+
+
+def _fitting_word(value: Value, column: Column, dictionary: Dictionary) -> int:
+    """Return the word of a value in a column. DataError (E0401) if it cannot have it."""
+    with suppress(TypeError, ValueError, OverflowError, AttributeError):
+        word = dictionary.encode(value, column.kind)
+        if dictionary.find(value, column.kind) == word:
+            return word
+    message = f"expected a {column.type} in column {column.name}, found {value!r:.60}"
+    raise DataError(Problem("E0401", message, hint="combine relations with sets of tuples of the same types"))
 
 
 def _copied(

@@ -31,7 +31,8 @@ class Changing(Committing[Made_co], Protocol[Made_co]):
     """A database as a transaction needs it."""
 
     def insert(self, relation: str, data: Any) -> None: ...
-    def delete(self, relation: str, data: Any) -> None: ...
+    def delete(self, relation: str, data: Any = ..., **parameters: Any) -> None: ...
+    def clear(self, relation: str) -> None: ...
     @property
     def rules(self) -> RuleSet: ...
 
@@ -113,10 +114,15 @@ class Transaction(ChangeBlock[Made]):
         self._check()
         self._database.insert(relation, data)
 
-    def delete(self, relation: str, data: Any) -> None:
+    def delete(self, relation: str, *data: Any, **parameters: Any) -> None:
         """Retract facts, see `delete` of the database. UsageError (E0626) outside of the block or in another thread."""
         self._check()
-        self._database.delete(relation, data)
+        self._database.delete(relation, *data, **parameters)
+
+    def clear(self, relation: str) -> None:
+        """Retract all facts of a relation, see `clear` of the database. Raises as `delete`."""
+        self._check()
+        self._database.clear(relation)
 
     @property
     def rules(self) -> RuleSet:

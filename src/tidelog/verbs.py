@@ -24,6 +24,8 @@ from tidelog.language.syntax import CheckedProgram, Program
 from tidelog.limits.interrupts import Deferring, Interrupts
 from tidelog.limits.watch import Watch, changing_within_memory, guarded, reading_within_memory
 from tidelog.options import DatabaseOptions
+from tidelog.queries.deletion import deletion
+from tidelog.queries.pattern import Pattern
 from tidelog.relation import Relation
 from tidelog.ruleset import RuleSet
 from tidelog.storage.dictionary import Dictionary
@@ -35,6 +37,9 @@ from tidelog.workspace import FactEntry, Workspace
 Made = TypeVar("Made", bound=SubscribedChange)
 Part = TypeVar("Part")
 Facts = TypeVar("Facts", bound=FactEntry)
+
+MATCHING: Any = object()
+"""In the place of data: the facts that match an atom."""
 
 
 class Verbs(Uncopied, ABC, Generic[Made]):
@@ -162,9 +167,40 @@ class RelationVerbs(Verbs[Made], Generic[Made, Part, Facts]):
         """
         self._change(relation, data, asserts=True)
 
-    def delete(self, relation: str, data: Any) -> None:
-        """Retract facts like `insert`, to take effect with the next `commit`; an absent fact changes nothing."""
-        self._change(relation, data, asserts=False)
+    def delete(self, relation: str, data: Any = MATCHING, **parameters: Any) -> None:
+        """Retract facts like `insert`, to take effect with the next `commit`; an absent fact changes nothing.
+
+        Without `data`, `relation` is an atom, such as `edge(1, _)`, with values of `parameters` for some of its
+        variables: retract the asserted facts that match it, as of the last epoch and among those that wait. Raises
+        also ProgramError for a wrong atom, and UsageError (E0612, E0613).
+        """
+        if data is not MATCHING:
+            if parameters:
+                message = f"a call with data takes no parameters, found {', '.join(parameters)}"
+                raise UsageError(
+                    Problem("E0612", message, hint="pass either data or values for the variables of an atom")
+                )
+            self._change(relation, data, asserts=False)
+            return
+        self._check_usable()
+        with self._changing(), changing_within_memory:
+            if isinstance(relation, str) and relation in self.workspace.program.relations:
+                message = f"nothing says which facts of {relation} to delete"
+                hint = f'pass them, or write an atom; db.clear("{relation}") deletes all'
+                raise UsageError(Problem("E0613", message, hint=hint))
+            self._retract(deletion(relation, parameters, self.workspace))
+
+    def clear(self, relation: str) -> None:
+        """Retract all asserted facts of a relation, those that wait included, to take effect with the next `commit`.
+        Tuples that rules derive stay. Raises UsageError (E0601)."""
+        self._check_usable()
+        with self._changing(), changing_within_memory:
+            found = self.workspace.relation(relation)
+            self._retract(Pattern(found.name, tuple(column.kind for column in found.columns), (), ()))
+
+    @abstractmethod
+    def _retract(self, pattern: Pattern) -> None:
+        """Retract the asserted facts that match a pattern, as of the last epoch and among those that wait."""
 
     def _change(self, relation: str, data: Any, *, asserts: bool) -> None:
         self._check_usable()

@@ -133,6 +133,15 @@ def test_what_is_in_a_store(store: Path, tidelog: Run) -> None:
     assert (document["columns"], document["tuples"]) == (["x", "y"], [[1, 2], [1, 3], [2, 3]])
 
 
+def test_the_answer_to_a_query(store: Path, tidelog: Run) -> None:
+    assert tidelog("show", "s", "t(1, x), e(x, y)").out.splitlines()[4:] == ["2\t3", "==============="]
+    document = json.loads(tidelog("show", "s", "t(1, x)", "--json").out)
+    assert (document["columns"], document["tuples"]) == (["x", "y"], [[1, 2], [1, 3]])
+    wrong = tidelog("show", "s", "t(1, x), x > y")
+    assert wrong.code == 1
+    assert "<query>:1:14: error[E0217]" in wrong.err
+
+
 def test_the_views_of_a_store_are_proved(store: Path, tidelog: Run) -> None:
     assert tidelog("check", "s").out == "s: the views follow from the facts and the rules (2 relations, 2 rules)\n"
     assert json.loads(tidelog("check", "s", "--json").out) == {"ok": True, "store": "s", "relations": 2, "rules": 2}

@@ -229,9 +229,12 @@ def test_control_c_leaves_the_database_as_it_was(db: tidelog.Database, program: 
         ("E0603", lambda db: db.options(max_rows="many")),
         ("E0604", lambda db: db.insert_words("e", np.zeros((2, 3), np.int64))),
         ("E0606", lambda db: (db.insert("e", [(8, 9)]), db.transaction())),
-        ("E0607", lambda db: db.query("t(1, X), t(X, 2)")),
+        ("E0607", lambda db: db.query("t(1, X) :- t(X, 2)")),
         ("E0609", lambda db: db.subscribe("t", 3)),
-        ("E0607", lambda db: db.query("t(1 + 1, X)")),
+        ("E0612", lambda db: db.query("t(1, X)", Y=1)),
+        ("E0613", lambda db: db.delete("e(X, Y), X > 1")),
+        ("E0613", lambda db: db.delete("e")),
+        ("E0601", lambda db: db.clear("ee")),
     ],
 )
 def test_wrong_calls_say_so(db: tidelog.Database, code: str, call: Callable[[tidelog.Database], object]) -> None:

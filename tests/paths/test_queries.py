@@ -133,9 +133,9 @@ def test_limits_hold_for_queries(db: tidelog.Database) -> None:
         ("a?(1)", "E0208"),
         ('a+("one", X)', "E0211"),
         ("<a/>(1, X)", "E0113"),
-        ("a+(1 + 1, X)", "E0607"),
-        ("!a+(1, X)", "E0101"),
-        ("a+(1, X), b(X, Y)", "E0101"),
+        ("a+(1 + Z, X)", "E0217"),
+        ("!a+(1, X)", "E0216"),
+        ("a+(1, X), b(X, Y", "E0101"),
     ],
 )
 def test_wrong_queries(db: tidelog.Database, query: str, code: str) -> None:

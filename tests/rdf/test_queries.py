@@ -112,3 +112,44 @@ def test_queries_see_what_follows(seed: int) -> None:
         tuple(map(short, row))  # type: ignore[arg-type]
         for row in store.query("rdf:type(s, o)")
     }
+
+
+def test_bodies_over_properties_classes_types_and_triples() -> None:
+    store = connect(rules="rdfs")
+    prefix = "@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> ."
+    store.load(prefix.split(" @prefix rdfs", maxsplit=1)[0] + "\n.decl old(x: symbol, n: number)\n"
+               "old(x, n) :- :age(x, v), xsd:integer(v, n), n > 40.")  # fmt: skip
+    store.insert(
+        prefix
+        + """ :Cat rdfs:subClassOf :Animal . :tom a :Cat ; :likes :ann ; :age 50 .
+                 :ann :likes :tom ; :age 30 ; :name "Ann" . """
+    )
+    store.commit()
+
+    def found(query: str, **values: object) -> set[tuple[object, ...]]:
+        return {tuple(short(x) if isinstance(x, str) else x for x in row) for row in store.query(query, **values)}
+
+    assert found(":likes(x, y), :likes(y, x), !:Animal(x)") == {(":ann", ":tom")}
+    assert found("rdf:type(x, c), :likes(x, _), c != :Cat") == {(":tom", ":Animal")}
+    assert found("rdf:type(x, c), :likes(x, who)", who="http://example.org/ann") == {
+        (":tom", ":Cat"),
+        (":tom", ":Animal"),
+    }
+    assert found("triple(x, p, y), :likes(y, x), p != :likes") == set()
+    assert found("triple(x, p, _), :name(x, _), p != :likes, p != :name") == {(":ann", ":age")}
+    assert found("old(x, n), n < limit", limit=60) == {(":tom", 50)}
+    assert found("n = count : { :likes(_, _) }") == {(2,)}
+    assert found("<rdf:type/rdfs:subClassOf*>(x, c), :age(x, _)") == {(":tom", ":Cat"), (":tom", ":Animal")}
+    assert found(':name(x, "Ann"), :likes(x, y)') == {(":ann", ":tom")}
+    assert not store.has_pending
+    for query, values, code in (
+        (":likes(x, y), y != z", {}, "E0217"),
+        (":likes(x, y), nobody:knows(x, y)", {}, "E0661"),
+        (":likes(x, y)", {"z": 1}, "E0612"),
+        ("old(x, n), n < limit", {"limit": "many"}, "E0401"),
+        (":likes(x, y)", {"x": object()}, "E0465"),
+        (":likes(x, y", {}, "E0101"),
+    ):
+        with pytest.raises(tidelog.TidelogError) as raised:
+            store.query(query, **values)
+        assert raised.value.code == code, query

@@ -171,6 +171,37 @@ def test_paths_that_no_rule_asks_for_and_certificates(
     assert list((tmp_path / "shared").iterdir()) == []
 
 
+@pytest.mark.parametrize("engine", ["embedded", "cluster"])
+def test_queries_and_deletions(spark: SparkSession, engine: str) -> None:
+    with tidelog.connect(spark=spark) as db:
+        db.options(engine=engine)
+        db.load(".decl e(x: symbol, y: symbol)\n.decl t(x: symbol, y: symbol)\nt(x, z) :- e(x, y), e(y, z).")
+        db.insert("e", [("a", "b"), ("b", "c"), ("c", "d")])
+        db.commit()
+        assert rows(db.query("e(k, y), t(y, z)", k="a")) == {("b", "d")}
+        assert rows(db.query("t(x, _), n = count : { e(_, x) }")) == {("a", 0), ("b", 1)}
+        assert db.query("e(x, y), t(x, z)").columns == ["x", "y", "z"]
+        assert db.query('e("a", "b"), !t("a", "b")').count() == 1
+        for wrong, values, code in (("e(x, y), t(y", {}, "E0101"), ("e(k, y)", {"k": 5}, "E0401")):
+            with pytest.raises(tidelog.TidelogError) as raised:
+                db.query(wrong, **values)
+            assert raised.value.code == code
+        db.insert("e", spark.createDataFrame([("a", "z"), ("q", "r")], "x string, y string"))
+        db.delete("e(k, _)", k="a")
+        change = db.commit()
+        assert (rows(change["e"].inserted), rows(change["e"].deleted)) == ({("q", "r")}, {("a", "b")})
+        assert rows(db["t"]) == {("b", "d")}
+        with db.transaction() as tx:
+            tx.clear("e")
+            tx.insert("e", [("1", "2")])
+        assert rows(db["e"]) == {("1", "2")}
+        db.clear("e")
+        db.rollback()
+        db.clear("e")
+        db.commit()
+        assert rows(db["e"]) == rows(db["t"]) == set()
+
+
 def test_a_first_epoch_that_fails_on_the_cluster_leaves_the_embedded_engine(spark: SparkSession) -> None:
     with tidelog.connect(spark=spark) as db:
         db.load(GRAPH)

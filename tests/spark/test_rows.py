@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
-from tidelog.pattern import Pattern
+from tidelog.queries.pattern import Pattern
 from tidelog.spark.rows import DriverRows, Rows, SparkRows, no_rows, word_columns
 from tidelog.storage.dictionary import Dictionary
 

@@ -1,5 +1,5 @@
-"""`tidelog show STORE REL`: print the tuples of a relation of a store. Without REL, print the sizes of all
-relations."""
+"""`tidelog show STORE REL`: print the tuples of a relation of a store, or the answer to a query, such as
+`r(x, y), y > 3`. Without REL, print the sizes of all relations."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from tidelog.cli.shared import existing
     from tidelog.io import write_view
     from tidelog.io.sorting import sorted_rows
+    from tidelog.language.syntax import RelationType
 
     with existing(arguments.store, read_only=True) as db:
         if arguments.relation is None:
@@ -37,12 +38,12 @@ def execute(arguments: argparse.Namespace) -> int:
             else:
                 print(table(("relation", "tuples"), list(sizes.items())))
             return 0
-        view = db[arguments.relation]
+        view = db.query(arguments.relation) if "(" in arguments.relation else db[arguments.relation]
         if arguments.json:
             columns = [column.name for column in view.columns]
             document = {"ok": True, "store": arguments.store, "relation": view.name, "columns": columns}
             print_json({**document, "tuples": sorted_rows(view)})
         else:
             sys.stdout.flush()
-            write_view({"IO": "stdout"}, None, db.program.relations[view.name], view.words(), db.dictionary)
+            write_view({"IO": "stdout"}, None, RelationType(view.name, view.columns), view.words(), db.dictionary)
     return 0

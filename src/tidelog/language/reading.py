@@ -12,7 +12,7 @@ from tidelog.collecting import uncollected
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.blocks import assemble
 from tidelog.language.statements import statements
-from tidelog.language.syntax import Program
+from tidelog.language.syntax import Literal, Program
 from tidelog.language.terms import Locate
 from tidelog.looking import Look, unlimited
 from tidelog.source import SourceText, Span
@@ -74,6 +74,31 @@ def read(
     if problems:
         raise ProgramError(*problems)
     return program
+
+
+_HEAD = "query() :- "
+
+
+def read_body(text: str, name: str = "<query>") -> tuple[Literal, ...]:
+    """Parse the body of a rule, with or without the dot behind it; `name` is shown in messages. Raise ProgramError with
+    everything found."""
+    source = SourceText(name, text)
+    problem = _nul(source)
+    if problem is not None:
+        raise ProgramError(problem)
+
+    def locate(start: int, end: int) -> Span:
+        begin, stop = (min(max(0, place - len(_HEAD)), len(text)) for place in (start, end))
+        return Span(source, begin, stop)
+
+    # The dot has a line of its own, because a comment may end the text.
+    found, mistakes = statements(f"{_HEAD}{text.rstrip().removesuffix('.')}\n.", locate)
+    program, unbalanced = assemble(found)
+    if mistakes or unbalanced:
+        raise ProgramError(*mistakes or unbalanced)
+    if len(found) != 1 or len(program.rules) != 1:
+        raise ProgramError(Problem("E0101", "expected the body of one rule", Span(source, 0, len(text))))
+    return program.rules[0].body
 
 
 def file_text(path: Path, name: str) -> str:

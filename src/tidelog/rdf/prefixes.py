@@ -20,8 +20,8 @@ from tidelog.errors import DataError, Problem, ProgramError
 from tidelog.language import read as read_program
 from tidelog.language.components import expand
 from tidelog.language.literals import string
-from tidelog.language.reading import file_text
-from tidelog.language.syntax import Atom, Program, Rule
+from tidelog.language.reading import file_text, read_body
+from tidelog.language.syntax import Literal, Program, Rule
 from tidelog.rdf.datatypes import ill_typed
 from tidelog.rdf.names import COLON, TRIPLE, Names, unknown_prefix
 from tidelog.rdf.naming import Naming, rebuilt
@@ -83,18 +83,20 @@ def read(
     return _placed(Naming(words.symbols, names, own_triples).named(parsed), source), known
 
 
-def query(text: str, prefixes: Mapping[str, str], names: Names, declared: Collection[str]) -> Atom | str:
-    """Return an atom with prefixes in the names of the database; any other text unchanged; the database rejects it."""
+def query(
+    text: str, prefixes: Mapping[str, str], names: Names, declared: Collection[str]
+) -> tuple[Literal, ...] | None:
+    """Return the literals of a query in the names of the database; None for text that is no body of a rule."""
     source = SourceText("<query>", text)
     words = _Words(prefixes, source)
     try:
-        (rule,) = read_program(f"query() :- {_TERM.sub(words.spelled, text.strip().rstrip('.'))}.\n").rules
+        body = read_body(_TERM.sub(words.spelled, text.strip()))
     except (ProgramError, ValueError):
         _refuse_unknown_prefix(source, text, prefixes, around=":-")
-        return text
+        return None
     own_triples = TRIPLE in declared and not names.has_triples
-    body = Naming(words.symbols, names, own_triples).named(rule.body)
-    return body[0] if len(body) == 1 and isinstance(body[0], Atom) else text
+    named: tuple[Literal, ...] = Naming(words.symbols, names, own_triples).named(body)
+    return named
 
 
 class _Words:

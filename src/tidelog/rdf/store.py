@@ -10,24 +10,28 @@ fails is undone as a whole.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from tidelog.answers import answer, pattern_of
 from tidelog.arrays import Words
 from tidelog.change import Change
 from tidelog.database import Database
-from tidelog.errors import Problem, ProgramError, UsageError
+from tidelog.errors import Problem, ProgramError, UsageError, wrong_argument
 from tidelog.language.paths import repeats
-from tidelog.language.syntax import Anonymous, Atom, Column, Constant, Declaration, Program, Rule, Variable
+from tidelog.language.syntax import Anonymous, Atom, Column, Constant, Declaration, Literal, Program, Rule, Variable
 from tidelog.language.trees import atoms
 from tidelog.limits.interrupts import Deferring, Interrupts
-from tidelog.limits.watch import changing_within_memory, reading_within_memory
+from tidelog.limits.watch import changing_within_memory, guarded, reading_within_memory
 from tidelog.options import DatabaseOptions
+from tidelog.queries.answers import NAME, answer
+from tidelog.queries.bodies import GIVEN as PARAMETERS
+from tidelog.queries.bodies import body_of
+from tidelog.queries.parameters import encoded
+from tidelog.queries.pattern import atom_of, matching
 from tidelog.rdf import output, prefixes, reader
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.data import COLUMNS, Triples
@@ -311,30 +315,58 @@ class Store(Verbs[StoreChange]):
         """Return the contradictions: the rule, and the up to three terms that clash; empty texts behind them."""
         return self._database[INCONSISTENCY]
 
-    def query(self, text: str) -> Relation:
-        """Return the tuples that match an atom, as in `Database.query`, with prefixes as in rules."""
+    def query(self, text: str, /, **parameters: Any) -> Relation:
+        """Return the answer to a query, as `Database.query` does, with prefixes as in rules. Values of `parameters` are
+        terms, or numbers where a functor takes or gives them."""
         with self._changing(), changing_within_memory:
             given: object = text
             if not isinstance(given, str):
-                raise UsageError(
-                    Problem("E0607", f"expected the text of an atom as query, found {text!r}", hint="pass its text")
-                )
-            atom = prefixes.query(text, self.prefixes, self._names, self._database.relations)
+                raise wrong_argument("a query", "the text of a query", text)
+            body = prefixes.query(text, self.prefixes, self._names, self._database.relations)
             self._declare()
-            of_all = self._of_all(atom) if isinstance(atom, Atom) else None
+            if body is None:
+                return self._database.query(text, **parameters)
+            atom = None if parameters else atom_of(body)
+            if atom is None:
+                return self._of_body(body, parameters)
+            of_all = self._of_all(atom)
             if of_all is not None:
                 return of_all
-            if not isinstance(atom, Atom) or atom.path is None:
+            if atom.path is None:
                 return self._database.query(str(atom))
-            types = self._names.property(TYPE)
-            self._declare()
-            given = {
-                types: self._triples.types(asserted=False),
-                self._names.property(GIVEN): self._triples.types(asserted=True),
-            }
-            workspace = self._database.workspace
-            pattern = pattern_of(str(atom), workspace)
-            return answer(pattern, workspace, self._database.engine, self._options, given, (types,))
+            workspace, rows = self._database.workspace, self._beside(body)
+            pattern, types = matching(atom, workspace.programs), self._names.property(TYPE)
+            return answer(pattern, workspace, self._database.engine, self._options, rows, (types,))
+
+    def _of_body(self, body: tuple[Literal, ...], parameters: Mapping[str, Any]) -> Relation:
+        """Return the answer to a query that is not one atom."""
+        rows, workspace = self._beside(body), self._database.workspace
+        triples = () if TRIPLE in self._database.relations else (Program(declarations=(declaration(TRIPLE, "spo"),)),)
+        asked = body_of(body, parameters, (*workspace.programs, *triples))
+        if parameters:
+            kinds = {column.name: column.kind for column in asked.parameters}
+            terms = {name: term(each) if kinds[name] == "symbol" else each for name, each in parameters.items()}
+            rows[PARAMETERS] = encoded(terms, asked.parameters, workspace.dictionary)
+        evaluation = asked.evaluation(workspace.committed.checked, (self._names.property(TYPE),), tuple(rows))
+        watch = self._options.watch()
+        with guarded(watch):
+            found = evaluation.rows(self._database.engine, rows, watch)
+        return Relation(NAME, WordRows(asked.columns, workspace.dictionary, found))
+
+    def _beside(self, body: tuple[Literal, ...]) -> dict[str, Words]:
+        """Return rows of relations that a query reads and that are not there: types, and all triples."""
+        names = {atom.relation for atom in atoms(body) if atom.path is None}
+        has_path = any(atom.path is not None for atom in atoms(body))
+        types, rows = self._names.property(TYPE), dict[str, Words]()
+        if has_path:
+            rows[types] = self._triples.types(asserted=False)
+            rows[self._names.property(GIVEN)] = self._triples.types(asserted=True)
+        elif types in names:
+            rows[types] = self._triples.matching(None, TYPE, None, asserted=False)[:, [0, 2]]
+        if TRIPLE in names and (self._names.has_triples or TRIPLE not in self._database.relations):
+            rows[TRIPLE] = self._triples.matching(None, None, None, asserted=False)
+        self._declare()
+        return rows
 
     def _of_all(self, atom: Atom) -> Relation | None:
         """Return the matches of an atom of all types, or of all triples, which have no relation of their own."""

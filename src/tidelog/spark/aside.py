@@ -1,4 +1,4 @@
-"""Evaluate for a database on the cluster what is beside its views: certificates, and paths that no rule asks for.
+"""Evaluate for a database on the cluster what is beside its views: certificates and queries.
 
 Partitions have births each of their own, which cannot be compared. So for a certificate the driver evaluates the
 program once more, over the facts, and takes the births from there. They are hints: views and facts of the certificate
@@ -7,7 +7,7 @@ are the cluster's, and no births whatsoever make the checker accept views that d
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,10 @@ from tidelog.errors import Problem, UsageError
 from tidelog.limits.watch import Watch, guarded
 from tidelog.maintain.engine import evaluated
 from tidelog.options import DatabaseOptions
-from tidelog.pattern import QUERY, Pattern, remaining
+from tidelog.queries.bodies import GIVEN, BodyQuery
+from tidelog.queries.parameters import encoded
+from tidelog.queries.pattern import QUERY, Pattern, remaining
+from tidelog.rules.core import CoreProgram
 from tidelog.spark.rows import DriverRows, Rows, no_rows
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.stored import StoredRelation
@@ -36,23 +39,45 @@ class Aside:
         self._engines: list[Engine[Rows]] = []
 
     def pairs(self, pattern: Pattern, engine: Engine[Rows], most: int, options: DatabaseOptions) -> Rows:
-        """Return the pairs that the path of a pattern connects in the views of `engine`, at least those that match: on
-        the driver where no more than `most` rows have to be read for it, else by a cluster engine that has them until
-        `close`. Raises as `Engine.epoch`."""
+        """Return the pairs that the path of a pattern connects in the views of `engine`, at least those that match, see
+        `_goal`."""
         assert pattern.program is not None
-        dictionary, committed = self._workspace.dictionary, self._workspace.committed
-        asked = remaining(pattern, dictionary, committed.checked, committed.core.relations)
-        rows: dict[str, Rows] = {name: engine.relation(name) for name in asked.reads}
-        rows |= {name: DriverRows(words) for name, words in asked.facts.items()}
-        if sum(map(engine.size, asked.reads)) <= most:
+        committed = self._workspace.committed
+        asked = remaining(pattern, self._workspace.dictionary, committed.checked, committed.core.relations)
+        return self._goal(asked.core, asked.reads, asked.facts, engine, most, options)
+
+    def body(
+        self, body: BodyQuery, values: Mapping[str, object], engine: Engine[Rows], most: int, options: DatabaseOptions
+    ) -> Rows:
+        """Return the rows of the answer to a query over the views of `engine`, see `_goal`."""
+        committed = self._workspace.committed
+        facts = {GIVEN: encoded(values, body.parameters, self._workspace.dictionary)} if body.parameters else {}
+        kept = committed.core.relations
+        evaluation = body.evaluation(committed.checked)
+        return self._goal(evaluation.remaining(kept), evaluation.reads(kept), facts, engine, most, options)
+
+    def _goal(
+        self,
+        core: CoreProgram,
+        reads: Iterable[str],
+        facts: Mapping[str, Words],
+        engine: Engine[Rows],
+        most: int,
+        options: DatabaseOptions,
+    ) -> Rows:
+        """Return the rows of QUERY: on the driver where no more than `most` rows have to be read for it, else by a
+        cluster engine that has them until `close`. Raises as `Engine.epoch`."""
+        known = {name: engine.relation(name) for name in reads if name in self._workspace.committed.core.relations}
+        rows: dict[str, Rows] = known | {name: DriverRows(words) for name, words in facts.items()}
+        if sum(map(engine.size, known)) <= most:
             watch = options.watch()
             with guarded(watch):
-                facts = {name: found.local() for name, found in rows.items()}
-                return DriverRows(evaluated(dictionary, asked.core, facts, watch).views[QUERY].words())
+                local = {name: found.local() for name, found in rows.items()}
+                return DriverRows(evaluated(self._workspace.dictionary, core, local, watch).views[QUERY].words())
         other = self._another()
         self._engines.append(other)
         changes = {name: RowChange(found, no_rows(found.arity)) for name, found in rows.items()}
-        other.epoch(asked.core, changes, options.watch(pattern.program.size_limits), options)
+        other.epoch(core, changes, options.watch(), options)
         return other.relation(QUERY)
 
     def certificate(self, engine: Engine[Rows], most: int, watch: Watch) -> Certificate:

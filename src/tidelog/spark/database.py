@@ -19,15 +19,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 
-from tidelog.answers import answer, pattern_of
 from tidelog.arrays import Words
 from tidelog.certificate import Certificate, certificate_of, look
 from tidelog.engine import Engine, Prospect, RowChange, net_changes
+from tidelog.errors import Problem, UsageError
 from tidelog.language.syntax import Column
 from tidelog.limits.interrupts import Deferring, Interrupts
 from tidelog.limits.watch import Watch, changing_within_memory
 from tidelog.options import DatabaseOptions
-from tidelog.pattern import QUERY
+from tidelog.queries.answers import NAME, Answers, Query
+from tidelog.queries.bodies import BodyQuery
+from tidelog.queries.pattern import QUERY, Pattern
 from tidelog.relation import Relation, WordRows
 from tidelog.spark.aside import Aside
 from tidelog.spark.change import Delivered, SparkChange, SparkRelationChange, SparkReport, nowhere
@@ -67,6 +69,7 @@ class SparkDatabase(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts
         self._sources: list[CheckedSource] = []
         """The sources whose rows are kept in Spark until the next commit."""
         self._views: dict[str, DataFrame] = {}
+        self._answers = Answers(self.workspace)
         self._aside = Aside(self.workspace, self._cluster_engine)
         self._epochs = 0
         self._streams = Streams(self)
@@ -113,6 +116,29 @@ class SparkDatabase(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts
                 raise
             self._sources.append(checked)
             self.workspace.facts.append(PendingFacts(relation, asserts, checked.inserted, checked.read))
+
+    def _retract(self, pattern: Pattern) -> None:
+        name, dictionary = pattern.relation, self.workspace.dictionary
+        columns = self.workspace.relation(name).columns
+        waiting = [each for each in self.workspace.facts if each.asserts and each.relation == name]
+        with working():
+            local = [
+                each.facts if isinstance(each.facts, Rows) else self._brought(each.facts, columns) for each in waiting
+            ]
+            if self._is_known(name):
+                local.append(self.engine.facts(name))
+            rows = [each.matching(pattern, dictionary) for each in local]
+        self.workspace.facts.extend(PendingFacts(name, False, each, 0) for each in rows if not each.is_surely_empty)
+
+    def _brought(self, facts: FactFrame, columns: Sequence[Column]) -> Rows:
+        """Return the facts of a frame on the driver. UsageError (E0688) where it has too many."""
+        most = self._choice.embedded_limit
+        if facts.rows > most:
+            message = (
+                f"deleting by pattern needs {facts.rows:,} pending facts at the driver, the embedded_limit is {most:,}"
+            )
+            raise UsageError(Problem("E0688", message, hint="commit them first"))
+        return DriverRows(collect_words(facts, columns, self.workspace.dictionary))
 
     def pend(self, pending: Sequence[PendingFacts]) -> None:
         """Have these changes wait for `commit` as well."""
@@ -243,6 +269,8 @@ class SparkDatabase(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts
         self._epochs += 1
         self._views.clear()
         self._aside.close()
+        if isinstance(engine, Embedded):
+            self._answers.release(engine.state)
         self._translation.end_frames()
         report, seconds = outcome.report, time.perf_counter() - started
         told = SparkReport(seconds, report.visited, report.growing, report.every, engine.name, switched)
@@ -397,24 +425,32 @@ class SparkDatabase(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts
             words = no_rows(len(columns)).local() if rows is None else rows.local()
             return Relation(name, WordRows(columns, self.workspace.dictionary, words))
 
-    def query(self, text: str) -> DataFrame:
-        """Return the tuples of a relation, or the pairs that a path connects, that match an atom, see
-        `Database.query`."""
+    def query(self, text: str, /, **parameters: Any) -> DataFrame:
+        """Return the answer to a query, see `Database.query`. On the cluster engine, evaluate a query that is more than
+        an atom of a relation on the driver if it reads at most `embedded_limit` rows, otherwise on the cluster."""
         with self._using():
-            pattern, dictionary = pattern_of(text, self.workspace), self.workspace.dictionary
             if isinstance(self.engine, Embedded):
-                found = answer(pattern, self.workspace, self.engine.state, self._options)
-                words = found.words_in(dictionary)
+                found = self._answers.answer(text, parameters, self.engine.state, self._options)
+                words = found.words_in(self.workspace.dictionary)
                 assert words is not None
                 return self._translation.values(found.name, DriverRows(np.array(words)), found.columns)
-            if pattern.program is None:
-                columns = self.workspace.relation(pattern.relation).columns
-                rows = self._rows(pattern.relation) or no_rows(len(columns))
-            else:
-                columns = pattern.program.relations[QUERY].columns
-                with working():
-                    rows = self._aside.pairs(pattern, self.engine, self._choice.embedded_limit, self._options)
-            return self._translation.values(pattern.relation, rows.matching(pattern, dictionary), columns)
+            query = self._answers.query(text, parameters)
+            return self._translation.values(*self._answered(query, parameters))
+
+    def _answered(self, query: Query, parameters: Mapping[str, object]) -> tuple[str, Rows, Sequence[Column]]:
+        """Return the name, rows and columns of an answer of the cluster engine."""
+        most, options = self._choice.embedded_limit, self._options
+        if isinstance(query, BodyQuery):
+            with working():
+                return NAME, self._aside.body(query, parameters, self.engine, most, options), query.columns
+        if query.program is None:
+            columns = self.workspace.relation(query.relation).columns
+            rows = self._rows(query.relation) or no_rows(len(columns))
+        else:
+            columns = query.program.relations[QUERY].columns
+            with working():
+                rows = self._aside.pairs(query, self.engine, most, options)
+        return query.relation, rows.matching(query, self.workspace.dictionary), columns
 
     def stats(self) -> dict[str, Any]:
         """Sizes and totals as of `Database.stats`, `engine`, and in `streams` the progress of each stream that

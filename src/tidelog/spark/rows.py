@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from tidelog.arrays import Words
 from tidelog.engine import RowChange
-from tidelog.pattern import Pattern
+from tidelog.queries.pattern import Pattern
 from tidelog.storage.dictionary import Dictionary
 
 MOST_AT_ONCE = 4_000_000  # rows that come to the driver in one Spark job, if no partition has more

@@ -512,7 +512,7 @@ class ClosedRelation(StoredRelation):
     def close(self) -> None:
         """Forget the changes."""
         self.changing = False
-        self._forget()
+        self.forget()
 
     def take_back(self) -> None:
         """Forget the changes; another relation restores the closure."""

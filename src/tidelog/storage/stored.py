@@ -21,6 +21,10 @@ from tidelog.storage.looking import in_parts
 from tidelog.storage.marks import RowMarks
 from tidelog.storage.memory import Block
 
+_SCANS = 8
+"""So many times a query looks at all rows before it makes an index, which takes as long as about 100 looks."""
+_WORTH_AN_INDEX = 2_000
+"""Relations with fewer rows need no index for queries."""
 _UNCOUNTED = 1 << 62
 _ROOM = 2 * SPARE
 _NONE = numpy.empty(0, numpy.int64)
@@ -40,6 +44,7 @@ class StoredRelation:
         self.fields = Descriptor(catalog)
         self.number = self.fields.number
         self.indexes: dict[tuple[int, ...], Index] = {}
+        self._scans: dict[tuple[int, ...], int] = {}
         self.changing = False
         self.fields[layout.R_ARITY] = arity
         self.fields[layout.R_REPLAN] = 1 << 62
@@ -108,8 +113,30 @@ class StoredRelation:
         yield self.words()
 
     def near(self, constants: Mapping[int, int]) -> AnyWords:
-        """Yield rows that include all those with these words in these columns."""
-        return self.words()
+        """Return rows that include all those with these words in these columns: by an index where there is one. An
+        index is made for columns that are asked for again and again."""
+        keys = tuple(sorted(constants))
+        if not keys:
+            return self.words()
+        words = numpy.array([[constants[column] for column in keys]], numpy.int64)
+        if len(keys) == self.arity:
+            found = self.find(words)
+            return self.take(found[found >= 0])
+        if keys not in self.indexes:
+            scans = self._scans[keys] = self._scans.get(keys, 0) + 1
+            if scans <= _SCANS or self.rows < _WORTH_AN_INDEX:
+                return self._scan(keys, words)
+        return self.take(self.select(keys, words))
+
+    def _scan(self, keys: tuple[int, ...], words: AnyWords) -> AnyWords:
+        """Return the live rows with these words in these columns, by a look at all rows."""
+        rows = self._view()
+        numbers = numpy.flatnonzero(rows[:, keys[0]] == words[0, 0])
+        for column, word in zip(keys[1:], words[0, 1:], strict=True):
+            numbers = numbers[rows[numbers, column] == word]
+        if self.dead or self.changing:
+            numbers = numpy.intersect1d(numbers, self.live(), assume_unique=True)
+        return rows[numbers]
 
     def snapshot(self) -> StoredRelation | None:
         """Return the rows as they are now, if that costs less than a copy of them all."""
@@ -271,7 +298,7 @@ class StoredRelation:
         self.marks.forget_saved()
         self.journal.end()
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         """Remove all rows and entries, without allocating memory."""
         self.journal.end()
         self._rows.clear(_ROOM * self.arity * self.catalog.dtype.itemsize)

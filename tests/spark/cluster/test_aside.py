@@ -12,9 +12,11 @@ from tests.paths.automata import pairs, random_path
 from tests.spark.cluster.harness import NOTHING_EVERYWHERE, Cluster
 from tests.suite import FIRST_SEED
 from tidelog.errors import CertificateRejected, LimitError, UsageError
+from tidelog.language.reading import read_body
 from tidelog.limits.watch import Watch
 from tidelog.options import DatabaseOptions
-from tidelog.pattern import matching
+from tidelog.queries.bodies import body_of
+from tidelog.queries.pattern import atom_of, matching
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.rows import DriverRows
 
@@ -97,7 +99,31 @@ def test_paths_that_no_rule_asks_for(most: int) -> None:
             db.commit()
             graph["d"] = pairs(other, graph, nodes)
             for asked in (path, other, f"({other})?"):
-                pattern = matching(f"<{asked}>(X, Y)", db.workspace.programs)
+                atom = atom_of(read_body(f"<{asked}>(X, Y)"))
+                assert atom is not None
+                pattern = matching(atom, db.workspace.programs)
                 found = db.aside.pairs(pattern, db.engine, most, DatabaseOptions())
                 assert set(map(tuple, found.local().tolist())) == pairs(asked, graph, nodes), f"seed {seed}, {asked}"
             db.aside.close()
+
+
+@pytest.mark.parametrize("most", [0, 1000], ids=["cluster", "driver"])
+@pytest.mark.parametrize(
+    ("body", "values", "answer"),
+    [
+        ("e(x, y), t(y, k), y != x", {"k": 4}, {(1, 2), (2, 3), (3, 1)}),
+        ("t(k, x), !e(_, x)", {"k": 1}, set()),
+        ("far(x, n), n > most, e(x, y)", {"most": 2}, {(1, 4, 2), (2, 4, 3), (3, 4, 1), (3, 4, 4)}),
+        ("e(x, _), n = sum y + k : { e(x, y) }", {"k": 10}, {(1, 12), (2, 13), (3, 25), (8, 19)}),
+        ("(lonely(x) ; e(x, x))", {}, {(8,)}),
+        ("<e/e>(k, y), z = y * 3000000000", {"k": 1}, {(3, 9_000_000_000)}),
+        ("e(1, 2), !e(2, 1)", {}, {()}),
+    ],
+)
+def test_queries_that_are_bodies(
+    graph: Cluster, most: int, body: str, values: dict[str, object], answer: set[tuple[int, ...]]
+) -> None:
+    asked = body_of(read_body(body), values, graph.workspace.programs)
+    found = graph.aside.body(asked, values, graph.engine, most, DatabaseOptions())
+    assert set(map(tuple, found.local().tolist())) == answer
+    graph.aside.close()

@@ -1,4 +1,4 @@
-"""Patterns of `query`: an atom whose variables stand for any value, of a relation or along a path."""
+"""Patterns: an atom whose variables stand for any value, of a relation or along a path. The simplest queries."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import numpy
 from numpy.typing import NDArray
 
 from tidelog.arrays import Words
-from tidelog.errors import Problem, ProgramError, UsageError
-from tidelog.language import check, read
+from tidelog.language import check
 from tidelog.language.declarations import resolve
 from tidelog.language.paths import typed
 from tidelog.language.syntax import (
@@ -74,9 +73,18 @@ class Pattern:
         return words[keep]
 
 
-def matching(text: str, programs: Iterable[Program]) -> Pattern:
-    """Return the pattern of `text`, an atom. Raise ProgramError or UsageError."""
-    atom = _atom(text)
+def atom_of(literals: tuple[Literal, ...]) -> Atom | None:
+    """Return the atom that a query consists of, if it is one atom over variables, `_` and constants."""
+    match literals:
+        case (Atom() as atom,) if all(
+            isinstance(term, Variable | Anonymous) or _is_constant(term) for term in atom.args
+        ):
+            return atom
+    return None
+
+
+def matching(atom: Atom, programs: Iterable[Program]) -> Pattern:
+    """Return the pattern of an atom, see `atom_of`. Raise ProgramError."""
     declared = [Program(types=program.types, declarations=program.declarations) for program in programs]
     found = typed(atom.path, resolve(declared)[0], []) if atom.path is not None else None
     if found is None:
@@ -96,31 +104,8 @@ def matching(text: str, programs: Iterable[Program]) -> Pattern:
     return replace(_pattern(asked, (found[1].kind, found[2].kind)), program=program)
 
 
-def _atom(text: str) -> Atom:
-    """Return the atom in a text; read that of a path as the body of a rule."""
-    text = text.strip().rstrip(".")
-    try:
-        rules = read(f"{text}.", name="<query>").rules
-    except ProgramError as error:
-        try:
-            rules = read(f"query() :- {text}.", name="<query>").rules
-        except ProgramError as other:
-            raise (other if text.startswith(("<", "^")) else error) from None
-        match [rule.body for rule in rules]:
-            case [(Atom() as atom,)]:
-                return atom
-        raise error from None
-    if len(rules) != 1 or rules[0].body or len(rules[0].heads) != 1:
-        raise UsageError(
-            Problem(
-                "E0607", f"expected one atom as query, found {text!r}", hint='write for example db.query("edge(1, X)")'
-            )
-        )
-    return rules[0].heads[0]
-
-
 @dataclass(frozen=True)
-class Evaluation:
+class PathEvaluation:
     """A program that evaluates QUERY, the pairs that the path of a pattern connects.
 
     `reads` has the relations of the database that it reads. Of those with columns there, it reads only the rows that
@@ -143,32 +128,40 @@ class Evaluation:
         return numpy.concatenate(parts) if parts else near({})[:0]
 
 
+def with_nodes(program: CheckedProgram, committed: CheckedProgram, others: Iterable[str]) -> CheckedProgram:
+    """Return the program of a query with the columns whose values are nodes of its paths: not those of relations that
+    the `committed` program derives, nor of `others`."""
+    if not program.domains:
+        return program
+    derived = {head.relation for rule in committed.rules if rule.body for head in rule.heads}.union(others)
+    domains = {
+        domain: tuple(column for column in columns if column[0] not in derived)
+        for domain, columns in program.domains.items()
+    }
+    return replace(program, domains=domains)
+
+
 def remaining(
     pattern: Pattern,
     dictionary: Dictionary,
     committed: CheckedProgram,
     kept: Container[str],
     others: Iterable[str] = (),
-) -> Evaluation:
+) -> PathEvaluation:
     """Return the evaluation of a pattern along a path. The `committed` program's results for the same path are `kept`,
     like all its relations, and need no evaluation; `others` give no nodes besides those that it derives."""
     assert pattern.program is not None
-    derived = {head.relation for rule in committed.rules if rule.body for head in rule.heads}.union(others)
-    domains = {
-        domain: tuple(column for column in columns if column[0] not in derived)
-        for domain, columns in pattern.program.domains.items()
-    }
-    program = replace(pattern.program, domains=domains)
+    program = with_nodes(pattern.program, committed, others)
     core = compile_program(program)
     if pattern.constants:
         return _searching(pattern, program, core, dictionary, kept)
     nodes = tuple(node for node in core.nodes if any(name not in kept for name in node.relations))
-    return Evaluation(replace(core, nodes=nodes), dict.fromkeys(_read(nodes, kept), frozenset()), {})
+    return PathEvaluation(replace(core, nodes=nodes), dict.fromkeys(_read(nodes, kept), frozenset()), {})
 
 
 def _searching(
     pattern: Pattern, program: CheckedProgram, core: CoreProgram, dictionary: Dictionary, kept: Container[str]
-) -> Evaluation:
+) -> PathEvaluation:
     """Return the evaluation of a pattern with a constant, which begins there."""
     (atom,) = program.rules[0].body
     assert isinstance(atom, Atom)
@@ -181,7 +174,7 @@ def _searching(
     word = dictionary.find(value, pattern.kinds[column])
     start = numpy.array([] if word is None else [[word]], numpy.int64).reshape(-1, 1)
     reads = {name: _beginning(name, search.rules) for name in _read(nodes, kept)}
-    return Evaluation(CoreProgram(relations, core.records, nodes), reads, {SEARCH: start})
+    return PathEvaluation(CoreProgram(relations, core.records, nodes), reads, {SEARCH: start})
 
 
 def _beginning(name: str, rules: Iterable[CoreRule]) -> frozenset[int]:
@@ -218,11 +211,15 @@ def _pattern(atom: Literal, kinds: tuple[Kind, ...]) -> Pattern:
     return Pattern(atom.relation, kinds, tuple(constants), tuple(equal))
 
 
+def _is_constant(term: Term) -> bool:
+    if isinstance(term, Record):
+        return all(map(_is_constant, term.fields or ()))
+    return isinstance(term, Constant)
+
+
 def _value(term: Term) -> Value:
-    """Return the value of a term made of constants. Raise ProgramError for any other."""
-    if isinstance(term, Constant):
-        return float(term.value) if term.kind == "float" else term.value
+    """Return the value of a term made of constants."""
     if isinstance(term, Record):
         return None if term.fields is None else tuple(_value(part) for part in term.fields)
-    message = "a query can have only variables, _ and constants as arguments"
-    raise ProgramError(Problem("E0607", message, term.span, hint="compute in a rule, and query its head"))
+    assert isinstance(term, Constant)
+    return float(term.value) if term.kind == "float" else term.value

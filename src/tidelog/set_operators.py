@@ -1,0 +1,132 @@
+"""Set operators of relations: with other relations, and with sets of tuples.
+
+    a | b   a & b   a - b   a ^ b               relations with the columns of a
+    a == b  a <= b  a < b  a >= b  a > b  a.isdisjoint(b)
+
+The words of a relation's dictionary are compared, all at once. A tuple of the other side that has no words there, such
+as one with a symbol that no relation has, or with values of other types, equals no tuple of the relation.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Set
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidelog.arrays import Words
+from tidelog.language.syntax import Value
+from tidelog.storage.catalog import Catalog
+from tidelog.storage.stored import StoredRelation
+
+Rows = Collection[tuple[Value, ...]]
+_Mask = NDArray[np.bool_]
+
+
+class SetOperators(ABC):
+    """The operators. The other side is of the same class or a set; for others there are none, and nothing is equal."""
+
+    __hash__: ClassVar[None]  # type: ignore[assignment]  # tuples change with the epochs
+
+    @abstractmethod
+    def _beside(self, other: SetOperators | Set[Any]) -> tuple[Words, Words, Rows]:
+        """Return the rows of both as words of one dictionary, and the tuples of `other` that have none there."""
+
+    @abstractmethod
+    def _of_words(self, words: Words) -> Self:
+        """Return a relation of these rows."""
+
+    @abstractmethod
+    def _of_tuples(self, rows: Iterable[object]) -> Self:
+        """Return a relation of these tuples. Raise DataError or UsageError if they do not fit the columns."""
+
+    @abstractmethod
+    def _tuples_of(self, words: Words) -> Iterable[tuple[Value, ...]]:
+        """Return the tuples of these rows."""
+
+    def __and__(self, other: object) -> Self:
+        """Return the tuples that are in both."""
+        if not isinstance(other, SetOperators | Set):
+            return NotImplemented
+        mine, others, _ = self._beside(other)
+        return self._of_words(mine[_found(mine, others)])
+
+    def __sub__(self, other: object) -> Self:
+        """Return the tuples that are not in the other."""
+        if not isinstance(other, SetOperators | Set):
+            return NotImplemented
+        mine, others, _ = self._beside(other)
+        return self._of_words(mine[~_found(mine, others)])
+
+    def __or__(self, other: object) -> Self:
+        """Return the tuples that are in one of the two. Raise DataError or UsageError if some of the other do not fit
+        the columns."""
+        if not isinstance(other, SetOperators | Set):
+            return NotImplemented
+        mine, others, strange = self._beside(other)
+        return self._with(mine, others[~_found(others, mine)], strange)
+
+    def __xor__(self, other: object) -> Self:
+        """Return the tuples that are in one of the two, but not in both. Raise as `|`."""
+        if not isinstance(other, SetOperators | Set):
+            return NotImplemented
+        mine, others, strange = self._beside(other)
+        return self._with(mine[~_found(mine, others)], others[~_found(others, mine)], strange)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __rsub__(self, other: object) -> Self:
+        """Return the tuples of a set that are not in the relation. Raise as `|`."""
+        if not isinstance(other, Set):
+            return NotImplemented
+        mine, others, strange = self._beside(other)
+        return self._with(others[:0], others[~_found(others, mine)], strange)
+
+    def __eq__(self, other: object) -> bool:
+        """Return True if both have the same tuples."""
+        if not isinstance(other, SetOperators | Set):
+            return NotImplemented
+        mine, others, strange = self._beside(other)
+        return not strange and len(mine) == len(others) and bool(_found(mine, others).all())
+
+    def __le__(self, other: object) -> bool:
+        """Return True if all tuples are in the other."""
+        if not isinstance(other, SetOperators | Set):
+            return NotImplemented
+        mine, others, _ = self._beside(other)
+        return bool(_found(mine, others).all())
+
+    def __ge__(self, other: object) -> bool:
+        """Return True if all tuples of the other are in this."""
+        if not isinstance(other, SetOperators | Set):
+            return NotImplemented
+        mine, others, strange = self._beside(other)
+        return not strange and bool(_found(others, mine).all())
+
+    def __lt__(self, other: object) -> bool:
+        """Return True if all tuples are in the other, which has more."""
+        return self <= other and not self >= other
+
+    def __gt__(self, other: object) -> bool:
+        """Return True if all tuples of the other are in this, which has more."""
+        return self >= other and not self <= other
+
+    def isdisjoint(self, other: SetOperators | Set[Any]) -> bool:
+        """Return True if no tuple is in both."""
+        mine, others, _ = self._beside(other)
+        return not _found(mine, others).any()
+
+    def _with(self, words: Words, more: Words, strange: Rows) -> Self:
+        """Return a relation of two arrays of rows, and of tuples that have no words yet."""
+        rows = np.concatenate([words, more])
+        return self._of_tuples([*self._tuples_of(rows), *strange]) if strange else self._of_words(rows)
+
+
+def _found(rows: Words, among: Words) -> _Mask:
+    """Return a mask of the rows that are `among` others."""
+    stored = StoredRelation(Catalog(64), rows.shape[1], counted=False)
+    stored.insert(among)
+    found: _Mask = stored.find(rows) >= 0
+    return found
