@@ -87,7 +87,8 @@ class Database(RelationVerbs[Change, RelationChange, FactCall]):
             self._keeper.seal(draft, facts)
 
     def _retract(self, pattern: Pattern) -> None:
-        workspace, stored = self.workspace, self.engine.asserted.get(pattern.relation)
+        workspace, kept = self.workspace, self.engine.program.candidates
+        stored = self.engine.asserted.get(kept.get(pattern.relation, pattern.relation))
         known = pattern.words(workspace.dictionary)
         waiting = [words for name, asserts, words in workspace.facts if asserts and name == pattern.relation]
         if stored is not None and len(known) == len(pattern.constants):

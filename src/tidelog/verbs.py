@@ -192,10 +192,10 @@ class RelationVerbs(Verbs[Made], Generic[Made, Part, Facts]):
 
     def clear(self, relation: str) -> None:
         """Retract all asserted facts of a relation, those that wait included, to take effect with the next `commit`.
-        Tuples that rules derive stay. Raises UsageError (E0601)."""
+        Tuples that rules derive stay. Raises UsageError (E0601, E0611)."""
         self._check_usable()
         with self._changing(), changing_within_memory:
-            found = self.workspace.relation(relation)
+            found = self.workspace.with_tuples(relation)
             self._retract(Pattern(found.name, tuple(column.kind for column in found.columns), (), ()))
 
     @abstractmethod

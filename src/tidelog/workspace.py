@@ -187,12 +187,12 @@ class Workspace(Generic[Facts]):
 
     def change(self, relation: str, data: Any, *, asserts: bool) -> None:
         """Assert or retract facts. Raises UsageError (no such relation) or DataError (does not fit)."""
-        words = encode(data, self._with_tuples(relation), self.dictionary)
+        words = encode(data, self.with_tuples(relation), self.dictionary)
         self._pending.facts.append(self._entry(relation, asserts, words))
 
     def change_words(self, relation: str, words: Words, *, asserts: bool) -> None:
         """Assert or retract encoded facts. UsageError (E0604) where they cannot be rows of the relation."""
-        arity = len(self._with_tuples(relation).columns)
+        arity = len(self.with_tuples(relation).columns)
         if not isinstance(words, numpy.ndarray):
             raise wrong_argument(f"encoded rows of {relation}", f"an int64 array of shape (n, {arity})", words)
         if words.dtype != numpy.int64 or words.ndim != 2 or words.shape[1] != arity:
@@ -201,7 +201,7 @@ class Workspace(Generic[Facts]):
             raise UsageError(Problem("E0604", message, hint="use `insert` or `delete` for data that are not encoded"))
         self._pending.facts.append(self._entry(relation, asserts, words))
 
-    def _with_tuples(self, name: str) -> RelationType:
+    def with_tuples(self, name: str) -> RelationType:
         """Return a declared relation that may have facts. UsageError (E0601, E0611) where there is none."""
         relation = self.relation(name)
         if INLINE in relation.qualifiers:

@@ -246,6 +246,42 @@ def test_a_bound_key_is_found_with_and_without_an_index(size: int) -> None:
         assert set(db.query(f"r(X, X, {turn % 3})")) == {row for row in rows if row[0] == row[1] and row[2] == turn % 3}
 
 
+def test_relations_that_stand_for_others() -> None:
+    """Inline relations are replaced; equivalences and selections are read as views, not derived again."""
+    db = tidelog.connect()
+    db.load("""
+    .decl e(x: number, y: number)
+    .decl two(x: number, y: number) inline
+    .decl same(x: number, y: number) eqrel
+    .decl least(x: number, y: number) min(y)
+    two(x, z) :- e(x, y), e(y, z).
+    same(x, y) :- e(x, y).
+    least(x, y) :- e(x, y).
+    """)
+    db.insert("e", [(1, 2), (2, 3), (1, 5)])
+    db.insert("least", [(1, 1), (1, 7), (4, 4)])
+    db.commit()
+    for _ in range(3):
+        assert set(db.query("two(1, x)")) == {(3,)}
+        assert set(db.query("two(k, x), same(k, x)", k=1)) == {(3,)}
+        assert set(db.query("same(k, y), y != k", k=3)) == {(1,), (2,), (5,)}
+        assert set(db.query("least(x, y), x < 3")) == {(1, 1), (2, 3)}
+        assert set(db.query("least(1, y)")) == {(1, 1)}
+    db.delete("least(x, 1)")
+    db.commit()
+    assert set(db.query("least(1, y)")) == {(1, 2)}
+    assert set(db.query("least(k, y)", k=1)) == {(2,)}
+    db.clear("least")
+    db.commit()
+    assert set(db["least"]) == {(1, 2), (2, 3)}
+    for call, argument in ((db.clear, "two"), (db.delete, "two(1, _)")):
+        with pytest.raises(tidelog.UsageError) as raised:
+            call(argument)
+        assert raised.value.code == "E0611"
+    db.rules.add("more: two(x, y) :- least(x, y).")
+    assert set(db.query("two(1, x)")) == {(3,), (2,)}
+
+
 def test_limits_hold(db: tidelog.Database) -> None:
     db.insert("e", [(i, i + 1) for i in range(10, 1000)])
     db.commit()

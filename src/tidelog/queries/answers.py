@@ -20,13 +20,14 @@ from tidelog.arrays import Words
 from tidelog.errors import Problem, ProgramError, UsageError, wrong_argument
 from tidelog.io.values import RANGES
 from tidelog.language import read
+from tidelog.language.inlining import INLINE
 from tidelog.language.reading import read_body
 from tidelog.language.syntax import CheckedProgram, Literal, Value
 from tidelog.limits.watch import guarded
 from tidelog.maintain.engine import evaluated
 from tidelog.maintain.state import EngineState
 from tidelog.options import DatabaseOptions
-from tidelog.queries.bodies import GIVEN, BodyQuery, body_of
+from tidelog.queries.bodies import GIVEN, BodyQuery, body_of, declarations
 from tidelog.queries.evaluation import Evaluation
 from tidelog.queries.parameters import encoded
 from tidelog.queries.pattern import QUERY, Pattern, atom_of, matching, remaining
@@ -153,7 +154,10 @@ class Answers:
         """Forget everything if types or relations have been declared since."""
         before, programs = self._programs, self._workspace.programs
         if programs is not before:
-            one, other = ([x for p in each for x in (*p.types, *p.declarations)] for each in (before, programs))
+            one, other = (
+                [x for p in declarations(each) for x in (*p.types, *p.declarations, *p.rules)]
+                for each in (before, programs)
+            )
             same = len(one) == len(other) and all(map(is_, one, other))
             if not same:
                 self._known.clear()
@@ -187,7 +191,15 @@ def parsed(text: str) -> tuple[Literal, ...]:
 def checked_query(literals: tuple[Literal, ...], names: Collection[str], workspace: Workspace[Any]) -> Query:
     """Return a query of literals, checked against the declarations of a workspace."""
     atom = None if names else atom_of(literals)
+    if atom is not None and atom.path is None and is_inline(workspace, atom.relation):
+        atom = None  # It has no tuples.
     return body_of(literals, names, workspace.programs) if atom is None else matching(atom, workspace.programs)
+
+
+def is_inline(workspace: Workspace[Any], name: str) -> bool:
+    """Return True if a declared relation stands for the bodies of its rules."""
+    relation = workspace.program.relations.get(name)
+    return relation is not None and INLINE in relation.qualifiers
 
 
 def answer(

@@ -15,6 +15,7 @@ from tidelog.errors import Problem, ProgramError
 from tidelog.language import check
 from tidelog.language.declarations import resolve
 from tidelog.language.grounding import grounding_problems
+from tidelog.language.inlining import INLINE
 from tidelog.language.kinds import infer
 from tidelog.language.locals import separate
 from tidelog.language.syntax import (
@@ -68,11 +69,25 @@ class BodyQuery:
 def body_of(literals: tuple[Literal, ...], names: Collection[str], programs: Iterable[Program]) -> BodyQuery:
     """Return a checked body, in which `names` are parameters. Raise ProgramError, or UsageError (E0612)."""
     check_names(names, variables(literals))
-    declared = [Program(types=program.types, declarations=program.declarations) for program in programs]
+    declared = declarations(programs)
     try:
         return _checked(literals, tuple(names), declared)
     except ProgramError as error:
         raise ProgramError(*map(_of_query, error.problems)) from None
+
+
+def declarations(programs: Iterable[Program]) -> list[Program]:
+    """Return the declarations of programs, with the rules of inline relations, for which these stand."""
+    programs = list(programs)
+    inline = {each.name for program in programs for each in program.declarations if INLINE in each.qualifiers}
+    return [
+        Program(
+            types=program.types,
+            declarations=program.declarations,
+            rules=tuple(rule for rule in program.rules if any(head.relation in inline for head in rule.heads)),
+        )
+        for program in programs
+    ]
 
 
 def _checked(literals: tuple[Literal, ...], names: tuple[str, ...], declared: list[Program]) -> BodyQuery:
@@ -82,8 +97,8 @@ def _checked(literals: tuple[Literal, ...], names: tuple[str, ...], declared: li
     attributes = tuple(Attribute(column.name, column.type) for column in parameters)
     own = (Declaration(QUERY, ()), *((Declaration(GIVEN, attributes),) if names else ()))
     checked = check(*declared, Program(declarations=own, rules=(rule,)))
-    (found,) = checked.rules
-    shown = [name for name in _in_all(found.body) if name not in names]
+    (found,) = (each for each in checked.rules if each.heads[0].relation == QUERY)
+    shown = [name for name in _in_all(literals) if name not in names]
     found = replace(found, name=QUERY, heads=(Atom(QUERY, tuple(map(Variable, shown))),))
     problems = grounding_problems(replace(found, name=None))
     if problems:

@@ -16,7 +16,7 @@ from tidelog.workspace import Workspace
 
 def deletion(text: str, values: Mapping[str, object], workspace: Workspace[Any]) -> Pattern:
     """Return the pattern of the facts to retract, with values for its parameters. Raise ProgramError, UsageError
-    (E0612, E0613), or DataError for a wrong value."""
+    (E0611 to E0613), or DataError for a wrong value."""
     check_text(text)
     atom = atom_of(parsed(text))
     if atom is None or atom.path is not None:
@@ -26,7 +26,7 @@ def deletion(text: str, values: Mapping[str, object], workspace: Workspace[Any])
     names = [term.name if isinstance(term, Variable) else None for term in atom.args]
     check_names(values, [name for name in names if name is not None])
     pattern = matching(atom, workspace.programs)
-    kinds = zip(names, workspace.relation(pattern.relation).columns, strict=True)
+    kinds = zip(names, workspace.with_tuples(pattern.relation).columns, strict=True)
     given = tuple(
         (place, checked_value(values[name], replace(column, name=name), workspace.dictionary))
         for place, (name, column) in enumerate(kinds)
