@@ -2,7 +2,8 @@
 
 reading       `read`: files and texts; with the C preprocessor (preprocessor, stretches) when a line starts with #
 lexer         text to tokens, with soft_words;  grammar.lark  the grammar of one statement
-statements    tokens to statements, and recovery;  mistakes  problems of the syntax in words
+statements    tokens to statements, and recovery;  mistakes  problems of the syntax in words;  foreign  those of other
+              languages
 builder       reductions of the grammar to statements, with bodies, clauses and terms;  literals  numbers and strings;
               nesting  bounded depth
 syntax        the tree;  printer  the tree as source;  precedence  how strongly operators bind

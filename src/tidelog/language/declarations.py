@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from tidelog.errors import Problem
+from tidelog.language import foreign
 from tidelog.language.syntax import (
     PRIMITIVES,
     Attribute,
@@ -152,7 +153,9 @@ def _columns(
 
 
 def _unknown_type(name: str, span: Span | None, known: Iterable[str]) -> Problem:
-    hint = did_you_mean(name, known) or f"declare it with `.type {name} <: symbol`, or use {', '.join(PRIMITIVES)}"
+    own = foreign.type_(name)
+    hint = f"did you mean `{own}`?" if own else did_you_mean(name, known)
+    hint = hint or f"declare it with `.type {name} <: symbol`, or use {', '.join(PRIMITIVES)}"
     return Problem("E0203", f"the type `{name}` is not declared", span, hint=hint)
 
 

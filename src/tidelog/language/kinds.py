@@ -326,7 +326,9 @@ class _Inference:
             if reason.declared is not None:
                 notes.append((reason.declared, f"{text}, declared here"))
         code = "E0214" if first.literal or second.literal else "E0211"
-        self.problems.append(Problem(code, f"{subject}{one}, but {two}", second.span or term.span, tuple(notes)))
+        hint = _conversion(first_kinds, second_kinds) if isinstance(term, Variable | Functor | Aggregate) else None
+        message = f"{subject}{one}, but {two}"
+        self.problems.append(Problem(code, message, second.span or term.span, tuple(notes), hint))
 
     # --- what is left open -------------------------------------------------------------------------------------------
 
@@ -398,6 +400,14 @@ class _Inference:
 
 def _admits(allowed: frozenset[Kind], kind: Kind) -> bool:
     return kind in allowed or (_RECORD in allowed and kind not in ORDERED)
+
+
+def _conversion(have: frozenset[Kind], want: frozenset[Kind]) -> str | None:
+    """Return how to make a text of a number, or a number of a text."""
+    text, other = frozenset(("symbol",)), NUMERIC
+    if (have <= other and want == text) or (have == text and want <= other):
+        return "convert with `to_string(…)`, or with `to_number(…)` and its like"
+    return None
 
 
 def _names(kinds: frozenset[Kind]) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from itertools import pairwise
 
 from lark import Token
 
 from tidelog.errors import Problem
-from tidelog.language import lexer
+from tidelog.language import foreign, lexer
+from tidelog.language.aggregates import SPELLINGS
 from tidelog.language.nesting import LIMIT
 from tidelog.language.terms import Locate
 from tidelog.source import Span
@@ -49,6 +49,7 @@ _INFIX = frozenset(
     ["PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "CARET", "LOR", "LXOR", "LAND", "BOR", "BXOR", "BAND", "SHIFT"]
 )
 _COMPARISON = frozenset(["EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"])
+_BEHIND_TERM = frozenset(["DOT", "RPAR", "RBRACKET", "RBRACE", "COMMA"])
 _STATEMENT = frozenset(
     ["NAME", "DECL", "TYPE", "OLD_TYPE", "IO", "PLAN", "PRAGMA", "COMP", "INIT", "OVERRIDE", "RBRACE"]
 )
@@ -74,10 +75,12 @@ def unexpected(tokens: list[Token], start: int, error: int, expected: set[str], 
         last = span_of(tokens[-1], locate)
         place = Span(last.source, last.end, last.end)
         begin = span_of(tokens[start], locate)
+        qualifier = _unknown_qualifier(tokens, start, locate)
+        if qualifier is not None:
+            return qualifier
         message = f"expected {_expected(expected)}, found the end of the text"
-        return Problem(
-            "E0101", message, place, notes=((begin, "the statement begins here"),), hint=_hint(expected, None)
-        )
+        hint = foreign.divides(last.source.text[last.end :]) or _hint(expected, None, "")
+        return Problem("E0101", message, place, notes=((begin, "the statement begins here"),), hint=hint)
     token = tokens[error]
     span = span_of(token, locate)
     if token.type == "UNCLOSED":
@@ -85,27 +88,54 @@ def unexpected(tokens: list[Token], start: int, error: int, expected: set[str], 
     feature = _unsupported(tokens, start, error)
     if feature is not None:
         return Problem("E0190", f"{feature} not supported yet", span)
+    before = tokens[error - 1] if error > start else token
+    end = span_of(before, locate).end
+    gap = span.source.text[end : span.start] if end <= span.start else ""
     if token.type == "OTHER":
-        return _strange(token, span, _foreign(tokens, start, error))
+        return _strange(token, span, foreign.written_here(tokens, start, error, gap, expected))
     if "CARET" in expected and expected <= _STEP and token.type in _BEHIND_STEP:
         message = f"the path lacks a step: expected a relation, `^` or `(`, found {_found(token)}"
         return Problem("E0113", message, span, hint=_PATH_HINT)
-    before = tokens[error - 1] if error > start else token
-    if token.type == "LPAR" and before.type == "NAME" and "DOT" in expected and str(before) not in _FOREIGN:
-        close = [_FOREIGN_FUNCTORS.get(before.lower()) or "", *get_close_matches(str(before), lexer.FUNCTIONS, 1)]
-        own = next(filter(None, close), None)
-        known = f"did you mean `{own}`?" if own else f"use one of {', '.join(sorted(lexer.FUNCTIONS))}"
-        return Problem("E0101", f"there is no functor `{before}`", span_of(before, locate), hint=known)
-    hint = _foreign(tokens, start, error) or _hint(expected, token)
+    own = foreign.written_here(tokens, start, error, gap, expected)
+    if own is None and token.type == "LPAR" and before.type == "NAME" and expected & _BEHIND_TERM:
+        return _no_functor(before, locate)
+    qualifier = _unknown_qualifier(tokens, start, locate)
+    if qualifier is not None:
+        return qualifier
+    hint = own or _hint(expected, token, gap)
     if expected >= _COMPARISON and _repeats_term(tokens, start, error):
         hint = "write two arguments behind a path, as in `p+(x, y)`"
     return Problem("E0101", f"expected {_expected(expected)}, found {_found(token)}", span, hint=hint)
 
 
+def _no_functor(name: Token, locate: Locate) -> Problem:
+    """Return the problem of a name with arguments where a term stands."""
+    close = [foreign.functor(str(name)) or "", *get_close_matches(str(name), lexer.FUNCTIONS, 1)]
+    own = next(filter(None, close), None)
+    known = f"did you mean `{own}`?" if own else f"use one of {', '.join(sorted(lexer.FUNCTIONS))}"
+    hint = foreign.aggregate(str(name)) if str(name) in SPELLINGS else known
+    return Problem("E0101", f"there is no functor `{name}`", span_of(name, locate), hint=hint)
+
+
+def _unknown_qualifier(tokens: list[Token], start: int, locate: Locate) -> Problem | None:
+    """Return the problem of a statement that begins with a single name, in the line where a declaration ends."""
+    first = tokens[start]
+    if first.type != "NAME" or start == 0 or (start + 1 < len(tokens) and tokens[start + 1].type in ("LPAR", "COLON")):
+        return None
+    declares = next((t for t in reversed(tokens[:start]) if t.type in ("DECL", "DOT", "IF", "IO", "TYPE")), None)
+    span, last = span_of(first, locate), span_of(tokens[start - 1], locate)
+    if declares is None or declares.type != "DECL" or "\n" in span.source.text[last.end : span.start]:
+        return None
+    close = get_close_matches(str(first), lexer.QUALIFIERS, 1)
+    hint = f"did you mean `{close[0]}`?" if close else f"use one of {', '.join(sorted(lexer.QUALIFIERS))}"
+    return Problem("E0101", f"there is no qualifier `{first}`", span, hint=hint)
+
+
 def unknown_directive(token: Token, locate: Locate) -> Problem:
     known = {*lexer.DIRECTIVES, *lexer.UNSUPPORTED_DIRECTIVES}
-    close = get_close_matches(str(token), known, 1)
-    hint = f"did you mean `{close[0]}`?" if close else f"use one of {', '.join(sorted(lexer.DIRECTIVES))}"
+    close = [foreign.directive(str(token)) or "", *get_close_matches(str(token), known, 1)]
+    own = next(filter(None, close), None)
+    hint = f"did you mean `{own}`?" if own else f"use one of {', '.join(sorted(lexer.DIRECTIVES))}"
     return Problem("E0107", f"unknown directive `{_shown(token)}`", span_of(token, locate), hint=hint)
 
 
@@ -128,51 +158,6 @@ def _unclosed(token: Token, span: Span) -> Problem:
     return Problem(
         "E0103", "the string is not closed in its line", span, hint='close it with "; write \\n for a line break'
     )
-
-
-_FOREIGN = {
-    "==": "write `=`",
-    "<>": "write `!=`",
-    ":=": "write `=`, or `:-` behind a head",
-    "<-": "write `:-`",
-    "->": "write the head first, then `:-` and the body",
-    "&&": "write `,` for a conjunction",
-    "||": "write `;` for a disjunction",
-    "\\+": "write `!` for a negation",
-    "not": "write `!` for a negation",
-    "and": "write `,` for a conjunction",
-    "or": "write `;` for a disjunction",
-    "is": "write `=`",
-    "mod": "write `%`",
-}
-"""Words and signs of other languages, and what to write in place of them."""
-_FOREIGN_FUNCTORS = {
-    **dict.fromkeys(("concat", "concatenate", "join"), "cat"),
-    **dict.fromkeys(("len", "length", "char_length", "str_length"), "strlen"),
-    **dict.fromkeys(("substring", "slice", "mid"), "substr"),
-    **dict.fromkeys(("toupper", "to_upper", "ucase", "uppercase"), "upper"),
-    **dict.fromkeys(("tolower", "to_lower", "lcase", "lowercase"), "lower"),
-    **dict.fromkeys(("strip", "btrim"), "trim"),
-    **dict.fromkeys(("indexof", "strpos", "position", "instr", "locate", "find"), "index_of"),
-    **dict.fromkeys(("startswith", "has_prefix", "prefix"), "starts_with"),
-    **dict.fromkeys(("endswith", "has_suffix", "suffix"), "ends_with"),
-    **dict.fromkeys(("regexp_extract", "regexp_match", "captures"), "groups"),
-    **dict.fromkeys(("split_part", "explode", "string_split"), "split"),
-    **dict.fromkeys(("int", "integer", "toint", "to_int", "tonumber", "parse_int"), "to_number"),
-    **dict.fromkeys(("str", "tostring", "string"), "to_string"),
-    **dict.fromkeys(("float", "double", "tofloat"), "to_float"),
-    **dict.fromkeys(("least",), "min"),
-    **dict.fromkeys(("greatest",), "max"),
-}
-"""Functions of other languages, in small letters, and the functors that do the same."""
-
-
-def _foreign(tokens: list[Token], start: int, error: int) -> str | None:
-    """Return a hint if the token at `error`, or the one before it, is a word or part of a sign of another language."""
-    near = tokens[max(start, error - 1) : error + 2]
-    signs = [f"{one}{other}" for one, other in pairwise(near) if one.end_pos == other.start_pos]
-    words = [str(token) for token in near[:2] if token.type == "NAME"]
-    return next((_FOREIGN[each] for each in (*signs, *words) if each in _FOREIGN), None)
 
 
 def _strange(token: Token, span: Span, foreign: str | None) -> Problem:
@@ -244,13 +229,17 @@ def _shown(token: Token) -> str:
     return text if len(text) <= 40 else f"{text[:30]}…"
 
 
-def _hint(expected: set[str], token: Token | None) -> str | None:
+def _hint(expected: set[str], token: Token | None, gap: str) -> str | None:
     if token is not None and str(token) in lexer.WORDS and "NAME" in expected:
         return f"choose another name; `{token}` is a word of the language"
     if token is not None and "CARET" in expected and expected <= _STEP:
         return _PATH_HINT if token.type != "LPAR" else "put a path of several steps into `<` and `>`: `<^(a/b)>(x, y)`"
     if token is not None and (token.type == "POSTFIX" or (token.type in ("LESS", "CARET") and expected <= _STATEMENT)):
         return "use a path only as a literal of a body, not in a head or a term"
+    if token is not None and token.type in ("RPAR", "RBRACKET", "RBRACE") and "DOT" in expected:
+        return "remove it, or open a bracket before it"
+    if token is not None and token.type == "NAME" and {"DOT", "SEMICOLON"} <= expected and "\n" not in gap:
+        return "put `,` between two literals, or a dot behind the rule"
     if expected == {"DOT"} or (
         "DOT" in expected and (token is None or token.type in ("NAME", *lexer.DIRECTIVES.values()))
     ):

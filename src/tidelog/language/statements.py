@@ -102,12 +102,17 @@ class _Reading:
             kind = tokens[i].type
             if i > start and (kind in _DIRECTIVES or (directive and i > error and depth <= 0 and self._leads(i))):
                 return i
-            if kind == "DOT" and i >= error:
+            if kind == "DOT" and i >= error and not self._doubled(i):
                 return i + 1
             if kind == "RBRACE" and depth <= 0 and i >= error and i > start:
                 return i  # the end of the component
             depth += _BRACKETS.get(kind, 0)
         return len(tokens)
+
+    def _doubled(self, position: int) -> bool:
+        """Return True if the dot is one of two beside each other, as in `1..3`."""
+        beside = self.tokens[max(0, position - 1) : position + 2]
+        return [token.type for token in beside].count("DOT") > 1
 
     def _leads(self, position: int) -> bool:
         """Return True if the token stands first in its line."""
