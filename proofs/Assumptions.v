@@ -1,6 +1,6 @@
 (** What the theorems rest on: scripts/proofs demands that it is nothing. *)
 
-From Tidelog Require Semantics Joins Certificate Finite Selection Choice RegularMatching Regular RegularViews RegularClauseMap.
+From Tidelog Require Semantics Joins Certificate Finite Monotone Selection Choice RegularMatching Regular RegularViews RegularClauseMap.
 
 Print Assumptions Semantics.level_closed.
 Print Assumptions Semantics.level_least.
@@ -12,6 +12,7 @@ Print Assumptions Certificate.check_complete.
 Print Assumptions Finite.certificate_exists.
 Print Assumptions Selection.selection_certified.
 Print Assumptions Selection.selection_unique.
+Print Assumptions Monotone.monotone_sound.
 Print Assumptions Choice.choice_certified.
 Print Assumptions Choice.choice_complete.
 Print Assumptions Choice.choice_maximal.

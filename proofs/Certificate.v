@@ -1,20 +1,26 @@
 (** The checker of certificates, and the proof that it is right.
 
-    A certificate of a view [I] is a number for each of its tuples, the birth.  [check] verifies four conditions, as
-    [db.check()] does, each by matching rule bodies against the view:
+    A certificate of a view [I] is a number for each of its tuples, the birth.  [check] verifies these conditions, as
+    [db.check()] does, by matching rule bodies against the view:
 
-    - the rules are safe and the hyper-nodes are in order ([safe], [stratified]);
-    - the asserted facts are of declared predicates ([facts_declared]), and in the view;
-    - it is closed: whatever follows from it by one rule is in it ([violated]);
+    - the rules are safe and monotone, and the hyper-nodes are in order ([safe], [monotone], [stratified]);
+    - the asserted facts are of declared predicates ([facts_declared]);
+    - it is closed: each asserted fact, and whatever follows from it by one rule, is in it, or a tuple of it dominates
+      that ([violated]);
     - it is founded: each tuple is asserted, or follows by one rule whose body tuples of the same hyper-node have
-      smaller births ([supported]).
+      smaller births ([supported]);
+    - it is selected: no tuple of it dominates another one.
+
+    Tuples dominate others in relations with a minimum or a maximum only ([Orders]).  All rules of plain programs are
+    monotone ([Monotone.plain_monotone]).
 
     [check_correct]: what [check] accepts is the stratified least model, of facts of declared predicates.
     [check_unique]: so the facts of declared predicates leave no choice, whatever else somebody states.
-    [check_complete]: every listing of the stratified least model has births with which [check] accepts it. *)
+    [check_complete]: every listing of the stratified least model of a plain program has births with which [check]
+    accepts it.  A selection need not have: its tuples may follow from those only that they dominate. *)
 
 From Coq Require Import List ZArith NArith Bool Lia.
-From Tidelog Require Import Syntax Semantics Joins Index.
+From Tidelog Require Import Syntax Orders Selection Semantics Joins Monotone Index.
 Import ListNotations.
 
 (** ** The checker *)
@@ -36,19 +42,35 @@ Definition stratified (P : program) (r : rule) : bool :=
   forallb (fun a => Nat.leb (node P (pred a)) (node P (pred (head r)))) (body r)
   && forallb (fun a => Nat.ltb (node P (pred a)) (node P (pred (head r)))) (negated r).
 
-(** All variables occur in positive atoms. *)
+(** All variables occur in positive atoms, and these compute nothing. *)
 Definition body_vars (r : rule) : list variable := flat_map atom_vars (body r).
 Definition other_vars (r : rule) : list variable :=
   atom_vars (head r) ++ flat_map atom_vars (negated r) ++ flat_map test_vars (tests r).
-Definition safe (r : rule) : bool := forallb (fun x => existsb (N.eqb x) (body_vars r)) (other_vars r).
+Definition safe (r : rule) : bool :=
+  forallb flat (body r) && forallb (fun x => existsb (N.eqb x) (body_vars r)) (other_vars r).
 
 (** What a valuation has to satisfy besides the positive atoms. *)
 Definition applicable (V : view) (s : valuation) (r : rule) : bool :=
   forallb (test_holds s) (tests r) && forallb (fun a => negb (member V (instance s a))) (negated r).
 
-(** Whether something follows by [r] that is not in the view. *)
-Definition violated (V : view) (r : rule) : bool :=
-  exists_join V (body r) [] (fun s => applicable V s r && negb (member V (instance s (head r)))).
+(** The rows that can dominate [t]: those with its first column, if that belongs to the key. *)
+Definition rivals (P : program) (V : view) (t : fact) : list (list value) :=
+  match order P (fst t) with
+  | [] => []
+  | columns => rows V (fst t) (if is_compared columns 0 then None else hd_error (snd t))
+  end.
+
+Definition dominated (P : program) (V : view) (t : fact) : bool :=
+  existsb (fun row => dominates P (fst t, row) t) (rivals P V t).
+
+(** Whether [t] or a better tuple is in the view. *)
+Definition represented (P : program) (V : view) (t : fact) : bool := member V t || dominated P V t.
+
+(** Whether something follows by [r] that is not in the view, nor a better tuple. *)
+Definition violated (P : program) (V : view) (r : rule) : bool :=
+  exists_join V (body r) [] (fun s => applicable V s r && negb (represented P V (instance s (head r)))).
+
+Definition same_fact (t u : fact) : bool := if fact_eq_dec t u then true else false.
 
 (** Whether [t] follows by [r] from body tuples of which those of the same hyper-node are [earlier]. *)
 Definition supported_by (P : program) (V : view) (earlier : fact -> bool) (t : fact) (r : rule) : bool :=
@@ -57,7 +79,7 @@ Definition supported_by (P : program) (V : view) (earlier : fact -> bool) (t : f
      | None => false
      | Some sub =>
          exists_join V (body r) sub (fun s =>
-           applicable V s r
+           applicable V s r && same_fact (instance s (head r)) t
            && forallb (fun a => negb (same_node P a (head r)) || earlier (instance s a)) (body r))
      end.
 
@@ -68,10 +90,12 @@ Inductive verdict :=
 | Accepted
 | NotStratified (r : rule)
 | NotSafe (r : rule)
+| NotMonotone (r : rule)
 | Undeclared (t : fact)
 | Missing (t : fact)
 | NotClosed (r : rule)
-| Unfounded (t : fact).
+| Unfounded (t : fact)
+| NotSelected (t : fact).
 
 Definition search {A B : Type} (bad : A -> bool) (items : list A) (found : A -> B) (otherwise : B) : B :=
   match find bad items with Some x => found x | None => otherwise end.
@@ -85,10 +109,12 @@ Definition verify (P : program) (E : list fact) (certificate : list (fact * N)) 
   let founded t := supported P V given (fun u => N.ltb (number births u) (number births t)) t in
   search (fun r => negb (stratified P r)) (rules P) NotStratified
     (search (fun r => negb (safe r)) (rules P) NotSafe
-       (search (fun t => negb (declared P (fst t))) E Undeclared
-          (search (fun t => negb (member V t)) E Missing
-             (search (violated V) (rules P) NotClosed
-                (search (fun t => negb (founded t)) I Unfounded Accepted))))).
+       (search (fun r => negb (monotone P r)) (rules P) NotMonotone
+          (search (fun t => negb (declared P (fst t))) E Undeclared
+             (search (fun t => negb (represented P V t)) E Missing
+                (search (violated P V) (rules P) NotClosed
+                   (search (fun t => negb (founded t)) I Unfounded
+                      (search (dominated P V) I NotSelected Accepted))))))).
 
 Definition check (P : program) (E I : list fact) (birth : fact -> N) : bool :=
   match verify P E (map (fun t => (t, birth t)) I) with Accepted => true | _ => false end.
@@ -105,7 +131,10 @@ Proof.
 Qed.
 
 Lemma eval_ext s s' t : (forall x, In x (term_vars t) -> s x = s' x) -> eval s t = eval s' t.
-Proof. destruct t; simpl; auto. Qed.
+Proof.
+  induction t as [x|c|f t IHt u IHu]; simpl; intros H; auto.
+  rewrite IHt, IHu; [reflexivity | |]; intros x Hx; apply H, in_or_app; auto.
+Qed.
 
 Lemma instance_ext s s' a : (forall x, In x (atom_vars a) -> s x = s' x) -> instance s a = instance s' a.
 Proof.
@@ -161,10 +190,13 @@ Qed.
 
 Lemma safe_binds r : safe r = true -> forall x, In x (other_vars r ++ body_vars r) -> In x (body_vars r).
 Proof.
-  unfold safe. rewrite forallb_forall. intros H x Hx.
+  unfold safe. rewrite andb_true_iff, (forallb_forall _ (other_vars r)). intros [_ H] x Hx.
   apply in_app_or in Hx as [Hx|Hx]; [|exact Hx].
   apply H, existsb_exists in Hx as (y & Hy & Hxy). apply N.eqb_eq in Hxy. now subst.
 Qed.
+
+Lemma safe_flat r : safe r = true -> forallb flat (body r) = true.
+Proof. unfold safe. rewrite andb_true_iff. tauto. Qed.
 
 Lemma applicable_ext s s' r : (forall x, In x (other_vars r) -> s x = s' x) -> applicable V s r = applicable V s' r.
 Proof.
@@ -175,13 +207,38 @@ Proof.
     apply in_or_app; right. apply in_or_app; left. apply in_flat_map. eauto.
 Qed.
 
-Lemma violated_spec r : safe r = true ->
-  violated V r = false <-> (forall s, fits I s r -> In (instance s (head r)) I).
+Lemma dominated_spec t : dominated P V t = true <-> exists u, In u I /\ dominates P u t = true.
 Proof.
-  intros Hsafe. split.
-  - intros Hv s Hs. apply (member_spec V I V_shows_I).
+  unfold dominated. rewrite existsb_exists. split.
+  - intros (row & Hrow & Hdom). exists (fst t, row). split; [|exact Hdom]. unfold rivals in Hrow.
+    destruct (order P (fst t)); [easy|]. now apply (rows_sound V I V_shows_I) in Hrow.
+  - destruct t as [q other]. intros ([p row] & Hin & Hdom). assert (Hp := dominates_same P _ _ Hdom). cbn in Hp. subst q.
+    exists row. split; [|exact Hdom]. unfold rivals. unfold dominates in Hdom.
+    rewrite !andb_true_iff, same_key_spec in Hdom. destruct Hdom as [[_ [Hlength Hkey]] Hahead]. cbn [fst snd] in *.
+    destruct (order P p) as [|column columns]; [easy|].
+    destruct (is_compared (column :: columns) 0) eqn:Hfirst; [now apply (rows_complete V I V_shows_I)|].
+    destruct other as [|c values], row as [|d row]; try discriminate Hlength.
+    + now apply (rows_complete V I V_shows_I).
+    + assert (Hdc := Hkey 0 ltac:(simpl; lia) Hfirst). cbn in Hdc. subst d. now apply (rows_first V I V_shows_I).
+Qed.
+
+(** [t] or a better tuple is in the view. *)
+Definition shown (t : fact) : Prop := exists u, In u I /\ covers (fun u t => dominates P u t = true) u t.
+
+Lemma represented_spec t : represented P V t = true <-> shown t.
+Proof.
+  unfold represented, shown, covers. rewrite orb_true_iff, dominated_spec, (member_spec V I V_shows_I). split.
+  - intros [Ht|(u & Hu & Hdom)]; eauto.
+  - intros (u & Hu & [->|Hdom]); eauto.
+Qed.
+
+Lemma violated_spec r : safe r = true ->
+  violated P V r = false <-> (forall s, fits I s r -> shown (instance s (head r))).
+Proof.
+  intros Hsafe. assert (Hflat := safe_flat r Hsafe). split.
+  - intros Hv s Hs. apply represented_spec.
     apply not_false_iff_true. intros Hm. apply not_true_iff_false in Hv. apply Hv.
-    apply (exists_join_complete V I V_shows_I s _ (other_vars r)).
+    apply (exists_join_complete V I V_shows_I s _ (other_vars r)); [| | exact Hflat | | |].
     + intros s1 s2 H. f_equal; [now apply applicable_ext|]. f_equal. f_equal.
       apply instance_ext. intros x Hx. apply H. now apply in_or_app; left.
     + apply andb_true_iff. split; [|now rewrite Hm]. apply applicable_spec; [|exact Hs]. apply Hs.
@@ -189,9 +246,9 @@ Proof.
     + apply Hs.
     + intros x Hx. right. apply (safe_binds r Hsafe). now apply in_or_app; left.
   - intros H. apply not_true_iff_false. intros Hv.
-    apply (exists_join_sound V I V_shows_I) in Hv as (s & _ & Hbody & HQ).
-    apply andb_true_iff in HQ as [Happ Hm]. apply negb_true_iff, member_false in Hm.
-    apply Hm, H. now apply applicable_spec.
+    apply (exists_join_sound V I V_shows_I _ Hflat) in Hv as (s & _ & Hbody & HQ).
+    apply andb_true_iff in HQ as [Happ Hm]. apply negb_true_iff in Hm.
+    apply applicable_spec in Happ; [|exact Hbody]. apply H, represented_spec in Happ. congruence.
 Qed.
 
 (** [t] follows by [r] under [s]. *)
@@ -210,28 +267,28 @@ Proof.
   - destruct (Nat.eqb_spec (node P (pred a)) (node P (pred (head r)))); [simpl | reflexivity]. auto.
 Qed.
 
+Lemma same_fact_spec t u : same_fact t u = true <-> t = u.
+Proof. unfold same_fact. now destruct (fact_eq_dec t u). Qed.
+
 Lemma supported_by_spec earlier t r : safe r = true ->
   supported_by P V earlier t r = true <-> exists s, founds earlier t r s.
 Proof.
-  intros Hsafe. unfold supported_by. split.
-  - intros H. apply andb_true_iff in H as [Hp H]. apply N.eqb_eq in Hp.
-    destruct (match_terms (args (head r)) (snd t) []) as [sub|] eqn:Hm; [|discriminate].
-    apply (exists_join_sound V I V_shows_I) in H as (s & Hs & Hbody & HQ).
-    apply andb_true_iff in HQ as [Happ Hearlier].
-    destruct (match_terms_sound _ _ _ _ Hm s Hs) as [_ Hargs].
-    exists s. split.
-    + unfold instance. rewrite Hargs, Hp. now destruct t.
-    + now apply applicable_spec.
-    + now apply earlier_spec.
-  - intros (s & [<- Hfits Hearlier]). unfold instance at 1 2. simpl. rewrite N.eqb_refl. simpl.
+  intros Hsafe. assert (Hflat := safe_flat r Hsafe). unfold supported_by. split.
+  - intros H. apply andb_true_iff in H as [_ H].
+    destruct (match_terms (args (head r)) (snd t) []) as [sub|]; [|discriminate].
+    apply (exists_join_sound V I V_shows_I _ Hflat) in H as (s & _ & Hbody & HQ).
+    rewrite !andb_true_iff in HQ. destruct HQ as [[Happ Hhead] Hearlier].
+    exists s. split; [now apply same_fact_spec | now apply applicable_spec | now apply earlier_spec].
+  - intros (s & [<- Hfits Hearlier]). cbn [instance fst snd]. rewrite N.eqb_refl. simpl.
     destruct (match_terms_complete s (args (head r)) _ [] (fun x c H => ltac:(discriminate H)) eq_refl) as (sub & -> & Hs).
-    apply (exists_join_complete V I V_shows_I s _ (other_vars r ++ body_vars r)).
-    + intros s1 s2 H. f_equal.
+    apply (exists_join_complete V I V_shows_I s _ (other_vars r ++ body_vars r)); [| | exact Hflat | exact Hs | |].
+    + intros s1 s2 H. f_equal; [f_equal|].
       * apply applicable_ext. intros x Hx. apply H. now apply in_or_app; left.
+      * f_equal. apply instance_ext. intros x Hx. apply H, in_or_app. left. now apply in_or_app; left.
       * apply forallb_ext_in. intros a Ha. f_equal. f_equal. apply instance_ext. intros x Hx. apply H.
         apply in_or_app; right. apply in_flat_map. eauto.
-    + apply andb_true_iff. split; [|now apply earlier_spec]. apply applicable_spec; [|exact Hfits]. apply Hfits.
-    + exact Hs.
+    + rewrite !andb_true_iff. split; [split|]; [|now apply same_fact_spec | now apply earlier_spec].
+      apply applicable_spec; [|exact Hfits]. apply Hfits.
     + apply Hfits.
     + intros x Hx. right. now apply (safe_binds r Hsafe).
 Qed.
@@ -245,11 +302,13 @@ Definition facts_declared (P : program) (E : list fact) : Prop := forall t, In t
 Record certified (P : program) (E I : list fact) (birth : fact -> N) : Prop := {
   is_stratified : forall r, In r (rules P) -> stratified P r = true;
   is_safe : forall r, In r (rules P) -> safe r = true;
+  is_monotone : forall r, In r (rules P) -> monotone P r = true;
   only_declared : facts_declared P E;
-  holds_facts : forall t, In t E -> In t I;
-  is_closed : forall r s, In r (rules P) -> fits I s r -> In (instance s (head r)) I;
+  shows_facts : forall t, In t E -> shown P I t;
+  is_closed : forall r s, In r (rules P) -> fits I s r -> shown P I (instance s (head r));
   is_founded : forall t, In t I -> In t E \/
-    exists r s, In r (rules P) /\ founds P I (fun u => N.ltb (birth u) (birth t)) t r s
+    exists r s, In r (rules P) /\ founds P I (fun u => N.ltb (birth u) (birth t)) t r s;
+  is_selected : forall u t, In u I -> In t I -> dominates P u t = false
 }.
 
 Lemma numbered_facts E t : has (numbered (map (fun u => (u, 0%N)) E)) t = true <-> In t E.
@@ -272,31 +331,37 @@ Proof.
   assert (Hbirth : forall u, In u I -> number (numbered certificate) u = birth u).
   { intros u Hu. now apply number_spec. }
   split.
-  - intros (Hstrat & Hsafe & Hdeclared & Hfacts & Hclosed & Hfounded & _).
+  - intros (Hstrat & Hsafe & Hmonotone & Hdeclared & Hfacts & Hclosed & Hfounded & Hselected & _).
     assert (Hsafe' : forall r, In r (rules P) -> safe r = true).
     { intros r Hr. now apply negb_false_iff, Hsafe. }
-    split; [| exact Hsafe' | | | |].
+    split; [| exact Hsafe' | | | | | |].
     + intros r Hr. now apply negb_false_iff, Hstrat.
+    + intros r Hr. now apply negb_false_iff, Hmonotone.
     + intros t Ht. now apply negb_false_iff, Hdeclared.
-    + intros t Ht. now apply (member_spec V I HV), negb_false_iff, Hfacts.
-    + intros r s Hr. apply (violated_spec V I HV); auto.
+    + intros t Ht. now apply (represented_spec P V I HV), negb_false_iff, Hfacts.
+    + intros r s Hr. apply (violated_spec P V I HV); auto.
     + intros t Ht. specialize (Hfounded t Ht). apply negb_false_iff, orb_true_iff in Hfounded as [Ht'|Ht'].
       * left. now apply numbered_facts.
       * right. apply existsb_exists in Ht' as (r & Hr & Hsup).
         apply (supported_by_spec P V I HV) in Hsup as (s & Hs); [|auto].
         exists r, s. split; [exact Hr|]. revert Hs. apply founds_change.
         intros u Hu. now rewrite !Hbirth.
-  - intros [Hstrat Hsafe Hdeclared Hfacts Hclosed Hfounded]. repeat split.
+    + intros u t Hu Ht. apply not_true_iff_false. intros Hdom.
+      assert (Hnot := Hselected t Ht). apply not_true_iff_false in Hnot. apply Hnot, (dominated_spec P V I HV). eauto.
+  - intros [Hstrat Hsafe Hmonotone Hdeclared Hfacts Hclosed Hfounded Hselected]. repeat split.
     + intros r Hr. now apply negb_false_iff, Hstrat.
     + intros r Hr. now apply negb_false_iff, Hsafe.
+    + intros r Hr. now apply negb_false_iff, Hmonotone.
     + intros t Ht. now apply negb_false_iff, Hdeclared.
-    + intros t Ht. now apply negb_false_iff, (member_spec V I HV), Hfacts.
-    + intros r Hr. apply (violated_spec V I HV); auto.
+    + intros t Ht. now apply negb_false_iff, (represented_spec P V I HV), Hfacts.
+    + intros r Hr. apply (violated_spec P V I HV); auto.
     + intros t Ht. apply negb_false_iff, orb_true_iff. destruct (Hfounded t Ht) as [HE|(r & s & Hr & Hs)].
       * left. now apply numbered_facts.
       * right. apply existsb_exists. exists r. split; [exact Hr|].
         apply (supported_by_spec P V I HV); [auto|]. exists s. revert Hs. apply founds_change.
         intros u Hu. now rewrite !Hbirth.
+    + intros t Ht. apply not_true_iff_false. intros Hdom.
+      apply (dominated_spec P V I HV) in Hdom as (u & Hu & Hdom). rewrite (Hselected u t Hu Ht) in Hdom. discriminate.
 Qed.
 
 Lemma stratified_spec P r : stratified P r = true <->
@@ -319,46 +384,106 @@ Hypothesis C : certified P E I birth.
 
 Let before (k : nat) (t : fact) := node P (fst t) < k.
 
-(** One hyper-node, given that those before it are right. *)
-Lemma level_right k L : (forall t, L t <-> In t I /\ before k t) -> forall t, before (S k) t ->
-  In t I <-> level P E k L t.
+Let better_than (u t : fact) : Prop := dominates P u t = true.
+
+(** The tuples of one hyper-node are a certificate as [Selection] has it, given that those before it are right. *)
+Section Node.
+
+Variables (k : nat) (L : interpretation).
+Hypothesis L_right : forall t, L t <-> In t I /\ before k t.
+
+Let members (t : fact) : Prop := In t I /\ node P (fst t) = k.
+
+Lemma shown_members t : shown P I t -> node P (fst t) = k -> exists u, members u /\ covers better_than u t.
 Proof.
-  intros HL. assert (Hin : level P E k L ⊆ fun t => In t I).
-  { apply level_least. intros t [u Hu | u Hu _ | r s Hr Hk Hs].
-    - now apply HL.
-    - now apply (holds_facts P E I birth C).
-    - apply (is_closed P E I birth C); auto. destruct Hs as [Hpos Hneg Htests]. split; auto.
-      intros a Ha Hin. apply (Hneg a Ha), HL. split; [exact Hin|].
-      apply (is_stratified P E I birth C), stratified_spec in Hr as [_ Hr].
-      rewrite <- Hk. now apply Hr. }
-  intros t Hk. split; [|apply Hin].
-  intros Ht. remember (birth t) as b eqn:Hb. revert t Hk Ht Hb.
-  induction b as [b IH] using (well_founded_induction N.lt_wf_0). intros t Hk Ht ->.
-  assert (Hcases : before k t \/ node P (fst t) = k) by (unfold before in *; lia).
-  destruct Hcases as [Hbefore|Hnode]; [now apply level_extends, HL|].
-  destruct (is_founded P E I birth C t Ht) as [HE|(r & s & Hr & [<- Hfits Hearlier])].
-  - apply level_closed. now apply asserted.
-  - simpl in Hnode. apply level_closed, derived; [exact Hr | exact Hnode|].
-    assert (Hr' := Hr). apply (is_stratified P E I birth C), stratified_spec in Hr' as [Hle _].
-    destruct Hfits as [Hpos Hneg Htests]. split; [|intros a Ha HLa | exact Htests].
-    + intros a Ha. specialize (Hle a Ha). rewrite Hnode in *.
-      assert (Ha' : node P (pred a) = k \/ node P (pred a) < k) by lia.
-      destruct Ha' as [Heq|Hlt].
-      * apply (IH (birth (instance s a))); auto.
-        -- apply N.ltb_lt. now apply Hearlier.
-        -- unfold before. simpl. lia.
-      * apply level_extends, HL. split; [now apply Hpos | exact Hlt].
-    + apply (Hneg a Ha). now apply HL.
+  intros (u & Hu & Hcovers) Hk. exists u. split; [split; [exact Hu|] | exact Hcovers].
+  destruct Hcovers as [->|Hdom]; [exact Hk|]. now rewrite (dominates_same P u t Hdom).
 Qed.
+
+(** A rule instance as [derives] has it and one as the checker has it. *)
+Lemma derives_fits r s : In r (rules P) -> node P (pred (head r)) = k ->
+  (forall a, In a (own P r) -> In (instance s a) I) ->
+  (forall a, In a (body r) -> node P (pred a) <> k -> L (instance s a)) ->
+  (forall a, In a (negated r) -> ~ L (instance s a)) -> (forall c, In c (tests r) -> holds s c) ->
+  fits I s r.
+Proof.
+  intros Hr Hk Hown Hlow Hneg Htests. apply (is_stratified P E I birth C), stratified_spec in Hr as [_ Hlt].
+  split; [intros a Ha | intros a Ha Hin | exact Htests].
+  - destruct (Nat.eq_dec (node P (pred a)) k) as [Heq|Hother]; [|now apply L_right, Hlow].
+    apply Hown, in_own. split; [exact Ha | congruence].
+  - apply (Hneg a Ha), L_right. split; [exact Hin|]. unfold before. simpl. rewrite <- Hk. now apply Hlt.
+Qed.
+
+Lemma node_closed B t : derives P E k L B t -> Forall members B -> exists v, members v /\ covers better_than v t.
+Proof.
+  intros Hder HB. apply shown_members; [|now apply derives_node in Hder].
+  destruct Hder as [t Ht Hk | r s Hr Hk Hlow Hneg Htests]; [now apply (shows_facts P E I birth C)|].
+  apply (is_closed P E I birth C); [exact Hr|]. apply derives_fits; auto.
+  intros a Ha. rewrite Forall_forall in HB. now apply HB, in_map.
+Qed.
+
+Lemma node_founded : founded_by (derives P E k L) birth members.
+Proof.
+  intros t [Ht Hk]. destruct (is_founded P E I birth C t Ht) as [HE|(r & s & Hr & [<- [Hpos Hneg Htests] Hearlier])].
+  - exists []. split; [now apply by_fact | easy].
+  - exists (map (instance s) (own P r)). simpl in Hk. split.
+    + assert (Hle := is_stratified P E I birth C r Hr). apply stratified_spec in Hle as [Hle _].
+      apply by_rule; [exact Hr | exact Hk | | | exact Htests].
+      * intros a Ha Hother. apply L_right. split; [now apply Hpos|].
+        specialize (Hle a Ha). unfold before. simpl. lia.
+      * intros a Ha Hin. apply (Hneg a Ha). now apply L_right.
+    + intros b Hb. apply in_map_iff in Hb as (a & <- & Ha). apply in_own in Ha as [Ha Hn]. split.
+      * split; [now apply Hpos | simpl; congruence].
+      * apply N.ltb_lt. now apply Hearlier.
+Qed.
+
+Lemma node_monotone : monotone_on (derives P E k L) better_than members.
+Proof.
+  intros B B' t Hder HB' Hcovers. destruct Hder as [t Ht Hk | r s Hr Hk Hlow Hneg Htests].
+  - inversion Hcovers. subst. exists t. split; [now apply by_fact | now left].
+  - destruct (monotone_sound P r s B' (is_monotone P E I birth C r Hr) Hcovers Htests)
+      as (s' & Hown & Hothers & Htests' & Hhead).
+    exists (instance s' (head r)). split; [|exact Hhead]. rewrite <- Hown. apply by_rule; auto.
+    + intros a Ha Hother. rewrite Hothers; [now apply Hlow|]. apply in_or_app. left.
+      apply filter_In. split; [exact Ha|]. apply negb_true_iff, Nat.eqb_neq. congruence.
+    + intros a Ha. rewrite Hothers; [now apply Hneg | apply in_or_app; now right].
+Qed.
+
+Lemma node_right t : members t <-> selection better_than (derivable (derives P E k L)) t.
+Proof.
+  apply (selection_certified _ _ _ (dominates_trans P) birth members node_monotone).
+  split; [exact node_closed | exact node_founded |].
+  intros u v [Hu _] [Hv _]. unfold better_than. now rewrite (is_selected P E I birth C).
+Qed.
+
+Lemma level_right t : selected P (level P E k L) t <-> In t I /\ before (S k) t.
+Proof.
+  assert (HL : forall u, L u -> node P (fst u) < k) by (intros u Hu; now apply L_right).
+  assert (Hnode : forall u, derivable (derives P E k L) u -> node P (fst u) = k).
+  { intros u Hu. inversion Hu as [B w Hder _ Hw]. now apply derives_node in Hder. }
+  assert (Hlevel := level_derivable P E k L HL). unfold before. split.
+  - intros [Ht Hbest]. apply Hlevel in Ht as [Ht|Ht].
+    + apply L_right in Ht as [Ht Hk]. split; [exact Ht | unfold before in Hk; lia].
+    + assert (Hm : members t).
+      { apply node_right. split; [exact Ht|]. intros u Hu. apply Hbest, Hlevel. now right. }
+      destruct Hm as [Hm Hk]. split; [exact Hm | lia].
+  - intros [Ht Hk]. assert (Hcases : node P (fst t) < k \/ node P (fst t) = k) by lia.
+    split.
+    + apply Hlevel. destruct Hcases as [Hlt|Heq]; [left; now apply L_right | right].
+      now apply node_right.
+    + intros u Hu Hdom. assert (Hsame := dominates_same P u t Hdom). apply Hlevel in Hu as [Hu|Hu].
+      * apply L_right in Hu as [Hu _]. rewrite (is_selected P E I birth C u t Hu Ht) in Hdom. discriminate.
+      * assert (Hm : members t) by (split; [exact Ht|]; rewrite <- Hsame; now apply Hnode).
+        apply node_right in Hm as [_ Hbest]. now apply (Hbest u).
+Qed.
+
+End Node.
 
 Lemma model_before_right k t : model_before P E k t <-> In t I /\ before k t.
 Proof.
   revert t. induction k as [|k IH]; intros t.
   - unfold before. simpl. split; [easy | lia].
-  - split.
-    + intros Ht. assert (Hk := model_before_node P E (S k) t Ht).
-      split; [|exact Hk]. now apply (level_right k _ IH).
-    + intros [Ht Hk]. now apply (level_right k _ IH).
+  - now apply level_right.
 Qed.
 
 Lemma certified_model t : In t I <-> stratified_model P E t.
@@ -390,7 +515,7 @@ Proof.
     - apply Hsame; [now apply (only_declared P E I birth H) | exact Ht].
     - apply Hsame; [now apply (only_declared P E' I' birth' H') | exact Ht]. }
   assert (C : certified P E' I birth).
-  { destruct H as [Hstrat Hsafe Hdeclared Hfacts Hclosed Hfounded]. split; auto.
+  { destruct H as [Hstrat Hsafe Hmonotone Hdeclared Hfacts Hclosed Hfounded Hselected]. split; auto.
     - intros t Ht. now apply Hdeclared, HE.
     - intros t Ht. now apply Hfacts, HE.
     - intros t Ht. destruct (Hfounded t Ht) as [HE'|Hs]; [left; now apply HE | now right]. }
@@ -424,6 +549,7 @@ Section Complete.
 Variables (P : program) (E I : list fact).
 Hypothesis all_stratified : forall r, In r (rules P) -> stratified P r = true.
 Hypothesis all_safe : forall r, In r (rules P) -> safe r = true.
+Hypothesis all_plain : forall p, order P p = [].
 Hypothesis all_declared : facts_declared P E.
 Hypothesis I_model : (fun t => In t I) ≡ stratified_model P E.
 
@@ -499,43 +625,56 @@ Proof.
     + intros u Hu. apply in_map_iff in Hu as (a & <- & Ha). apply filter_In in Ha as [Ha Hn].
       apply Nat.eqb_eq in Hn. apply IH; [now apply Hs | simpl; congruence].
     + exists (S m). simpl. apply supported_spec. right. exists r, s. split; [exact Hr|]. split; [reflexivity | |].
-      * apply (derived_fits k); auto. revert Hs. apply satisfied_mono. intros u Hu. now exists n.
+      * apply (derived_fits k); auto. revert Hs. apply satisfied_mono. intros u Hu.
+        apply model_before_plain; [exact all_plain | now exists n].
       * intros a Ha Hn. apply Hm, in_map, filter_In. split; [exact Ha|]. now apply Nat.eqb_eq.
 Qed.
 
 Lemma model_staged t : In t I -> exists n, stage n t = true.
 Proof.
   intros Ht. apply (in_model_before (S (node P (fst t)))) in Ht; [|lia].
-  destruct Ht as [n Hn]. now apply (iterate_staged (node P (fst t)) n).
+  destruct Ht as [[n Hn] _]. now apply (iterate_staged (node P (fst t)) n).
 Qed.
 
 Lemma model_certified : exists birth, certified P E I birth.
 Proof.
   destruct (stage_common I model_staged) as [last Hlast].
   set (born t := first (fun n => stage n t) last).
-  exists (fun t => N.of_nat (born t)). split; [exact all_stratified | exact all_safe | exact all_declared | | |].
-  - intros t Ht. apply I_model. exists (S (node P (fst t))). apply level_closed. now apply asserted.
-  - intros r s Hr Hfits. apply I_model. set (k := node P (pred (head r))). exists (S k).
+  assert (Hshown : forall t, stratified_model P E t -> shown P I t).
+  { intros t Ht. exists t. split; [now apply I_model | now left]. }
+  exists (fun t => N.of_nat (born t)). split.
+  - exact all_stratified.
+  - exact all_safe.
+  - intros r _. now apply plain_monotone.
+  - exact all_declared.
+  - intros t Ht. apply Hshown. exists (S (node P (fst t))).
+    apply model_before_plain, level_closed; [exact all_plain | now apply asserted].
+  - intros r s Hr Hfits. apply Hshown. set (k := node P (pred (head r))). exists (S k).
     assert (Hr' := Hr). apply all_stratified, stratified_spec in Hr' as [Hle Hlt].
-    apply level_closed, derived; auto. destruct Hfits as [Hpos Hneg Htests]. split; [| |exact Htests].
-    + intros a Ha. apply (in_model_before (S k)); [now apply Hpos|]. specialize (Hle a Ha). simpl. unfold k. lia.
+    apply model_before_plain, level_closed, derived; auto.
+    destruct Hfits as [Hpos Hneg Htests]. split; [| |exact Htests].
+    + intros a Ha. apply model_before_plain; [exact all_plain|].
+      apply (in_model_before (S k)); [now apply Hpos|]. specialize (Hle a Ha). simpl. unfold k. lia.
     + intros a Ha Hin. apply (Hneg a Ha). now apply (model_in k).
   - intros t Ht. assert (Hborn := first_holds last (fun n => stage n t) (Hlast t Ht)). simpl in Hborn.
     change (stage (born t) t = true) in Hborn. destruct (born t) as [|b] eqn:Hb; [easy|]. simpl in Hborn.
     apply supported_spec in Hborn as [HE|(r & s & Hr & Hs)]; [now left | right].
     exists r, s. split; [exact Hr|]. revert Hs. apply founds_change. intros u _ Hu.
     apply N.ltb_lt. assert (born u <= b) by (unfold born; now apply (first_le last (fun n => stage n u))). lia.
+  - intros u t _ _. now apply plain_dominates.
 Qed.
 
 End Complete.
 
-(** No right view is refused for want of births. *)
+(** No right view of a plain program is refused for want of births. *)
 Theorem check_complete P E I :
+  (forall p, order P p = []) ->
   (forall r, In r (rules P) -> stratified P r = true /\ safe r = true) ->
   facts_declared P E ->
   (fun t => In t I) ≡ stratified_model P E ->
   exists birth, check P E I birth = true.
 Proof.
-  intros HP HE HI. destruct (model_certified P E I) as [birth H]; try (intros r Hr; now apply HP); [exact HE | exact HI|].
+  intros Hplain HP HE HI.
+  destruct (model_certified P E I) as [birth H]; try (intros r Hr; now apply HP); [exact Hplain | exact HE | exact HI|].
   exists birth. now apply check_spec.
 Qed.

@@ -1,8 +1,9 @@
-(** The model of a safe stratified program is finite: only the values of the facts and of the rules' heads occur in it, and
-    the iteration of each hyper-node stops.  So every such program has a certificate ([certificate_exists]). *)
+(** The model of a safe stratified program that neither computes heads nor selects is finite: only the values of the facts
+    and of the rules' heads occur in it, and the iteration of each hyper-node stops.  So every such program has a
+    certificate ([certificate_exists]). *)
 
 From Coq Require Import List ZArith NArith Bool Lia.
-From Tidelog Require Import Syntax Semantics Joins Index Certificate.
+From Tidelog Require Import Syntax Orders Selection Semantics Joins Index Certificate.
 Import ListNotations.
 
 (** ** Lists as sets *)
@@ -46,11 +47,13 @@ Section Finite.
 
 Variables (P : program) (E : list fact).
 Hypothesis all_right : forall r, In r (rules P) -> stratified P r = true /\ safe r = true.
+Hypothesis all_flat : forall r, In r (rules P) -> flat (head r) = true.
+Hypothesis all_plain : forall p, order P p = [].
 
 (** ** The values that can occur, and the tuples *)
 
 Definition constants (terms : list term) : list value :=
-  flat_map (fun t => match t with Var _ => [] | Const c => [c] end) terms.
+  flat_map (fun t => match t with Const c => [c] | _ => [] end) terms.
 
 Definition domain : list value := flat_map snd E ++ flat_map (fun r => constants (args (head r))) (rules P).
 
@@ -62,11 +65,15 @@ Lemma consequence_domain k (L M : interpretation) : (forall t, L t -> incl (snd 
 Proof.
   intros HL HM t [u Hu | u Hu _ | r s Hr _ [Hpos _ _]]; [now apply HL| |].
   - intros c Hc. apply in_or_app. left. apply in_flat_map. eauto.
-  - intros c Hc. simpl in Hc. apply in_map_iff in Hc as (term & <- & Ht). destruct term as [x|c]; simpl.
+  - intros c Hc. simpl in Hc. apply in_map_iff in Hc as (term & <- & Ht). assert (Hflat := all_flat r Hr). unfold flat in Hflat. rewrite forallb_forall in Hflat.
+    specialize (Hflat term Ht). destruct term as [x|c|f left right]; [| |discriminate]; simpl.
     + assert (Hx : In x (body_vars r)).
       { apply safe_binds; [now apply all_right|]. apply in_or_app. left. apply in_or_app. left.
         apply in_flat_map. exists (Var x). split; [exact Ht | now left]. }
-      apply in_flat_map in Hx as (a & Ha & Hx). apply in_flat_map in Hx as ([y|d] & Ht' & Hy); [|easy].
+      apply in_flat_map in Hx as (a & Ha & Hx). apply in_flat_map in Hx as (term & Ht' & Hy).
+      assert (Hbody := safe_flat r (proj2 (all_right r Hr))). rewrite forallb_forall in Hbody.
+      specialize (Hbody a Ha). unfold flat in Hbody. rewrite forallb_forall in Hbody. specialize (Hbody term Ht').
+      destruct term as [y|d|f left right]; [|easy|discriminate].
       destruct Hy as [->|[]]. apply (HM _ (Hpos a Ha)). simpl. apply in_map_iff. now exists (Var x).
     + apply in_or_app. right. apply in_flat_map. exists r. split; [exact Hr|].
       apply in_flat_map. exists (Const c). split; [exact Ht | now left].
@@ -77,12 +84,12 @@ Lemma iterate_domain k (L : interpretation) n : (forall t, L t -> incl (snd t) d
 Proof. intros HL. induction n as [|n IH]; [exact HL | now apply consequence_domain]. Qed.
 
 Lemma model_domain k t : model_before P E k t -> incl (snd t) domain.
-Proof. revert t. induction k as [|k IH]; intros t; [easy|]. intros [n Hn]. now apply iterate_domain in Hn. Qed.
+Proof. revert t. induction k as [|k IH]; intros t; [easy|]. intros [[n Hn] _]. now apply iterate_domain in Hn. Qed.
 
 Lemma model_base k t : model_before P E k t -> In t base.
 Proof.
   revert t. induction k as [|k IH]; intros t; [easy|].
-  intros Ht. assert (Hdomain := model_domain (S k) t Ht). destruct Ht as [n Hn].
+  intros Ht. assert (Hdomain := model_domain (S k) t Ht). destruct Ht as [[n Hn] _].
   destruct n as [|n]; [now apply IH|]. destruct Hn as [t Ht | t Ht _ | r s Hr _ _]; [now apply IH| |].
   - apply in_or_app. now left.
   - apply in_or_app. right. apply in_flat_map. exists r. split; [exact Hr|].
@@ -125,7 +132,7 @@ Proof.
       * intros a Ha. now apply IH, Hpos.
       * intros a Ha HLa. apply (Hneg a Ha), IH, (iterate_mono P E k _ 0 n); [lia | exact HLa].
   - intros Ht. split.
-    { apply (model_base (S k)). now exists (S n). }
+    { apply (model_base (S k)), model_before_plain; [exact all_plain | now exists (S n)]. }
     destruct Ht as [t Ht | t Ht Hk | r s Hr Hk [Hpos Hneg Htests]]; [left; now apply HL | right; auto |].
     right. split; [exact Hk|]. right. exists r, s. split; [exact Hr|]. split; [reflexivity | | auto].
     split; [| |exact Htests].
@@ -142,8 +149,9 @@ Proof.
   assert (Hgrow : forall n, (forall t, In t (steps k L (S n)) -> In t (steps k L n)) \/ size n < size (S n)).
   { intros n. destruct (find (fun t => negb (listed (steps k L n) t)) (steps k L (S n))) as [t|] eqn:Hfind.
     - right. apply find_some in Hfind as [Hin Hout]. apply negb_true_iff in Hout.
-      apply (filter_length_lt _ _ base t); [|apply (model_base (S k)); exists (S n); now apply Hsteps | exact Hout|].
+      apply (filter_length_lt _ _ base t); [| | exact Hout|].
       + intros u _. rewrite !listed_spec, !Hsteps. apply iterate_step.
+      + apply (model_base (S k)), model_before_plain; [exact all_plain | exists (S n); now apply Hsteps].
       + now apply listed_spec.
     - left. intros t Ht. apply listed_spec, negb_false_iff. now apply (find_none _ _ Hfind). }
   assert (Hstop : forall n, (exists m, forall t, In t (steps k L (S m)) -> In t (steps k L m)) \/ n <= size n).
@@ -162,7 +170,8 @@ Qed.
 Lemma model_before_finite k : exists I, forall t, In t I <-> model_before P E k t.
 Proof.
   induction k as [|k [L HL]]; [now exists []|].
-  destruct (steps_stop k L HL) as [n Hn]. now exists (steps k L n).
+  destruct (steps_stop k L HL) as [n Hn]. exists (steps k L n). intros t. rewrite Hn.
+  symmetry. now apply model_before_plain.
 Qed.
 
 (** A hyper-node that has neither rules nor facts adds nothing, so that the model stops growing. *)
@@ -180,11 +189,14 @@ Qed.
 
 End Finite.
 
-(** Every safe stratified program has a certificate for its model. *)
+(** Every safe stratified program of this kind has a certificate for its model. *)
 Theorem certificate_exists P E :
   (forall r, In r (rules P) -> stratified P r = true /\ safe r = true) ->
+  (forall r, In r (rules P) -> flat (head r) = true) ->
+  (forall p, order P p = []) ->
   facts_declared P E ->
   exists I birth, check P E I birth = true.
 Proof.
-  intros HP HE. destruct (model_finite P E HP) as [I HI]. destruct (check_complete P E I HP HE HI) as [birth H]. eauto.
+  intros HP Hflat Hplain HE. destruct (model_finite P E HP Hflat Hplain) as [I HI].
+  destruct (check_complete P E I Hplain HP HE HI) as [birth H]. eauto.
 Qed.

@@ -24,7 +24,7 @@ Definition valuation_of (sub : substitution) : valuation :=
 Definition agrees (s : valuation) (sub : substitution) := forall x c, lookup x sub = Some c -> s x = c.
 Definition binds (sub : substitution) (x : variable) := exists c, lookup x sub = Some c.
 
-(** [sub] extended so that the terms become the values. *)
+(** [sub] extended so that the terms become the values, those that are not computed. *)
 Fixpoint match_terms (terms : list term) (values : list value) (sub : substitution) : option substitution :=
   match terms, values with
   | [], [] => Some sub
@@ -34,6 +34,7 @@ Fixpoint match_terms (terms : list term) (values : list value) (sub : substituti
       | Some d => if Z.eqb d c then match_terms terms values sub else None
       | None => match_terms terms values ((x, c) :: sub)
       end
+  | Apply _ _ _ :: terms, _ :: values => match_terms terms values sub
   | _, _ => None
   end.
 
@@ -53,10 +54,24 @@ Qed.
 Lemma binds_cons y x c sub : binds sub y -> binds ((x, c) :: sub) y.
 Proof. intros [d H]. unfold binds. simpl. destruct (N.eqb y x); eauto. Qed.
 
-Lemma match_terms_sound terms : forall values sub sub', match_terms terms values sub = Some sub' ->
+Lemma match_terms_agrees terms : forall values sub sub', match_terms terms values sub = Some sub' ->
+  forall s, agrees s sub' -> agrees s sub.
+Proof.
+  induction terms as [|[x|d|f t u] terms IH]; intros [|c values] sub sub'; simpl; try discriminate.
+  - now intros [= <-].
+  - destruct (lookup x sub) as [d|] eqn:Hx.
+    + destruct (Z.eqb d c); [eauto | discriminate].
+    + intros H s Hs. apply (agrees_tail s x c); eauto.
+  - destruct (Z.eqb d c); [eauto | discriminate].
+  - eauto.
+Qed.
+
+Lemma match_terms_sound terms : forallb flat_term terms = true ->
+  forall values sub sub', match_terms terms values sub = Some sub' ->
   (forall s, agrees s sub' -> agrees s sub /\ map (eval s) terms = values).
 Proof.
-  induction terms as [|[x|d] terms IH]; intros [|c values] sub sub'; simpl; try discriminate.
+  induction terms as [|[x|d|f t u] terms IH]; simpl; try discriminate; intros Hflat [|c values] sub sub'; try discriminate;
+    try specialize (IH Hflat).
   - intros [= <-] s Hs. now split.
   - destruct (lookup x sub) as [d|] eqn:Hx.
     + destruct (Z.eqb_spec d c) as [->|]; [|discriminate].
@@ -70,18 +85,21 @@ Qed.
 Lemma match_terms_complete s terms : forall values sub, agrees s sub -> map (eval s) terms = values ->
   exists sub', match_terms terms values sub = Some sub' /\ agrees s sub'.
 Proof.
-  induction terms as [|[x|d] terms IH]; intros [|c values] sub Hs; simpl; try discriminate.
+  induction terms as [|[x|d|f t u] terms IH]; intros [|c values] sub Hs; simpl; try discriminate.
   - now exists sub.
   - intros [= Hx Ht]. destruct (lookup x sub) as [d|] eqn:Hd.
     + rewrite <- (Hs _ _ Hd), Hx, Z.eqb_refl. now apply IH.
     + apply IH; [now apply agrees_cons | exact Ht].
   - intros [= -> Ht]. rewrite Z.eqb_refl. now apply IH.
+  - intros [= _ Ht]. now apply IH.
 Qed.
 
-Lemma match_terms_binds terms : forall values sub sub' x, match_terms terms values sub = Some sub' ->
+Lemma match_terms_binds terms : forallb flat_term terms = true ->
+  forall values sub sub' x, match_terms terms values sub = Some sub' ->
   binds sub x \/ In x (flat_map term_vars terms) -> binds sub' x.
 Proof.
-  induction terms as [|[y|d] terms IH]; intros [|c values] sub sub' x; simpl; try discriminate.
+  induction terms as [|[y|d|f t u] terms IH]; simpl; try discriminate; intros Hflat [|c values] sub sub' x;
+    try discriminate; try specialize (IH Hflat).
   - intros [= <-] [H|[]]. exact H.
   - destruct (lookup y sub) as [d|] eqn:Hd.
     + destruct (Z.eqb d c); [|discriminate].
@@ -107,7 +125,7 @@ Record shows (V : view) (I : list fact) : Prop := {
 }.
 
 Definition term_value (sub : substitution) (t : term) : option value :=
-  match t with Var x => lookup x sub | Const c => Some c end.
+  match t with Var x => lookup x sub | Const c => Some c | Apply _ _ _ => None end.
 
 Fixpoint ground (sub : substitution) (terms : list term) : option (list value) :=
   match terms with
@@ -130,7 +148,7 @@ Definition candidates (V : view) (sub : substitution) (a : atom) : list (list va
   end.
 
 Lemma term_value_agrees s sub t c : agrees s sub -> term_value sub t = Some c -> eval s t = c.
-Proof. intros Hs. destruct t as [x|d]; simpl; [apply Hs | now intros [= ->]]. Qed.
+Proof. intros Hs. destruct t as [x|d|f t u]; simpl; [apply Hs | now intros [= ->] | easy]. Qed.
 
 Lemma ground_agrees s sub terms : forall values, agrees s sub -> ground sub terms = Some values ->
   map (eval s) terms = values.
@@ -180,15 +198,15 @@ Fixpoint exists_join (atoms : list atom) (sub : substitution) (Q : valuation -> 
         (candidates V sub a)
   end.
 
-Lemma exists_join_sound atoms : forall sub Q, exists_join atoms sub Q = true ->
+Lemma exists_join_sound atoms : forallb flat atoms = true -> forall sub Q, exists_join atoms sub Q = true ->
   exists s, agrees s sub /\ (forall a, In a atoms -> In (instance s a) I) /\ Q s = true.
 Proof.
-  induction atoms as [|a atoms IH]; simpl; intros sub Q H.
+  induction atoms as [|a atoms IH]; simpl; intros Hflat sub Q H.
   - exists (valuation_of sub). split; [apply agrees_valuation_of | now split].
-  - apply existsb_exists in H as (row & Hrow & H).
+  - apply andb_true_iff in Hflat as [Ha Hflat]. apply existsb_exists in H as (row & Hrow & H).
     destruct (match_terms (args a) row sub) as [sub'|] eqn:Hm; [|discriminate].
-    destruct (IH _ _ H) as (s & Hs & Hatoms & HQ).
-    destruct (match_terms_sound _ _ _ _ Hm s Hs) as [Hsub Hargs].
+    destruct (IH Hflat _ _ H) as (s & Hs & Hatoms & HQ).
+    destruct (match_terms_sound _ Ha _ _ _ Hm s Hs) as [Hsub Hargs].
     exists s. split; [exact Hsub | split; [|exact HQ]].
     intros b [<-|Hb]; [|now apply Hatoms].
     unfold instance. rewrite Hargs. now apply (candidates_sound sub).
@@ -198,22 +216,23 @@ Definition depends_on (Q : valuation -> bool) (xs : list variable) :=
   forall s s', (forall x, In x xs -> s x = s' x) -> Q s = Q s'.
 
 Lemma exists_join_complete s Q xs : depends_on Q xs -> Q s = true -> forall atoms sub,
+  forallb flat atoms = true ->
   agrees s sub ->
   (forall a, In a atoms -> In (instance s a) I) ->
   (forall x, In x xs -> binds sub x \/ In x (flat_map atom_vars atoms)) ->
   exists_join atoms sub Q = true.
 Proof.
-  intros HQ Hs. induction atoms as [|a atoms IH]; simpl; intros sub Hsub Hin Hxs.
+  intros HQ Hs. induction atoms as [|a atoms IH]; simpl; intros sub Hflat Hsub Hin Hxs.
   - rewrite <- Hs. apply HQ. intros x Hx. destruct (Hxs x Hx) as [[c Hc]|[]].
     unfold valuation_of. rewrite Hc. symmetry. now apply Hsub.
-  - apply existsb_exists. exists (map (eval s) (args a)).
+  - apply andb_true_iff in Hflat as [Ha Hflat]. apply existsb_exists. exists (map (eval s) (args a)).
     split; [apply candidates_complete; auto|].
     destruct (match_terms_complete s (args a) _ sub Hsub eq_refl) as (sub' & Hm & Hsub').
     rewrite Hm. apply IH; auto.
     intros x Hx. destruct (Hxs x Hx) as [Hb|Hb].
-    + left. apply (match_terms_binds _ _ _ _ _ Hm). now left.
+    + left. apply (match_terms_binds _ Ha _ _ _ _ Hm). now left.
     + apply in_app_or in Hb as [Hb|Hb]; [|now right].
-      left. apply (match_terms_binds _ _ _ _ _ Hm). now right.
+      left. apply (match_terms_binds _ Ha _ _ _ _ Hm). now right.
 Qed.
 
 Lemma exists_join_mono (Q R : valuation -> bool) : (forall s, Q s = true -> R s = true) -> forall atoms sub,

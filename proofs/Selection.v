@@ -12,32 +12,32 @@
 From Coq Require Import List NArith.
 Import ListNotations.
 
-Section Derived.
+Section Derivable.
 
 Variable T : Type.
 Variable derives : list T -> T -> Prop.
 
 (** The least model of the plain program. *)
-Inductive derived : T -> Prop :=
-| derived_by B t : derives B t -> (forall b, In b B -> derived b) -> derived t.
+Inductive derivable : T -> Prop :=
+| derivable_by B t : derives B t -> (forall b, In b B -> derivable b) -> derivable t.
 
 (** [V] is founded by [birth]: each member follows from members that were born before it. *)
 Definition founded_by (birth : T -> N) (V : T -> Prop) : Prop := forall t, V t ->
   exists B, derives B t /\ forall b, In b B -> V b /\ (birth b < birth t)%N.
 
-Lemma founded_derived birth V : founded_by birth V -> forall t, V t -> derived t.
+Lemma founded_derivable birth V : founded_by birth V -> forall t, V t -> derivable t.
 Proof.
   intros HV t. remember (birth t) as n eqn:Hn. revert t Hn.
   induction n as [n IH] using (well_founded_induction N.lt_wf_0). intros t -> Ht.
-  destruct (HV t Ht) as (B & HB & Hbody). apply (derived_by B); [exact HB|].
+  destruct (HV t Ht) as (B & HB & Hbody). apply (derivable_by B); [exact HB|].
   intros b Hb. destruct (Hbody b Hb) as [HVb Hlt]. now apply (IH (birth b)).
 Qed.
 
-End Derived.
+End Derivable.
 
-Arguments derived {T}.
+Arguments derivable {T}.
 Arguments founded_by {T}.
-Arguments founded_derived {T}.
+Arguments founded_derivable {T}.
 
 Section Selection.
 
@@ -80,7 +80,7 @@ Variables (birth : T -> N) (V : T -> Prop).
 Hypothesis monotone : monotone_on V.
 Hypothesis certificate : selection_certificate birth V.
 
-Lemma derived_covered t : derived derives t -> exists v, V v /\ covers v t.
+Lemma derivable_covered t : derivable derives t -> exists v, V v /\ covers v t.
 Proof.
   intros Ht. induction Ht as [B t HBt _ IH].
   destruct (covered_body V B IH) as (B' & HB' & Hcovers).
@@ -90,14 +90,14 @@ Proof.
 Qed.
 
 (** The visible tuples are the selection from the least model. *)
-Theorem selection_certified t : V t <-> selection (derived derives) t.
+Theorem selection_certified t : V t <-> selection (derivable derives) t.
 Proof.
-  assert (HV := founded_derived derives birth V (selection_founded _ _ certificate)). split.
+  assert (HV := founded_derivable derives birth V (selection_founded _ _ certificate)). split.
   - intros Ht. split; [now apply HV|]. intros u Hu Hut.
-    destruct (derived_covered u Hu) as (v & Hv & [->|Hvu]).
+    destruct (derivable_covered u Hu) as (v & Hv & [->|Hvu]).
     + now apply (selection_selected _ _ certificate u t).
     + apply (selection_selected _ _ certificate v t); auto. now apply (dominates_trans v u).
-  - intros [Ht Hbest]. destruct (derived_covered t Ht) as (v & Hv & [->|Hvt]); [exact Hv|].
+  - intros [Ht Hbest]. destruct (derivable_covered t Ht) as (v & Hv & [->|Hvt]); [exact Hv|].
     destruct (Hbest v); auto.
 Qed.
 

@@ -7,8 +7,10 @@
 
      declared NUMBER NODE NAME      the predicate is called NAME and belongs to hyper-node NODE
      auxiliary NUMBER NODE NAME     the same for an intermediate result of rules, which has no facts
+     select NUMBER min COLUMN...    the predicate shows minima, or with max maxima; of several columns, the first first
      rule NAME                      the following head, body, not and test lines are its parts
-     head PREDICATE TERM...         a term is an integer, or a variable: x and a number
+     head PREDICATE TERM...         a term is an integer, a variable (x and a number), or computed: F,TERM,TERM
+                                    where F is one of + - min max
      body PREDICATE TERM...
      not PREDICATE TERM...
      test OPERATOR TERM TERM        = != < <=
@@ -51,7 +53,7 @@ let rec nat_of_int i = if i = 0 then O else S (nat_of_int (i - 1))
 let read_nat text =
   match int_of_string_opt text with
   | Some i when i >= 0 && i < 1_000_000 -> nat_of_int i
-  | _ -> malformed "%S is no number of a hyper-node" text
+  | _ -> malformed "%S is no number of a hyper-node or column" text
 
 (* --- certificates *)
 
@@ -60,9 +62,23 @@ type certificate = { program : program; facts : fact list; tuples : (fact * n) l
 (* The names, for messages. *)
 type names = { predicates : (n, string) Hashtbl.t; rules : (rule * string) list }
 
+let functor_named = function "+" -> Some Plus | "-" -> Some Minus | "min" -> Some Least | "max" -> Some Greatest | _ -> None
+
 let term text =
-  if text <> "" && text.[0] = 'x' then Var (read_n (String.sub text 1 (String.length text - 1)))
-  else Const (read_z text)
+  let rec parsed = function
+    | [] -> malformed "a term is missing in %S" text
+    | word :: rest -> (
+        match functor_named word with
+        | Some f ->
+            let left, rest = parsed rest in
+            let right, rest = parsed rest in
+            (Apply (f, left, right), rest)
+        | None when word <> "" && word.[0] = 'x' -> (Var (read_n (String.sub word 1 (String.length word - 1))), rest)
+        | None -> (Const (read_z word), rest))
+  in
+  match parsed (String.split_on_char ',' text) with
+  | found, [] -> found
+  | _ -> malformed "%S is no term" text
 
 let operator = function
   | "=" -> Equal
@@ -80,6 +96,13 @@ let read lines =
     number
   in
   let atom number terms = { pred = known number; args = List.map term terms } in
+  let rec compared = function
+    | [] -> []
+    | (("min" | "max") as direction) :: column :: rest ->
+        ((if direction = "min" then Min else Max), read_nat column) :: compared rest
+    | word :: _ -> malformed "%S is no order of a column" word
+  in
+  let orders : (n, (direction * nat) list) Hashtbl.t = Hashtbl.create 8 in
   let rules = ref [] and facts = ref [] and tuples = ref [] in
   let change f =
     match !rules with [] -> malformed "no rule has begun" | (rule, name) :: rest -> rules := (f rule, name) :: rest
@@ -92,6 +115,7 @@ let read lines =
         if Hashtbl.mem nodes number then malformed "predicate %s comes twice" name;
         Hashtbl.replace nodes number (read_nat node, sort = "declared");
         Hashtbl.replace names number name
+    | "select" :: number :: columns -> Hashtbl.replace orders (known number) (compared columns)
     | [ "rule"; name ] -> rules := ((None, [], [], []), name) :: !rules
     | "head" :: number :: terms ->
         change (fun (head, body, negated, tests) ->
@@ -119,7 +143,8 @@ let read lines =
   in
   let rules = List.rev_map finished !rules in
   let node number = fst (Hashtbl.find nodes number) and declared number = snd (Hashtbl.find nodes number) in
-  let program = { rules = List.map fst rules; node; declared } in
+  let order number = Option.value (Hashtbl.find_opt orders number) ~default:[] in
+  let program = { rules = List.map fst rules; node; declared; order } in
   ({ program; facts = !facts; tuples = !tuples }, { predicates = names; rules })
 
 (* --- verdicts *)
@@ -132,10 +157,12 @@ let verdict_text names = function
   | Accepted -> "accepted"
   | NotStratified rule -> "rejected: strata: rule " ^ List.assq rule names.rules
   | NotSafe rule -> "rejected: safety: rule " ^ List.assq rule names.rules
+  | NotMonotone rule -> "rejected: monotone: rule " ^ List.assq rule names.rules
   | Undeclared fact -> "rejected: declared: " ^ fact_text names fact
   | Missing fact -> "rejected: facts: " ^ fact_text names fact
   | NotClosed rule -> "rejected: closed: rule " ^ List.assq rule names.rules
   | Unfounded fact -> "rejected: founded: " ^ fact_text names fact
+  | NotSelected fact -> "rejected: selected: " ^ fact_text names fact
 
 let lines_of path =
   let channel = open_in path in

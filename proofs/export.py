@@ -2,9 +2,10 @@
 
     python -m proofs.export FOLDER > certificate.txt && proofs/_build/check certificate.txt
 
-The proofs are about rules of atoms, negated atoms and comparisons, over integers. So a program with anything computed,
-packed or aggregated, or with floats, is not exported: see `covered`. Symbols are numbered in their order; of records
-only the equality matters, so that their words will do.
+The proofs are about rules of atoms, negated atoms, comparisons, sums, differences, minima and maxima, over integers. So
+a program with anything else computed, packed or aggregated, or with floats, is not exported: see `covered`. Symbols are
+numbered in their order; of records only the equality matters, so that their words will do. Integers have no bounds for
+the checker: it rejects a view with a tuple whose computation has wrapped around.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from tidelog.certificate import Certificate, load
 from tidelog.language.syntax import Kind
 from tidelog.rules.core import (
+    Computation,
     CoreAtom,
     CoreComparison,
     CoreConstant,
@@ -31,6 +33,7 @@ from tidelog.rules.core import (
 
 SWAPPED = {">": "<", ">=": "<="}
 OPERATORS = {"=", "!=", "<", "<=", *SWAPPED}
+FUNCTORS = {"+", "-", "min", "max"}
 
 Number = Callable[[int, Kind], int]
 """The integer that stands for a word of some kind."""
@@ -44,7 +47,14 @@ def covered(core: CoreProgram) -> bool:
 
 
 def _covered(literal: CoreLiteral) -> bool:
-    return isinstance(literal, CoreAtom) or (isinstance(literal, CoreComparison) and literal.op in OPERATORS)
+    match literal:
+        case CoreAtom():
+            return True
+        case CoreComparison(op=op):
+            return op in OPERATORS
+        case Computation(functor=functor, kind=kind, args=args):
+            return functor in FUNCTORS and kind == "number" and len(args) == 2
+    return False
 
 
 def text_of(certificate: Certificate) -> str:
@@ -78,6 +88,8 @@ def _rule_lines(rule: CoreRule, place: dict[str, int], certificate: Certificate,
             return variables[value.name]
         return str(number(certificate.dictionary.encode(value.value, value.kind), value.kind))
 
+    tests = [f"test = {term(each.target)} {_computed(each, term)}" for each in _inline(rule, variables, term)]
+
     def atom(atom: CoreAtom) -> str:
         return " ".join([str(place[atom.relation]), *map(term, atom.args)])
 
@@ -92,6 +104,26 @@ def _rule_lines(rule: CoreRule, place: dict[str, int], certificate: Certificate,
             left, right = term(literal.left), term(literal.right)
             swapped = SWAPPED.get(literal.op)
             yield f"test {swapped} {right} {left}" if swapped else f"test {literal.op} {left} {right}"
+    yield from tests
+
+
+def _inline(rule: CoreRule, variables: dict[str, str], term: Callable[[CoreValue], str]) -> list[Computation]:
+    """Let the variables that the rule computes stand for their computations; return those that compare instead."""
+    known = {arg for each in rule.body if isinstance(each, CoreAtom) and not each.negated for arg in each.args}
+    waiting, compared = [each for each in rule.body if isinstance(each, Computation)], []
+    while waiting:
+        each = next(each for each in waiting if all(isinstance(arg, CoreConstant) or arg in known for arg in each.args))
+        waiting.remove(each)
+        if isinstance(each.target, CoreConstant) or each.target in known:
+            compared.append(each)
+        else:
+            variables[each.target.name] = _computed(each, term)
+            known.add(each.target)
+    return compared
+
+
+def _computed(computation: Computation, term: Callable[[CoreValue], str]) -> str:
+    return ",".join([computation.functor, *map(term, computation.args)])
 
 
 def _word(name: str) -> str:
@@ -149,6 +181,8 @@ def _values(rule: CoreRule) -> Iterator[CoreValue]:
             yield from literal.args
         elif isinstance(literal, CoreComparison):
             yield from (literal.left, literal.right)
+        elif isinstance(literal, Computation):
+            yield from (literal.target, *literal.args)
 
 
 def main(folder: str) -> int:
@@ -156,7 +190,7 @@ def main(folder: str) -> int:
     covered."""
     certificate = load(Path(folder))
     if not covered(certificate.program):
-        print(f"{folder}: the program has more than atoms and comparisons, or floats", file=sys.stderr)
+        print(f"{folder}: the program has more than atoms, comparisons and sums, or floats", file=sys.stderr)
         return 2
     print(text_of(certificate), end="")
     return 0

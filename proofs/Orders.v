@@ -1,0 +1,76 @@
+(** Minimum and maximum as an order of tuples: lexicographic over the columns that a program names for a relation.
+
+    Tuples compare if they are of the same relation and agree in all other columns, the key. *)
+
+From Coq Require Import List ZArith NArith Bool Lia.
+From Tidelog Require Import Syntax.
+Import ListNotations.
+
+Definition at_column (row : list value) (i : nat) : value := nth i row 0%Z.
+
+Definition better (d : direction) (x y : value) : bool :=
+  match d with Min => Z.ltb x y | Max => Z.ltb y x end.
+
+(** [row] before [other]: better in the first column in which they differ. *)
+Fixpoint ahead (columns : list (direction * nat)) (row other : list value) : bool :=
+  match columns with
+  | [] => false
+  | (d, i) :: columns =>
+      better d (at_column row i) (at_column other i)
+      || Z.eqb (at_column row i) (at_column other i) && ahead columns row other
+  end.
+
+Definition is_compared (columns : list (direction * nat)) (i : nat) : bool :=
+  existsb (fun column => Nat.eqb (snd column) i) columns.
+
+Definition same_key (columns : list (direction * nat)) (row other : list value) : bool :=
+  Nat.eqb (length row) (length other)
+  && forallb (fun i => is_compared columns i || Z.eqb (at_column row i) (at_column other i)) (seq 0 (length row)).
+
+Definition dominates (P : program) (u t : fact) : bool :=
+  N.eqb (fst u) (fst t)
+  && same_key (order P (fst u)) (snd u) (snd t)
+  && ahead (order P (fst u)) (snd u) (snd t).
+
+(** ** It is transitive *)
+
+Lemma ahead_trans columns : forall u v t, ahead columns u v = true -> ahead columns v t = true ->
+  ahead columns u t = true.
+Proof.
+  induction columns as [|[d i] columns IH]; simpl; [easy|]. intros u v t.
+  rewrite !orb_true_iff, !andb_true_iff, !Z.eqb_eq. unfold better.
+  intros [Huv|[Huv Hu]] [Hvt|[Hvt Hv]].
+  - left. destruct d; lia.
+  - left. now rewrite <- Hvt.
+  - left. now rewrite Huv.
+  - right. split; [congruence | now apply (IH u v)].
+Qed.
+
+Lemma same_key_spec columns row other : same_key columns row other = true <->
+  length row = length other
+  /\ forall i, i < length row -> is_compared columns i = false -> at_column row i = at_column other i.
+Proof.
+  unfold same_key. rewrite andb_true_iff, Nat.eqb_eq, forallb_forall. split; intros [Hlength H]; (split; [exact Hlength|]).
+  - intros i Hi Hkey. specialize (H i). rewrite in_seq, Hkey in H. apply Z.eqb_eq, H. lia.
+  - intros i Hi. apply in_seq in Hi. destruct (is_compared columns i) eqn:Hkey; [reflexivity|].
+    apply Z.eqb_eq, H; [lia | exact Hkey].
+Qed.
+
+Lemma same_key_trans columns u v t : same_key columns u v = true -> same_key columns v t = true ->
+  same_key columns u t = true.
+Proof.
+  rewrite !same_key_spec. intros [Hl H] [Hl' H']. split; [congruence|].
+  intros i Hi Hkey. rewrite (H i Hi Hkey). apply H'; [lia | exact Hkey].
+Qed.
+
+Lemma dominates_same P u t : dominates P u t = true -> fst u = fst t.
+Proof. unfold dominates. rewrite !andb_true_iff, N.eqb_eq. tauto. Qed.
+
+Lemma dominates_trans P u v t : dominates P u v = true -> dominates P v t = true -> dominates P u t = true.
+Proof.
+  unfold dominates. rewrite !andb_true_iff, !N.eqb_eq. intros [[Hu Hk] Ha] [[Hv Hk'] Ha']. rewrite <- Hu in Hk', Ha'.
+  split; [split|]; [congruence | now apply (same_key_trans _ _ (snd v)) | now apply (ahead_trans _ _ (snd v))].
+Qed.
+
+Lemma plain_dominates P : (forall p, order P p = []) -> forall u t, dominates P u t = false.
+Proof. intros H u t. unfold dominates. rewrite (H (fst u)). apply andb_false_r. Qed.
