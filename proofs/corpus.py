@@ -29,7 +29,7 @@ from tests.suite import compiled, random_cases
 from tidelog.certificate import Certificate, certificate_of, load, program_text, save
 from tidelog.errors import CertificateRejected, ProgramError
 
-CODES = {"facts": "E0801", "closed": "E0802", "founded": "E0803"}
+CODES = {"facts": "E0801", "closed": "E0802", "founded": "E0803", "selected": "E0803"}
 """The names of the conditions in driver.ml, and the codes of `db.check()`."""
 RANDOM, GENERATED = 56, 16
 """How many programs come from tests/scripts.py and from tests/generate.py."""
@@ -102,6 +102,44 @@ HAND: dict[str, tuple[str, dict[str, list[Row]]]] = {
         least(x) :- t(x, _), !t(_, x), x > -9223372036854775808.
         """,
         {"e": [(x, y) for x in (-(2**63), -1, 2**63 - 1) for y in (-(2**63), 0, 2**62, 2**63 - 1)]},
+    ),
+    "minima and maxima of groups": (
+        """
+        .decl edge(x: number, y: number, w: number)
+        .decl path(x: number, y: number, w: number)
+        .decl far(w: number)
+        .decl fewest(x: number, n: number)
+        path(x, y, w) :- edge(x, y, w).
+        path(x, z, v + w) :- path(x, y, v), edge(y, z, w), v < 4.
+        far(w) :- w = max v : { path(_, _, v) }.
+        fewest(x, w) :- path(x, _, _), w = min v : { path(x, _, v), !far(v) }.
+        """,
+        {"edge": [(x, y, w) for x in range(4) for y in range(4) for w in (0, 1, 3)]},
+    ),
+    "minima in recursion": (
+        """
+        .decl edge(x: number, y: number, w: number)
+        .decl dist(x: number, d: number) min(d)
+        .decl route(x: number, cost: unsigned, hops: number) min(cost), max(hops)
+        dist(x, 0) :- edge(x, _, _).
+        dist(y, d + w) :- dist(x, d), edge(x, y, w), d < 9.
+        dist(y, max(d, w)) :- dist(x, d), edge(y, x, w).
+        route(x, 7, d) :- dist(x, d).
+        route(x, 18446744073709551615, 1) :- edge(x, _, _).
+        """,
+        {"edge": [(x, y, w) for x in range(4) for y in range(4) for w in (0, 1, 3)], "dist": [(7, 5), (7, 4), (1, -1)]},
+    ),
+    "fronts": (
+        """
+        .decl step(x: number, y: number, cost: number, time: number)
+        .decl way(x: number, cost: number, time: number)
+        .decl slow(x: number)
+        way(x, c1, t1) <= way(x, c2, t2) :- c2 <= c1, t2 <= t1.
+        way(0, 0, 0) :- step(0, _, _, _).
+        way(y, c + k, max(t, m)) :- way(x, c, t), step(x, y, k, m), c < 8.
+        slow(x) :- way(x, _, t), t > 2.
+        """,
+        {"step": [(x, y, k, m) for x in range(3) for y in range(3) for k in (1, 2) for m in (1, 3)]},
     ),
 }
 """Programs with types and values that the random ones lack, and the facts to draw from."""

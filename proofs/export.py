@@ -3,7 +3,8 @@
     python -m proofs.export FOLDER > certificate.txt && proofs/_build/check certificate.txt
 
 The proofs are about rules of atoms, negated atoms, comparisons, sums, differences, minima and maxima, over integers. So
-a program with anything else computed, packed or aggregated, or with floats, is not exported: see `covered`. Symbols are
+a program with anything else computed, packed or aggregated, or with floats, is not exported: see `covered`. Minima and
+maxima of groups become relations that select. Facts of a relation that selects are its candidates'. Symbols are
 numbered in their order; of records only the equality matters, so that their words will do. Integers have no bounds for
 the checker: it rejects a view with a tuple whose computation has wrapped around.
 """
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from tidelog.certificate import Certificate, load
 from tidelog.language.syntax import Kind
 from tidelog.rules.core import (
+    AggregateRule,
     Computation,
     CoreAtom,
     CoreComparison,
@@ -34,6 +36,8 @@ from tidelog.rules.core import (
 SWAPPED = {">": "<", ">=": "<="}
 OPERATORS = {"=", "!=", "<", "<=", *SWAPPED}
 FUNCTORS = {"+", "-", "min", "max"}
+BEST = {"min", "max"}
+"""The aggregates that select."""
 
 Number = Callable[[int, Kind], int]
 """The integer that stands for a word of some kind."""
@@ -43,7 +47,9 @@ def covered(core: CoreProgram) -> bool:
     """Return True if the proofs are about such a program."""
     floats = any(column.kind == "float" for info in core.relations.values() for column in info.columns)
     rules = [rule for node in core.nodes for rule in node.rules]
-    return not floats and all(isinstance(rule, CoreRule) and all(map(_covered, rule.body)) for rule in rules)
+    return not floats and all(
+        all(map(_covered, rule.body)) if isinstance(rule, CoreRule) else rule.op in BEST for rule in rules
+    )
 
 
 def _covered(literal: CoreLiteral) -> bool:
@@ -66,15 +72,20 @@ def _lines(certificate: Certificate) -> Iterator[str]:
     relations, number = certificate.program.relations, _numbering(certificate)
     place = {name: place for place, name in enumerate(relations)}
     eldest = min((int(births.min()) for name in relations if len(births := certificate.view(name)[1])), default=0)
+    given = {certificate.program.candidates.get(name, name) for name in certificate.declared}
     for name in relations:
-        sort = "auxiliary" if relations[name].auxiliary else "declared"
+        sort = "declared" if name in given else "auxiliary"
         yield f"{sort} {place[name]} {certificate.strata[name]} {_word(name)}"
-    for rule in _rules(certificate):
-        yield from _rule_lines(rule, place, certificate, number)
+    for rule in certificate.rules:
+        if isinstance(rule, AggregateRule):
+            yield from _best_lines(rule, place, len(relations[rule.inner].columns))
+        else:
+            yield from _rule_lines(rule, place, certificate, number)
     for name, info in relations.items():
         kinds = [column.kind for column in info.columns]
+        facts = place[certificate.program.candidates.get(name, name)]
         for row in certificate.facts(name).tolist() if not info.auxiliary else ():
-            yield " ".join(map(str, ["fact", place[name], *map(number, row, kinds)]))
+            yield " ".join(map(str, ["fact", facts, *map(number, row, kinds)]))
         rows, births = certificate.view(name)
         for row, birth in zip(rows.tolist(), births.tolist(), strict=True):
             yield " ".join(map(str, ["tuple", birth - eldest, place[name], *map(number, row, kinds)]))
@@ -105,6 +116,16 @@ def _rule_lines(rule: CoreRule, place: dict[str, int], certificate: Certificate,
             swapped = SWAPPED.get(literal.op)
             yield f"test {swapped} {right} {left}" if swapped else f"test {literal.op} {left} {right}"
     yield from tests
+
+
+def _best_lines(rule: AggregateRule, place: dict[str, int], columns: int) -> Iterator[str]:
+    """Yield the lines of a minimum or maximum: a relation that selects from all values of each group."""
+    groups, inner = ([f"x{i}" for i in range(count)] for count in (rule.groups, columns))
+    yield f"select {place[rule.head]} {rule.op} {rule.groups}"
+    yield f"rule {_word(rule.name)}"
+    yield " ".join(["head", str(place[rule.head]), *inner[: rule.groups + 1]])
+    yield " ".join(["body", str(place[rule.outer]), *groups])
+    yield " ".join(["body", str(place[rule.inner]), *inner])
 
 
 def _inline(rule: CoreRule, variables: dict[str, str], term: Callable[[CoreValue], str]) -> list[Computation]:
@@ -190,7 +211,7 @@ def main(folder: str) -> int:
     covered."""
     certificate = load(Path(folder))
     if not covered(certificate.program):
-        print(f"{folder}: the program has more than atoms, comparisons and sums, or floats", file=sys.stderr)
+        print(f"{folder}: the program has more than atoms, comparisons, sums and minima, or floats", file=sys.stderr)
         return 2
     print(text_of(certificate), end="")
     return 0
