@@ -7,7 +7,8 @@ on an engine by deriving a class from `Suite`:
         evaluate = staticmethod(embedded)
 
 The golden programs are the files of tests/programs: NAME.dl is a program with its facts, NAME.txt the views expected of
-it, as lines `relation = {…}` of Python literals (records are tuples, nil is None, 1e999 is infinity).
+it, as lines `relation = {…}` of Python literals (records are tuples, nil is None, 1e999 is infinity, values with
+branches are calls of their names).
 
 Of every CHECKED states of a database that tests make, one is checked (tidelog.certificate), and all of them with
 TIDELOG_TEST_CHECKED=1.
@@ -34,6 +35,7 @@ import tidelog
 from tests.generate import Case, Clause, Row, generate
 from tidelog.errors import ProgramError
 from tidelog.language import check, read
+from tidelog.language.branches import branch_class
 from tidelog.language.syntax import CheckedProgram
 from tidelog.reference import naive, seminaive
 from tidelog.reference.seminaive import CountedTable
@@ -147,8 +149,21 @@ def expectations(path: Path) -> Views:
     for statement in module.body:
         assert isinstance(statement, ast.Assign), f"{path.name} has a line that is no view"
         (target,) = statement.targets
-        found[ast.unparse(target)] = ast.literal_eval(statement.value)
+        found[ast.unparse(target)] = value_of(statement.value)
     return found
+
+
+def value_of(node: ast.expr) -> Any:
+    """The value of a literal, in which calls make values with branches."""
+    match node:
+        case ast.Call(func=ast.Name(id=name), keywords=parts):
+            fields = tuple(str(part.arg) for part in parts)
+            return branch_class(name, fields)(*(value_of(part.value) for part in parts))
+        case ast.Set(elts=parts):
+            return set(map(value_of, parts))
+        case ast.Tuple(elts=parts):
+            return tuple(map(value_of, parts))
+    return ast.literal_eval(node)
 
 
 def random_cases(count: int, first: int = FIRST_SEED) -> Iterator[Case]:

@@ -27,11 +27,13 @@ from tidelog.errors import (
     TidelogError,
     UsageError,
 )
+from tidelog.language.branches import Branch
 from tidelog.relation import Relation
 from tidelog.transaction import Transaction
 from tidelog.version import __version__ as __version__
 
 __all__ = [
+    "Branch",
     "CertificateRejected",
     "Change",
     "DataError",

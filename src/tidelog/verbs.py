@@ -20,6 +20,8 @@ from tidelog.engine import Engine
 from tidelog.errors import Problem, UsageError, wrong_argument
 from tidelog.io import at_hand
 from tidelog.language import read
+from tidelog.language.branches import class_of
+from tidelog.language.declarations import did_you_mean
 from tidelog.language.syntax import CheckedProgram, Program
 from tidelog.limits.interrupts import Deferring, Interrupts
 from tidelog.limits.watch import Watch, changing_within_memory, guarded, reading_within_memory
@@ -291,6 +293,17 @@ class RelationVerbs(Verbs[Made], Generic[Made, Part, Facts]):
     def program(self) -> CheckedProgram:
         """Everything that was loaded, checked; pending texts included."""
         return self.workspace.program
+
+    def branch(self, name: str) -> type[Any]:
+        """Return the class of the values of a branch of an algebraic data type: `Cons = db.branch("Cons")`, and then
+        `Cons(1, Nil())` is a value of its type. Raise UsageError (E0616) if no type has such a branch."""
+        records = self.workspace.program.records.values()
+        found = {branch.name: branch for type_ in records for branch in type_.branches}
+        if name not in found:
+            near = did_you_mean(str(name), found)
+            message = f"no type has a branch {name!s:.60}"
+            raise UsageError(Problem("E0616", message, hint=near or "load a program that declares it"))
+        return class_of(found[name])
 
     @property
     def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from tidelog.arrays import Words
 from tidelog.errors import CODES, DataError
 from tidelog.io import encode
+from tidelog.language.branched import branched
+from tidelog.language.branches import class_of
 from tidelog.language.syntax import Column, RecordType, RelationType, Value
 from tidelog.relation import Relation, WordRows
 from tidelog.storage.dictionary import Dictionary
@@ -28,13 +30,37 @@ RECORDS = {
     "Pair": RecordType("Pair", (column("a", "number"), column("b", "symbol"))),
     "Nested": RecordType("Nested", (column("left", "Pair"), column("size", "unsigned"))),
     "List": RecordType("List", (column("head", "symbol"), column("tail", "List"))),
+    "Shade": branched("Shade", [("Light", ()), ("Dark", ())], None),
+    "Term": branched(
+        "Term",
+        [
+            ("End", ()),
+            ("Say", (column("text", "symbol"), column("shade", "Shade"))),
+            ("Real", (column("f", "float"), column("u", "unsigned"))),
+            ("Both", (column("left", "Term"), column("pair", "Pair"), column("right", "Term"))),
+        ],
+        None,
+    ),
+    "Holder": RecordType("Holder", (column("term", "Term"), column("n", "number"))),
 }
+BRANCHES = {branch.name: class_of(branch) for type_ in RECORDS.values() for branch in type_.branches}
+END, DARK = BRANCHES["End"](), BRANCHES["Dark"]()
 EDGE = relation("e", x="number", y="number")
 NAMED = relation("s", name="symbol", n="number")
 REAL = relation("f", x="float", u="unsigned")
 HOLDER = relation("h", pair="Pair", chain="List")
+TERMS = relation("t", term="Term", holder="Holder")
 FLAG = relation("flag")
-EVERY = relation("every", n="number", u="unsigned", f="float", s="symbol", pair="Pair", nested="Nested", chain="List")
+KINDS = {
+    "n": "number",
+    "u": "unsigned",
+    "f": "float",
+    "s": "symbol",
+    "pair": "Pair",
+    "nested": "Nested",
+    "chain": "List",
+}
+EVERY = relation("every", **KINDS, shade="Shade", term="Term", holder="Holder")
 
 
 def dictionary() -> Dictionary:
@@ -66,9 +92,16 @@ SYMBOLS = st.text(st.characters(codec="utf-8"), max_size=8)
 PAIRS = st.none() | st.tuples(NUMBERS, SYMBOLS)
 NESTED = st.none() | st.tuples(PAIRS, UNSIGNED)
 CHAINS = st.recursive(st.none(), lambda tail: st.tuples(SYMBOLS, tail), max_leaves=5)
-ROWS = st.lists(st.tuples(NUMBERS, UNSIGNED, FLOATS, SYMBOLS, PAIRS, NESTED, CHAINS), max_size=8)
+SHADES = st.sampled_from(["Light", "Dark"]).map(lambda name: BRANCHES[name]())
+LEAVES = st.one_of(
+    st.just(END), st.builds(BRANCHES["Say"], SYMBOLS, SHADES), st.builds(BRANCHES["Real"], FLOATS, UNSIGNED)
+)
+TERM = st.recursive(LEAVES, lambda inner: st.builds(BRANCHES["Both"], inner, PAIRS, inner), max_leaves=4)
+HOLDERS = st.none() | st.tuples(TERM, NUMBERS)
+ROWS = st.lists(st.tuples(NUMBERS, UNSIGNED, FLOATS, SYMBOLS, PAIRS, NESTED, CHAINS, SHADES, TERM, HOLDERS), max_size=8)
+_TERM = BRANCHES["Both"](BRANCHES["Say"]("a (b", DARK), (1, "x)]"), BRANCHES["Real"](-1.5, 2**64 - 1))
 
 A_ROW_OF_EACH = [
-    (-(2**63), 2**64 - 1, 1.5, "a, b", (1, "x]y"), ((2, ""), 2**64 - 1), ("a", ("b", None))),
-    (2**63 - 1, 0, float("-inf"), 'ü "q" \\', None, (None, 0), None),
+    (-(2**63), 2**64 - 1, 1.5, "a, b", (1, "x]y"), ((2, ""), 2**64 - 1), ("a", ("b", None)), DARK, _TERM, (_TERM, 7)),
+    (2**63 - 1, 0, float("-inf"), 'ü "q" \\', None, (None, 0), None, BRANCHES["Light"](), END, None),
 ]

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.io.samples import EDGE, HOLDER, NAMED, REAL, dictionary, fails
+from tests.io.samples import BRANCHES, DARK, EDGE, END, HOLDER, NAMED, REAL, TERMS, dictionary, fails
 from tidelog.io import encode
+from tidelog.language.branches import branch_class
 from tidelog.language.syntax import RelationType
 
 ROWS: list[tuple[RelationType, Any, str]] = [
@@ -209,7 +210,7 @@ ROWS: list[tuple[RelationType, Any, str]] = [
     (
         HOLDER,
         [((1, 2), None)],
-        "h, row 1, column pair: error[E0401]: expected a symbol, found the int 2\n"
+        "h, row 1, column pair: error[E0401]: expected a symbol, found the int 2, in field `b` of `Pair`\n"
         "  hint: pass str(…), or declare the column as number",
     ),
     (
@@ -227,13 +228,13 @@ ROWS: list[tuple[RelationType, Any, str]] = [
     (
         HOLDER,
         [(None, ("a", 5))],
-        "h, row 1, column chain: error[E0401]: expected a record of type List, found 5\n"
+        "h, row 1, column chain: error[E0401]: expected a record of type List, found 5, in field `tail` of `List`\n"
         "  hint: write a tuple (head, tail) or None for nil",
     ),
     (
         HOLDER,
         [((None, "b"), None)],
-        "h, row 1, column pair: error[E0403]: expected a number, found no value (None)\n"
+        "h, row 1, column pair: error[E0403]: expected a number, found no value (None), in field `a` of `Pair`\n"
         "  hint: leave the row out, or use a marker of your own",
     ),
     (
@@ -257,6 +258,53 @@ ROWS: list[tuple[RelationType, Any, str]] = [
         np.array([[2**63, 1]], dtype=np.uint64),
         "e, row 1, column x: error[E0402]: 9223372036854775808 does not fit a number\n"
         "  hint: use a value from -9223372036854775808 to 9223372036854775807 for a number",
+    ),
+    (
+        TERMS,
+        [(END, None), (None, None)],
+        "t, row 2, column term: error[E0403]: expected a Term, found no value (None)\n"
+        "  hint: pass a value of End, Say, Real, Both: db.branch(name)(…)",
+    ),
+    (
+        TERMS,
+        [(DARK, None)],
+        "t, row 1, column term: error[E0401]: a Term has no branch Dark\n  hint: use End, Say, Real, Both",
+    ),
+    (
+        TERMS,
+        [((1, 2), None)],
+        "t, row 1, column term: error[E0401]: expected a Term, found the tuple (1, 2)\n"
+        "  hint: pass a value of End, Say, Real, Both: db.branch(name)(…)",
+    ),
+    (
+        TERMS,
+        [("$End", None)],
+        "t, row 1, column term: error[E0401]: expected a Term, found the str '$End'\n"
+        "  hint: pass a value of End, Say, Real, Both: db.branch(name)(…)",
+    ),
+    (
+        TERMS,
+        [(BRANCHES["Both"](END, None, BRANCHES["Say"](1, DARK)), None)],
+        "t, row 1, column term: error[E0401]: expected a symbol, found the int 1, in field `text` of `$Say`\n"
+        "  hint: pass str(…), or declare the column as number",
+    ),
+    (
+        TERMS,
+        [(END, (BRANCHES["Say"]("", END), 1))],
+        "t, row 1, column holder: error[E0401]: a Shade has no branch End, in field `shade` of `$Say`\n"
+        "  hint: use Light, Dark",
+    ),
+    (
+        TERMS,
+        [(branch_class("Real", ("f",))(1.5), None)],
+        "t, row 1, column term: error[E0401]: the branch Real has 2 parts, found 1\n"
+        "  hint: write $Real(f: float, u: unsigned)",
+    ),
+    (
+        TERMS,
+        [(END, (END,))],
+        "t, row 1, column holder: error[E0401]: expected a record of type Holder, found (End(),)\n"
+        "  hint: write a tuple (term, n) or None for nil",
     ),
 ]
 

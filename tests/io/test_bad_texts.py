@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.io.samples import EDGE, HOLDER, NAMED, REAL, dictionary, fails
+from tests.io.samples import EDGE, HOLDER, NAMED, REAL, TERMS, dictionary, fails
 from tidelog.io.text_reader import TextFormat, read_text
 from tidelog.language.syntax import RelationType
 
@@ -160,17 +160,79 @@ TEXTS: list[tuple[RelationType, TextFormat, bytes, str]] = [
         "e.facts:1:1: error[E0405]: expected 2 columns, found 3: 'a,1,2'\n  hint: separate the columns name, n by ','",
     ),
     (
+        TERMS,
+        TAB,
+        b"$End\tnil\n$Done\tnil\n",
+        "e.facts:2:1: error[E0401]: in the value '$Done': a Term has no branch Done\n  hint: use End, Say, Real, Both",
+    ),
+    (
+        TERMS,
+        TAB,
+        b"$End\t[$Both($End, nil, $Say(a, $Darker)), 1]\n",
+        "e.facts:1:32: error[E0401]: in the record '[$Both($End, nil, $Say(a, $Darker)), 1]': a Shade has no branch "
+        "Darker\n  hint: use Light, Dark",
+    ),
+    (
+        TERMS,
+        TAB,
+        b"$Real(1.5)\tnil\n",
+        "e.facts:1:10: error[E0401]: expected , at character 10 of the value '$Real(1.5)', found ')'\n"
+        "  hint: write a value of type Term like $Both(left, pair, right)",
+    ),
+    (
+        TERMS,
+        TAB,
+        b"$Real(x, 1)\tnil\n",
+        "e.facts:1:7: error[E0401]: in the value '$Real(x, 1)': expected a float, found 'x'\n"
+        "  hint: write it like 1.5 or 2e-3",
+    ),
+    (
+        TERMS,
+        TAB,
+        b"$End(1)\tnil\n",
+        "e.facts:1:5: error[E0401]: expected no parts at character 5 of the value '$End(1)', found '(1)'\n"
+        "  hint: write a value of type Term like $Both(left, pair, right)",
+    ),
+    (
+        TERMS,
+        TAB,
+        b"$Say\tnil\n",
+        "e.facts:1:5: error[E0401]: expected (text, shade) at character 5 of the value '$Say', found the end\n"
+        "  hint: write a value of type Term like $Both(left, pair, right)",
+    ),
+    (
+        TERMS,
+        TAB,
+        b"nil\tnil\n",
+        "e.facts:1:1: error[E0401]: expected a branch of Term, such as $End at character 1 of the value 'nil', found "
+        "'nil'\n  hint: write a value of type Term like $Both(left, pair, right)",
+    ),
+    (
+        TERMS,
+        TAB,
+        b"$End\t[$End, 1\n",
+        "e.facts:1:14: error[E0401]: expected ] at character 9 of the record '[$End, 1', found the end\n"
+        "  hint: write a record of type Holder like [1, nil]",
+    ),
+    (
+        TERMS,
+        TAB,
+        b"$End $End\tnil\n",
+        "e.facts:1:6: error[E0401]: expected the end at character 6 of the value '$End $End', found '$End'\n"
+        "  hint: write a value of type Term like $Both(left, pair, right)",
+    ),
+    (
         HOLDER,
         TAB,
         b"[1, a]\tnil\n[x, a]\tnil\n",
-        "e.facts:2:1: error[E0401]: in the record '[x, a]': expected a number, found 'x'\n"
+        "e.facts:2:2: error[E0401]: in the record '[x, a]': expected a number, found 'x'\n"
         "  hint: check the delimiter and the order of the columns",
     ),
     (
         HOLDER,
         TAB,
         b"[1, a\tnil\n",
-        "e.facts:1:1: error[E0401]: expected ] at character 6 of the record '[1, a', found the end\n"
+        "e.facts:1:6: error[E0401]: expected ] at character 6 of the record '[1, a', found the end\n"
         "  hint: write a record of type Pair like [1, nil]",
     ),
     (

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.io.samples import EDGE, EVERY, NAMED, PAIRS, ROWS, decoded, dictionary, relation
+from tests.io.samples import BRANCHES, DARK, EDGE, END, EVERY, NAMED, PAIRS, ROWS, decoded, dictionary, relation
 from tidelog.errors import DataError
 from tidelog.io import encode
 from tidelog.io.text_reader import TextFormat, read_text
@@ -151,12 +151,16 @@ def test_a_row_longer_than_any_block() -> None:
 
 
 def test_what_is_written() -> None:
+    say, both = BRANCHES["Say"], BRANCHES["Both"]
+    term = both(say("a b", DARK), (1, "(x"), both(END, None, say("f(x)", DARK)))
     every = [
-        (-1, 2**64 - 1, 0.1, 'a "b"', (1, "x"), ((2, "a, b"), 3), ("h", None)),
-        (0, 0, 2.0, "", None, (None, 1), None),
+        (-1, 2**64 - 1, 0.1, 'a "b"', (1, "x"), ((2, "a, b"), 3), ("h", None), DARK, END, (term, 1)),
+        (0, 0, 2.0, "", (1, "(x"), (None, 1), None, DARK, term, None),
     ]
+    text = '$Both($Say(a b, $Dark), [1, "(x"], $Both($End, nil, $Say("f(x)", $Dark)))'
     assert written(every, EVERY) == (
-        '-1\t18446744073709551615\t0.1\ta "b"\t[1, x]\t[[2, "a, b"], 3]\t[h, nil]\n0\t0\t2\t\tnil\t[nil, 1]\tnil\n'
+        '-1\t18446744073709551615\t0.1\ta "b"\t[1, x]\t[[2, "a, b"], 3]\t[h, nil]\t$Dark\t$End\t'
+        f"[{text}, 1]\n0\t0\t2\t\t[1, (x]\t[nil, 1]\tnil\t$Dark\t{text}\tnil\n"
     )
     assert written([("a,b", 1), ('"', 2), ("c", 3)], NAMED, QUOTED) == '"a,b",1\n"""",2\nc,3\n'
     assert written([("a", 1)], NAMED, TextFormat(";", headers=True)) == "name;n\na;1\n"

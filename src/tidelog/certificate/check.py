@@ -316,7 +316,7 @@ class _Check:
         texts = []
         for row in rows[:_SHOWN]:
             values = zip(row, self.kinds(name), strict=False)  # without columns there is a 1
-            cells = ", ".join(format_value(self.decoded(value, kind), symbol=json.dumps) for value, kind in values)
+            cells = ", ".join(format_value(self.decoded(value, kind), _quoted) for value, kind in values)
             texts.append(f"{'' if auxiliary else name}({cells})")
         more = " and more" if len(rows) > _SHOWN else ""
         return f"{', '.join(texts)}{more}{' (an intermediate result)' if auxiliary else ''}"
@@ -334,3 +334,7 @@ def _slices(cuts: tuple[str, ...]) -> list[str]:
     lows = ["TRUE", *(f"{{0}} >= {cut}" for cut in cuts)]
     highs = [*(f"{{0}} < {cut}" for cut in cuts), "TRUE"]
     return [f"{low} AND {high}" for low, high in zip(lows, highs, strict=True)]
+
+
+def _quoted(text: str, _in_branch: bool) -> str:
+    return json.dumps(text)

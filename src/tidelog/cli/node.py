@@ -132,7 +132,7 @@ def _do(node: Node, command: dict[str, Any]) -> Any:
         case {"remove": name}:
             node.remove_rule(name)
         case {"show": relation}:
-            return sorted(node[relation], key=repr)
+            return sorted(node.machine.view(relation), key=repr)
         case {"quiet": seconds}:
             return node.network_quiet(seconds)
         case {"is_quiet": _}:

@@ -78,7 +78,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        name = getattr(value, "_name", None)  # that of a branch
+        return [*([] if name is None else [f"${name}"]), *map(_plain, value)]
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return str(value)
     if isinstance(value, str | int | float | bool) or value is None:

@@ -185,6 +185,12 @@ def _record_words(
 ) -> Words:
     import pyarrow as pa
 
+    branches = dictionary.types[declared.kind].branches
+    if branches and column.null_count:
+        row = _first(column, lambda chunk: ~valid_mask(chunk))
+        raise Complaint("E0403", f"expected {article(declared.type)}, found no value (null)", MISSING_HINT).at(
+            place(row, declared.name)
+        )
     if pa.types.is_null(column.type):
         return np.zeros(len(column), dtype=np.int64)
     present = np.concatenate([valid_mask(chunk) for chunk in column.chunks])
@@ -198,6 +204,9 @@ def _record_words(
     if _is_text(column.type):
         words[present] = _record_text_words(records, declared, dictionary, inside, look)
         return words
+    if branches:
+        message = f"expected values of type {declared.type} as text, found a column of type {column.type}"
+        raise Complaint("E0401", message, f"pass text like ${branches[0].name}").at(place(None, declared.name))
     if not pa.types.is_struct(column.type):
         message = f"expected records of type {declared.type}, found a column of type {column.type}"
         raise Complaint("E0401", message, "pass structs, or text like [1, nil]").at(place(None, declared.name))

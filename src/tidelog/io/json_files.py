@@ -1,16 +1,16 @@
 """JSON files: a list of rows, each a list of values or an object by column names.
 
-nil is null. Records are lists; the reader also takes objects by field names.
+`json_values` has the layouts of the values.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
 from tidelog.arrays import Words
+from tidelog.io.json_values import json_text, with_branches
 from tidelog.io.options import FileOptions
 from tidelog.io.packed import file_bytes
 from tidelog.io.rows import encode_rows, place_in
@@ -18,7 +18,6 @@ from tidelog.io.values import Complaint
 from tidelog.language.syntax import RelationType
 from tidelog.relation import Relation, WordRows
 from tidelog.storage.dictionary import Dictionary
-from tidelog.storage.record_text import format_number, format_value
 
 
 def read_json(path: Path, options: FileOptions, relation: RelationType, dictionary: Dictionary) -> Words:
@@ -40,7 +39,12 @@ def read_json(path: Path, options: FileOptions, relation: RelationType, dictiona
     if not isinstance(rows, list):
         found = f"found {'an object' if isinstance(rows, dict) else 'a single value'}"
         raise Complaint("E0411", f"expected a list of rows, {found}", "write [[1, 2], [3, 4]]").at(str(path))
-    return encode_rows(rows, relation, dictionary, place_in(str(path)))
+    locator = place_in(str(path))
+    try:
+        rows = with_branches(rows, relation, dictionary, locator)
+    except RecursionError:
+        raise Complaint("E0411", "the JSON cannot be read: it is nested too deeply").at(str(path)) from None
+    return encode_rows(rows, relation, dictionary, locator)
 
 
 def json_of(words: Words, relation: RelationType, dictionary: Dictionary, objects: bool) -> bytes:
@@ -48,22 +52,13 @@ def json_of(words: Words, relation: RelationType, dictionary: Dictionary, object
     names = [json.dumps(column.name, ensure_ascii=False) for column in relation.columns]
     lines = []
     for row in Relation(relation.name, WordRows(relation.columns, dictionary, words)):
-        values = [format_value(value, "null", _quoted, _number) for value in row]
+        values = [
+            json_text(value, column.kind, dictionary, objects)
+            for value, column in zip(row, relation.columns, strict=True)
+        ]
         if objects:
             pairs = (f"{name}: {value}" for name, value in zip(names, values, strict=True))
             lines.append("{" + ", ".join(pairs) + "}")
         else:
             lines.append("[" + ", ".join(values) + "]")
     return ("[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n").encode()
-
-
-def _number(value: float) -> str:
-    """Return a number as JSON: infinities as numbers beyond the range of floats, which read as infinite; NaN as
-    null."""
-    if math.isfinite(value):
-        return format_number(value)
-    return "null" if math.isnan(value) else "1e999" if value > 0 else "-1e999"
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)

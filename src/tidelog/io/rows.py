@@ -78,7 +78,7 @@ def _quick(values: Sequence[Any], kind: Kind, dictionary: Dictionary) -> Words |
 
 def _quick_records(values: Sequence[Any], types: set[type], kind: Kind, dictionary: Dictionary) -> Words | None:
     fields = dictionary.types[kind].fields
-    if not types <= {tuple, type(None)} or not fields or dictionary.types.is_recursive(kind):
+    if not types <= {tuple, type(None)} or not fields or dictionary.types.is_text(kind):
         return None
     present = np.fromiter((value is not None for value in values), np.bool_, len(values))
     records = [value for value in values if value is not None]

@@ -64,7 +64,7 @@ def _ranks(different: Words, kind: Kind, dictionary: Dictionary) -> NDArray[np.i
     """Return the rank of each of these different symbols or records among them."""
     if kind == "symbol":
         order = numbers_to_numpy(_sort_indices(dictionary.decode_column(different, kind))).astype(np.int64)
-    elif dictionary.types.is_recursive(kind):
+    elif dictionary.types.is_text(kind):
         texts = [format_value(value) for value in dictionary.decode_list(different, kind)]
         order = np.array(sorted(range(len(texts)), key=texts.__getitem__), dtype=np.int64)
     else:

@@ -131,7 +131,7 @@ def _prepare(data: bytes, start: int, form: TextFormat, columns: list[Column]) -
         if data.count(b'"') % 2 or len(delimiter.encode()) > 1:
             return None
         return memoryview(data)[start:], delimiter
-    if set(delimiter) & set(", []") and any(column.kind not in PRIMITIVES for column in columns):
+    if set(delimiter) & set(", []()") and any(column.kind not in PRIMITIVES for column in columns):
         return None
     if len(delimiter.encode()) == 1:
         return memoryview(data)[start:], delimiter
@@ -195,7 +195,8 @@ def _read_exactly(
         for (line, start, field), column in zip(fields, columns, strict=True):
             value = _value(field, column, dictionary)
             if isinstance(value, Complaint):
-                raise value.at(f"{name}:{line}:{start}")
+                offset = 0 if form.quoted else value.offset  # quotes take places of their own
+                raise value.at(f"{name}:{line}:{start + offset}")
             row.append(dictionary.encode(value, column.kind))
         words.append(row)
     return np.array(words, dtype=np.int64).reshape(len(words), len(columns))
@@ -237,12 +238,13 @@ def _rows(text: str, form: TextFormat, has_records: bool, name: str, lines: int)
 
 
 def _split_outside_brackets(line: str, delimiter: str) -> list[str]:
-    """Return the fields of a line; a field that begins with `[` goes on to its closing bracket."""
+    """Return the fields of a line; a field that begins with `[` or `$name(` goes on to its closing bracket."""
     fields: list[str] = []
     start = position = 0
     while True:
-        if line.startswith("[", position):
-            position = _closing_bracket(line, position)
+        found = _OPENING.match(line, position)
+        if found:
+            position = _closing_bracket(line, found.end() - 1)
         end = line.find(delimiter, position)
         if end < 0:
             return [*fields, line[start:]]
@@ -250,13 +252,15 @@ def _split_outside_brackets(line: str, delimiter: str) -> list[str]:
         start = position = end + len(delimiter)
 
 
-_BRACKET = re.compile(r'[\[\]]|"(?:[^"\\]|\\.)*"')
+_OPENING = re.compile(r"\[|\$\s*[\w?.]+\s*\(")
+_BRACKETS = {"[": re.compile(r'[\[\]]|"(?:[^"\\]|\\.)*"'), "(": re.compile(r'[()]|"(?:[^"\\]|\\.)*"')}
 
 
 def _closing_bracket(line: str, position: int) -> int:
+    """Return the place behind the bracket that closes the one at `position`."""
     depth = 0
-    for found in _BRACKET.finditer(line, position):
-        depth += {"[": 1, "]": -1}.get(found[0], 0)
+    for found in _BRACKETS[line[position]].finditer(line, position):
+        depth += {"[": 1, "(": 1, "]": -1, ")": -1}.get(found[0], 0)
         if depth == 0:
             return found.end()
     return position

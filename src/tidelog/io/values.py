@@ -11,12 +11,13 @@ import datetime
 import decimal
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tidelog.errors import DataError, Problem
-from tidelog.language.syntax import PRIMITIVES, Column, Kind
+from tidelog.language.branches import Branch
+from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType
 from tidelog.storage.dictionary import Dictionary, record_parts
 
 RANGES = {"number": (-(2**63), 2**63 - 1), "unsigned": (0, 2**64 - 1)}
@@ -29,6 +30,8 @@ class Complaint:
     code: str
     message: str
     hint: str | None = None
+    offset: int = 0
+    """How many characters behind the beginning of a text the wrong part stands."""
 
     def at(self, place: str) -> DataError:
         """Return the error with this complaint for the value at `place`."""
@@ -66,25 +69,61 @@ def expected(column: Column) -> str:
 def complaint(value: object, kind: Kind, dictionary: Dictionary, typename: str | None = None) -> Complaint | None:
     """Return the complaint about `value` in a column of this kind, or None. `typename` is the type to name in messages.
 
-    Records are tuples, lists, or mappings with the names of the fields; None is nil. Depth is not limited.
+    Records are tuples, lists, or mappings with the names of the fields; None is nil. Values of types with branches are
+    as `db.branch` makes them. Depth is not limited.
     """
-    waiting: list[tuple[object, Kind, str]] = [(value, kind, typename or kind)]
+    waiting: list[tuple[object, Kind, str, str]] = [(value, kind, typename or kind, "")]
     while waiting:
-        item, kind, typename = waiting.pop()
+        item, kind, typename, place = waiting.pop()
         found = None
+        fields: tuple[Column, ...] = ()
+        parts: list[object] | None = []
+        owner = kind
         if kind in PRIMITIVES:
             found = _primitive_complaint(item, kind, typename)
+        elif dictionary.types[kind].branches:
+            found = branch_complaint(item, dictionary.types[kind], typename)
+            if found is None and isinstance(item, Branch):
+                fields, parts, owner = dictionary.types[kind].parts(item._name), list(item), f"${item._name}"
         elif item is not None:
             fields = dictionary.types[kind].fields
             parts = record_parts(item, fields)
             if parts is None:
                 hint = f"write a tuple ({', '.join(f.name for f in fields)}) or None for nil"
                 found = Complaint("E0401", f"expected a record of type {typename}, found {shown(item)}", hint)
-            else:
-                waiting += [(part, f.kind, f.type) for part, f in zip(parts[::-1], fields[::-1], strict=True)]
         if found is not None:
-            return found
+            return replace(found, message=f"{found.message}{place}")
+        waiting += [
+            (part, f.kind, f.type, f", in field `{f.name}` of `{owner}`")
+            for part, f in zip((parts or [])[::-1], fields[::-1], strict=True)
+        ]
     return None
+
+
+def branch_complaint(value: object, type_: RecordType, typename: str) -> Complaint | None:
+    """Return the complaint about a value in a column of a type with branches, except about its parts."""
+    hint = f"pass a value of {_some([branch.name for branch in type_.branches])}: db.branch(name)(…)"
+    if value is None:
+        return Complaint("E0403", f"expected {article(typename)}, found no value (None)", hint)
+    if not isinstance(value, Branch):
+        return Complaint("E0401", f"expected {article(typename)}, found {_described(value)}", hint)
+    return unknown_branch(value._name, len(value), type_, typename)
+
+
+def unknown_branch(name: str, size: int | None, type_: RecordType, typename: str) -> Complaint | None:
+    """Return the complaint about `name` if it is no branch of a type, or has another number of parts."""
+    branch = type_.branch(name)
+    if branch is None:
+        hint = f"use {_some([branch.name for branch in type_.branches])}"
+        return Complaint("E0401", f"{article(typename)} has no branch {shown(name)[1:-1]}", hint)
+    if size is not None and size != len(branch.fields):
+        hint = f"write ${name}({', '.join(f'{field.name}: {field.type}' for field in branch.fields)})"
+        return Complaint("E0401", f"the branch {name} has {len(branch.fields)} parts, found {size}", hint)
+    return None
+
+
+def _some(names: list[str]) -> str:
+    return f"{', '.join(names[:6])}{', …' if len(names) > 6 else ''}"
 
 
 def _primitive_complaint(value: object, kind: Kind, typename: str) -> Complaint | None:

@@ -18,6 +18,7 @@ from tidelog.language.selections import with_selections
 from tidelog.language.syntax import (
     Atom,
     Attribute,
+    BranchDeclaration,
     ComponentType,
     Declaration,
     Directive,
@@ -124,6 +125,15 @@ class Builder(SelectionBuilder[tuple[Statement, ...]]):
     @inline
     def record_type(self, _word: Token, name: Token, _equal: Token, *rest: Any) -> tuple[Statement, ...]:
         return (TypeDeclaration(str(name), "record", fields=rest[1], span=self._at(name)),)
+
+    @inline
+    def branched_type(self, _word: Token, name: Token, _equal: Token, *rest: Any) -> tuple[Statement, ...]:
+        branches = tuple(each for each in rest if isinstance(each, BranchDeclaration))
+        return (TypeDeclaration(str(name), "branches", branches=branches, span=self._at(name)),)
+
+    @inline
+    def branch_declaration(self, name: Token, _open: Token, fields: Any, _close: Token) -> BranchDeclaration:
+        return BranchDeclaration(str(name), fields, span=self._at(name))
 
     @inline
     def old_type(self, word: Token, name: Token) -> tuple[Statement, ...]:

@@ -20,6 +20,7 @@ from tidelog.language.facts import fact
 from tidelog.language.syntax import (
     PRIMITIVES,
     Attribute,
+    BranchDeclaration,
     Component,
     ComponentType,
     Declaration,
@@ -263,13 +264,16 @@ class _Names:
 
     def __init__(self, programs: Iterable[Program], expansions: Iterable[_Expansion]) -> None:
         self._relations = {each.name for program in programs for each in program.declarations}
-        self._types = {*PRIMITIVES, *(each.name for program in programs for each in program.types)}
+        types = [each for program in programs for each in program.types]
+        self._types = {*PRIMITIVES, *(each.name for each in types)}
+        self._branches = {branch.name for each in types for branch in each.branches}
         for expansion in expansions:
             for statement, context in expansion.statements:
                 if isinstance(statement, Declaration):
                     self._relations.add(_qualified(statement.name, context))
                 elif isinstance(statement, TypeDeclaration):
                     self._types.add(_qualified(statement.name, context))
+                    self._branches |= {_qualified(branch.name, context) for branch in statement.branches}
 
     def flat(self, program: Program, expansion: _Expansion) -> Program:
         """Return the program with the statements of its instances in place of them."""
@@ -299,7 +303,12 @@ class _Names:
         return Program(*parts, components=program.components)
 
     def _rule(self, rule: Rule, context: _Context) -> Rule:
-        renamed = rename(rule, lambda name: self._relation(name, context), lambda name: self._type(name, context))
+        renamed = rename(
+            rule,
+            lambda name: self._relation(name, context),
+            lambda name: self._type(name, context),
+            lambda name: _nearest(name, context.path, self._branches),
+        )
         return replace(renamed, span=_via(rule.span, context))
 
     def _declaration(self, declaration: Declaration, context: _Context) -> Declaration:
@@ -313,8 +322,13 @@ class _Names:
             name=_qualified(type_.name, context),
             members=tuple(self._type(member, context) for member in type_.members),
             fields=tuple(self._attribute(each, context) for each in type_.fields),
+            branches=tuple(self._branch(each, context) for each in type_.branches),
             span=_via(type_.span, context),
         )
+
+    def _branch(self, branch: BranchDeclaration, context: _Context) -> BranchDeclaration:
+        fields = tuple(self._attribute(each, context) for each in branch.fields)
+        return replace(branch, name=_qualified(branch.name, context), fields=fields, span=_via(branch.span, context))
 
     def _attribute(self, attribute: Attribute, context: _Context) -> Attribute:
         return replace(attribute, type=self._type(attribute.type, context), span=_via(attribute.span, context))

@@ -12,6 +12,7 @@ from difflib import get_close_matches
 
 from tidelog.errors import Problem
 from tidelog.language import foreign
+from tidelog.language.branched import branch_names, branched
 from tidelog.language.syntax import (
     PRIMITIVES,
     Attribute,
@@ -30,14 +31,24 @@ BROKEN: Kind = "?"
 
 @dataclass(frozen=True)
 class Scheme:
-    """Relations and record types by name; `kinds` maps every type to its kind, `types` to its declaration, `places` a
-    relation or type and an attribute of it to the place where the attribute is declared."""
+    """Relations and record types by name; `kinds` maps every type to its kind, `types` to its declaration, `branches`
+    each branch to its type, `places` a relation, record type or `$branch` and an attribute of it to the place where the
+    attribute is declared."""
 
     relations: Mapping[str, RelationType] = field(default_factory=dict)
     records: Mapping[str, RecordType] = field(default_factory=dict)
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     types: Mapping[str, TypeDeclaration] = field(default_factory=dict)
     places: Mapping[tuple[str, str], Span | None] = field(default_factory=dict)
+    branches: Mapping[str, str] = field(default_factory=dict)
+
+    def is_record(self, kind: Kind) -> bool:
+        """Return True if `[…]` and `nil` may have the kind."""
+        return kind in self.records and not self.records[kind].branches
+
+    def described(self, kind: Kind) -> str:
+        """Return a kind in words: "a number", "a record `Pair`", "a `List`" for an algebraic data type."""
+        return f"a `{kind}`" if kind in self.records and self.records[kind].branches else article(kind)
 
     def flows(self, lower: str, upper: str) -> bool:
         """Return True if each value of the type `lower` is one of `upper`. A broken type flows everywhere."""
@@ -52,7 +63,7 @@ class Scheme:
                 continue
             seen.add(name)
             type_ = self.types.get(name)
-            if type_ is None or type_.form == "record":
+            if type_ is None or type_.form in ("record", "branches"):
                 return False
             waiting += type_.members
         return True
@@ -102,6 +113,15 @@ def resolve(programs: Iterable[Program]) -> tuple[Scheme, list[Problem]]:
         for name, type_ in types.items()
         if type_.form == "record"
     }
+    branches = branch_names(types.values(), problems)
+    for name, type_ in types.items():
+        if type_.form == "branches":
+            parts = [
+                (branch.name, _columns("branch", f"${branch.name}", branch.fields, kinds, places, problems))
+                for branch in type_.branches
+                if branches[branch.name] == name
+            ]
+            records[name] = branched(name, parts, type_.span)
     relations = {
         name: RelationType(
             name,
@@ -113,7 +133,7 @@ def resolve(programs: Iterable[Program]) -> tuple[Scheme, list[Problem]]:
         )
         for name, declaration in declarations.items()
     }
-    return Scheme(relations, records, kinds, types, places), problems
+    return Scheme(relations, records, kinds, types, places, branches), problems
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
@@ -181,7 +201,7 @@ class _Kinds:
                 entered.discard(path.pop())
                 continue
             type_ = self.types[name]
-            if type_.form == "record":
+            if type_.form in ("record", "branches"):
                 self.kinds[name] = name
                 continue
             open_ = next((m for m in type_.members if m in self.types and m not in self.kinds), None)

@@ -32,7 +32,9 @@ def equalities_apart(rule: Rule) -> Rule:
 
     def parts(literal: Literal) -> tuple[Literal, ...]:
         match literal:
-            case Comparison("=", Record(fields=tuple(left)), Record(fields=tuple(right))) if len(left) == len(right):
+            case Comparison("=", Record(tuple(left), branch=None), Record(tuple(right), branch=None)) if len(
+                left
+            ) == len(right):
                 pairs = [(a, b) for a, b in zip(left, right, strict=True) if not _anonymous(a, b)]
                 return body(tuple(Comparison("=", a, b, span=literal.span) for a, b in pairs))
             case Disjunction(alternatives=alternatives):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tidelog.language.branches import constructed
 from tidelog.language.syntax import Constant, Fact, Record, Rule, Term, Value
 
 
@@ -14,27 +15,30 @@ def fact(rule: Rule) -> Fact | None:
         return None
     values = []
     for term in head.args:
-        if not _constant(term):
+        if not is_constant(term):
             return None
-        values.append(_value(term))
+        values.append(constant_value(term))
     return Fact(head.relation, tuple(values), span=head.span)
 
 
-def _constant(term: Term) -> bool:
+def is_constant(term: Term) -> bool:
+    """Return True for a constant, and for a record or branch that is made of constants only."""
     match term:
         case Constant() | Record(fields=None):
             return True
         case Record(fields=tuple(parts)):
-            return all(map(_constant, parts))
+            return all(map(is_constant, parts))
         case _:
             return False
 
 
-def _value(term: Term) -> Value:
+def constant_value(term: Term) -> Value:
+    """Return the value of a term made of constants only."""
     match term:
-        case Constant(value=value):
-            return value
-        case Record(fields=tuple(parts)):
-            return tuple(map(_value, parts))
+        case Constant(value=value, kind=kind):
+            return float(value) if kind == "float" else value
+        case Record(fields=tuple(parts), branch=branch):
+            values = tuple(map(constant_value, parts))
+            return values if branch is None else constructed(branch, values)
         case _:
             return None

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from tidelog.errors import Problem
 from tidelog.language.aggregates import AGGREGATES
-from tidelog.language.declarations import BROKEN, Scheme, article, did_you_mean
+from tidelog.language.declarations import BROKEN, Scheme, did_you_mean
 from tidelog.language.functors import NUMERIC, ORDERED, SAME, SIGNATURES, TESTS
 from tidelog.language.paths import typed
 from tidelog.language.scopes import Scope, scope_of
@@ -163,6 +163,8 @@ class _Inference:
                 slot = _Slot(allowed=frozenset((_RECORD,)), reason=Reason("`nil` is {}", term.span))
                 self.records.append((term, slot, []))
                 return slot
+            case Record(fields=parts, branch=str(name)):
+                return self._branch(term, name, [self.term(part, scope) for part in parts or ()])
             case Record(fields=parts):
                 slot = _Slot(allowed=frozenset((_RECORD,)), reason=Reason("`[…]` is {}", term.span))
                 self.records.append((term, slot, [self.term(part, scope) for part in parts or ()]))
@@ -171,6 +173,18 @@ class _Inference:
                 return self._cast(term, scope)
             case Aggregate():
                 return self._aggregate(term, scope)
+
+    def _branch(self, term: Record, name: str, parts: list[_Slot]) -> _Slot:
+        """Return the slot of `$name(…)`: the name of a branch determines the type."""
+        kind = self.scheme.branches.get(name)
+        if kind is None:
+            close = did_you_mean(name, self.scheme.branches)
+            hint = close.replace("`", "`$", 1) if close else f"declare it in a type: `.type T = {name} {{}} | …`"
+            self.problems.append(Problem("E0260", f"no type has a branch `{name}`", term.span, hint=hint))
+            kind = BROKEN
+        self._fields(term, kind, parts)
+        place = self.scheme.types[kind].span if kind in self.scheme.types else None
+        return _Slot(kind=kind, reason=Reason(f"`${name}` is {{}}", term.span, place))
 
     def _constant(self, term: Constant) -> _Slot:
         shown = f'"{term.value}"' if term.kind == "symbol" else term.value
@@ -262,7 +276,7 @@ class _Inference:
         if BROKEN in (slot.kind, kind):
             slot.kind = BROKEN
         elif slot.kind is None:
-            if slot.allowed is None or _admits(slot.allowed, kind):
+            if slot.allowed is None or self._admits(slot.allowed, kind):
                 slot.kind, slot.reason = kind, reason
             else:
                 self._conflict(slot, slot.reason, slot.allowed, reason, frozenset((kind,)), term)
@@ -275,7 +289,7 @@ class _Inference:
         if slot.kind == BROKEN:
             return
         if slot.kind is not None:
-            if not _admits(kinds, slot.kind):
+            if not self._admits(kinds, slot.kind):
                 self._conflict(slot, slot.reason, frozenset((slot.kind,)), reason, kinds, term)
         elif slot.allowed is None:
             slot.allowed, slot.reason = kinds, reason
@@ -317,7 +331,7 @@ class _Inference:
     ) -> None:
         slot.kind = BROKEN
         first = first or Reason("this is {}", None)
-        one, two = first.text.format(_names(first_kinds)), second.text.format(_names(second_kinds))
+        one, two = first.text.format(self._names(first_kinds)), second.text.format(self._names(second_kinds))
         subject = f"variable `{term.name}` has two types: " if isinstance(term, Variable) else "types do not fit: "
         notes: list[tuple[Span, str]] = []
         if first.span is not None and first.span != second.span:
@@ -326,9 +340,26 @@ class _Inference:
             if reason.declared is not None:
                 notes.append((reason.declared, f"{text}, declared here"))
         code = "E0214" if first.literal or second.literal else "E0211"
-        hint = _conversion(first_kinds, second_kinds) if isinstance(term, Variable | Functor | Aggregate) else None
-        message = f"{subject}{one}, but {two}"
-        self.problems.append(Problem(code, message, second.span or term.span, tuple(notes), hint))
+        place, hint = second.span or term.span, self._about_order(first_kinds, second_kinds)
+        if hint is None and isinstance(term, Variable | Functor | Aggregate):
+            hint = _conversion(first_kinds, second_kinds)
+        self.problems.append(Problem(code, f"{subject}{one}, but {two}", place, tuple(notes), hint))
+
+    def _about_order(self, one: frozenset[Kind], two: frozenset[Kind]) -> str | None:
+        """Return the hint where something without an order meets a comparison, or a functor that compares."""
+        for kinds, others in ((one, two), (two, one)):
+            if kinds == ORDERED and (_RECORD in others or others & self.scheme.records.keys()):
+                return "compare with `=` or `!=`: records and values with branches have no order"
+        return None
+
+    def _admits(self, allowed: frozenset[Kind], kind: Kind) -> bool:
+        return kind in allowed or (_RECORD in allowed and self.scheme.is_record(kind))
+
+    def _names(self, kinds: frozenset[Kind]) -> str:
+        if kinds == {_RECORD}:
+            return "a record"
+        *others, last = map(self.scheme.described, sorted(kinds, key=(*PRIMITIVES, _RECORD, *kinds).index))
+        return f"{', '.join(others)} or {last}" if others else last
 
     # --- what is left open -------------------------------------------------------------------------------------------
 
@@ -338,7 +369,7 @@ class _Inference:
         for cast, inner in self.casts:
             slot = inner.root()
             kind = self.scheme.kinds[cast.type]
-            if slot.kind is None and kind != BROKEN and (slot.allowed is None or _admits(slot.allowed, kind)):
+            if slot.kind is None and kind != BROKEN and (slot.allowed is None or self._admits(slot.allowed, kind)):
                 slot.kind = kind
         self._settle_records()
         for record, slot, _ in self.records:
@@ -377,29 +408,28 @@ class _Inference:
             for part in parts:
                 part.root().kind = BROKEN
             return
-        if len(type_.fields) != len(parts):
+        columns, owner = type_.parts(record.branch), kind if record.branch is None else f"${record.branch}"
+        if len(columns) != len(parts):
             declared = self.scheme.types[kind].span
             notes = ((declared, f"`{kind}` is declared here"),) if declared else ()
-            message = f"a record `{kind}` has {len(type_.fields)} fields, found {len(parts)}"
+            subject = f"a record `{kind}` has" if record.branch is None else f"the branch `{record.branch}` has"
+            fields = "1 field" if len(columns) == 1 else f"{len(columns)} fields"
+            message = f"{subject} {fields}, found {len(parts)}"
             self.problems.append(Problem("E0209", message, record.span, notes))
             for part in parts:
                 part.root().kind = BROKEN
             return
-        for term, slot, column in zip(record.fields, parts, type_.fields, strict=True):
-            declared = self.scheme.places.get((kind, column.name))
-            reason = Reason(f"field `{column.name}` of `{kind}` is {{}}", term.span, declared)
+        for term, slot, column in zip(record.fields, parts, columns, strict=True):
+            declared = self.scheme.places.get((owner, column.name))
+            reason = Reason(f"field `{column.name}` of `{owner}` is {{}}", term.span, declared)
             self.expect(slot, column.kind, reason, term)
 
     def _check_cast(self, cast: Cast, source: Kind, target: Kind) -> None:
         if BROKEN in (source, target) or source == target or {source, target} <= NUMERIC:
             return
-        message = f"`as` cannot turn {article(source)} into {article(target)}"
+        message = f"`as` cannot turn {self.scheme.described(source)} into {self.scheme.described(target)}"
         hint = "use `to_string`, `to_number` and their like to convert between numbers and symbols"
         self.problems.append(Problem("E0220", message, cast.span, hint=hint))
-
-
-def _admits(allowed: frozenset[Kind], kind: Kind) -> bool:
-    return kind in allowed or (_RECORD in allowed and kind not in ORDERED)
 
 
 def _conversion(have: frozenset[Kind], want: frozenset[Kind]) -> str | None:
@@ -408,13 +438,6 @@ def _conversion(have: frozenset[Kind], want: frozenset[Kind]) -> str | None:
     if (have <= other and want == text) or (have == text and want <= other):
         return "convert with `to_string(…)`, or with `to_number(…)` and its like"
     return None
-
-
-def _names(kinds: frozenset[Kind]) -> str:
-    if kinds == {_RECORD}:
-        return "a record"
-    *others, last = (article(kind) for kind in sorted(kinds, key=(*PRIMITIVES, _RECORD, *kinds).index))
-    return f"{', '.join(others)} or {last}" if others else last
 
 
 # --- filling in -------------------------------------------------------------------------------------------------------
@@ -488,7 +511,7 @@ class _Annotation:
                 return Functor(name, args, kind, self._kind(term), span=term.span)
             case Record(fields=parts):
                 fields = None if parts is None else tuple(self._term(part, scope) for part in parts)
-                return Record(fields, self._kind(term), span=term.span)
+                return Record(fields, self._kind(term), term.branch, span=term.span)
             case Cast():
                 return Cast(self._term(term.term, scope), term.type, self._kind(term), span=term.span)
             case Aggregate():

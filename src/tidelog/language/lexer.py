@@ -19,7 +19,8 @@ from tidelog.language.soft_words import SOFT_WORDS
 _TOKEN = re.compile(
     r"""
       (?P<SKIP>    [\s\ufeff]+ | //[^\n]* | /\*(?s:.*?)\*/ )
-    | (?P<NAME>    choice-domain\b | \??[^\W\d]\w* )
+    | (?P<NAME>    choice-domain\b | \??[^\W\d](?:\w|\?(?=\w))* )
+    | (?P<BRANCH>  \$\s*\??[^\W\d](?:\w|\?(?=\w))*(?:\.[^\W\d]\w*)* )
     | (?P<NUMBER>  \d+\.\d+\.\d+\.\d+\b | \d+\.\d\w* (?:(?<=[eE])[+-]\d\w*)? | \d[\d]*[eE][+-]\d\w* | \d\w* )
     | (?P<STRING>  "[^"\\\n]*(?:\\[^\n][^"\\\n]*)*" )
     | (?P<DIRECTIVE> \.[^\W\d]\w* )
@@ -131,6 +132,7 @@ _STARTS_TERM = frozenset(
         "AS",
         "AGGREGATE",
         "COUNT",
+        "BRANCH",
         "DOLLAR",
     ]
 )

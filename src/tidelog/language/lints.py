@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections import Counter
 
 from tidelog.errors import Problem
+from tidelog.language.branched import endless
 from tidelog.language.paths import steps
 from tidelog.language.syntax import Atom, CheckedProgram, Rule, Step, Variable
 from tidelog.language.trees import atoms, occurrences, whole
 
 
 def warnings(checked: CheckedProgram) -> list[Problem]:
-    """Return problems of severity "warning": relations that are read but never filled, and variables that occur
-    once."""
-    found = _empty_relations(checked) + [problem for rule in checked.written for problem in _single_variables(rule)]
+    """Return problems of severity "warning": types without values, relations that are read but never filled, and
+    variables that occur once."""
+    found = (
+        endless(checked)
+        + _empty_relations(checked)
+        + [problem for rule in checked.written for problem in _single_variables(rule)]
+    )
     return list(dict.fromkeys(found))  # instances of a component have the same variables
 
 

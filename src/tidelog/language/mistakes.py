@@ -172,9 +172,7 @@ def _unsupported(tokens: list[Token], start: int, error: int) -> str | None:
     token = tokens[error]
     before = tokens[error - 1].type if error > start else ""
     if token.type == "DOLLAR":
-        return "algebraic types and counters (`$`) are"
-    if token.type == "LBRACE" and tokens[start].type == "TYPE":
-        return "algebraic types are"
+        return "counters (`$`) are"
     if token.type == "LPAR" and before == "NAME" and error >= 2 and tokens[error - 2].type == "AT":
         return "user-defined functors are"
     return None

@@ -18,6 +18,7 @@ from tidelog.language.syntax import (
     Anonymous,
     Atom,
     Attribute,
+    BranchDeclaration,
     Cast,
     Comparison,
     Component,
@@ -74,6 +75,8 @@ def source_text(node: SyntaxNode) -> str:
             return f"{node.op}({node.attributes[0]})" if node.op != "choice" else _domain(node.attributes)
         case TypeDeclaration():
             return _type(node)
+        case BranchDeclaration():
+            return f"{node.name} {{ {_list(node.fields)} }}" if node.fields else f"{node.name} {{}}"
         case Attribute():
             return f"{'@' if node.located else ''}{node.name}: {node.type}"
         case Directive():
@@ -127,6 +130,8 @@ def _type(type_: TypeDeclaration) -> str:
             return f".type {type_.name} <: {type_.members[0]}"
         case "record":
             return f".type {type_.name} = [{_list(type_.fields)}]"
+        case "branches":
+            return f".type {type_.name} = {' | '.join(map(source_text, type_.branches))}"
         case _:
             return f".type {type_.name} = {' | '.join(type_.members)}"
 
@@ -205,8 +210,10 @@ def _term(term: Term) -> tuple[str, int]:
             return _functor(term)
         case Record(fields=None):
             return "nil", PRIMARY
-        case Record(fields=parts):
+        case Record(fields=parts, branch=None):
             return f"[{_list(parts or ())}]", PRIMARY
+        case Record(fields=parts, branch=name):
+            return f"${name}({_list(parts)})" if parts else f"${name}", PRIMARY
         case Cast():
             return f"as({source_text(term.term)}, {term.type})", PRIMARY
         case Aggregate():

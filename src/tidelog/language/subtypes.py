@@ -46,7 +46,7 @@ def subtype_problems(rule: Rule, scheme: Scheme) -> list[Problem]:
     return flow.problems()
 
 
-Branch: TypeAlias = tuple[tuple[int, int], ...]
+Alternatives: TypeAlias = tuple[tuple[int, int], ...]
 """The alternatives that a literal stands in: the disjunction and the number of the alternative, from outside in."""
 
 
@@ -59,13 +59,13 @@ class _Place:
     type: str
     text: str
     declared: Span | None
-    path: Branch
+    path: Alternatives
 
 
 @dataclass
 class _Flow:
     scheme: Scheme
-    path: Branch = ()
+    path: Alternatives = ()
     parents: dict[tuple[Scope, str], tuple[Scope, str]] = field(default_factory=dict)
     sources: dict[tuple[Scope, str], list[_Place]] = field(default_factory=dict)
     sinks: dict[tuple[Scope, str], list[_Place]] = field(default_factory=dict)
@@ -121,8 +121,10 @@ class _Flow:
             case Record(fields=tuple(parts)):
                 # A field narrows what it is given, in a head too, as in Soufflé.
                 type_ = self.scheme.records.get(term.kind or "")
-                for part, inner in zip(parts, type_.fields if type_ else (), strict=False):
-                    self._place(part, inner, type_.name if type_ else "", "field", scope, self.sources)
+                columns = type_.parts(term.branch) if type_ else ()
+                owner = f"${term.branch}" if term.branch is not None else term.kind or ""
+                for part, inner in zip(parts, columns, strict=False):
+                    self._place(part, inner, owner, "field", scope, self.sources)
             case Cast(type=type_) if into is self.sinks and not self.scheme.flows(type_, column.type):
                 self.casts.append(self._cast_too_wide(term, column, owner))
                 self._inside(term, scope)
@@ -215,7 +217,7 @@ class _Flow:
         return Problem("E0212", message, sink.span, _notes(source, sink), hint)
 
 
-def _holds(place: _Place, leaf: Branch) -> bool:
+def _holds(place: _Place, leaf: Alternatives) -> bool:
     return place.path == leaf[: len(place.path)]
 
 

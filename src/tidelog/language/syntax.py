@@ -20,7 +20,7 @@ from tidelog.language.aggregates import AggregateName
 from tidelog.source import Span
 
 Kind: TypeAlias = str
-TypeForm: TypeAlias = typing.Literal["sub", "union", "alias", "record"]
+TypeForm: TypeAlias = typing.Literal["sub", "union", "alias", "record", "branches"]
 RepeatOp: TypeAlias = typing.Literal["+", "*", "?"]
 SelectOp: TypeAlias = typing.Literal["min", "max", "choice"]
 PRIMITIVES: tuple[Kind, ...] = ("number", "unsigned", "float", "symbol")
@@ -82,10 +82,11 @@ class Functor(SyntaxNode):
 
 @dataclass(frozen=True)
 class Record(SyntaxNode):
-    """`[a, b]`; `nil` is the record without fields."""
+    """`[a, b]`; `nil` is the record without fields. With the name of a `branch`, `$Cons(a, b)`."""
 
     fields: tuple[Term, ...] | None
     kind: Kind | None = field(default=None, compare=False)
+    branch: str | None = None
     span: Span | None = _span()
 
 
@@ -271,13 +272,24 @@ class Declaration(SyntaxNode):
 
 
 @dataclass(frozen=True)
+class BranchDeclaration(SyntaxNode):
+    """`name { attributes }`, a branch of an algebraic data type."""
+
+    name: str
+    fields: tuple[Attribute, ...] = ()
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
 class TypeDeclaration(SyntaxNode):
-    """`.type name <: a` ("sub"), `= a | b` ("union"; of one, an equivalence: "alias"), `= [x: a]` ("record")."""
+    """`.type name <: a` ("sub"), `= a | b` ("union"; of one, an equivalence: "alias"), `= [x: a]` ("record"), or
+    `= A {} | B { x: a }` ("branches")."""
 
     name: str
     form: TypeForm
     members: tuple[str, ...] = ()
     fields: tuple[Attribute, ...] = ()
+    branches: tuple[BranchDeclaration, ...] = ()
     span: Span | None = _span()
 
 
@@ -360,9 +372,32 @@ class Column:
 
 
 @dataclass(frozen=True)
-class RecordType:
+class BranchType:
+    """A branch of an algebraic data type; `places` are those of its fields in the record that represents a value."""
+
     name: str
     fields: tuple[Column, ...]
+    places: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class RecordType:
+    """A record type; with `branches`, an algebraic data type, whose values are represented by records of `fields`: the
+    number of the branch, and places for the fields of all branches."""
+
+    name: str
+    fields: tuple[Column, ...]
+    branches: tuple[BranchType, ...] = ()
+    span: Span | None = _span()
+
+    def branch(self, name: str | None) -> BranchType | None:
+        """Return the branch of this name."""
+        return next((branch for branch in self.branches if branch.name == name), None)
+
+    def parts(self, name: str | None) -> tuple[Column, ...]:
+        """Return the fields of a branch, or of the record if it has no branches."""
+        branch = self.branch(name)
+        return self.fields if branch is None else branch.fields
 
 
 @dataclass(frozen=True)

@@ -103,6 +103,10 @@ class TermBuilder(Transformer[Token, Built]):
     def record(self, children: list[Any]) -> Term:
         return Record(tuple(children[1:-1:2]), span=self._join(children[0], children[-1]))
 
+    def branch(self, children: list[Any]) -> Term:
+        name = str(children[0])[1:].lstrip()
+        return Record(tuple(children[2:-1:2]), branch=name, span=self._join(children[0], children[-1]))
+
     @inline
     def parenthesised(self, opening: Token, term: Term, closing: Token) -> Term:
         return replace(term, span=self._join(opening, closing))

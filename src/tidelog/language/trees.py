@@ -150,8 +150,9 @@ def rebuild_atom(atom: Atom, change: Replacement) -> Atom:
 Renaming: TypeAlias = Callable[[str], str]
 
 
-def rename(rule: Rule, relation: Renaming, type_: Renaming) -> Rule:
-    """Return the rule with other names of relations, in paths and aggregates as well, and of the types of casts."""
+def rename(rule: Rule, relation: Renaming, type_: Renaming, branch: Renaming) -> Rule:
+    """Return the rule with other names of relations, in paths and aggregates as well, of the types of casts, and of
+    branches."""
 
     def in_literal(literal: Literal) -> Literal:
         match literal:
@@ -175,6 +176,10 @@ def rename(rule: Rule, relation: Renaming, type_: Renaming) -> Rule:
         match term:
             case Cast(term=inner, type=name):
                 return replace(term, term=rebuild_term(inner, in_term), type=type_(name))
+            case Record(fields=tuple(fields), branch=str(name)):
+                return replace(
+                    term, fields=tuple([rebuild_term(each, in_term) for each in fields]), branch=branch(name)
+                )
             case Aggregate(target=target, body=body):
                 target = None if target is None else rebuild_term(target, in_term)
                 return replace(term, target=target, body=tuple(map(in_literal, body)))

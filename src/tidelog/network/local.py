@@ -21,7 +21,7 @@ from tidelog.network.config import NetworkConfig, NodeConfig, line_of
 from tidelog.network.limits import checked_seconds
 from tidelog.network.program import LocatedProgram
 from tidelog.network.rulebook import Rulebook, program_text
-from tidelog.network.values import declared, facts_of
+from tidelog.network.values import declared, facts_of, shown
 from tidelog.network.zeromq import new_keys
 
 
@@ -95,7 +95,8 @@ class LocalNetwork:
         for relation in relations:
             declared(relation, self.book.program)
             self._post(self.names, {"show": relation})
-        return {name: {_row(row) for node in self.names for row in self._answer(node)} for name in relations}
+        found = {name: {_row(row) for node in self.names for row in self._answer(node)} for name in relations}
+        return {name: shown(rows, name, self.book.program) for name, rows in found.items()}
 
     def settle(self, seconds: float) -> bool:
         """Wait until the whole network is quiet, at most `seconds`; return True if it is."""

@@ -26,11 +26,11 @@ from tidelog.language.syntax import CheckedProgram, Column
 from tidelog.network.joins import is_ready, variables
 from tidelog.network.locations import declared_locations, places
 from tidelog.network.program import LocalAggregate, LocalRule, LocatedProgram, RelationLocation
+from tidelog.network.values import stored_row, tagged
 from tidelog.rules import compile_program, core
 from tidelog.rules.components import components
 from tidelog.rules.edges import body_of, head_of
 from tidelog.rules.printer import value_text
-from tidelog.semantics.values import normal_row
 
 MOST_LOCATIONS = 6
 
@@ -43,7 +43,11 @@ def localize(checked: CheckedProgram) -> LocatedProgram:
         raise ProgramError(*map(_selecting, selections.values()))
     declared = declared_locations(checked)
     program = compile_program(checked, as_written=True)
-    rules = [rule for node in program.nodes for rule in node.rules]
+    rules = [
+        replace(rule, body=tuple(map(tagged, rule.body))) if isinstance(rule, core.CoreRule) else rule
+        for node in program.nodes
+        for rule in node.rules
+    ]
     reads: dict[str, list[str]] = {}
     for rule in rules:
         reads.setdefault(head_of(rule), []).extend(name for name, _ in body_of(rule))
@@ -60,7 +64,7 @@ def localize(checked: CheckedProgram) -> LocatedProgram:
         raise ProgramError(*problems)
     renamed, named = _named_by_content(local, shipping.places)
     facts = [
-        (fact.relation, normal_row(fact.values, checked.relations[fact.relation], checked.records))
+        (fact.relation, stored_row(fact.values, checked.relations[fact.relation].columns, checked.records))
         for fact in checked.facts
     ]
     return LocatedProgram(

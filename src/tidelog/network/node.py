@@ -25,7 +25,7 @@ from tidelog.network.messages import Base, Message, Met
 from tidelog.network.peer import Peer
 from tidelog.network.rulebook import program_text
 from tidelog.network.transport import Transport
-from tidelog.network.values import declared, facts_of
+from tidelog.network.values import declared, facts_of, shown
 from tidelog.network.wire import Packet, RefusedError, decode, packets
 
 PATIENCE = 0.25
@@ -159,7 +159,8 @@ class Node(Uncopied):
     def __getitem__(self, relation: str) -> set[tuple[Any, ...]]:
         """Return the tuples of a relation that live here, as far as this node knows by now. Raise LimitError (E0503) if
         memory does not suffice."""
-        return set(self.machine.view(declared(relation, self.machine.book.program)))
+        program = self.machine.book.program
+        return shown(self.machine.view(declared(relation, program)), relation, program)
 
     @property
     def quiet(self) -> bool:

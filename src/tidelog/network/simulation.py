@@ -19,7 +19,7 @@ from tidelog.network.node import Node
 from tidelog.network.rulebook import Rulebook, program_text
 from tidelog.network.snapshot import dump, load
 from tidelog.network.transport import SimulatedNetwork
-from tidelog.network.values import declared, facts_of
+from tidelog.network.values import declared, facts_of, shown
 
 RETRIES = 0.01
 """How often, per packet, some node says again what is not acknowledged while others are still busy."""
@@ -139,7 +139,8 @@ class Simulation:
     def __getitem__(self, relation: str) -> set[tuple[Any, ...]]:
         """Return the tuples of a relation at all nodes together, as far as they know by now."""
         declared(relation, self.book.program)
-        return {row for node in self.nodes.values() for row in node.machine.view(relation)}
+        rows = (row for node in self.nodes.values() for row in node.machine.view(relation))
+        return shown(rows, relation, self.book.program)
 
     @property
     def messages(self) -> int:

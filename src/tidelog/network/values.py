@@ -7,9 +7,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tidelog.errors import DataError, Problem, UsageError
-from tidelog.language.syntax import Kind, RecordType
+from tidelog.language.branches import Branch, class_of
+from tidelog.language.syntax import BranchType, Column, Kind, RecordType
 from tidelog.network.limits import DEEPEST, LONGEST_NAME, LONGEST_TEXT, is_name, is_sendable
-from tidelog.network.program import LocatedProgram, LocatedTuple
+from tidelog.network.program import LocatedProgram, LocatedTuple, NodeRow
+from tidelog.rules.core import CoreConstant, CoreLiteral, Pack, Unpack
 from tidelog.semantics.values import LARGEST, LARGEST_UNSIGNED, SMALLEST
 
 
@@ -36,6 +38,15 @@ def has_kind(value: Any, kind: Kind, records: Mapping[str, RecordType]) -> bool:
             return type(value) is float and not math.isnan(value)
         case "symbol":
             return type(value) is str
+        case _ if records[kind].branches:
+            branch = records[kind].branch(value[0]) if type(value) is tuple and value else None
+            return (
+                branch is not None
+                and len(value) == len(branch.fields) + 1
+                and all(
+                    has_kind(part, field.kind, records) for part, field in zip(value[1:], branch.fields, strict=True)
+                )
+            )
         case _:
             fields = records[kind].fields
             return value is None or (
@@ -64,7 +75,7 @@ def facts_of(relation: str, rows: Iterable[Any], program: LocatedProgram) -> lis
         if not isinstance(row, (tuple, list)):
             message = f"row {number} of {relation} is not a tuple: {row!r:.60}"
             raise DataError(Problem("E0407", message, place=relation, hint="pass a list of tuples"))
-        fact = (relation, tuple(_stored(v, c.kind) for v, c in zip(row, place.columns, strict=False)))
+        fact = (relation, stored_row(row, place.columns, program.records))
         if len(row) != len(place.columns) or fits(fact, program) is not None:
             shape = ", ".join(f"{column.name}: {column.kind}" for column in place.columns)
             message = f"row {number} does not fit {relation}({shape}): {row!r}"
@@ -94,8 +105,53 @@ def declared(relation: str, program: LocatedProgram) -> str:
     return relation
 
 
-def _stored(value: Any, kind: Kind) -> Any:
-    """Return a value as it is stored: ints are floats in a float column, and no zero is negative."""
+def shown(rows: Iterable[NodeRow], relation: str, program: LocatedProgram) -> set[NodeRow]:
+    """Return tuples of a relation as the user sees them."""
+    if not any(type_.branches for type_ in program.records.values()):
+        return set(rows)
+    columns = program.places[relation].columns
+    return {tuple(_shown(v, c.kind, program.records) for v, c in zip(row, columns, strict=True)) for row in rows}
+
+
+def _shown(value: Any, kind: Kind, records: Mapping[str, RecordType]) -> Any:
+    if kind not in records or value is None:
+        return value
+    branch = records[kind].branch(value[0]) if records[kind].branches else None
+    fields, parts = (records[kind].fields, value) if branch is None else (branch.fields, value[1:])
+    values = [_shown(part, field.kind, records) for part, field in zip(parts, fields, strict=True)]
+    return tuple(values) if branch is None else class_of(branch)(*values)
+
+
+def tagged(literal: CoreLiteral) -> CoreLiteral:
+    """Return a literal about values with branches as one about records that begin with the name of the branch. Nodes
+    keep and send such values so, because packets and files are JSON."""
+    match literal:
+        case Pack(target=target, kind=kind, args=args, branch=BranchType(name=name, places=places)):
+            return Pack(target, kind, (CoreConstant(name, "symbol"), *(args[place] for place in places)))
+        case Unpack(source=source, kind=kind, targets=targets, branch=BranchType(name=name, places=places)):
+            return Unpack(source, kind, (CoreConstant(name, "symbol"), *(targets[place] for place in places)))
+    return literal
+
+
+def stored_row(row: Iterable[Any], columns: Iterable[Column], records: Mapping[str, RecordType]) -> NodeRow:
+    """Return a row as it is stored, without the values that are too many."""
+    return tuple(_stored(value, column.kind, records) for value, column in zip(row, columns, strict=False))
+
+
+def _stored(value: Any, kind: Kind, records: Mapping[str, RecordType]) -> Any:
+    """Return a value as it is stored: ints are floats in a float column, no zero is negative, lists are tuples, and
+    values with branches begin with the name of the branch. What does not fit comes out as something that does not."""
     if kind == "float" and type(value) in (int, float):
         return float(value) + 0.0
-    return tuple(value) if type(value) is list else value
+    if kind not in records or not isinstance(value, (list, tuple)):
+        return value
+    type_, parts = records[kind], tuple(value)
+    name: tuple[Any, ...] = ()
+    if isinstance(value, Branch):
+        name = (value._name,)
+    elif type_.branches:
+        name, parts = parts[:1], parts[1:]
+    fields = type_.parts(name[0] if name else None)
+    if len(fields) != len(parts) or (type_.branches and not any(name == (each.name,) for each in type_.branches)):
+        return (*name, *parts)
+    return (*name, *(_stored(part, field.kind, records) for part, field in zip(parts, fields, strict=True)))

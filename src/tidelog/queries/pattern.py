@@ -12,20 +12,18 @@ from numpy.typing import NDArray
 from tidelog.arrays import Words
 from tidelog.language import check
 from tidelog.language.declarations import resolve
+from tidelog.language.facts import constant_value, is_constant
 from tidelog.language.paths import typed
 from tidelog.language.syntax import (
     Anonymous,
     Atom,
     Attribute,
     CheckedProgram,
-    Constant,
     Declaration,
     Kind,
     Literal,
     Program,
-    Record,
     Rule,
-    Term,
     Value,
     Variable,
 )
@@ -77,7 +75,7 @@ def atom_of(literals: tuple[Literal, ...]) -> Atom | None:
     """Return the atom that a query consists of, if it is one atom over variables, `_` and constants."""
     match literals:
         case (Atom() as atom,) if all(
-            isinstance(term, Variable | Anonymous) or _is_constant(term) for term in atom.args
+            isinstance(term, Variable | Anonymous) or is_constant(term) for term in atom.args
         ):
             return atom
     return None
@@ -207,19 +205,5 @@ def _pattern(atom: Literal, kinds: tuple[Kind, ...]) -> Pattern:
             equal += [(first[term.name], column)] if term.name in first else []
             first.setdefault(term.name, column)
         elif not isinstance(term, Anonymous):
-            constants.append((column, _value(term)))
+            constants.append((column, constant_value(term)))
     return Pattern(atom.relation, kinds, tuple(constants), tuple(equal))
-
-
-def _is_constant(term: Term) -> bool:
-    if isinstance(term, Record):
-        return all(map(_is_constant, term.fields or ()))
-    return isinstance(term, Constant)
-
-
-def _value(term: Term) -> Value:
-    """Return the value of a term made of constants."""
-    if isinstance(term, Record):
-        return None if term.fields is None else tuple(_value(part) for part in term.fields)
-    assert isinstance(term, Constant)
-    return float(term.value) if term.kind == "float" else term.value

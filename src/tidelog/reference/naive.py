@@ -49,6 +49,9 @@ def evaluate(
         for name in stratum & shown.keys():
             tables[name] = selected(shown[name], tables[name], tables)
         readable.known.clear()
+    if any(type_.branches for type_ in checked.records.values()):  # values now get the names of their fields
+        for name, declared in checked.relations.items():
+            tables[name] = {normal_row(row, declared, checked.records) for row in tables[name]}
     return tables
 
 

@@ -20,6 +20,7 @@ from itertools import count, product
 from typing import Any, TypeAlias
 
 from tidelog.errors import InternalError, Problem
+from tidelog.language.branches import constructed
 from tidelog.language.syntax import (
     Aggregate,
     Anonymous,
@@ -161,8 +162,12 @@ def values(term: Term, bound: Substitution, scope: RuleScope) -> Iterator[Any]:
         case Functor():
             for args in combinations(term.args, bound, scope):
                 yield from apply(term.name, term.kind or "symbol", args)
-        case Record():
-            yield from [None] if term.fields is None else combinations(term.fields, bound, scope)
+        case Record(fields=None):
+            yield None
+        case Record(fields=tuple(fields), branch=None):
+            yield from combinations(fields, bound, scope)
+        case Record(fields=tuple(fields), branch=str(name)):
+            yield from (constructed(name, parts) for parts in combinations(fields, bound, scope))
         case Cast():
             for value in values(term.term, bound, scope):
                 yield from cast(value, term.kind or "symbol")
@@ -204,6 +209,8 @@ def match(term: Term, value: Any, bound: Substitution, behind: list[Goal]) -> bo
         case Record():
             if term.fields is None or value is None:
                 return term.fields is None and value is None
+            if term.branch != getattr(value, "_name", None):
+                return False
             return all(match(part, each, bound, behind) for part, each in zip(term.fields, value, strict=True))
         case _:
             behind.append(Equation(term, value))
@@ -213,6 +220,8 @@ def match(term: Term, value: Any, bound: Substitution, behind: list[Goal]) -> bo
 def fits(pattern: Any, value: Any) -> bool:
     """Return True if a value fits an argument of a negated atom, in which `_` leaves any value open."""
     if isinstance(pattern, tuple) and isinstance(value, tuple):
+        if getattr(pattern, "_name", None) != getattr(value, "_name", None):
+            return False
         return all(fits(part, each) for part, each in zip(pattern, value, strict=True))
     return pattern is ANYTHING or bool(pattern == value)
 
@@ -311,5 +320,7 @@ def equate(goal: Comparison, bound: Substitution, scope: RuleScope) -> Iterator[
                 yield from matches((matched,), (value,), bound)
             return
     if isinstance(goal.left, Record) and isinstance(goal.right, Record) and goal.left.fields and goal.right.fields:
+        if goal.left.branch != goal.right.branch:
+            return
         pairs = zip(goal.left.fields, goal.right.fields, strict=True)
         yield tuple(Comparison("=", left, right) for left, right in pairs), bound

@@ -39,8 +39,8 @@ def _term(term: Term, kind: Kind | None, bench: Bench) -> Term:
     match term:
         case Anonymous() if kind is not None:
             return bench.variable("_", kind)
-        case Record(fields=fields, kind=own) if fields and (own or kind):
-            typed = zip(fields, bench.records[own or kind or ""].fields, strict=True)
+        case Record(fields=fields, kind=own, branch=branch) if fields and (own or kind):
+            typed = zip(fields, bench.records[own or kind or ""].parts(branch), strict=True)
             return replace(term, fields=tuple([_term(part, column.kind, bench) for part, column in typed]))
         case Cast(term=inner, kind=cast):
             return replace(term, term=_term(inner, cast, bench))

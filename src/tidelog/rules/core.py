@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from tidelog.language.aggregates import AggregateName
-from tidelog.language.syntax import Column, Fact, Kind, RecordType
+from tidelog.language.syntax import BranchType, Column, Fact, Kind, RecordType
 from tidelog.rules import printer
 from tidelog.source import Span
 
@@ -90,14 +90,16 @@ class Computation:
 
 @dataclass(frozen=True)
 class Pack:
-    """`target = [args]` for the record type `kind`, once `args` are bound."""
+    """`target = [args]` for the record type `kind`, once `args` are bound. Records of a type with branches represent
+    its values; `branch` is the one that they belong to."""
 
     target: CoreValue
     kind: Kind
     args: tuple[CoreValue, ...]
+    branch: BranchType | None = None
 
     def __str__(self) -> str:
-        return printer.pack_text(self.target, self.args)
+        return printer.pack_text(self.target, self.args, self.branch)
 
 
 @dataclass(frozen=True)
@@ -107,9 +109,10 @@ class Unpack:
     source: CoreValue
     kind: Kind
     targets: tuple[CoreValue, ...]
+    branch: BranchType | None = None
 
     def __str__(self) -> str:
-        return printer.pack_text(self.source, self.targets)
+        return printer.pack_text(self.source, self.targets, self.branch)
 
 
 CoreLiteral: TypeAlias = CoreAtom | CoreComparison | Computation | Pack | Unpack

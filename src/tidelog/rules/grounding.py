@@ -39,6 +39,8 @@ def _bound_by(literal: Literal, bound: set[str]) -> Iterator[str]:
 
 def _equal(left: Term, right: Term, bound: set[str]) -> Iterator[str]:
     if isinstance(left, Record) and isinstance(right, Record) and left.fields and right.fields:
+        if left.branch != right.branch:
+            return
         for one, other in zip(left.fields, right.fields, strict=True):
             yield from _equal(one, other, bound)
         return

@@ -63,7 +63,7 @@ def _pattern(term: Term, kind: Kind, bench: Bench) -> Iterator[tuple[str, Kind]]
     match term:
         case Variable(name=name):
             yield name, kind
-        case Record(fields=fields, kind=own) if fields:
-            for part, column in zip(fields, bench.records[own or kind].fields, strict=True):
+        case Record(fields=fields, kind=own, branch=branch) if fields:
+            for part, column in zip(fields, bench.records[own or kind].parts(branch), strict=True):
                 if not isinstance(part, Anonymous):
                     yield from _pattern(part, column.kind, bench)

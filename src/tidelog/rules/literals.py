@@ -39,10 +39,10 @@ def substituted(literal: CoreLiteral, change: Callable[[CoreValue], CoreValue]) 
             return CoreComparison(op, kind, change(left), change(right))
         case Computation(target=target, functor=functor, kind=kind, args=args):
             return Computation(change(target), functor, kind, each(args))
-        case Pack(target=target, kind=kind, args=args):
-            return Pack(change(target), kind, each(args))
-        case Unpack(source=source, kind=kind, targets=targets):
-            return Unpack(change(source), kind, each(targets))
+        case Pack(target=target, kind=kind, args=args, branch=branch):
+            return Pack(change(target), kind, each(args), branch)
+        case Unpack(source=source, kind=kind, targets=targets, branch=branch):
+            return Unpack(change(source), kind, each(targets), branch)
 
 
 def is_several(literal: CoreLiteral) -> bool:

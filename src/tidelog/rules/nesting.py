@@ -26,6 +26,7 @@ from tidelog.language.trees import is_simple
 from tidelog.rules.bench import Bench
 from tidelog.rules.kinds import kind_of
 
+_NEVER = Comparison("=", Constant(0, "number"), Constant(1, "number"), "number")
 _FOLDED = ("cat", "min", "max")  # functors of any number of arguments; in the core language they have two
 
 
@@ -65,8 +66,16 @@ class _Flat:
 
     def _equation(self, left: Term, right: Term, literal: Comparison) -> None:
         left, right = self._core(left), self._core(right)
-        if isinstance(left, Record) and isinstance(right, Record) and left.fields and right.fields:
-            columns = self.bench.records[kind_of(left, self.rule, self.bench)].fields
+        if isinstance(left, Record) and isinstance(right, Record) and left.branch != right.branch:
+            self.body.append(_NEVER)
+            return
+        if (
+            isinstance(left, Record)
+            and isinstance(right, Record)
+            and left.fields is not None
+            and right.fields is not None
+        ):
+            columns = self.bench.records[kind_of(left, self.rule, self.bench)].parts(left.branch)
             for one, other, column in zip(left.fields, right.fields, columns, strict=True):
                 self._equation(one, other, replace(literal, kind=column.kind))
             return

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tidelog.language.functors import TESTS
 
 if TYPE_CHECKING:
+    from tidelog.language.syntax import BranchType
     from tidelog.rules import core
 
 _INFIX = frozenset(
@@ -57,9 +58,12 @@ def computation_text(computation: core.Computation) -> str:
             return f"{target} = {name}({_list(args)})"
 
 
-def pack_text(target: core.CoreValue, args: tuple[core.CoreValue, ...]) -> str:
-    """Return `target = [args]`."""
-    return f"{value_text(target)} = [{_list(args)}]"
+def pack_text(target: core.CoreValue, args: tuple[core.CoreValue, ...], branch: BranchType | None) -> str:
+    """Return `target = [args]`, or `target = $branch(…)` with the arguments that the branch has."""
+    if branch is None:
+        return f"{value_text(target)} = [{_list(args)}]"
+    parts = _list(tuple(args[place] for place in branch.places))
+    return f"{value_text(target)} = ${branch.name}" + (f"({parts})" if parts else "")
 
 
 def rule_text(rule: core.CoreRule) -> str:

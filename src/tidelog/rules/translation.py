@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tidelog.errors import InternalError, Problem
 from tidelog.language import syntax
+from tidelog.language.branches import filler
 from tidelog.rules import core
 from tidelog.rules.bench import Bench
 
@@ -35,8 +36,10 @@ class _Words:
                 return self.atom(atom, negated=True)
             case syntax.Comparison(op="=", left=left, right=syntax.Functor(name=name, args=args, kind=kind)) if kind:
                 return core.Computation(self.value(left), name, kind, tuple(self.value(arg) for arg in args))
-            case syntax.Comparison(op="=", left=left, right=syntax.Record(fields=fields, kind=kind)) if fields and kind:
-                return core.Pack(self.value(left), kind, tuple(self.value(field) for field in fields))
+            case syntax.Comparison(
+                op="=", left=left, right=syntax.Record(fields=tuple(fields), kind=str(kind)) as record
+            ):
+                return self.pack(self.value(left), kind, fields, record.branch)
             case syntax.Comparison(op="=", left=left, right=syntax.Cast(term=term)):
                 source = self.value(term)
                 return core.Computation(self.value(left), "as", source.kind, (source,))
@@ -44,6 +47,20 @@ class _Words:
                 first, second = self.value(left), self.value(right)
                 return core.CoreComparison(op, literal.kind or first.kind, first, second)
         raise self._unexpected(literal)
+
+    def pack(
+        self, target: core.CoreValue, kind: syntax.Kind, fields: tuple[syntax.Term, ...], name: str | None
+    ) -> core.Pack:
+        """Return `target = [fields]`; for a branch, the record that represents its values."""
+        type_ = self.bench.records[kind]
+        branch = type_.branch(name)
+        if branch is None:
+            return core.Pack(target, kind, tuple(self.value(field) for field in fields))
+        args: list[core.CoreValue] = [core.CoreConstant(type_.branches.index(branch), "number")]
+        args += [core.CoreConstant(filler(column.kind), column.kind) for column in type_.fields[1:]]
+        for place, field, column in zip(branch.places, fields, branch.fields, strict=True):
+            args[place] = self.value(field, column.kind)
+        return core.Pack(target, kind, tuple(args), branch)
 
     def atom(self, atom: syntax.Atom, *, negated: bool = False) -> core.CoreAtom:
         columns = self.bench.columns(atom.relation)
@@ -101,7 +118,7 @@ def _evaluated(
     match literal:
         case core.Pack(target=target, kind=kind, args=args):
             if known(target):
-                return core.Unpack(target, kind, args), args
+                return core.Unpack(target, kind, args, literal.branch), args
             if known(*args):
                 return literal, (target,)
         case core.Computation(target=target, functor="as", args=(source,)):

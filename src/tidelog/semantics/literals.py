@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
+from tidelog.language import branches
+from tidelog.language.syntax import BranchType
 from tidelog.rules.core import (
     Computation,
     CoreAtom,
@@ -56,12 +58,17 @@ def step(literal: CoreLiteral, source: Iterable[Row], bound: Substitution) -> It
                 results = apply(literal.functor, literal.kind, args)
             for value in results:
                 yield from unify((literal.target,), (value,), bound)
-        case Pack():
-            yield from unify((literal.target,), (tuple(value_of(arg, bound) for arg in literal.args),), bound)
-        case Unpack():
+        case Pack(args=args, branch=branch):
+            parts = tuple([value_of(arg, bound) for arg in args])
+            yield from unify((literal.target,), (parts if branch is None else branches.value_of(branch, parts),), bound)
+        case Unpack(targets=targets, branch=None):
             value = value_of(literal.source, bound)
             if value is not None:
-                yield from unify(literal.targets, value, bound)
+                yield from unify(targets, value, bound)
+        case Unpack(targets=targets, branch=BranchType(name=name, places=places)):
+            value = value_of(literal.source, bound)
+            if value._name == name:
+                yield from unify([targets[place] for place in places], value, bound)
 
 
 def unify(terms: Iterable[CoreValue], row: Row, bound: Substitution) -> Iterator[Substitution]:

@@ -1,7 +1,7 @@
 """The representation of values in Python, and their stored form.
 
 A number is an int of -2**63 … 2**63-1, unsigned an int of 0 … 2**64-1, float a float that is not NaN, symbol a str, a
-record a tuple or None (`nil`). -0.0 is stored as 0.0.
+record a tuple or None (`nil`), a value with branches a `Branch`. -0.0 is stored as 0.0.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
+from tidelog.language.branches import class_of
 from tidelog.language.syntax import Kind, RecordType, RelationType, Value
 from tidelog.rules.core import RelationInfo
 
@@ -52,8 +53,11 @@ def normal(value: Scalar, kind: Kind, records: Mapping[str, RecordType] | None =
     """Return the stored form of a constant or fact: a float column contains floats, and -0.0 is 0.0. `records` is for
     values of records."""
     if records and kind in records and value is not None:
-        columns = records[kind].fields
-        return tuple(normal(part, column.kind, records) for part, column in zip(value, columns, strict=True))
+        type_ = records[kind]
+        branch = type_.branch(value._name) if type_.branches else None
+        columns = type_.fields if branch is None else branch.fields
+        parts = [normal(part, column.kind, records) for part, column in zip(value, columns, strict=True)]
+        return tuple(parts) if branch is None else class_of(branch)(*parts)
     return proper_float(float(value)) if kind == "float" else value
 
 

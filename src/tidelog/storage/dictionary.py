@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from tidelog.arrays import Words
 from tidelog.errors import DataError, Problem
+from tidelog.language.branches import class_of, parts_of
 from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, Value
 from tidelog.looking import Look, unlimited
 from tidelog.storage.arrow_arrays import mask_to_arrow, numbers_to_arrow, numbers_to_numpy, text_to_arrow, valid_mask
@@ -152,7 +153,7 @@ class Dictionary:
         has declared other fields under this name."""
         for name, record in records.items():
             known = self.types.get(name)
-            if known is None or [field.kind for field in known.fields] != [field.kind for field in record.fields]:
+            if known is None or _shape(known) != _shape(record):
                 self._tables[name] = RecordTable(len(record.fields))
         self.types.add(records)
 
@@ -204,7 +205,7 @@ class Dictionary:
         if kind in PRIMITIVES:
             return _view(words, kind).tolist()  # type: ignore[no-any-return]
         fields = self.types[kind].fields
-        if not fields or self.types.is_recursive(kind):
+        if not fields or self.types.is_text(kind):
             return self._values(words.tolist(), kind)
         present, columns = self.unpack(kind, words)
         parts = [self.decode_list(c[present], field.kind) for c, field in zip(columns, fields, strict=True)]
@@ -282,7 +283,7 @@ class Dictionary:
             return self._decode_symbols(words)
         if kind in PRIMITIVES:
             return numbers_to_arrow(_view(words, kind))
-        if self.types.is_recursive(kind):
+        if self.types.is_text(kind):
             return text_to_arrow([format_value(v) for v in self._values(words.tolist(), kind)]).cast(pa.string())
         present, columns = self.unpack(kind, words)
         fields = self.types[kind].fields
@@ -372,8 +373,9 @@ class Dictionary:
             elif item is None:
                 word = 0
             else:
-                fields = self.types[item_kind].fields
-                parts = record_parts(item, fields)
+                type_ = self.types[item_kind]
+                fields = type_.fields
+                parts = parts_of(type_, item) if type_.branches else record_parts(item, fields)
                 if parts is None:
                     return None
                 waiting.append((item, item_kind, True))
@@ -397,16 +399,23 @@ class Dictionary:
                 built[waiting.pop()] = self.decode(word, kind_now) if kind_now in PRIMITIVES else None
                 continue
             self._check_ids(word, word, kind_now)
-            parts = [
-                (field.kind, part)
-                for field, part in zip(self.types[kind_now].fields, self._tables[kind_now].row(word), strict=True)
-            ]
+            type_, row = self.types[kind_now], self._tables[kind_now].row(word)
+            branch = type_.branches[row[0]] if type_.branches else None
+            fields = type_.fields if branch is None else branch.fields
+            row = row if branch is None else [row[place] for place in branch.places]
+            parts = [(field.kind, part) for field, part in zip(fields, row, strict=True)]
             missing = [part for part in parts if part not in built]
             if missing:
                 waiting += missing
             else:
-                built[waiting.pop()] = tuple(built[part] for part in parts)
+                values = [built[part] for part in parts]
+                built[waiting.pop()] = tuple(values) if branch is None else class_of(branch)(*values)
         return [built[kind, word] for word in ids]
+
+
+def _shape(record: RecordType) -> tuple[object, ...]:
+    """Return what two types must share so that the records of one are records of the other."""
+    return [field.kind for field in record.fields], [(each.name, each.places) for each in record.branches]
 
 
 def _view(words: NDArray[Any], kind: Kind) -> NDArray[Any]:

@@ -17,7 +17,7 @@ class RecordTypes(Mapping[Kind, RecordType]):
     def __init__(self) -> None:
         self._types: dict[Kind, RecordType] = {}
         self._arrow_types: dict[Kind, pa.DataType] = {}
-        self._recursive: dict[Kind, bool] = {}
+        self._text: dict[Kind, bool] = {}
 
     def __getitem__(self, kind: Kind) -> RecordType:
         return self._types[kind]
@@ -31,7 +31,7 @@ class RecordTypes(Mapping[Kind, RecordType]):
     def add(self, records: Mapping[str, RecordType]) -> None:
         """Make further record types known, or others under names that are known."""
         self._arrow_types.clear()
-        self._recursive.clear()
+        self._text.clear()
         self._types.update(records)
 
     def reached(self, columns: Sequence[Column]) -> dict[Kind, RecordType]:
@@ -40,8 +40,7 @@ class RecordTypes(Mapping[Kind, RecordType]):
         return {kind: self._types[kind] for kind in self._types if kind in kinds.union(*map(self._reach, kinds))}
 
     def arrow_type(self, kind: Kind) -> pa.DataType:
-        """Return the Arrow type of a decoded column. A record type that contains itself has none of its own and is
-        text."""
+        """Return the Arrow type of a decoded column, see `is_text`."""
         import pyarrow as pa
 
         if not self._arrow_types:
@@ -50,16 +49,18 @@ class RecordTypes(Mapping[Kind, RecordType]):
         if kind not in self._arrow_types:
             self._arrow_types[kind] = (
                 pa.string()
-                if self.is_recursive(kind)
+                if self.is_text(kind)
                 else pa.struct([(field.name, self.arrow_type(field.kind)) for field in self._types[kind].fields])
             )
         return self._arrow_types[kind]
 
-    def is_recursive(self, kind: Kind) -> bool:
-        """Return True if records of this type can contain records of a type that contains itself."""
-        if kind not in self._recursive:
-            self._recursive[kind] = any(name in self._reach(name) for name in {kind, *self._reach(kind)})
-        return self._recursive[kind]
+    def is_text(self, kind: Kind) -> bool:
+        """Return True if values are text in tables: those of types with branches, and records that can contain such
+        values, or records of a type that contains itself."""
+        if kind not in self._text:
+            kinds = {kind, *self._reach(kind)}
+            self._text[kind] = any(self._types[name].branches or name in self._reach(name) for name in kinds)
+        return self._text[kind]
 
     def _reach(self, kind: Kind) -> set[Kind]:
         reached: set[Kind] = set()

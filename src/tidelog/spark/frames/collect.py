@@ -14,6 +14,8 @@ import numpy as np
 from pyspark.sql import functions as F
 
 from tidelog.arrays import Words
+from tidelog.io.columns import column_words
+from tidelog.io.rows import place_in
 from tidelog.language.syntax import PRIMITIVES, Column, Kind
 from tidelog.spark.rows import MOST_AT_ONCE
 from tidelog.spark.sources.facts import FactFrame
@@ -66,6 +68,11 @@ def _column_words(name: str, kind: Kind, leaves: Mapping[str, pa.ChunkedArray], 
         ids = np.zeros(len(leaf), dtype=np.int64)
         there = leaf.is_valid()
         ids[there.to_numpy()] = _column_words(name, kind, {name: leaf.filter(there)}, dictionary)
+        return ids
+    if dictionary.types[kind].branches:
+        there = leaf.is_valid().to_numpy()
+        ids = np.zeros(len(there), dtype=np.int64)
+        ids[there] = column_words(leaf.drop_null(), Column(name, kind, kind), dictionary, place_in("a Spark frame"))
         return ids
     # Null where a shallower source has no such leaf, and where a record above is nil.
     there = leaf.fill_null(False).to_numpy()

@@ -8,6 +8,7 @@ is a leaf that says whether it is there, and below it the leaves of its fields. 
     float              double (Spark has no expression for its bits, so the driver takes them)
     symbol             string; `frames.symbols` makes it a long
     a record           boolean: not nil
+    a type with branches   string, which the driver reads
 
 Every check is total: nothing in it raises, with ANSI mode or without. Reasons start with the column's name and never
 contain the value, so that they can be grouped; the value is in the quarantined row.
@@ -78,6 +79,11 @@ def leaves(
         value, reason = _primitive(column, given, kind, place)
         reason = F.when(column.isNull(), F.lit("null")).otherwise(reason)
         return [Leaf(name, kind, value, F.concat(F.lit(f"{place}: "), reason))]
+    if records[kind].branches:
+        if not isinstance(given, _TEXTS):
+            raise WrongType(_wrong_type(place, given, kind, f"a string such as ${records[kind].branches[0].name}"))
+        reason = F.when(column.isNull(), F.concat(F.lit(f"{place}: null")))
+        return [Leaf(name, kind, column.cast("string"), reason)]
     return _record(name, place, column, given, records[kind], records, exact)
 
 

@@ -1,0 +1,147 @@
+"""Values in JSON files.
+
+nil is null. Where rows are lists, records are lists of their fields and values with branches `["$Cons", 1, ["$Nil"]]`;
+where rows are objects, records are objects by field names and those values `{"$Cons": {"head": 1, "tail": …}}`. The
+reader takes both in both, and the text form of the language.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tidelog.io.record_reader import record_from_text
+from tidelog.io.rows import Locator
+from tidelog.io.values import Complaint, unknown_branch
+from tidelog.language.branches import Branch, class_of
+from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, RelationType, Value
+from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.record_text import format_number
+
+
+def with_branches(rows: list[Any], relation: RelationType, dictionary: Dictionary, place: Locator) -> list[Any]:
+    """Return the rows with values of types with branches in place of lists, objects and texts that stand for them."""
+    wanted = [
+        (i, c) for i, c in enumerate(relation.columns) if c.kind not in PRIMITIVES and dictionary.types.is_text(c.kind)
+    ]
+    if not wanted:
+        return rows
+    found = []
+    for number, row in enumerate(rows):
+        if isinstance(row, (list, dict)):
+            row = row.copy()
+            for i, column in wanted:
+                key: Any = i if isinstance(row, list) else column.name
+                if i < len(row) if isinstance(row, list) else key in row:
+                    value = _branched(row[key], column, dictionary)
+                    if isinstance(value, Complaint):
+                        raise value.at(place(number, column.name))
+                    row[key] = value
+        found.append(row)
+    return found
+
+
+def _branched(item: Any, column: Column, dictionary: Dictionary) -> Any:
+    """Return the value that an item of a JSON text stands for in a column or field, or the complaint about it. Items of
+    other types stay as they are, for `encode_rows` to judge."""
+    if column.kind in PRIMITIVES or item is None:
+        return item
+    type_ = dictionary.types[column.kind]
+    if not type_.branches:
+        if isinstance(item, dict):
+            return _each(item, {f.name: f for f in type_.fields}, dictionary, dict)
+        return (
+            _each(dict(enumerate(item)), dict(enumerate(type_.fields)), dictionary, _fields)
+            if isinstance(item, list)
+            else item
+        )
+    if isinstance(item, str):
+        return record_from_text(item, column, dictionary)
+    name, parts = _named(item)
+    if name is None:
+        return item
+    branch = type_.branch(name)
+    found = unknown_branch(name, len(parts), type_, column.type)
+    if found is not None or branch is None:
+        return found
+    if not isinstance(parts, dict):
+        return _each(
+            dict(enumerate(parts)),
+            dict(enumerate(branch.fields)),
+            dictionary,
+            lambda given: class_of(branch)(*given.values()),
+        )
+    fields = {f.name: f for f in branch.fields}
+    if parts.keys() != fields.keys():
+        message = f"the branch {name} has the parts {', '.join(fields)}, found {', '.join(parts)}"
+        return Complaint("E0401", message, "name each part once")
+    return _each(parts, fields, dictionary, lambda given: class_of(branch)(*(given[key] for key in fields)))
+
+
+def _fields(given: dict[int, Any]) -> tuple[Any, ...]:
+    return tuple(given.values())
+
+
+def _named(item: Any) -> tuple[str | None, Any]:
+    """Return the name of the branch that an item begins with, and the parts; None if there is none."""
+    if isinstance(item, dict) and len(item) == 1:
+        ((name, parts),) = item.items()
+        return (name[1:], parts) if name.startswith("$") and isinstance(parts, (list, dict)) else (None, ())
+    if isinstance(item, list) and item and isinstance(item[0], str) and item[0].startswith("$"):
+        return item[0][1:], item[1:]
+    return None, ()
+
+
+def _each(given: dict[Any, Any], fields: dict[Any, Column], dictionary: Dictionary, make: Callable[[Any], Any]) -> Any:
+    """Return what `make` makes of the items with branches in them, or the first complaint."""
+    parts = {key: _branched(item, fields[key], dictionary) if key in fields else item for key, item in given.items()}
+    return next((part for part in parts.values() if isinstance(part, Complaint)), None) or make(parts)
+
+
+def json_text(value: Value, kind: Kind, dictionary: Dictionary, objects: bool) -> str:
+    """Return a value as JSON, records as lists or objects. Python's stack does not limit its depth."""
+    pieces: list[str] = []
+    waiting: list[tuple[Any, Kind | None]] = [(value, kind)]  # without a kind, a text to be copied
+    while waiting:
+        item, item_kind = waiting.pop()
+        if item_kind is None:
+            pieces.append(item)
+        elif item is None:
+            pieces.append("null")
+        elif isinstance(item, tuple):
+            waiting += _parts(item, dictionary.types[item_kind], objects)[::-1]
+        else:
+            pieces.append(
+                _quoted(item) if isinstance(item, str) else _number(item) if isinstance(item, float) else str(item)
+            )
+    return "".join(pieces)
+
+
+def _parts(value: tuple[Any, ...], type_: RecordType, objects: bool) -> list[tuple[Any, Kind | None]]:
+    """Return the parts of a record or of a value with branches with their kinds, and the texts around them."""
+    name = value._name if isinstance(value, Branch) else None
+    opening, closing, between = ("{", "}", "") if objects else ("[", "]", "")
+    found: list[tuple[Any, Kind | None]] = []
+    if name is not None:
+        begin = f"{{{_quoted('$' + name)}: {{" if objects else f"[{_quoted('$' + name)}"
+        opening, closing, between = (begin, "}}", "") if objects else (begin, "]", ", ")
+    found.append((opening, None))
+    for part, field in zip(value, type_.parts(name), strict=True):
+        found.append((f"{between}{_quoted(field.name)}: " if objects else between, None))
+        found.append((part, field.kind))
+        between = ", "
+    return [*found, (closing, None)]
+
+
+def _number(value: float) -> str:
+    """Return a number as JSON: infinities as numbers beyond the range of floats, which read as infinite; NaN as
+    null."""
+    if math.isfinite(value):
+        return format_number(value)
+    return "null" if math.isnan(value) else "1e999" if value > 0 else "-1e999"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

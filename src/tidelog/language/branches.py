@@ -1,0 +1,155 @@
+"""Values of algebraic data types in Python: a named tuple for each branch.
+
+Two values are equal if they are of the same branch and have equal parts, so that `A(1)` is neither `B(1)` nor `(1,)`.
+The order, by branch and then by parts, makes `sorted` work; the language has none. Comparing and hashing go through
+nested values without recursion, because lists of a hundred thousand elements are values too.
+
+Inside of an engine a value is a record of its type: the number of the branch, and places that the branches share
+(`parts_of`, `value_of`). The places of other branches hold FILLERS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from operator import itemgetter
+from typing import Any, ClassVar
+
+from tidelog.errors import Problem, UsageError
+from tidelog.language.syntax import BranchType, Kind, RecordType
+
+_FILLERS: dict[Kind, int | float | str] = {"number": 0, "unsigned": 0, "float": 0.0, "symbol": ""}
+
+
+class Branch(tuple[Any, ...]):
+    """A value of an algebraic data type; its class, which `db.branch` returns, is that of its branch."""
+
+    __slots__ = ()
+    _name: ClassVar[str]
+    _fields: ClassVar[tuple[str, ...]]
+
+    def __new__(cls, *values: Any, **named: Any) -> Branch:
+        """Return the value with these parts, by position or by the names of the fields."""
+        given = dict(zip(cls._fields, values, strict=False)) | named if named else None
+        if given is not None and len(given) == len(values) + len(named) and given.keys() == set(cls._fields):
+            values = tuple(given[name] for name in cls._fields)
+        elif given is not None or len(values) != len(cls._fields):
+            fields = ", ".join(cls._fields)
+            found = ", ".join([*map(repr, values), *named]) or "none"
+            message = f"`{cls._name}` takes {len(cls._fields)} values, found {found:.60}"
+            raise UsageError(Problem("E0605", message, hint=f"write {cls._name}({fields})"))
+        return super().__new__(cls, values)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Branch) and _same(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(tuple(_leaves(self)))
+
+    def __lt__(self, other: object) -> bool:
+        if not isinstance(other, Branch):
+            return NotImplemented
+        return (self._name, tuple(self)) < (other._name, tuple(other))
+
+    def __le__(self, other: object) -> bool:
+        return self == other or self < other
+
+    def __gt__(self, other: object) -> bool:
+        if not isinstance(other, Branch):
+            return NotImplemented
+        return other < self
+
+    def __ge__(self, other: object) -> bool:
+        return self == other or self > other
+
+    def __repr__(self) -> str:
+        pieces: list[str] = []
+        waiting: list[tuple[bool, Any]] = [(False, self)]  # is it text to be copied, and the text or the value
+        while waiting:
+            literal, item = waiting.pop()
+            if literal or not isinstance(item, Branch):
+                pieces.append(item if literal else repr(item))
+                continue
+            waiting.append((True, ")"))
+            for place in range(len(item) - 1, -1, -1):
+                waiting.append((False, item[place]))
+                waiting.append((True, f"{', ' if place else ''}{item._fields[place]}="))
+            pieces.append(f"{item._name}(")
+        return "".join(pieces)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, (self._name, self._fields, tuple(self))
+
+
+def _made(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Branch:
+    return branch_class(name, fields)(*values)
+
+
+@cache
+def branch_class(name: str, fields: tuple[str, ...]) -> type[Branch]:
+    """Return the class of the values of a branch with these names of fields."""
+    places = {each: property(itemgetter(i)) for i, each in enumerate(fields) if each.isidentifier()}
+    own = {"__slots__": (), "_name": name, "_fields": fields, "__match_args__": fields, "__module__": __name__}
+    return type(name, (Branch,), {**places, **own})
+
+
+@cache
+def class_of(branch: BranchType) -> type[Branch]:
+    """Return the class of the values of a branch."""
+    return branch_class(branch.name, tuple(column.name for column in branch.fields))
+
+
+def constructed(name: str, values: Sequence[Any]) -> Branch:
+    """Return the value of a branch whose declaration is not at hand: its fields are called `f0`, `f1`, …"""
+    return branch_class(name, tuple(f"f{i}" for i in range(len(values))))(*values)
+
+
+def filler(kind: Kind) -> int | float | str | None:
+    """Return what stands in a place of this kind that a branch does not use."""
+    return _FILLERS.get(kind)
+
+
+def parts_of(type_: RecordType, value: object) -> list[Any] | None:
+    """Return the record that represents a value of a type with branches; None for other values."""
+    branch = type_.branch(value._name) if isinstance(value, Branch) else None
+    if branch is None or len(branch.fields) != len(value):  # type: ignore[arg-type]
+        return None
+    parts: list[Any] = [type_.branches.index(branch), *(filler(column.kind) for column in type_.fields[1:])]
+    for place, part in zip(branch.places, value, strict=True):  # type: ignore[call-overload]
+        parts[place] = part
+    return parts
+
+
+def value_of(branch: BranchType, parts: Sequence[Any]) -> Branch:
+    """Return the value of a branch that a record represents."""
+    return class_of(branch)(*[parts[place] for place in branch.places])
+
+
+def _same(one: Branch, other: Branch) -> bool:
+    waiting: list[tuple[Any, Any]] = [(one, other)]
+    while waiting:
+        a, b = waiting.pop()
+        if a is b:
+            continue
+        if isinstance(a, tuple) and isinstance(b, tuple):
+            if len(a) != len(b) or getattr(a, "_name", None) != getattr(b, "_name", None):
+                return False
+            waiting += zip(a, b, strict=True)
+        elif a != b:
+            return False
+    return True
+
+
+def _leaves(value: Branch) -> Iterator[Any]:
+    """Yield what determines a value: the branches with the numbers of their parts, and the parts that have none."""
+    waiting: list[Any] = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, tuple):
+            yield getattr(item, "_name", None), len(item)
+            waiting += item
+        else:
+            yield item
