@@ -246,8 +246,8 @@ class _Inlining:
         match term:
             case Anonymous():
                 return Variable(self._fresh("value", kind), span=term.span)
-            case Record(fields=fields) if fields:
-                columns = self.scheme.records[term.kind or kind].fields
+            case Record(fields=fields, branch=branch) if fields:
+                columns = self.scheme.records[term.kind or kind].parts(branch)
                 named = tuple(self._named(part, column.kind) for part, column in zip(fields, columns, strict=True))
                 return replace(term, fields=named)
         return term
