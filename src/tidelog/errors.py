@@ -41,6 +41,7 @@ CODES: dict[str, str] = {
     "E0113": "a path lacks a step",
     "E0114": "a rule is too large",
     "E0115": "a brace, or an override, stands outside of a component",
+    "E0116": "a plan does not fit its rule",
     "E0190": "not supported yet",
     # E02xx declarations, types, safety
     "E0201": "undeclared relation",
@@ -87,6 +88,10 @@ CODES: dict[str, str] = {
     "E0291": "warning: a relation has no facts, rules or input",
     "E0292": "warning: a variable occurs once",
     "E0293": "warning: a type has no values",
+    "E0294": "warning: a deprecated form",
+    "E0295": "warning: nothing reads a relation",
+    "E0296": "warning: a rule never derives anything",
+    "E0297": "warning: a variable whose name begins with `_` occurs more than once",
     # E03xx rule graph
     "E0301": "negation through recursion",
     "E0302": "aggregation through recursion",
@@ -160,6 +165,7 @@ CODES: dict[str, str] = {
     "E0628": "the lock file of a store was removed",
     "E0629": "an object cannot be copied or pickled",
     "E0635": "an argument has the wrong type",
+    "E0640": "unknown code of a warning",
     "E0650": "the command line cannot use a file",
     "E0651": "the facts folder does not exist",
     "E0652": "the output folder is not a folder",

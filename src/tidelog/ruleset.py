@@ -37,17 +37,17 @@ class RuleSet(Uncopied):
 
     def __iter__(self) -> Iterator[str]:
         """Yield the names, in the order in which the rules were added."""
-        return (rule.name for rule in self._program.written if rule.name is not None)
+        return (rule.name for rule in self._program.texts if rule.name is not None)
 
     def __len__(self) -> int:
-        return len(self._program.written)
+        return len(self._program.texts)
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and any(rule.name == name for rule in self._program.written)
+        return isinstance(name, str) and any(rule.name == name for rule in self._program.texts)
 
     def __getitem__(self, name: str) -> str:
         """Return the source of a rule. Raise UsageError (E0608) for an unknown name."""
-        for rule in self._program.written:
+        for rule in self._program.texts:
             if isinstance(name, str) and rule.name == name:
                 return str(rule)
         raise unknown_rule(name, list(self))

@@ -169,8 +169,9 @@ class Workspace(Generic[Facts]):
         if any(INLINE in checked.relations[head.relation].qualifiers for head in rule.heads):
             checked = self._checker.check(*programs)  # It goes from the rules that it was inlined into.
         else:
-            rules, written = (tuple(r for r in each if r.name != name) for each in (checked.rules, checked.written))
-            checked = dataclasses.replace(checked, rules=rules, written=written)
+            parts = (checked.rules, checked.written, checked.texts)
+            rules, written, texts = (tuple(rule for rule in part if rule.name != name) for part in parts)
+            checked = dataclasses.replace(checked, rules=rules, written=written, texts=texts)
         self._pending = dataclasses.replace(self._pending, programs=programs, checked=checked, core=None)
 
     def remove_instance(self, name: str) -> None:

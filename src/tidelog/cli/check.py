@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidelog.cli.shared import add_messages, add_preprocessing, existing, parsed, positive
+from tidelog.cli.shared import add_messages, add_preprocessing, existing, parsed, positive, warnings_of
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -49,7 +49,6 @@ def _check_program(arguments: argparse.Namespace) -> None:
     from tidelog.cli.report import print_json
     from tidelog.io.options import FileOptions
     from tidelog.language import check
-    from tidelog.language.lints import warnings
     from tidelog.rules import compile_program
 
     path = arguments.path
@@ -58,7 +57,7 @@ def _check_program(arguments: argparse.Namespace) -> None:
     for directive in checked.directives:
         if directive.name in ("input", "output"):
             FileOptions.of(directive.options, directive.span)  # which `run` would refuse
-    found = [] if arguments.no_warn else warnings(checked)
+    found = warnings_of(arguments, checked)
     contents = {"relations": len(checked.relations), "rules": len(checked.written), "facts": len(checked.facts)}
     if arguments.json:
         print_json({"ok": True, "program": path, **contents, "warnings": [problem.to_dict() for problem in found]})

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidelog.cli.shared import add_fact_folder, add_limits, add_messages, add_preprocessing, parsed
+from tidelog.cli.shared import add_fact_folder, add_limits, add_messages, add_preprocessing, parsed, warnings_of
 
 if TYPE_CHECKING:
     from tidelog.database import Database
@@ -55,7 +55,6 @@ def execute(arguments: argparse.Namespace) -> int:
     """Load, read, commit, check on request, write."""
     import tidelog
     from tidelog.cli.report import print_json, stats
-    from tidelog.language.lints import warnings
     from tidelog.rules.automatic import AutomaticDemand
 
     started = time.perf_counter()
@@ -66,7 +65,7 @@ def execute(arguments: argparse.Namespace) -> int:
         db.options(timeout=arguments.timeout, max_rows=arguments.max_rows)
         demand = AutomaticDemand(parsed(arguments))
         db.load(demand.from_constants())
-        found = [] if arguments.no_warn else warnings(db.program)
+        found = warnings_of(arguments, db.program)
         if not arguments.json:
             for warning in found:
                 print(warning, file=sys.stderr)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tidelog.language.syntax import Program
+    from tidelog.errors import Problem
+    from tidelog.language.syntax import CheckedProgram, Program
     from tidelog.store import StoredDatabase
 
 
@@ -63,6 +65,10 @@ def add_preprocessing(command: argparse.ArgumentParser) -> None:
 def add_messages(command: argparse.ArgumentParser) -> None:
     """Add the options that say which errors and warnings are shown."""
     command.add_argument("-w", "--no-warn", action="store_true", help="show no warnings")
+    command.add_argument(
+        "--wno", metavar="CODE", action="append", default=[], help="show no warnings with this code, such as E0292"
+    )
+    command.add_argument("--warn-as-error", action="store_true", help="reject a program with warnings")
     command.add_argument("--all-errors", action="store_true", help="show all errors, not only the first 20")
 
 
@@ -73,6 +79,21 @@ def parsed(arguments: argparse.Namespace) -> Program:
     macros = tuple(macro for text in arguments.macro for macro in text.split())
     preprocessing = Preprocessing(tuple(arguments.include_dir), macros, not arguments.no_preprocessor)
     return read(arguments.program, preprocessing=preprocessing)
+
+
+def warnings_of(arguments: argparse.Namespace, checked: CheckedProgram) -> list[Problem]:
+    """Return the warnings of a program that a command shows. Raise ProgramError with them if it has to reject them, and
+    UsageError (E0640) for a code that is none of a warning."""
+    from tidelog.errors import Problem, ProgramError, UsageError
+    from tidelog.language.lints import CODES, warnings
+
+    unknown = next((code for code in arguments.wno if code not in CODES), None)
+    if unknown is not None:
+        raise UsageError(Problem("E0640", f"no warning has the code {unknown}", hint=f"use one of {', '.join(CODES)}"))
+    found = [] if arguments.no_warn else warnings(checked, arguments.wno)
+    if found and arguments.warn_as_error:
+        raise ProgramError(*(replace(problem, severity="error") for problem in found))
+    return found
 
 
 def existing(folder: Path, *, read_only: bool = False) -> StoredDatabase:

@@ -9,12 +9,14 @@ from typing import TypeAlias
 from tidelog.errors import Problem
 from tidelog.language.nesting import LIMIT
 from tidelog.language.syntax import (
+    About,
     Component,
     ComponentType,
     Declaration,
     Directive,
     Instance,
     Override,
+    PlanDirective,
     Pragma,
     Program,
     Rule,
@@ -30,6 +32,7 @@ class Opening:
     type: ComponentType
     parents: tuple[ComponentType, ...]
     span: Span
+    about: About = field(default_factory=About)
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Closing:
 
 
 Statement: TypeAlias = (
-    Rule | Declaration | TypeDeclaration | Directive | Pragma | Opening | Closing | Instance | Override
+    Rule | Declaration | TypeDeclaration | Directive | Pragma | Opening | Closing | Instance | Override | PlanDirective
 )
 
 
@@ -68,9 +71,15 @@ def assemble(statements: Iterable[Statement]) -> tuple[Program, list[Problem]]:
     demanded = _Demand(statements)
     problems: list[Problem] = []
     open_ = [_Block()]
+    before: Statement | None = None
     for statement in statements:
         block = open_[-1]
         match statement:
+            case PlanDirective() if isinstance(before, Rule):
+                block.rules[-1] = replace(block.rules[-1], plan=statement.orders)
+            case PlanDirective():
+                hint = "put it behind a rule"
+                problems.append(Problem("E0116", "this `.plan` follows no rule", statement.span, hint=hint))
             case Rule():
                 block.rules.append(statement)
             case Declaration():
@@ -99,6 +108,7 @@ def assemble(statements: Iterable[Statement]) -> tuple[Program, list[Problem]]:
             case Closing():
                 hint = "remove it, or open a component with `.comp name {`"
                 problems.append(Problem("E0115", "this `}` closes no component", statement.span, hint=hint))
+        before = statement
     for block in open_[1:]:
         if block.opening is not None:
             message = f"the component `{block.opening.type.name}` is not closed"
@@ -107,7 +117,9 @@ def assemble(statements: Iterable[Statement]) -> tuple[Program, list[Problem]]:
 
 
 def _component(opening: Opening, block: _Block) -> Component:
-    return Component(opening.type, opening.parents, block.program(), tuple(block.overrides), span=opening.span)
+    return Component(
+        opening.type, opening.parents, block.program(), tuple(block.overrides), span=opening.span, about=opening.about
+    )
 
 
 class _Demand:

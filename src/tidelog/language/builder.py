@@ -24,6 +24,8 @@ from tidelog.language.syntax import (
     Directive,
     Instance,
     Override,
+    PlanDirective,
+    PlanOrder,
     Pragma,
     Rule,
     TypeDeclaration,
@@ -107,7 +109,9 @@ class Builder(SelectionBuilder[tuple[Statement, ...]]):
         words = tuple(word for word in map(str, qualifiers) if word not in _OLD_DIRECTIVES)
         declared = tuple(Declaration(str(name), attributes, words, selections, span=self._at(name)) for name in names)
         old = (word for word in qualifiers if str(word) in _OLD_DIRECTIVES)
-        return declared + tuple(Directive(str(word), str(name), span=self._at(word)) for word in old for name in names)
+        return declared + tuple(
+            Directive(str(word), str(name), deprecated=True, span=self._at(word)) for word in old for name in names
+        )
 
     @inline
     def plain_type(self, _word: Token, name: Token) -> tuple[Statement, ...]:
@@ -138,7 +142,7 @@ class Builder(SelectionBuilder[tuple[Statement, ...]]):
     @inline
     def old_type(self, word: Token, name: Token) -> tuple[Statement, ...]:
         base = "number" if word == ".number_type" else "symbol"
-        return (TypeDeclaration(str(name), "sub", (base,), span=self._at(name)),)
+        return (TypeDeclaration(str(name), "sub", (base,), deprecated=True, span=self._at(name)),)
 
     @inline
     def directive(self, word: Token, names: tuple[Token, ...], *rest: Any) -> tuple[Statement, ...]:
@@ -184,11 +188,17 @@ class Builder(SelectionBuilder[tuple[Statement, ...]]):
     def override(self, _word: Token, *names: Token) -> tuple[Statement, ...]:
         return tuple(Override(str(name), span=self._at(name)) for name in names if name.type == "NAME")
 
-    def plan(self, _: list[Any]) -> tuple[Statement, ...]:
-        return ()
+    def plan(self, children: list[Any]) -> tuple[Statement, ...]:
+        return (PlanDirective(without_commas(children[1:]), span=self._join(children[0], children[-1])),)
 
-    def order(self, _: list[Any]) -> None:
-        return None
+    @inline
+    def order(self, version: Token, _colon: Token, _open: Token, *rest: Token) -> PlanOrder:
+        atoms = tuple(self._ordinal(each) for each in rest if each.type == "NUMBER")
+        return PlanOrder(self._ordinal(version), atoms, span=self._join(version, rest[-1]))
+
+    def _ordinal(self, token: Token) -> int:
+        """Return the number of an atom or a version, -1 for what cannot be one."""
+        return int(token) if token.isdecimal() and len(token) < 10 else -1
 
     @inline
     def pragma(self, _word: Token, *words: Token) -> tuple[Statement, ...]:

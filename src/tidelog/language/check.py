@@ -36,6 +36,7 @@ from tidelog.language.inlining import (
 from tidelog.language.kinds import infer
 from tidelog.language.locals import as_written, separate
 from tidelog.language.names import name_problems
+from tidelog.language.orders import plan_problems
 from tidelog.language.paths import repeats
 from tidelog.language.patterns import pattern_problems
 from tidelog.language.selections import selection_problems
@@ -52,6 +53,7 @@ from tidelog.language.syntax import (
     TypeDeclaration,
 )
 from tidelog.language.trees import atoms
+from tidelog.language.witnesses import with_witnesses
 from tidelog.looking import Look, unlimited
 from tidelog.source import Span
 
@@ -153,9 +155,12 @@ class Checker:
         rules = plain
         if results is not None:
             rules = tuple(found for rule in plain if (found := results[id(rule)].result) is not None)
+        texts = tuple(each.statement for each in passed if isinstance(each.checked, Rule))
         facts = tuple(each.checked for each in passed if isinstance(each.checked, Fact))
         domains = {domain: _holding(domain, scheme) for domain in dict.fromkeys(d for p in passed for d in p.domains)}
-        return CheckedProgram(scheme.relations, scheme.records, (*rules, *implied), facts, directives, domains, written)
+        return CheckedProgram(
+            scheme.relations, scheme.records, (*rules, *implied), facts, directives, domains, written, texts, types
+        )
 
     def _inlined(
         self, rules: tuple[Rule, ...], inline: frozenset[str], scheme: Scheme, directives: tuple[Directive, ...]
@@ -263,8 +268,10 @@ def _check_rule(rule: Rule, scheme: Scheme, inline: frozenset[str]) -> tuple[Rul
     too_large = size_problems(rule) if fact(rule) is None else []
     if too_large:
         return rule, too_large
+    wrong_plan = plan_problems(rule)
+    rule, witnesses = with_witnesses(rule)
     rule, written = separate(rule)
-    problems = name_problems(rule, scheme)
+    problems = wrong_plan + name_problems(rule, scheme)
     checked, found = infer(rule, scheme)
     if any(problem.code == "E0213" for problem in found) and (apart := equalities_apart(rule)) != rule:
         rule = apart  # a type that nothing says is of no account where records are only taken to pieces
@@ -273,7 +280,9 @@ def _check_rule(rule: Rule, scheme: Scheme, inline: frozenset[str]) -> tuple[Rul
     problems += paths_over_inline(rule, inline) if reads_inline(rule, inline) else grounding_problems(rule)
     if not problems:
         problems = subtype_problems(checked, scheme) + pattern_problems(checked)
-    return checked, as_written(problems, written) if written else problems
+    for names in (written, witnesses):
+        problems = as_written(problems, names) if names else problems
+    return checked, problems
 
 
 def _check_subsumption(rule: Rule, scheme: Scheme, inline: frozenset[str]) -> tuple[Rule, list[Problem]]:

@@ -130,6 +130,7 @@ def resolve(programs: Iterable[Program]) -> tuple[Scheme, list[Problem]]:
             next((i for i, attribute in enumerate(declaration.attributes) if attribute.located), None),
             declaration.selections,
             span=declaration.span,
+            about=declaration.about,
         )
         for name, declaration in declarations.items()
     }

@@ -18,7 +18,8 @@ from tidelog.language.soft_words import SOFT_WORDS
 
 _TOKEN = re.compile(
     r"""
-      (?P<SKIP>    [\s\ufeff]+ | //[^\n]* | /\*(?s:.*?)\*/ )
+      (?P<DOC>     ///(?!/)[^\n]* | //<[^\n]* | /\*\*(?![*/])(?s:.*?)\*/ )
+    | (?P<SKIP>    [\s\ufeff]+ | //[^\n]* | /\*(?s:.*?)\*/ )
     | (?P<NAME>    choice-domain\b | \??[^\W\d](?:\w|\?(?=\w))* )
     | (?P<BRANCH>  \$\s*\??[^\W\d](?:\w|\?(?=\w))*(?:\.[^\W\d]\w*)* )
     | (?P<NUMBER>  \d+\.\d+\.\d+\.\d+\b | \d+\.\d\w* (?:(?<=[eE])[+-]\d\w*)? | \d[\d]*[eE][+-]\d\w* | \d\w* )
@@ -148,9 +149,10 @@ _REPEATS = frozenset(("PLUS", "STAR", "QUESTION"))
 _CLOSING = {"RPAR": "LPAR", "RBRACKET": "LBRACKET", "RBRACE": "LBRACE"}
 
 
-def tokens(text: str) -> list[Token]:
+def tokens(text: str, comments: list[tuple[int, Token]] | None = None) -> list[Token]:
     """Return all tokens of `text`. Text that begins no token has the type UNCLOSED (a string or comment without end) or
-    OTHER (a single character). A directive has the type DIRECTIVES, UNSUPPORTED or UNKNOWN."""
+    OTHER (a single character). A directive has the type DIRECTIVES, UNSUPPORTED or UNKNOWN. `comments` gets the
+    documentation comments, each with the number of tokens before it."""
     found: list[Token] = []
     special: list[int] = []
     repeated: list[int] = []
@@ -160,6 +162,10 @@ def tokens(text: str) -> list[Token]:
             continue
         value = match[0]
         start = match.start()
+        if kind == "DOC":
+            if comments is not None:
+                comments.append((len(found), Token(kind, value, start, end_pos=match.end())))
+            continue
         if kind == "OPERATOR":
             kind = _OPERATORS[value]
             if kind == "LPAR" and found and found[-1].type in _REPEATS:

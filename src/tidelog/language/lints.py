@@ -1,64 +1,166 @@
-"""`warnings`: constructs that the language allows, but that probably are mistakes."""
+"""`warnings`: constructs that the language allows, but that probably are mistakes.
+
+A comment `// no-warn` or `// no-warn: E0292` hides the warnings of its line, or those with these codes; alone on a line
+it does so for the whole text.
+"""
 
 from __future__ import annotations
 
+import operator
+import re
 from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
 
-from tidelog.errors import Problem
+from tidelog.errors import Problem, locate
 from tidelog.language.branched import endless
-from tidelog.language.paths import steps
-from tidelog.language.syntax import Atom, CheckedProgram, Rule, Step, Variable
-from tidelog.language.trees import atoms, occurrences, whole
+from tidelog.language.locals import separate
+from tidelog.language.paths import repeats, steps
+from tidelog.language.syntax import (
+    Atom,
+    CheckedProgram,
+    Comparison,
+    Constant,
+    Literal,
+    Rule,
+    Step,
+    Truth,
+    Value,
+    Variable,
+)
+from tidelog.language.trees import Tree, atoms, occurrences, whole
+from tidelog.source import SourceText, Span
+
+CODES = ("E0291", "E0292", "E0293", "E0294", "E0295", "E0296", "E0297")
+"""The codes of warnings."""
+_COMMENT = re.compile(r"//[/<]?\s*no-warn\b:?(?P<codes>(?:[\s,]*E\d{4})*)")
 
 
-def warnings(checked: CheckedProgram) -> list[Problem]:
-    """Return problems of severity "warning": types without values, relations that are read but never filled, and
-    variables that occur once."""
-    found = (
-        endless(checked)
-        + _empty_relations(checked)
-        + [problem for rule in checked.written for problem in _single_variables(rule)]
-    )
-    return list(dict.fromkeys(found))  # instances of a component have the same variables
+def warnings(checked: CheckedProgram, hidden: Collection[str] = ()) -> list[Problem]:
+    """Return problems of severity "warning", except those with `hidden` codes and those that comments hide."""
+    found = [
+        *endless(checked),
+        *_empty_relations(checked),
+        *(problem for rule in checked.texts for problem in _variables(rule)),
+        *_deprecated(checked),
+        *_never_read(checked),
+        *_never_fires(checked),
+    ]
+    comments: dict[int, _Comments] = {}
+    return [
+        problem
+        for problem in dict.fromkeys(found)  # instances of a component have the same variables
+        if problem.code not in hidden and not _hides(problem, comments)
+    ]
 
 
-def _empty_relations(checked: CheckedProgram) -> list[Problem]:
-    """Return a warning for each relation that rules read, but that has no facts, rules or input."""
-    filled = {head.relation for rule in checked.rules for head in rule.heads}
+def _warning(code: str, message: str, span: Span | None, hint: str) -> Problem:
+    return Problem(code, message, span, hint=hint, severity="warning")
+
+
+def _empty_relations(checked: CheckedProgram) -> Iterator[Problem]:
+    """Yield a warning for each relation that rules read, but that has no facts, rules or input."""
+    filled = {head.relation for rule in checked.texts for head in rule.heads}
     filled |= {fact.relation for fact in checked.facts}
     filled |= {directive.relation for directive in checked.directives if directive.name == "input"}
     first: dict[str, Atom | Step] = {}
-    for rule in checked.rules:
-        for atom in atoms(rule.body):
+    for rule in checked.texts:
+        for atom in atoms(_read_by(rule)):
             for reading in steps(atom.path) if atom.path is not None else (atom,):
                 if reading.relation not in filled:
                     first.setdefault(reading.relation, reading)
     hint = "declare `.input`, or insert facts from outside"
-    return [
-        Problem(
-            "E0291", f"the relation `{name}` has no facts, rules or input", reading.span, hint=hint, severity="warning"
-        )
-        for name, reading in first.items()
-    ]
+    for name, reading in first.items():
+        yield _warning("E0291", f"the relation `{name}` has no facts, rules or input", reading.span, hint)
 
 
-def _single_variables(rule: Rule) -> list[Problem]:
-    """Return a warning for each variable that occurs once in a rule, unless its name begins with `_`."""
+def _read_by(rule: Rule) -> tuple[Tree, ...]:
+    """Return the parts of a rule in which atoms read: its body, and aggregates in its heads."""
+    return (*(term for head in rule.heads for term in head.args), *rule.body)
+
+
+def _variables(rule: Rule) -> Iterator[Problem]:
+    """Yield a warning for each variable that occurs once in a rule, unless its name begins with `_`, and for each whose
+    name does and that occurs more than once."""
     if not rule.body:
-        return []
-    found = list(occurrences(whole(rule)))
+        return
+    found = list(occurrences(whole(separate(rule)[0])))
     counts = Counter(variable.name for variable in found)
-    return [
-        Problem(
-            "E0292",
-            f"variable `{_written(v)}` occurs once",
-            v.span,
-            hint="write `_` if any value will do",
-            severity="warning",
-        )
-        for v in found
-        if counts[v.name] == 1 and not v.name.startswith("_")
-    ]
+    seen: set[str] = set()
+    for variable in found:
+        name = variable.name
+        if counts[name] == 1 and not name.startswith("_"):
+            hint = "write `_` if any value will do"
+            yield _warning("E0292", f"variable `{_written(variable)}` occurs once", variable.span, hint)
+        elif counts[name] > 1 and name.startswith("_") and name not in seen:
+            seen.add(name)
+            message = f"variable `{_written(variable)}` occurs {counts[name]} times, although its name begins with `_`"
+            yield _warning("E0297", message, variable.span, "remove the `_` at the beginning of its name")
+
+
+def _deprecated(checked: CheckedProgram) -> Iterator[Problem]:
+    """Yield a warning for each old form that is read as a new one."""
+    for directive in checked.directives:
+        if directive.deprecated:
+            message = f"the qualifier `{directive.name}` is deprecated"
+            yield _warning("E0294", message, directive.span, f"write `{directive}` behind the declaration")
+    for type_ in checked.types:
+        if type_.deprecated:
+            message = f"`.{type_.members[0]}_type` is deprecated"
+            yield _warning("E0294", message, type_.span, f"write `{type_}`")
+
+
+def _never_read(checked: CheckedProgram) -> Iterator[Problem]:
+    """Yield a warning for each relation with rules that neither rules nor outputs read, if there are outputs."""
+    shown = {each.relation for each in checked.directives if each.name in ("output", "printsize")}
+    if not shown:
+        return
+    read = set(shown)
+    for rule in checked.texts:
+        for atom in atoms(_read_by(rule)):
+            read.update(each.relation for each in (steps(atom.path) if atom.path is not None else (atom,)))
+            for repeat in repeats(atom.path):
+                read.update(name for name, _ in checked.domains.get(repeat.domain or "", ()))
+    for name in dict.fromkeys(head.relation for rule in checked.texts for head in rule.heads):
+        if name not in read:
+            hint = f"add `.output {name}`, or remove its rules"
+            yield _warning("E0295", f"nothing reads the relation `{name}`", checked.relations[name].span, hint)
+
+
+def _never_fires(checked: CheckedProgram) -> Iterator[Problem]:
+    """Yield a warning for each rule with a condition that never holds."""
+    for rule in checked.texts:
+        values: dict[str, Value] = {}
+        literal = next((each for each in rule.body if not _may_hold(each, values)), None)
+        if literal is not None:
+            message = f"rule {rule.name} never derives anything: `{literal}` does not hold"
+            yield _warning("E0296", message, literal.span, "remove the rule, or mend the condition")
+
+
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def _may_hold(literal: Literal, values: dict[str, Value]) -> bool:
+    """Return False for a condition that is plainly false; `values` are those of variables that equal constants."""
+    match literal:
+        case Truth(value=value):
+            return value
+        case Comparison(op="=", left=Variable(name=name), right=Constant(value=value)):
+            return bool(values.setdefault(name, value) == value)
+        case Comparison(op="=", left=Constant(value=value), right=Variable(name=name)):
+            return bool(values.setdefault(name, value) == value)
+        case Comparison(op=op, left=Constant(value=left), right=Constant(value=right)) if op in _COMPARE:
+            return type(left) is not type(right) or _COMPARE[op](left, right)
+        case Comparison(op="!=" | "<" | ">", left=Variable(name=name), right=Variable(name=other)):
+            return name != other
+    return True
 
 
 def _written(variable: Variable) -> str:
@@ -66,3 +168,31 @@ def _written(variable: Variable) -> str:
     span = variable.span
     text = variable.name if span is None else span.source.text[span.start : span.end]
     return text if variable.name.startswith(f"{text}_") else variable.name
+
+
+# --- comments that hide warnings -------------------------------------------------------------------------------------
+
+
+class _Comments:
+    """The comments of a text that hide warnings: their codes by line, those of the whole text under 0. No codes mean
+    all."""
+
+    def __init__(self, source: SourceText) -> None:
+        self.codes: dict[int, tuple[str, ...]] = {}
+        for match in _COMMENT.finditer(source.text):
+            begin = source.text.rfind("\n", 0, match.start()) + 1
+            alone = not source.text[begin : match.start()].strip()
+            line = 0 if alone else source.text.count("\n", 0, begin) + 1
+            codes = tuple(match["codes"].replace(",", " ").split()) or CODES
+            self.codes[line] = (*self.codes.get(line, ()), *codes)
+
+
+def _hides(problem: Problem, known: dict[int, _Comments]) -> bool:
+    """Return True if a comment in the text hides a warning; `known` has the comments by the identity of the text."""
+    if problem.span is None:
+        return False
+    source = problem.span.source
+    if id(source) not in known:
+        known[id(source)] = _Comments(source)
+    codes = known[id(source)].codes
+    return problem.code in (*codes.get(0, ()), *codes.get(locate(problem.span)[0], ()))

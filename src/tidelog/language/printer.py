@@ -13,6 +13,7 @@ from tidelog.language.aggregates import AGGREGATES, SPELLINGS
 from tidelog.language.functors import TESTS
 from tidelog.language.precedence import LEVELS, POWER, PRIMARY, SIGN
 from tidelog.language.syntax import (
+    About,
     Aggregate,
     Alternation,
     Anonymous,
@@ -56,10 +57,10 @@ def source_text(node: SyntaxNode) -> str:
     """Return the source text of any node."""
     match node:
         case Program():
-            return "\n".join(map(source_text, _statements(node)))
+            return "\n".join(map(_documented, _statements(node)))
         case Component():
             parents = f" : {_list(node.parents)}" if node.parents else ""
-            body = [source_text(each) for each in (*node.overrides, *_statements(node.body))]
+            body = [*map(source_text, node.overrides), *map(_documented, _statements(node.body))]
             return "\n".join([f".comp {source_text(node.type)}{parents} {{", *body, "}"])
         case ComponentType():
             return node.name + (f"<{', '.join(node.parameters)}>" if node.parameters else "")
@@ -101,6 +102,14 @@ def _statements(program: Program) -> tuple[SyntaxNode, ...]:
     )
 
 
+def _documented(statement: SyntaxNode) -> str:
+    """Return the text of a statement, behind its documentation comments and annotations."""
+    about: About = getattr(statement, "about", About())
+    lines = [f"/// {line}".rstrip() for line in about.doc.split("\n") if about.doc]
+    lines += [f"@{annotation}" for annotation in about.annotations]
+    return "\n".join([*lines, source_text(statement)])
+
+
 def _list(nodes: Iterable[SyntaxNode]) -> str:
     return ", ".join(map(source_text, nodes))
 
@@ -110,7 +119,8 @@ def _rule(rule: Rule) -> str:
     if rule.subsumes:
         return f"{name}{' <= '.join(map(source_text, rule.heads))} :- {_list(rule.body)}."
     body = f" :- {_list(rule.body)}" if rule.body else ""
-    return f"{name}{_list(rule.heads)}{body}."
+    orders = ", ".join(f"{order.version}: ({', '.join(map(str, order.atoms))})" for order in rule.plan)
+    return f"{name}{_list(rule.heads)}{body}." + (f" .plan {orders}" if orders else "")
 
 
 def _selections(declaration: Declaration) -> Iterator[str]:

@@ -21,6 +21,7 @@ from lark.parsers.lalr_interactive_parser import InteractiveParser
 
 from tidelog.errors import Problem
 from tidelog.language import lexer, mistakes, nesting
+from tidelog.language.annotations import apart, comment, with_notes
 from tidelog.language.blocks import Statement
 from tidelog.language.builder import Builder
 from tidelog.language.terms import Locate
@@ -36,14 +37,19 @@ def statements(text: str, locate: Locate, look: Look = unlimited) -> tuple[list[
     `look` before each statement."""
     parser, builder = _parser()
     builder.begin(locate)
-    tokens = lexer.tokens(text)
+    comments: list[tuple[int, Token]] = []
+    everything = lexer.tokens(text, comments)
+    notes = [comment(token, position, locate) for position, token in comments]
+    tokens, notes, problems = apart(text, everything, notes, locate)
     reading = _Reading(text, tokens, nesting.too_deep_tokens(tokens), locate, parser)
     found: list[Statement] = []
-    problems: list[Problem] = []
     position = 0
     while position < len(tokens):
         look()
+        start, count = position, len(found)
         problem, position = reading.statement(position, found)
+        if notes:
+            found[count:] = with_notes(found[count:], notes, tokens, start, position)
         if builder.problems:
             problems += sorted(builder.problems, key=lambda p: p.span.start if p.span else 0)
             builder.problems.clear()

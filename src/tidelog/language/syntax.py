@@ -30,6 +30,18 @@ def _span() -> Span | None:
     return field(default=None, compare=False, repr=False, kw_only=True)
 
 
+@dataclass(frozen=True)
+class About:
+    """The documentation comments and the annotations of a statement or an attribute, which change no view."""
+
+    doc: str = ""
+    annotations: tuple[str, ...] = ()
+
+
+def _about() -> About:
+    return field(default=About(), compare=False, repr=False, kw_only=True)
+
+
 class SyntaxNode:
     """The base of all nodes of the tree: `str(node)` is its source text."""
 
@@ -229,8 +241,18 @@ Literal: TypeAlias = Atom | Negation | Comparison | Truth | Disjunction
 
 
 @dataclass(frozen=True)
+class PlanOrder:
+    """`version: (atoms)`: an order in which Soufflé would join the atoms of a body, counted from 1."""
+
+    version: int
+    atoms: tuple[int, ...]
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
 class Rule(SyntaxNode):
-    """`name: heads :- body.`; an empty body states the heads outright. `kinds` maps its variables once checked.
+    """`name: heads :- body.`; an empty body states the heads outright. `kinds` maps its variables once checked. `plan`
+    has the orders of a `.plan` behind it, without effect.
 
     One that `subsumes` is `name: a <= b :- body.`, with the heads a and b: the tuple b dominates the tuple a.
     """
@@ -240,7 +262,9 @@ class Rule(SyntaxNode):
     body: tuple[Literal, ...] = ()
     kinds: Mapping[str, Kind] = field(default_factory=dict, compare=False)
     subsumes: bool = False
+    plan: tuple[PlanOrder, ...] = field(default=(), compare=False, kw_only=True)
     span: Span | None = _span()
+    about: About = _about()
 
 
 @dataclass(frozen=True)
@@ -249,6 +273,7 @@ class Attribute(SyntaxNode):
     type: str
     located: bool = False  # marked with @: the values say at which node a tuple lives
     span: Span | None = _span()
+    about: About = _about()
 
 
 @dataclass(frozen=True)
@@ -269,6 +294,7 @@ class Declaration(SyntaxNode):
     qualifiers: tuple[str, ...] = ()
     selections: tuple[SelectionClause, ...] = ()
     span: Span | None = _span()
+    about: About = _about()
 
 
 @dataclass(frozen=True)
@@ -283,24 +309,29 @@ class BranchDeclaration(SyntaxNode):
 @dataclass(frozen=True)
 class TypeDeclaration(SyntaxNode):
     """`.type name <: a` ("sub"), `= a | b` ("union"; of one, an equivalence: "alias"), `= [x: a]` ("record"), or
-    `= A {} | B { x: a }` ("branches")."""
+    `= A {} | B { x: a }` ("branches"). A `deprecated` one is written as `.number_type` or `.symbol_type`."""
 
     name: str
     form: TypeForm
     members: tuple[str, ...] = ()
     fields: tuple[Attribute, ...] = ()
     branches: tuple[BranchDeclaration, ...] = ()
+    deprecated: bool = field(default=False, compare=False)
     span: Span | None = _span()
+    about: About = _about()
 
 
 @dataclass(frozen=True)
 class Directive(SyntaxNode):
-    """`.input r(key=value, …)`, and output, printsize, limitsize; one per relation named."""
+    """`.input r(key=value, …)`, and output, printsize, limitsize; one per relation named. A `deprecated` one is
+    written as a qualifier of the declaration."""
 
     name: str
     relation: str
     options: Mapping[str, str | int | bool] = field(default_factory=dict)
+    deprecated: bool = field(default=False, compare=False)
     span: Span | None = _span()
+    about: About = _about()
 
 
 @dataclass(frozen=True)
@@ -308,6 +339,14 @@ class Pragma(SyntaxNode):
     """`.pragma "name" "value"`: no part of a program; `read` puts those that it knows into the declarations."""
 
     words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PlanDirective(SyntaxNode):
+    """`.plan 0: (2, 1), 1: (1, 2)`: belongs to the rule before it."""
+
+    orders: tuple[PlanOrder, ...]
+    span: Span | None = _span()
 
 
 @dataclass(frozen=True)
@@ -334,6 +373,7 @@ class Instance(SyntaxNode):
     name: str
     component: ComponentType
     span: Span | None = _span()
+    about: About = _about()
 
 
 @dataclass(frozen=True)
@@ -357,6 +397,7 @@ class Component(SyntaxNode):
     body: Program = field(default_factory=Program)
     overrides: tuple[Override, ...] = ()
     span: Span | None = _span()
+    about: About = _about()
 
 
 # --- the checked program ---------------------------------------------------------------------------------------------
@@ -408,6 +449,7 @@ class RelationType:
     location: int | None = None  # position of the column marked @
     selections: tuple[SelectionClause, ...] = ()
     span: Span | None = _span()
+    about: About = _about()
 
 
 Value: TypeAlias = "int | float | str | tuple[Value, ...] | None"
@@ -429,7 +471,8 @@ class CheckedProgram:
 
     `rules` contains the statements with a body, a name or a term to compute, and rules that declarations bring; every
     other fact is in `facts`. `domains` maps the type of each `*` and `?` of a path to the columns (relation, position)
-    of binary relations with its values. `written` are the rules that stand in the texts, subsumption rules among them.
+    of binary relations with its values. `written` are the rules that stand in the texts, subsumption rules among them,
+    `texts` the same rules before the checker has changed anything, `types` all types that the texts declare.
     """
 
     relations: Mapping[str, RelationType] = field(default_factory=dict)
@@ -439,6 +482,8 @@ class CheckedProgram:
     directives: tuple[Directive, ...] = ()
     domains: Mapping[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
     written: tuple[Rule, ...] = ()
+    texts: tuple[Rule, ...] = ()
+    types: tuple[TypeDeclaration, ...] = ()
 
     @cached_property
     def subsumptions(self) -> tuple[Rule, ...]:

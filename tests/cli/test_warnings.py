@@ -1,0 +1,64 @@
+"""Warnings of the command line: options and comments that switch them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+PROGRAM = """\
+.decl a(x: number, y: number) input
+.decl b(x: number)
+.output b
+b(x) :- a(x, y).
+"""
+
+
+@pytest.fixture
+def program(folder: Path) -> Path:
+    (folder / "p.dl").write_text(PROGRAM)
+    (folder / "a.facts").write_text("1\t2\n")
+    return folder / "p.dl"
+
+
+def codes(text: str) -> list[str]:
+    return [part[:5] for part in text.split("warning[")[1:]]
+
+
+def test_each_has_a_code(program: Path, tidelog: Run) -> None:
+    found = tidelog("check", "p.dl")
+    assert found.code == 0
+    assert codes(found.err) == ["E0292", "E0294"]
+
+
+def test_an_option_hides_those_with_a_code(program: Path, tidelog: Run) -> None:
+    assert codes(tidelog("check", "--wno", "E0292", "p.dl").err) == ["E0294"]
+    assert codes(tidelog("run", "--wno", "E0292", "--wno", "E0294", "-D", "-", "p.dl").err) == []
+    assert codes(tidelog("check", "-w", "p.dl").err) == []
+
+
+def test_a_code_that_no_warning_has(program: Path, tidelog: Run) -> None:
+    found = tidelog("check", "--wno", "E0101", "p.dl")
+    assert found.code == 2
+    assert "error[E0640]: no warning has the code E0101" in found.err
+
+
+def test_warnings_as_errors(program: Path, tidelog: Run) -> None:
+    found = tidelog("run", "--warn-as-error", "-D", "-", "p.dl")
+    assert found.code == 1
+    assert "error[E0292]: variable `y` occurs once" in found.err
+    assert found.out == ""
+    assert tidelog("check", "--warn-as-error", "--wno", "E0292", "--wno", "E0294", "p.dl").code == 0
+
+
+def test_comments_hide_warnings(program: Path, tidelog: Run) -> None:
+    program.write_text(PROGRAM.replace("a(x, y).", "a(x, y).  // no-warn: E0292"))
+    assert codes(tidelog("check", "p.dl").err) == ["E0294"]
+    program.write_text(PROGRAM.replace("input", "input // no-warn"))
+    assert codes(tidelog("check", "p.dl").err) == ["E0292"]
+    program.write_text(f"// no-warn: E0294, E0292\n{PROGRAM}")
+    assert codes(tidelog("check", "p.dl").err) == []
+    program.write_text(f"// no-warning about E0292\n{PROGRAM}")
+    assert codes(tidelog("check", "p.dl").err) == ["E0292", "E0294"]
