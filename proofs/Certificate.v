@@ -11,7 +11,7 @@
       smaller births ([supported]);
     - it is selected: no tuple of it dominates another one.
 
-    Tuples dominate others in relations with a minimum or a maximum only ([Orders]).  All rules of plain programs are
+    Tuples dominate others in relations with minima or maxima only ([Orders]).  All rules of plain programs are
     monotone ([Monotone.plain_monotone]).
 
     [check_correct]: what [check] accepts is the stratified least model, of facts of declared predicates.
@@ -215,7 +215,7 @@ Proof.
   - destruct t as [q other]. intros ([p row] & Hin & Hdom). assert (Hp := dominates_same P _ _ Hdom). cbn in Hp. subst q.
     exists row. split; [|exact Hdom]. unfold rivals. unfold dominates in Hdom.
     rewrite !andb_true_iff, same_key_spec in Hdom. destruct Hdom as [[_ [Hlength Hkey]] Hahead]. cbn [fst snd] in *.
-    destruct (order P p) as [|column columns]; [easy|].
+    destruct (order P p) as [|column columns]; [now destruct (front P p)|].
     destruct (is_compared (column :: columns) 0) eqn:Hfirst; [now apply (rows_complete V I V_shows_I)|].
     destruct other as [|c values], row as [|d row]; try discriminate Hlength.
     + now apply (rows_complete V I V_shows_I).

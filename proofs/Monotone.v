@@ -5,10 +5,10 @@
 
     - each cost is a variable, that occurs once in the body's atoms, and not in negated atoms or in the head's key;
     - a test that holds goes on to hold while the costs get better: [d < 7] for a minimum, not [d > 7];
-    - the head's compared columns get better or stay: [improves].
+    - the head's compared columns get better or stay: [head_improves].
 
-    Of several compared columns only the first one is sure to get better.  The next one may get worse if the first one
-    has changed, so a condition on it has to know that the first one has not.
+    Of several compared columns only the first one is sure to get better, unless they make a front.  The next one may get
+    worse if the first one has changed, so a condition on it has to know that the first one has not.
 
     [monotone_sound]: better body tuples give a rule instance with an equal or better head. *)
 
@@ -57,10 +57,15 @@ Fixpoint next_in (known : list variable) (d : direction) (x : variable) (columns
   | _ => false
   end.
 
+Definition available (known : list variable) (d : direction) (x : variable) (a : atom) : bool :=
+  if front P (pred a)
+  then existsb (fun column => next_in [] d x [column]) (compared a)
+  else next_in known d x (compared a).
+
 Fixpoint moves (known : list variable) (d : direction) (t : term) : bool :=
   match t with
   | Var x =>
-      negb (among x costs) || among x known || existsb (fun a => next_in known d x (compared a)) (own P r)
+      negb (among x costs) || among x known || existsb (available known d x) (own P r)
   | Const _ => true
   | Apply Minus t u => moves known d t && moves known (opposite d) u
   | Apply _ t u => moves known d t && moves known d u
@@ -79,6 +84,11 @@ Fixpoint improves (known : list variable) (columns : list (direction * term)) : 
   | (d, t) :: columns => moves known d t && improves (exposed t ++ known) columns
   end.
 
+Definition head_improves : bool :=
+  if front P (pred (head r))
+  then forallb (fun column => moves [] (fst column) (snd column)) (compared (head r))
+  else improves [] (compared (head r)).
+
 Definition is_variable (t : term) : bool := match t with Var _ => true | _ => false end.
 Definition others : list atom :=
   filter (fun a => negb (Nat.eqb (node P (pred a)) (node P (pred (head r))))) (body r).
@@ -88,7 +98,7 @@ Definition monotone : bool :=
   && distinct costs
   && forallb fixed (flat_map key_terms (own P r) ++ flat_map args (others ++ negated r) ++ key_terms (head r))
   && forallb tolerates (tests r)
-  && improves [] (compared (head r)).
+  && head_improves.
 
 End Monotone.
 
@@ -121,14 +131,14 @@ Qed.
 (** [x] is as good as [y]. *)
 Definition as_good (d : direction) (x y : value) : Prop := match d with Min => (x <= y)%Z | Max => (y <= x)%Z end.
 
-Definition not_worse (columns : list (direction * nat)) (row other : list value) : Prop :=
-  ahead columns row other = true
+Definition not_worse (as_front : bool) (columns : list (direction * nat)) (row other : list value) : Prop :=
+  beats as_front columns row other = true
   \/ forall column, In column columns -> at_column row (snd column) = at_column other (snd column).
 
 Notation covers_in P := (covers (fun u t => dominates P u t = true)).
 
 Lemma covers_parts P u t : covers_in P u t ->
-  fst u = fst t /\ same_key (order P (fst u)) (snd u) (snd t) = true /\ not_worse (order P (fst u)) (snd u) (snd t).
+  fst u = fst t /\ same_key (order P (fst u)) (snd u) (snd t) = true /\ not_worse (front P (fst u)) (order P (fst u)) (snd u) (snd t).
 Proof.
   intros [->|H].
   - split; [reflexivity|]. split; [|now right]. apply same_key_spec. now split.
@@ -140,7 +150,7 @@ Lemma is_compared_spec columns i : is_compared columns i = true -> exists column
 Proof. unfold is_compared. rewrite existsb_exists. intros (c & Hc & Hi). apply Nat.eqb_eq in Hi. eauto. Qed.
 
 Lemma parts_cover P u t : fst u = fst t -> same_key (order P (fst u)) (snd u) (snd t) = true ->
-  not_worse (order P (fst u)) (snd u) (snd t) -> covers_in P u t.
+  not_worse (front P (fst u)) (order P (fst u)) (snd u) (snd t) -> covers_in P u t.
 Proof.
   intros Hp Hkey [Hahead|Hequal].
   - right. unfold dominates. now rewrite Hp, N.eqb_refl, <- Hp, Hkey.
@@ -236,7 +246,7 @@ Lemma monotone_parts :
   /\ (forall t, In t (flat_map (key_terms P) (own P r) ++ flat_map args (others P r ++ negated r)
         ++ key_terms P (head r)) -> fixed P r t = true)
   /\ (forall c, In c (tests r) -> tolerates P r c = true)
-  /\ improves P r [] (compared P (head r)) = true.
+  /\ head_improves P r = true.
 Proof.
   unfold monotone in is_monotone. rewrite !andb_true_iff, !(forallb_forall (fixed P r)),
     !(forallb_forall (tolerates P r)) in is_monotone.
@@ -292,7 +302,7 @@ Proof.
 Qed.
 
 Lemma own_not_worse a : In a (own P r) ->
-  not_worse (order P (pred a)) (snd (instance s' a)) (snd (instance s a)).
+  not_worse (front P (pred a)) (order P (pred a)) (snd (instance s' a)) (snd (instance s a)).
 Proof.
   intros Ha. destruct (in_combine_left _ facts a facts_length Ha) as [t Hat].
   destruct (combine_covers _ _ _ _ facts_cover) as [_ Hcombine]. destruct (Hcombine a t Hat) as [_ Hcovers].
@@ -301,10 +311,11 @@ Qed.
 
 Definition unchanged (known : list variable) : Prop := forall x, In x known -> s' x = s x.
 
-Lemma next_in_sound known d x a : unchanged known -> In a (own P r) -> next_in known d x (compared P a) = true ->
-  as_good d (s' x) (s x).
+Lemma next_in_sound known d x a : unchanged known ->
+  not_worse false (order P (pred a)) (snd (instance s' a)) (snd (instance s a)) ->
+  next_in known d x (compared P a) = true -> as_good d (s' x) (s x).
 Proof.
-  intros Hknown Ha. assert (H := own_not_worse a Ha). unfold compared.
+  intros Hknown H. unfold compared.
   induction (order P (pred a)) as [|[e i] columns IH]; simpl; [easy|].
   assert (Hi : forall s, at_column (snd (instance s a)) i = eval s (argument a i)) by (intros; apply at_instance).
   destruct (argument a i) as [y|c|f t u]; [|easy|easy]. simpl in Hi.
@@ -319,6 +330,19 @@ Proof.
     + right. intros column Hc. apply H. now right.
 Qed.
 
+Lemma available_sound known d x a : unchanged known -> In a (own P r) -> available P known d x a = true ->
+  as_good d (s' x) (s x).
+Proof.
+  intros Hknown Ha. assert (H := own_not_worse a Ha). unfold available.
+  destruct (front P (pred a)); [|now apply next_in_sound].
+  unfold compared. rewrite existsb_exists. intros (column & Hc & Hnext). apply in_map_iff in Hc as ([e i] & <- & Hc).
+  assert (Hi : forall s, at_column (snd (instance s a)) i = eval s (argument a i)) by (intros; apply at_instance).
+  simpl in Hnext. destruct (argument a i) as [y|c|f t u]; [|easy|easy]. cbn [eval] in Hi.
+  rewrite orb_false_r, andb_true_iff, N.eqb_eq in Hnext. destruct Hnext as [Hd ->].
+  destruct H as [H|H]; [apply andb_true_iff in H as [H _]; rewrite everywhere_spec in H|];
+    specialize (H (e, i) Hc); change (snd (e, i)) with i in H; change (fst (e, i)) with e in H; rewrite !Hi in H; destruct d, e; simpl in *; try easy; lia.
+Qed.
+
 Lemma moves_sound known t : unchanged known -> forall d, moves P r known d t = true ->
   as_good d (eval s' t) (eval s t) /\ (eval s' t = eval s t -> unchanged (exposed t)).
 Proof.
@@ -327,7 +351,7 @@ Proof.
     rewrite !orb_true_iff, negb_true_iff, among_spec, existsb_exists in H. destruct H as [[H|H]|(a & Ha & H)].
     + rewrite stays; [destruct d; simpl; lia | now rewrite <- among_spec, H].
     + rewrite (Hknown x H). destruct d; simpl; lia.
-    + now apply (next_in_sound known d x a).
+    + now apply (available_sound known d x a).
   - split; [destruct d; simpl; lia | now intros _ x].
   - destruct f; apply andb_true_iff in H as [Ht Hu]; destruct (IHt _ Ht) as [Hgt Hst], (IHu _ Hu) as [Hgu Hsu].
     + split; [destruct d; simpl in *; lia|]. intros Hsum x Hx.
@@ -349,18 +373,37 @@ Qed.
 
 Lemma improves_sound a columns : forall known, unchanged known ->
   improves P r known (map (fun column => (fst column, argument a (snd column))) columns) = true ->
-  not_worse columns (snd (instance s' a)) (snd (instance s a)).
+  not_worse false columns (snd (instance s' a)) (snd (instance s a)).
 Proof.
   induction columns as [|[d i] columns IH]; intros known Hknown; [now right|]. cbn [map improves fst snd].
   rewrite andb_true_iff. intros [Hmoves Himproves].
   destruct (moves_sound known _ Hknown d Hmoves) as [Hgood Hsame].
-  unfold not_worse. cbn [ahead]. rewrite !at_instance.
+  unfold not_worse. cbn [beats ahead]. rewrite !at_instance.
   destruct (Z.eq_dec (eval s' (argument a i)) (eval s (argument a i))) as [Heq|Hdiff].
   - destruct (IH (exposed (argument a i) ++ known)) as [H|H]; [| exact Himproves | |].
     + intros x Hx. apply in_app_or in Hx as [Hx|Hx]; [now apply Hsame | now apply Hknown].
-    + left. rewrite H, Heq, Z.eqb_refl. apply orb_true_r.
+    + left. cbn [beats] in H. rewrite H, Heq, Z.eqb_refl. apply orb_true_r.
     + right. intros column [<-|Hc]; [cbn [snd]; now rewrite !at_instance | now apply H].
   - left. apply orb_true_iff. left. unfold better. destruct d; simpl in Hgood; lia.
+Qed.
+
+Lemma head_not_worse :
+  not_worse (front P (pred (head r))) (order P (pred (head r))) (snd (instance s' (head r))) (snd (instance s (head r))).
+Proof.
+  destruct monotone_parts as (_ & _ & _ & _ & H). unfold head_improves in H.
+  assert (Hnone : unchanged []) by now intros x.
+  destruct (front P (pred (head r))); [|now apply (improves_sound _ _ [])].
+  rewrite forallb_forall in H. set (columns := order P (pred (head r))) in *.
+  assert (Hgood : everywhere columns (snd (instance s' (head r))) (snd (instance s (head r))) = true).
+  { apply everywhere_spec. intros column Hc. rewrite !at_instance.
+    assert (Hin : In (fst column, argument (head r) (snd column)) (compared P (head r))).
+    { unfold compared. apply in_map_iff. now exists column. }
+    apply H, (moves_sound [] _ Hnone) in Hin as [Hgood _].
+    cbn [fst snd] in Hgood. destruct (fst column); simpl in *; lia. }
+  destruct (everywhere columns (snd (instance s (head r))) (snd (instance s' (head r)))) eqn:Hback.
+  - right. intros column Hc. rewrite everywhere_spec in Hgood, Hback. specialize (Hgood column Hc).
+    specialize (Hback column Hc). destruct (fst column); simpl in *; lia.
+  - left. unfold beats. now rewrite Hgood, Hback.
 Qed.
 
 Theorem monotone_sound : (forall c, In c (tests r) -> holds s c) -> exists s',
@@ -369,7 +412,7 @@ Theorem monotone_sound : (forall c, In c (tests r) -> holds s c) -> exists s',
   /\ (forall c, In c (tests r) -> holds s' c)
   /\ covers_in P (instance s' (head r)) (instance s (head r)).
 Proof.
-  intros Htests. destruct monotone_parts as (_ & _ & Hfixed & Htolerates & Himproves).
+  intros Htests. destruct monotone_parts as (_ & _ & Hfixed & Htolerates & _).
   exists s'. split; [|split; [|split]].
   - apply map_combine; [apply facts_length | apply own_instance].
   - apply other_instance.
@@ -378,7 +421,7 @@ Proof.
     + apply same_key_spec. split; [simpl; now rewrite !map_length|]. intros i Hi Hkey.
       simpl in Hi, Hkey. rewrite map_length in Hi. rewrite !at_instance. apply fixed_eval, Hfixed. do 2 (apply in_or_app; right).
       unfold key_terms. apply in_map, filter_In. split; [apply in_seq; lia | now rewrite Hkey].
-    + now apply (improves_sound (head r) (order P (pred (head r))) []); [intros x|].
+    + apply head_not_worse.
 Qed.
 
 End Sound.
@@ -392,7 +435,8 @@ Proof.
   { unfold costs, costs_of. induction (own P r) as [|a atoms IH]; simpl; [reflexivity | now rewrite Hnone]. }
   assert (Hfixed : forall t, fixed P r t = true).
   { intros t. unfold fixed. apply forallb_forall. intros x _. now rewrite Hcosts. }
-  unfold monotone. rewrite Hcosts, (Hnone (head r)), !andb_true_iff. repeat split; apply forallb_forall.
+  unfold monotone, head_improves. rewrite Hcosts, (Hnone (head r)), !andb_true_iff.
+  repeat split; [apply forallb_forall.. | now destruct (front P (pred (head r)))].
   - intros a _. now rewrite Hnone.
   - intros t _. apply Hfixed.
   - intros c _. unfold tolerates. now rewrite !Hfixed.

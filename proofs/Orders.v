@@ -1,6 +1,7 @@
-(** Minimum and maximum as an order of tuples: lexicographic over the columns that a program names for a relation.
+(** Minimum and maximum as an order of tuples, over the columns that a program names for a relation.
 
-    Tuples compare if they are of the same relation and agree in all other columns, the key. *)
+    Tuples compare if they are of the same relation and agree in all other columns, the key.  The order is lexicographic;
+    in a front, a tuple dominates another one if it is as good in all columns, and better in one. *)
 
 From Coq Require Import List ZArith NArith Bool Lia.
 From Tidelog Require Import Syntax.
@@ -20,6 +21,15 @@ Fixpoint ahead (columns : list (direction * nat)) (row other : list value) : boo
       || Z.eqb (at_column row i) (at_column other i) && ahead columns row other
   end.
 
+Definition at_least (d : direction) (x y : value) : bool :=
+  match d with Min => Z.leb x y | Max => Z.leb y x end.
+
+Definition everywhere (columns : list (direction * nat)) (row other : list value) : bool :=
+  forallb (fun column => at_least (fst column) (at_column row (snd column)) (at_column other (snd column))) columns.
+
+Definition beats (as_front : bool) (columns : list (direction * nat)) (row other : list value) : bool :=
+  if as_front then everywhere columns row other && negb (everywhere columns other row) else ahead columns row other.
+
 Definition is_compared (columns : list (direction * nat)) (i : nat) : bool :=
   existsb (fun column => Nat.eqb (snd column) i) columns.
 
@@ -30,7 +40,7 @@ Definition same_key (columns : list (direction * nat)) (row other : list value) 
 Definition dominates (P : program) (u t : fact) : bool :=
   N.eqb (fst u) (fst t)
   && same_key (order P (fst u)) (snd u) (snd t)
-  && ahead (order P (fst u)) (snd u) (snd t).
+  && beats (front P (fst u)) (order P (fst u)) (snd u) (snd t).
 
 (** ** It is transitive *)
 
@@ -44,6 +54,25 @@ Proof.
   - left. now rewrite <- Hvt.
   - left. now rewrite Huv.
   - right. split; [congruence | now apply (IH u v)].
+Qed.
+
+Lemma everywhere_spec columns row other : everywhere columns row other = true <->
+  forall column, In column columns -> at_least (fst column) (at_column row (snd column)) (at_column other (snd column)) = true.
+Proof. apply forallb_forall. Qed.
+
+Lemma everywhere_trans columns u v t : everywhere columns u v = true -> everywhere columns v t = true ->
+  everywhere columns u t = true.
+Proof.
+  rewrite !everywhere_spec. intros Huv Hvt column Hc. specialize (Huv column Hc). specialize (Hvt column Hc).
+  unfold at_least in *. destruct (fst column); lia.
+Qed.
+
+Lemma beats_trans as_front columns u v t : beats as_front columns u v = true -> beats as_front columns v t = true ->
+  beats as_front columns u t = true.
+Proof.
+  unfold beats. destruct as_front; [|apply ahead_trans].
+  rewrite !andb_true_iff, !negb_true_iff. intros [Huv _] [Hvt Hnot]. split; [now apply (everywhere_trans _ _ v)|].
+  apply not_true_iff_false. intros Htu. apply not_true_iff_false in Hnot. apply Hnot. now apply (everywhere_trans _ _ u).
 Qed.
 
 Lemma same_key_spec columns row other : same_key columns row other = true <->
@@ -69,8 +98,8 @@ Proof. unfold dominates. rewrite !andb_true_iff, N.eqb_eq. tauto. Qed.
 Lemma dominates_trans P u v t : dominates P u v = true -> dominates P v t = true -> dominates P u t = true.
 Proof.
   unfold dominates. rewrite !andb_true_iff, !N.eqb_eq. intros [[Hu Hk] Ha] [[Hv Hk'] Ha']. rewrite <- Hu in Hk', Ha'.
-  split; [split|]; [congruence | now apply (same_key_trans _ _ (snd v)) | now apply (ahead_trans _ _ (snd v))].
+  split; [split|]; [congruence | now apply (same_key_trans _ _ (snd v)) | now apply (beats_trans _ _ _ (snd v))].
 Qed.
 
 Lemma plain_dominates P : (forall p, order P p = []) -> forall u t, dominates P u t = false.
-Proof. intros H u t. unfold dominates. rewrite (H (fst u)). apply andb_false_r. Qed.
+Proof. intros H u t. unfold dominates. rewrite (H (fst u)). destruct (front P (fst u)); apply andb_false_r. Qed.

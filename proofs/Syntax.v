@@ -5,7 +5,8 @@
     variables are numbers.  A program says for each predicate the number of its hyper-node; negation has to go to a
     smaller number ([Certificate.stratified]).  It also says which predicates are declared: only these may have facts,
     all others are intermediate results that the rewriting of rules has made ([Certificate.facts_declared]).  For a
-    relation with a minimum or a maximum it has the columns that are compared, the first one first ([Orders]). *)
+    relation with a minimum or a maximum it has the columns that are compared, the first one first, and whether all
+    columns count alike, so that the relation shows a front ([Orders]). *)
 
 From Coq Require Import List ZArith NArith.
 Import ListNotations.
@@ -38,7 +39,8 @@ Record program := Program {
   rules : list rule;
   node : predicate -> nat;
   declared : predicate -> bool;
-  order : predicate -> list (direction * nat)
+  order : predicate -> list (direction * nat);
+  front : predicate -> bool
 }.
 
 (** A tuple of a predicate. *)

@@ -8,6 +8,7 @@
      declared NUMBER NODE NAME      the predicate is called NAME and belongs to hyper-node NODE
      auxiliary NUMBER NODE NAME     the same for an intermediate result of rules, which has no facts
      select NUMBER min COLUMN...    the predicate shows minima, or with max maxima; of several columns, the first first
+     front NUMBER min COLUMN...     the same, but all columns count alike
      rule NAME                      the following head, body, not and test lines are its parts
      head PREDICATE TERM...         a term is an integer, a variable (x and a number), or computed: F,TERM,TERM
                                     where F is one of + - min max
@@ -102,7 +103,7 @@ let read lines =
         ((if direction = "min" then Min else Max), read_nat column) :: compared rest
     | word :: _ -> malformed "%S is no order of a column" word
   in
-  let orders : (n, (direction * nat) list) Hashtbl.t = Hashtbl.create 8 in
+  let orders : (n, bool * (direction * nat) list) Hashtbl.t = Hashtbl.create 8 in
   let rules = ref [] and facts = ref [] and tuples = ref [] in
   let change f =
     match !rules with [] -> malformed "no rule has begun" | (rule, name) :: rest -> rules := (f rule, name) :: rest
@@ -115,7 +116,8 @@ let read lines =
         if Hashtbl.mem nodes number then malformed "predicate %s comes twice" name;
         Hashtbl.replace nodes number (read_nat node, sort = "declared");
         Hashtbl.replace names number name
-    | "select" :: number :: columns -> Hashtbl.replace orders (known number) (compared columns)
+    | (("select" | "front") as sort) :: number :: columns ->
+        Hashtbl.replace orders (known number) (sort = "front", compared columns)
     | [ "rule"; name ] -> rules := ((None, [], [], []), name) :: !rules
     | "head" :: number :: terms ->
         change (fun (head, body, negated, tests) ->
@@ -143,8 +145,9 @@ let read lines =
   in
   let rules = List.rev_map finished !rules in
   let node number = fst (Hashtbl.find nodes number) and declared number = snd (Hashtbl.find nodes number) in
-  let order number = Option.value (Hashtbl.find_opt orders number) ~default:[] in
-  let program = { rules = List.map fst rules; node; declared; order } in
+  let selection number = Option.value (Hashtbl.find_opt orders number) ~default:(false, []) in
+  let order number = snd (selection number) and front number = fst (selection number) in
+  let program = { rules = List.map fst rules; node; declared; order; front } in
   ({ program; facts = !facts; tuples = !tuples }, { predicates = names; rules })
 
 (* --- verdicts *)

@@ -63,6 +63,27 @@ PROGRAMS = {
         body 0 x0 x3 x4
         fact 1 0 0 0
         """,
+    "cheap paths and wide paths": """
+        declared 1 1 way
+        front 1 min 1 max 2
+        declared 2 1 near
+        declared 3 1 cost
+        select 3 min 1
+        rule step
+        head 1 x3 +,x1,x4 min,x2,x4
+        body 1 x0 x1 x2
+        body 0 x0 x3 x4
+        test < x1 50
+        rule near
+        head 2 x0
+        body 1 x0 x1 x2
+        test <= x1 7
+        rule cost
+        head 3 x0 -,x1,x2
+        body 1 x0 x1 x2
+        body 2 x0
+        fact 1 0 0 9
+        """,
     "widest paths, and who has them": """
         declared 1 1 width
         select 1 max 1
@@ -111,6 +132,11 @@ NOT_MONOTONE = {
     "shortest paths from a node": [("+,x1,x3", "-,x3,x1"), ("head 1 x2 +,x1,x3", "head 1 x1 x3")],
     "shortest paths, doubled": [("test < x2 100", "test < 1 x2"), ("test < x2 100", "test != x2 7")],
     "cheapest, then shortest paths": [("+,x2,1", "-,x4,x2"), ("+,x1,x4 +,x2,1", "x2 x1")],
+    "cheap paths and wide paths": [
+        ("+,x1,x4", "+,x1,x2"),
+        ("test < x1 50", "test < x2 50"),
+        ("head 3 x0 -,x1,x2", "head 3 x0 -,x2,x1"),
+    ],
     "widest paths, and who has them": [("test <= 2 x1", "test <= x1 2"), ("min,x1,x3", "-,x3,x1")],
     "components by least label": [("head 1 x2 x1", "head 1 x1 x2"), ("body 1 x2 x1", "body 1 x1 x1")],
 }
@@ -127,13 +153,15 @@ class Rule:
 
 @dataclass(frozen=True)
 class Program:
-    """The lines of a text but for its tuples, and what they say: `orders` as columns, each with 1 or -1."""
+    """The lines of a text but for its tuples, and what they say: `orders` as columns, each with 1 or -1, and which of
+    them are `fronts`."""
 
     lines: list[str]
     rules: list[Rule]
     facts: list[Entry]
     strata: dict[int, int]
     orders: dict[int, list[tuple[int, int]]]
+    fronts: set[int]
 
 
 @dataclass(frozen=True)
@@ -214,13 +242,14 @@ def corruptions(rng: random.Random, program: Program, sound: Trial) -> Iterator[
 
 
 def parsed(lines: list[str]) -> Program:
-    program = Program(lines, [], [], {}, {})
+    program = Program(lines, [], [], {}, {}, set())
     for line in lines:
         kind, *words = line.split()
         match kind:
             case "declared":
                 program.strata[int(words[0])] = int(words[1])
-            case "select":
+            case "select" | "front":
+                program.fronts.update([int(words[0])] if kind == "front" else [])
                 signs = [1 if word == "min" else -1 for word in words[1::2]]
                 program.orders[int(words[0])] = list(zip(map(int, words[2::2]), signs, strict=True))
             case "rule":
@@ -271,7 +300,10 @@ def dominates(program: Program, one: Entry, other: Entry) -> bool:
     compared = {column + 1 for column, _ in orders}
     if any(x != y for column, (x, y) in enumerate(zip(one, other, strict=False)) if column not in compared):
         return False
-    return [sign * one[column + 1] for column, sign in orders] < [sign * other[column + 1] for column, sign in orders]
+    better, worse = ([sign * each[column + 1] for column, sign in orders] for each in (one, other))
+    if one[0] in program.fronts:
+        return better != worse and all(x <= y for x, y in zip(better, worse, strict=True))
+    return better < worse
 
 
 def derivations(program: Program, visible: set[Entry]) -> Iterator[tuple[Entry, list[Entry]]]:

@@ -22,6 +22,21 @@ CYCLE = [(0, 1, 5), (0, 2, 1), (2, 1, 1), (1, 0, 1)]
     [
         ("shortest paths from a node", {(1, 0, 0), (1, 1, 2), (1, 2, 1)}),
         ("cheapest, then shortest paths", {(1, 0, 0, 0), (1, 1, 2, 2), (1, 2, 1, 1)}),
+        (
+            "cheap paths and wide paths",
+            {
+                (1, 0, 0, 9),
+                (1, 1, 2, 1),
+                (1, 1, 5, 5),
+                (1, 2, 1, 1),
+                (2, 0),
+                (2, 1),
+                (2, 2),
+                (3, 0, -9),
+                (3, 1, 0),
+                (3, 2, 0),
+            },
+        ),
         ("components by least label", {(1, 0, 0), (1, 1, 0), (1, 2, 0), (2, 0)}),
         ("widest paths, and who has them", {(1, 0, 1), (1, 1, 5), (1, 2, 1), (2, 1), (3, 0), (3, 2)}),
     ],
@@ -44,6 +59,14 @@ def test_columns_compare_in_their_order_and_the_others_are_the_key() -> None:
     assert not dominates(routes, (1, 7, 2, 1), (1, 7, 2, 1))
     assert not dominates(routes, (1, 6, 2, 1), (1, 7, 3, 1))
     assert not dominates(routes, (0, 1, 1), (0, 1, 2))
+
+
+def test_columns_of_a_front_count_alike() -> None:
+    ways = program("cheap paths and wide paths", [])
+    assert dominates(ways, (1, 7, 2, 5), (1, 7, 2, 4))
+    assert dominates(ways, (1, 7, 1, 5), (1, 7, 2, 4))
+    assert not dominates(ways, (1, 7, 1, 3), (1, 7, 2, 4))
+    assert not dominates(ways, (1, 7, 2, 4), (1, 7, 2, 4))
 
 
 def test_each_program_has_each_corruption() -> None:
