@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,9 @@ from tidelog import ProgramError
 from tidelog.language import Checker, check, read, warnings
 from tidelog.language.syntax import CheckedProgram, Program
 from tidelog.rules import Compiler, compile_program
-from tidelog.rules.core import CoreProgram
+from tidelog.rules.core import CoreProgram, HyperNode
+from tidelog.rules.edges import AnyRule
+from tidelog.rules.graph import hyper_nodes
 from tidelog.workspace import without
 
 MISTAKES = (
@@ -157,3 +160,51 @@ def test_places_are_those_of_the_declarations_that_count() -> None:
     with pytest.raises(ProgramError) as expected:
         check(again, read("a(1, 2)."))
     assert str(refused.value) == str(expected.value)
+
+
+def test_a_rule_that_closes_no_cycle_leaves_the_graph_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only relations that the rule brings are put in order; a rule that closes a cycle has all put in order again."""
+    ordered: list[int] = []
+
+    def watched(rules: Sequence[AnyRule], *others: Any) -> tuple[HyperNode, ...]:
+        ordered.append(len(rules))
+        return hyper_nodes(rules, *others)
+
+    database = Remembering()
+    database.add(FIRST + "step(1, 2). sound(x) :- step(x, _). sound(x) :- step(_, x), x > 0.")
+    monkeypatch.setattr("tidelog.rules.growing.hyper_nodes", watched)
+    checker, compiler = database.checker, database.compiler
+    for text, most in (
+        ("sound(x) :- step(x, x).", 0),
+        (".decl third(x: number) third(x) :- sound(x), !step(x, x).", 1),
+        ("third(x) :- third(y), x = y - 1, x > 0.", 0),
+        ("sound(x) :- third(x).", 6),
+    ):
+        ordered.clear()
+        compiler.compile(checker.check(*checker.programs, read(text)))
+        assert max(ordered) == most, text
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        "a(x) :- c(x).",  # c depends on a: a cycle
+        "a(x) :- a(x), base(x).",
+        "b(x) :- d(x). d(x) :- a(x).",
+        "b(x) :- d(x). d(x) :- c(x).",
+        "d(x) :- e(x). e(x) :- d(x), b(x). c(x) :- e(x).",
+        "base(x) :- c(x).",
+        "d(x) :- c(x). early(x) :- d(x).",
+        "a(n) :- base(n), n = count : { c(_) }.",
+        "c(n) :- base(n), n = count : { a(_) }.",
+        "c(x) :- base(x), !a(x).",
+    ],
+)
+def test_rules_added_beside_others(later: str) -> None:
+    database = Remembering()
+    names = "base", "a", "b", "c", "d", "e", "early"
+    declared = " ".join(f".decl {name}(x: number)" for name in names)
+    database.add(f"{declared} a(x) :- base(x). b(x) :- a(x). c(x) :- b(x), !early(x). c(x) :- c(y), x = y % 3.")
+    database.add(later)
+    database.add("c(x) :- a(x), base(x).")
+    database.add("e(x) :- b(x). b(n) :- base(n), n = count : { a(_) }.")

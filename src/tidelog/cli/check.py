@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidelog.cli.shared import add_messages, add_preprocessing, existing, parsed, positive, warnings_of
+from tidelog.collecting import uncollected
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -45,6 +46,7 @@ def execute(arguments: argparse.Namespace) -> int:
     return 0
 
 
+@uncollected()
 def _check_program(arguments: argparse.Namespace) -> None:
     from tidelog.cli.report import print_json
     from tidelog.io.options import FileOptions
@@ -53,7 +55,7 @@ def _check_program(arguments: argparse.Namespace) -> None:
 
     path = arguments.path
     checked = check(parsed(arguments))
-    compile_program(checked)  # negation or aggregation through recursion shows here
+    compile_program(checked, as_written=True)  # negation or aggregation through recursion shows here
     for directive in checked.directives:
         if directive.name in ("input", "output"):
             FileOptions.of(directive.options, directive.span)  # which `run` would refuse

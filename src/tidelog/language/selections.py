@@ -194,7 +194,7 @@ def selection_problems(scheme: Scheme, rules: Sequence[Rule]) -> list[Problem]:
         if rule.subsumes:
             problems += _subsumption_problems(rule)
         for head in rule.heads:
-            if head.relation not in scheme.relations:
+            if not (rule.subsumes or head.selects) or head.relation not in scheme.relations:
                 continue
             relation = scheme.relations[head.relation]
             if len(relation.columns) != len(head.args):

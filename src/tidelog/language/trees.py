@@ -47,7 +47,9 @@ Tree: TypeAlias = Term | Literal
 def parts(node: Tree) -> tuple[Tree, ...]:
     """Return the parts of a node, one step down, from left to right; an aggregate's target stands before its body."""
     match node:
-        case Functor(args=args) | Atom(args=args):
+        case Variable() | Constant() | Anonymous() | Truth():
+            return ()
+        case Atom(args=args) | Functor(args=args):
             return args
         case Record(fields=fields):
             return fields or ()
@@ -61,8 +63,10 @@ def parts(node: Tree) -> tuple[Tree, ...]:
             return tuple([literal for alternative in alternatives for literal in alternative])
         case Aggregate(target=target, body=body):
             return body if target is None else (target, *body)
-        case Variable() | Anonymous() | Constant() | Truth():
-            return ()
+
+
+_LEAVES = frozenset((Variable, Constant, Anonymous, Truth))
+"""Nodes without parts: most of a tree."""
 
 
 def walk(nodes: Iterable[Tree], *, aggregates: bool = True) -> Iterator[Tree]:
@@ -71,6 +75,8 @@ def walk(nodes: Iterable[Tree], *, aggregates: bool = True) -> Iterator[Tree]:
     while stack:
         node = stack.pop()
         yield node
+        if type(node) in _LEAVES:
+            continue
         if aggregates or not isinstance(node, Aggregate):
             stack.extend(parts(node)[::-1])
 

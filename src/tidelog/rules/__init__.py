@@ -1,6 +1,7 @@
 """Rules: from a checked program to the flat rules that an engine runs, and the graph between them.
 
-`compile` names the rewrites in their order, `core` is the resulting language, `graph` finds the hyper-nodes.
+`compile` names the rewrites in their order, `core` is the resulting language, `graph` finds the hyper-nodes, `growing`
+those of a program to which rules are added.
 
 paths, disjunctions, arguments, aggregates, anonymous, heads, negations, nesting
              the rewrites, one after the other;  bench  their shared state

@@ -173,10 +173,12 @@ def _mirrored(node: HyperNode, closures: set[str]) -> str | None:
     """Return the closure of a path that a relation shows under its own name, if it contains nothing else."""
     if len(node.rules) != 1 or isinstance(rule := node.rules[0], AggregateRule):
         return None
+    if len(rule.reads) != 1 or not rule.reads[0][0].startswith("#"):
+        return None
     source = copied(rule)
     if source is None or source.form != "forward" or source.relation not in closures:
         return None
-    return source.relation if source.relation.startswith("#") else None
+    return source.relation
 
 
 def _ends(atom: CoreAtom) -> tuple[CoreVariable, CoreVariable] | None:

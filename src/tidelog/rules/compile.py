@@ -33,6 +33,7 @@ from tidelog.rules.disjunctions import disjunctions
 from tidelog.rules.edges import AnyRule, body_of
 from tidelog.rules.equalities import equalities
 from tidelog.rules.graph import Nodes, hyper_nodes
+from tidelog.rules.growing import Graph, graph_of
 from tidelog.rules.growth import check_growth
 from tidelog.rules.heads import heads
 from tidelog.rules.negations import negations
@@ -73,12 +74,68 @@ _Seen: TypeAlias = tuple[frozenset[str], frozenset[str]]
 
 _NOTHING: _Seen = frozenset(), frozenset()
 
-_Projected: TypeAlias = Mapping[int, tuple[core.CoreRule, _Seen, tuple[core.CoreRule, ...]]]
-"""By the identity of a core rule: this rule, what its projection has seen of others, and what has become of it."""
+
+@dataclass(frozen=True)
+class _Projections:
+    """Rules after projections, with the relations that these add.
+
+    `rules` are those before, `closed` and `own` the closures and the recursive relations that they see, and `seen` has
+    for each, by its identity, the rule, what of these its projection has seen, and what has become of it.
+    """
+
+    rules: tuple[AnyRule, ...] = ()
+    closed: frozenset[str] = frozenset()
+    own: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    projected: Sequence[AnyRule] = ()
+    added: Mapping[str, core.RelationInfo] = field(default_factory=dict)
+    seen: Mapping[int, tuple[core.CoreRule, _Seen, tuple[core.CoreRule, ...]]] = field(default_factory=dict)
+
 
 _Context: TypeAlias = tuple[frozenset[str] | None, frozenset[str] | None, Mapping[str, Columns] | None]
 """For a rule with an aggregate the relations recursive with its heads; for one with a path the shared relations that
 were there before it, and the columns of nodes. None where that makes no difference."""
+
+
+class _Recursions:
+    """Which relations are recursive with which, worked out when a rule asks: only those with an aggregate do.
+
+    `last` are those of a program before, and `graph` its rule graph. Rules added since that read what stands before
+    their heads leave them as they are.
+    """
+
+    def __init__(
+        self,
+        rules: Sequence[Rule] = (),
+        reads: Sequence[tuple[str, ...]] = (),
+        last: _Recursions | None = None,
+        graph: Graph | None = None,
+    ) -> None:
+        self._rules, self._reads = rules, reads
+        if last is not None and graph is not None and "_found" in vars(last) and last._lead_to(self, graph):
+            self._found = last._found
+
+    def of(self, rule: Rule) -> frozenset[str]:
+        """Return the relations that are recursive with the heads of a rule."""
+        return frozenset[str]().union(*(self._found.get(head.relation, ()) for head in rule.heads))
+
+    @cached_property
+    def _found(self) -> Mapping[str, frozenset[str]]:
+        return _recursive_with(self._rules, self._reads)
+
+    def _lead_to(self, later: _Recursions, graph: Graph) -> bool:
+        """Return True if the rules that `later` has besides close no cycle."""
+        known = len(self._rules)
+        if len(later._rules) < known or not all(map(is_, later._rules, self._rules)):
+            return False
+        for rule, names in zip(later._rules[known:], later._reads[known:], strict=True):
+            for head in rule.heads:
+                place = graph.places.get(head.relation)
+                if place is None and head.relation in (graph.read | {*names}):
+                    return False
+                own = self._found.get(head.relation, ())
+                if place is not None and any(graph.places.get(name, -1) >= place and name not in own for name in names):
+                    return False
+        return True
 
 
 @dataclass(frozen=True)
@@ -88,28 +145,14 @@ class _Last:
     that select the hyper-nodes before that, and the rules of candidates."""
 
     rules: Mapping[int, _Compiled] = field(default_factory=dict)
-    projected: _Projected = field(default_factory=dict)
-    written: Nodes = field(default_factory=dict)
-    final: Nodes = field(default_factory=dict)
+    projected: _Projections = field(default_factory=_Projections)
+    written: Graph = field(default_factory=Graph)
+    final: Graph = field(default_factory=Graph)
     closures: Known = field(default_factory=dict)
-    plain: Nodes = field(default_factory=dict)
+    recursions: _Recursions = field(default_factory=_Recursions)
+    plain: Graph = field(default_factory=Graph)
     selecting: Mapping[int, tuple[AnyRule, frozenset[str], AnyRule]] = field(default_factory=dict)
     nodes: Nodes = field(default_factory=dict)
-
-
-class _Recursions:
-    """Which relations are recursive with which, worked out when a rule asks: only those with an aggregate do."""
-
-    def __init__(self, rules: Sequence[Rule], reads: Sequence[tuple[str, ...]]) -> None:
-        self._rules, self._reads = rules, reads
-
-    def of(self, rule: Rule) -> frozenset[str]:
-        """Return the relations that are recursive with the heads of a rule."""
-        return frozenset[str]().union(*(self._found.get(head.relation, ()) for head in rule.heads))
-
-    @cached_property
-    def _found(self) -> Mapping[str, frozenset[str]]:
-        return _recursive_with(self._rules, self._reads)
 
 
 class Compiler:
@@ -131,7 +174,9 @@ class Compiler:
         relations = {name: core.RelationInfo(name, relation.columns) for name, relation in checked.relations.items()}
         rules: list[core.CoreRule | core.AggregateRule] = []
         reads = [known[id(rule)].reads if id(rule) in known else _reads(rule) for rule in checked.rules]
-        recursions = _Recursions(checked.rules, reads)
+        recursions = _Recursions(
+            checked.rules, reads, last.recursions, last.plain if last.plain.rules else last.written
+        )
         shared: dict[str, core.RelationInfo] = {}
         nodes = _nodes(checked)
         selections = selections_of(checked.relations, checked.rules, checked.subsumptions)
@@ -145,28 +190,28 @@ class Compiler:
             relations.update(each.auxiliary)
             shared.update(each.shared)
         relations.update(shared)
-        plain: tuple[core.HyperNode, ...] = ()
+        plain = Graph()
         selecting: dict[int, tuple[AnyRule, frozenset[str], AnyRule]] = {}
         if selections:
-            plain = hyper_nodes(rules, relations, last.plain)
-            rules, selecting = with_selections(rules, plain, selections, relations, last.selecting)
+            plain = graph_of(rules, relations, last.plain)
+            rules, selecting = with_selections(rules, plain.nodes, selections, relations, last.selecting)
             rules += _conditions(selections.values(), checked, relations)
-        written = hyper_nodes(rules, relations, last.written)
-        closures = looked_at(written, last.closures)
-        found = with_closures(written, relations, closures)
-        final: tuple[core.HyperNode, ...] = ()
-        projected: _Projected = {}
+        written = graph_of(rules, relations, last.written)
+        closures = looked_at(written.nodes, last.closures)
+        found = with_closures(written.nodes, relations, closures)
+        final = Graph()
+        projected = _Projections()
         if not self._as_written:
             rules, found = _with_demand(rules, found, checked, relations, selections.keys())
             without = {name: info for name, info in relations.items() if not name.startswith("#base.")}
-            rules, added, projected = _with_projections(rules, found, last.projected, look)
-            if added:
-                relations = {**without, **added}
-                final = hyper_nodes(rules, relations, last.final)
-                closures |= looked_at(final, last.closures)
-                found = with_closures(final, relations, closures)
+            projected = _with_projections(rules, found, last.projected, look)
+            if projected.added:
+                relations = {**without, **projected.added}
+                final = graph_of(projected.projected, relations, last.final)
+                closures |= looked_at(final.nodes, last.closures)
+                found = with_closures(final.nodes, relations, closures)
         found = tuple([_kept(last.nodes.get(node.relations), node) for node in found])
-        kept = _by_names(written), _by_names(final), closures, _by_names(plain), selecting, _by_names(found)
+        kept = written, final, closures, recursions, plain, selecting, {node.relations: node for node in found}
         self._last = _Last(compiled, projected, *kept)
         candidates = {name: candidates_of(name) for name in selections}
         return core.CoreProgram(relations, checked.records, found, checked.facts, candidates)
@@ -212,16 +257,20 @@ def _conditions(
 
 
 def _with_projections(
-    rules: Sequence[AnyRule], nodes: Sequence[core.HyperNode], known: _Projected, look: Look
-) -> tuple[list[AnyRule], dict[str, core.RelationInfo], _Projected]:
-    """Return the rules after projections, the relations that these add, and the new `known` facts about them; `nodes`
-    are the hyper-nodes of the rules before."""
-    closed = {name for node in nodes if node.closure or node.mirrors for name in node.relations}
+    rules: Sequence[AnyRule], nodes: Sequence[core.HyperNode], last: _Projections, look: Look
+) -> _Projections:
+    """Return the rules after projections; `nodes` are the hyper-nodes of the rules before."""
+    closed = frozenset(name for node in nodes if node.closure or node.mirrors for name in node.relations)
     own = {name: frozenset(node.relations) for node in nodes if node.recursive for name in node.relations}
     projected: list[AnyRule] = []
     added: dict[str, core.RelationInfo] = {}
     seen: dict[int, tuple[core.CoreRule, _Seen, tuple[core.CoreRule, ...]]] = {}
-    for rule in rules:
+    done = len(last.rules)
+    if len(rules) >= done and closed == last.closed and own == last.own and all(map(is_, rules, last.rules)):
+        projected, added, seen = [*last.projected], {**last.added}, {**last.seen}
+    else:
+        done = 0
+    for rule in rules[done:]:
         if isinstance(rule, core.AggregateRule):
             projected.append(rule)
             continue
@@ -229,7 +278,7 @@ def _with_projections(
         if closed or rule.head.relation in own:
             reads = frozenset(name for name, _ in body_of(rule))
             sight = reads & closed, reads & own.get(rule.head.relation, frozenset())
-        entry = known.get(id(rule))
+        entry = last.seen.get(id(rule))
         if entry is None or entry[1] != sight:
             look()
             entry = rule, sight, projections(rule, *sight)
@@ -242,7 +291,7 @@ def _with_projections(
                 added[name] = core.RelationInfo(name, columns, auxiliary=True)
                 projected.append(each)
         projected.append(rest)
-    return projected, added, seen
+    return _Projections(tuple(rules), closed, own, projected, added, seen)
 
 
 def _compiled(
@@ -279,10 +328,6 @@ def _sees(
     if reach is not None and reach != recursions.of(known.rule):
         return False
     return (names is None or names == shared.keys()) and (columns is None or columns == nodes)
-
-
-def _by_names(nodes: Iterable[core.HyperNode]) -> Nodes:
-    return {node.relations: node for node in nodes}
 
 
 def _kept(old: core.HyperNode | None, new: core.HyperNode) -> core.HyperNode:

@@ -51,7 +51,7 @@ def hyper_nodes(
             node = HyperNode(node.relations, node.rules, True)
         nodes.append(node)
     nodes.sort(key=lambda node: position[id(node.rules[0])])
-    return tuple([nodes[index] for index in _in_order(node_reads(nodes))])
+    return tuple([nodes[index] for index in in_order(node_reads(nodes))])
 
 
 def _same(old: HyperNode | None, new: HyperNode) -> HyperNode:
@@ -92,7 +92,7 @@ def coarsened(nodes: Sequence[HyperNode], groups: Sequence[frozenset[str]]) -> t
             recursive = any(name in names for rule in rules for name, _ in body_of(rule))
             joined.append(HyperNode(names, rules, recursive))
     joined = [node for node in joined if node.rules]
-    return tuple(joined[index] for index in _in_order(node_reads(joined)))
+    return tuple(joined[index] for index in in_order(node_reads(joined)))
 
 
 def node_reads(nodes: Sequence[HyperNode]) -> list[set[int]]:
@@ -115,7 +115,7 @@ def rule_components(rules: Sequence[AnyRule]) -> tuple[tuple[AnyRule, ...], ...]
     return tuple(tuple(rules[index] for index in group) for group in found if group)
 
 
-def _in_order(reads: Sequence[set[int]]) -> list[int]:
+def in_order(reads: Sequence[set[int]]) -> list[int]:
     """Return the positions such that each comes behind those that it reads, smaller ones first where that leaves a
     choice."""
     missing = [len(needed) for needed in reads]
