@@ -14,6 +14,7 @@ from tidelog.language.syntax import (
     Anonymous,
     Atom,
     Attribute,
+    BranchDeclaration,
     Cast,
     Comparison,
     Constant,
@@ -61,6 +62,7 @@ def compound(terms: st.SearchStrategy[Term]) -> st.SearchStrategy[Term]:
         st.builds(Functor, st.sampled_from(["cat", "min", "max", "range"]), several),
         st.builds(Functor, st.sampled_from(["strlen", "ord", "to_number"]), st.tuples(terms)),
         st.builds(Record, some),
+        st.builds(Record, some, branch=names),
         st.builds(Cast, terms, st.sampled_from(["T", "number"])),
         st.builds(Aggregate, st.just("count"), st.none(), bodies(terms)),
         st.builds(Aggregate, st.sampled_from(["sum", "min", "max", "mean", "median", "any"]), terms, bodies(terms)),
@@ -124,11 +126,13 @@ rules = st.one_of(
 )
 type_names = st.sampled_from(["T", "number", "Größe"])
 attributes = st.lists(st.builds(Attribute, names, type_names), max_size=3).map(tuple)
+branches = st.lists(st.builds(BranchDeclaration, names, attributes), min_size=1, max_size=3).map(tuple)
 types = st.one_of(
     st.builds(TypeDeclaration, names, st.just("sub"), st.tuples(type_names)),
     st.builds(TypeDeclaration, names, st.just("alias"), st.tuples(type_names)),
     st.builds(TypeDeclaration, names, st.just("union"), st.lists(type_names, min_size=2, max_size=3).map(tuple)),
     st.builds(TypeDeclaration, names, st.just("record"), st.just(()), attributes),
+    st.builds(TypeDeclaration, names, st.just("branches"), branches=branches),
 )
 qualifiers = st.lists(st.sampled_from(["brie", "btree", "inline", "no_inline", "magic"]), max_size=2).map(tuple)
 options = st.dictionaries(st.sampled_from(["IO", "filename", "n"]), st.one_of(texts, st.integers(0, 99), st.booleans()))

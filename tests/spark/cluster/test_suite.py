@@ -9,6 +9,7 @@ import pytest
 from tests.scripts import script_for
 from tests.spark.cluster.harness import LIMITS, NOTHING_EVERYWHERE, SKEWED, Cluster, evaluated, followed
 from tests.suite import FIRST_SEED, Facts, Suite, Views
+from tests.terms import terms_script
 from tidelog.spark.cluster.placement.place import PlacementLimits
 
 WAYS = [
@@ -38,6 +39,13 @@ def test_random_changes(way: tuple[int, PlacementLimits]) -> None:
     for seed in range(FIRST_SEED + 100 * WAYS.index(way), FIRST_SEED + 100 * WAYS.index(way) + 6):
         problem = followed(script_for(seed), *way)
         assert not problem, f"{problem}\n{script_for(seed)}"
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_random_changes_of_values_with_branches(way: tuple[int, PlacementLimits]) -> None:
+    for seed in range(FIRST_SEED + 100 * WAYS.index(way), FIRST_SEED + 100 * WAYS.index(way) + 3):
+        problem = followed(terms_script(seed), *way)
+        assert not problem, f"{problem}\n{terms_script(seed)}"
 
 
 def test_groups_that_nobody_asks_for_any_more() -> None:
