@@ -17,7 +17,20 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 
-from tests.io.samples import A_ROW_OF_EACH, EDGE, EVERY, NAMED, ROWS, decoded, dictionary, relation
+from tests.io.samples import (
+    A_ROW_OF_EACH,
+    BRANCHES,
+    DARK,
+    EDGE,
+    END,
+    EVERY,
+    NAMED,
+    ROWS,
+    TERMS,
+    decoded,
+    dictionary,
+    relation,
+)
 from tidelog.errors import DataError
 from tidelog.io import encode, read_facts, size_line, write_view
 from tidelog.language.syntax import RelationType
@@ -152,6 +165,72 @@ def test_several_views_in_one_database(tmp_path: Path) -> None:
         assert connection.execute("SELECT name, n FROM s").fetchall() == [("a", 1)]
         connection.execute("CREATE VIEW v AS SELECT y AS x, x AS y FROM e")
     assert read(relation("v", x="number", y="number"), tmp_path, **options) == [(4, 3)]
+
+
+def test_json_has_two_layouts_of_records_and_branches(tmp_path: Path) -> None:
+    both, say = BRANCHES["Both"], BRANCHES["Say"]
+    rows = [(both(END, (1, "x"), say("y", DARK)), (END, 2)), (END, None)]
+    lists = [[["$Both", ["$End"], [1, "x"], ["$Say", "y", ["$Dark"]]], [["$End"], 2]], [["$End"], None]]
+    parts = {"left": {"$End": {}}, "pair": {"a": 1, "b": "x"}, "right": {"$Say": {"text": "y", "shade": {"$Dark": {}}}}}
+    objects = [
+        {"term": {"$Both": parts}, "holder": {"term": {"$End": {}}, "n": 2}},
+        {"term": {"$End": {}}, "holder": None},
+    ]
+    texts = [["$Both($End, [1, x], $Say(y, $Dark))", [{"$End": []}, 2]], ["$End()", None]]
+    assert json.loads(write(rows, TERMS, tmp_path, IO="json").read_text()) == lists
+    assert json.loads(write(rows, TERMS, tmp_path, IO="json", format="object").read_text()) == objects
+    for document in (lists, objects, texts):
+        (tmp_path / "t.json").write_text(json.dumps(document))
+        assert read(TERMS, tmp_path, IO="json") == rows
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ('[["$Done"], null]', "column term: error[E0401]: a Term has no branch Done\n  hint: use End, Say, Real, Both"),
+        ('[["$Say", "x"], null]', "column term: error[E0401]: the branch Say has 2 parts, found 1"),
+        (
+            '["$Say(x", null]',
+            "column term: error[E0401]: expected , at character 7 of the value '$Say(x', found the end",
+        ),
+        ('[{"$Real": {"f": 1.5}}, null]', "column term: error[E0401]: the branch Real has 2 parts, found 1"),
+        (
+            '[{"$Real": {"f": 1.5, "v": 2}}, null]',
+            "column term: error[E0401]: the branch Real has the parts f, u, found f, v",
+        ),
+        (
+            '[["$Real", 1.5, -1], null]',
+            "column term: error[E0402]: -1 does not fit an unsigned, in field `u` of `$Real`",
+        ),
+        ("[null, null]", "column term: error[E0403]: expected a Term, found no value (None)"),
+        ('[{"$End": {}, "$Say": {}}, null]', "column term: error[E0401]: expected a Term, found the dict"),
+        ('[["$End"], [["$Dark"], 1]]', "column holder: error[E0401]: a Term has no branch Dark"),
+        ('[["$End"], {"term": ["$End"], "m": 1}]', "column holder: error[E0401]: expected a record of type Holder"),
+    ],
+)
+def test_json_without_a_value_is_an_error(row: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(f'[[["$End"], null],\n{row}]')
+    with pytest.raises(DataError) as raised:
+        read(TERMS, tmp_path, IO="json")
+    assert f"t.json, row 2, {message}" in str(raised.value)
+
+
+def test_null_in_sqlite_is_nil_or_an_error(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "t.db")) as connection:
+        connection.execute("CREATE TABLE t (term, holder)")
+        connection.execute("INSERT INTO t VALUES ('$End', NULL), ('$Say(x, $Dark)', '[$End, 0x10]')")
+        connection.commit()
+        assert read(TERMS, tmp_path, IO="sqlite", dbname="t.db") == [
+            (END, None),
+            (BRANCHES["Say"]("x", DARK), (END, 16)),
+        ]
+        connection.execute("INSERT INTO t VALUES (NULL, NULL)")
+        connection.execute("CREATE TABLE s (name, n)")
+        connection.execute("INSERT INTO s VALUES ('a', 1), ('b', NULL)")
+        connection.commit()
+    for kind, place in ((TERMS, "table t, row 3, column term"), (NAMED, "table s, row 2, column n")):
+        with pytest.raises(DataError, match=rf"t\.db, {place}: error\[E0403\].*found no value \(None\)"):
+            read(kind, tmp_path, IO="sqlite", dbname="t.db")
 
 
 def test_json_is_a_row_per_line(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Equalities between records, one for each pair of fields."""
+"""Equalities between records, one for each pair of fields, and between `nil` and others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from tidelog.language.trees import rebuild, rebuild_atom, rebuild_term
 
 
 def equalities_apart(rule: Rule) -> Rule:
-    """Return the rule with `[a, b] = [c, d]` as `a = c, b = d`."""
+    """Return the rule with `[a, b] = [c, d]` as `a = c, b = d`, `[a, b] != [c, d]` as `a != c ; b != d`,
+    `nil = nil` as true, and `nil = [a, b]` as false."""
 
     def change(term: Term) -> Term | None:
         if not isinstance(term, Aggregate):
@@ -32,9 +33,14 @@ def equalities_apart(rule: Rule) -> Rule:
 
     def parts(literal: Literal) -> tuple[Literal, ...]:
         match literal:
-            case Comparison("=", Record(tuple(left), branch=None), Record(tuple(right), branch=None)) if len(
-                left
-            ) == len(right):
+            case Comparison("=" | "!=", Record(left, branch=None), Record(right, branch=None)) if not (left and right):
+                return (Truth((left == right) == (literal.op == "="), span=literal.span),)
+            case Comparison(op=op, left=Record(tuple(left), branch=None), right=Record(tuple(right), branch=None)):
+                if len(left) != len(right) or op not in ("=", "!="):
+                    return (literal,)
+                if op == "!=":
+                    differ = [parts(Comparison(op, a, b, span=literal.span)) for a, b in zip(left, right, strict=True)]
+                    return differ[0] if len(differ) == 1 else (Disjunction(tuple(differ), span=literal.span),)
                 pairs = [(a, b) for a, b in zip(left, right, strict=True) if not _anonymous(a, b)]
                 return body(tuple(Comparison("=", a, b, span=literal.span) for a, b in pairs))
             case Disjunction(alternatives=alternatives):
