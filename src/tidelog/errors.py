@@ -234,8 +234,15 @@ class Problem:
 
     @property
     def places(self) -> tuple[tuple[Span, str], ...]:
-        """The notes, and the instances of components through which the place comes into the program."""
-        return self.notes if self.span is None else (*self.notes, *self.span.via)
+        """The notes, and the instances of components and the files through which the place comes into the program."""
+        if self.span is None:
+            return self.notes
+        including: list[tuple[Span, str]] = []
+        place = self.span.source.included
+        while place is not None:
+            including.append((place, "included here"))
+            place = place.source.included
+        return (*self.notes, *self.span.via, *including)
 
     def __str__(self) -> str:
         head = f"{self.severity}[{self.code}]: {self.message}"

@@ -12,6 +12,8 @@ class SourceText:
 
     name: str
     text: str = field(repr=False)
+    included: Span | None = field(default=None, compare=False, repr=False)
+    """The line of another text that includes this one."""
 
     @cached_property
     def line_starts(self) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from lark import Token
 
 from tests.depth import cases
 from tidelog.errors import ProgramError, locate
-from tidelog.language import lexer, read
+from tidelog.language import check, lexer, read
 from tidelog.language.preprocessor import preprocess
 from tidelog.language.reading import Preprocessing, file_text
 from tidelog.language.stretches import stretches
@@ -187,3 +187,14 @@ def test_text_without_macros_stays_whole() -> None:
 def test_lines_are_counted_through_long_stretches() -> None:
     program = read('#define N 1\n/* one\ntwo */ a("x").\nb(N,\n\n 2).\nc(__LINE__).\n')
     assert program.rules[-1].heads[0].args == (Constant(7),)
+
+
+def test_a_problem_names_the_files_that_include_its_own(tmp_path: Path) -> None:
+    (tmp_path / "main.dl").write_text('.decl a(x: number)\n#include "one.dl"\n', "utf-8")
+    (tmp_path / "one.dl").write_text('\n#include "two.dl"\n', "utf-8")
+    (tmp_path / "two.dl").write_text("a(1).\nb(1).\n", "utf-8")
+    with pytest.raises(ProgramError) as raised:
+        check(read(tmp_path / "main.dl"))
+    (problem,) = raised.value.problems
+    shown = [(Path(span.source.name).name, locate(span)[0], label) for span, label in problem.places]
+    assert shown == [("one.dl", 2, "included here"), ("main.dl", 2, "included here")]

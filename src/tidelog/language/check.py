@@ -36,6 +36,7 @@ from tidelog.language.inlining import (
 from tidelog.language.kinds import infer
 from tidelog.language.locals import as_written, separate
 from tidelog.language.names import name_problems
+from tidelog.language.once import once
 from tidelog.language.orders import plan_problems
 from tidelog.language.paths import repeats
 from tidelog.language.patterns import pattern_problems
@@ -146,7 +147,7 @@ class Checker:
             passed.append(each)
         problems += selection_problems(scheme, [each.checked for each in passed if isinstance(each.checked, Rule)])
         if problems:
-            raise ProgramError(*_once(problems))
+            raise ProgramError(*once(problems))
         written = tuple(each.checked for each in passed if isinstance(each.checked, Rule))
         plain = tuple(rule for rule in written if not rule.subsumes)
         results = self._inlined(plain, inline, scheme, directives) if inline else None
@@ -182,7 +183,7 @@ class Checker:
                 known = _Inlined(rule, used, result)
             found[id(rule)] = known
         if problems:
-            raise ProgramError(*_once(problems))
+            raise ProgramError(*once(problems))
         return found
 
 
@@ -303,30 +304,6 @@ def _with_instances(problems: list[Problem], place: Span | None) -> list[Problem
     if place is None or not place.via:
         return problems
     return [replace(p, span=replace(p.span, via=place.via)) if p.span is not None else p for p in problems]
-
-
-def _once(problems: list[Problem]) -> list[Problem]:
-    """Return each problem once: one for a missing relation or type, however many uses it has, and one for a mistake in
-    a component, however many instances it has."""
-    alike: dict[object, list[Problem]] = {}
-    for problem in problems:
-        missing = problem.code in ("E0201", "E0203")
-        copied = problem.span is not None and problem.span.via
-        key = (problem.code, problem.message if missing else problem.span) if missing or copied else id(problem)
-        alike.setdefault(key, []).append(problem)
-    return [_with_count(first, others) for first, *others in alike.values()]
-
-
-def _with_count(first: Problem, others: list[Problem]) -> Problem:
-    """Return the problem with the number of others that it stands for."""
-    span, used = first.span, len({problem.span for problem in others} - {first.span})
-    if used:
-        first = replace(first, message=f"{first.message} (and {'1 other use' if used == 1 else f'{used} other uses'})")
-    elif others and span is not None and span.via:
-        (place, label), *outer = span.via
-        more = "1 other" if len(others) == 1 else f"{len(others)} others"
-        first = replace(first, span=replace(span, via=((place, f"{label}, and likewise in {more}"), *outer)))
-    return first
 
 
 def _double_names(rules: list[Rule]) -> list[Problem]:

@@ -17,6 +17,7 @@ from itertools import count
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.declarations import did_you_mean
 from tidelog.language.facts import fact
+from tidelog.language.once import once
 from tidelog.language.syntax import (
     PRIMITIVES,
     Attribute,
@@ -63,7 +64,7 @@ def expand(programs: Sequence[Program], known: Collection[int] = ()) -> tuple[Pr
             if id(component) not in used and id(program) not in known:
                 _Expansion(problems).try_out(component, outermost)
     if problems:
-        raise ProgramError(*dict.fromkeys(problems))
+        raise ProgramError(*once(dict.fromkeys(problems)))
     return tuple(map(_Names(programs, expansions).flat, programs, expansions))
 
 

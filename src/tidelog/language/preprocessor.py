@@ -191,7 +191,7 @@ class _Preprocessor(Preprocessor):  # type: ignore[misc]
             self.problems += error.problems
             text = ""
         if includepath not in self.sources:
-            self.sources[includepath] = SourceText(name, text)
+            self.sources[includepath] = SourceText(name, text, self._last_line())
         return io.StringIO(text)
 
     def on_include_not_found(self, is_malformed: bool, is_system_include: bool, curdir: str, includepath: str) -> Any:
