@@ -147,17 +147,21 @@ def read_inputs(db: Database | SparkDatabase, folder: Path, needed: frozenset[st
     The file of a relation that is not in `needed` may be missing, as for Soufflé.
     """
     from tidelog.errors import DataError
-    from tidelog.io import read_facts
+    from tidelog.io import SymbolColumns, read_facts
 
+    symbols, found = SymbolColumns(db.dictionary), []
     for directive in _directives(db, "input"):
         relation = db.program.relations[directive.relation]
         try:
-            words = read_facts(directive.options, folder, relation, db.dictionary, directive.span)
+            words = read_facts(directive.options, folder, relation, db.dictionary, directive.span, symbols)
         except DataError as error:
             if error.code == "E0410" and needed is not None and directive.relation not in needed:
                 continue
             raise
-        db.insert_words(directive.relation, words)
+        found.append((directive.relation, words))
+    symbols.encode()
+    for name, words in found:
+        db.insert_words(name, words)
 
 
 def load_by_sizes(db: Database, demand: AutomaticDemand) -> None:

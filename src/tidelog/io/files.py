@@ -30,6 +30,7 @@ from tidelog.io.options import FileOptions
 from tidelog.io.packed import file_bytes, unpacked
 from tidelog.io.sorting import sorted_words
 from tidelog.io.sqlite_files import read_sqlite, write_sqlite
+from tidelog.io.symbol_columns import SymbolColumns
 from tidelog.io.table_files import read_arrow, read_parquet, write_arrow, write_parquet
 from tidelog.io.text_reader import TextFormat, read_text
 from tidelog.io.text_writer import text_of
@@ -59,12 +60,13 @@ def read_facts(
     relation: RelationType,
     dictionary: Dictionary,
     span: Span | None = None,
+    symbols: SymbolColumns | None = None,
 ) -> Words:
     """Return the facts that an `.input` directive names, as words; int64 of shape (rows, arity).
 
-    The file is `filename`, or REL.facts, in `folder`. If the program gives neither name nor format, also look for
-    REL.csv, REL.tsv and the other names of the table above, packed or not. Raise DataError if the file is missing or
-    wrong.
+    The file is `filename`, or REL.facts, in `folder`, or either with .gz behind it. If the program gives neither name
+    nor format, also look for REL.csv, REL.tsv and the other names of the table above, packed or not. With `symbols`,
+    some columns get their words only when that encodes them. Raise DataError if the file is missing or wrong.
     """
     wanted = FileOptions.of(options, span)
     if wanted.io in ("stdin", "stdout"):
@@ -74,8 +76,9 @@ def read_facts(
         return read_text(data, "<stdin>", _text_format(wanted, "", b""), relation, dictionary)
     path = _input_path(wanted, Path(folder), relation)
     io = wanted.io or _format_of(path)
+    if io == "file":
+        return _read_text_file(path, wanted, relation, dictionary, symbols)
     readers: dict[str, Callable[[Path, FileOptions, RelationType, Dictionary], Words]] = {
-        "file": _read_text_file,
         "json": read_json,
         "parquet": read_parquet,
         "arrow": read_arrow,
@@ -143,7 +146,8 @@ def _format_of(path: Path) -> str:
 
 def _input_path(wanted: FileOptions, folder: Path, relation: RelationType) -> Path:
     if wanted.filename is not None:
-        candidates = [folder / wanted.filename]
+        packed = [] if wanted.filename.endswith(".gz") else [folder / f"{wanted.filename}.gz"]
+        candidates = [folder / wanted.filename, *packed]
     elif wanted.io in (None, "file"):
         suffixes = [s for s in _SEARCHED if wanted.io is None or _SUFFIXES[s] == "file"]
         candidates = [folder / f"{relation.name}{s}{packed}" for s in suffixes for packed in ("", ".gz")]
@@ -200,10 +204,12 @@ def _writing(path: Path) -> Iterator[None]:
 # --- text ------------------------------------------------------------------------------------------------------------
 
 
-def _read_text_file(path: Path, options: FileOptions, relation: RelationType, dictionary: Dictionary) -> Words:
+def _read_text_file(
+    path: Path, options: FileOptions, relation: RelationType, dictionary: Dictionary, symbols: SymbolColumns | None
+) -> Words:
     data = file_bytes(path)
     first_line = data[: data.find(b"\n") + 1] or data
-    return read_text(data, str(path), _text_format(options, path.name, first_line), relation, dictionary)
+    return read_text(data, str(path), _text_format(options, path.name, first_line), relation, dictionary, symbols)
 
 
 def _text_format(options: FileOptions, name: str, first_line: bytes) -> TextFormat:

@@ -22,6 +22,7 @@ from tidelog.errors import DataError, Problem
 from tidelog.io.columns import column_words, match_columns
 from tidelog.io.record_reader import record_from_text
 from tidelog.io.rows import place_in
+from tidelog.io.symbol_columns import SymbolColumns
 from tidelog.io.values import Complaint, shown, text_complaint, value_of_text
 from tidelog.language.syntax import PRIMITIVES, Column, RelationType, Value
 from tidelog.storage.dictionary import Dictionary
@@ -45,8 +46,16 @@ class TextFormat:
     quoted: bool = False
 
 
-def read_text(data: bytes, name: str, form: TextFormat, relation: RelationType, dictionary: Dictionary) -> Words:
-    """Return the words of the rows in a text file that messages call `name`."""
+def read_text(
+    data: bytes,
+    name: str,
+    form: TextFormat,
+    relation: RelationType,
+    dictionary: Dictionary,
+    symbols: SymbolColumns | None = None,
+) -> Words:
+    """Return the words of the rows in a text file that messages call `name`; with `symbols`, some columns get their
+    words when that encodes them."""
     data = data.removeprefix(_BYTE_ORDER_MARK)
     columns = relation.columns
     if not columns:
@@ -56,11 +65,12 @@ def read_text(data: bytes, name: str, form: TextFormat, relation: RelationType, 
     if form.headers:
         start, lines, order = _read_headers(data, name, form, relation)
     in_file = [columns[order.index(i)] for i in range(len(columns))]
-    words = _read_quickly(data, start, form, in_file, dictionary)
+    in_order = order == sorted(order)
+    words = _read_quickly(data, start, form, in_file, dictionary, symbols if in_order else None)
     if words is None:
         text = _decoded(data, name)[len(data[:start].decode()) :]
         words = _read_exactly(text, lines, name, form, in_file, dictionary)
-    return words if order == sorted(order) else np.ascontiguousarray(words[:, order])
+    return words if in_order else np.ascontiguousarray(words[:, order])
 
 
 def _read_units(data: bytes, headers: bool) -> Words:
@@ -98,9 +108,15 @@ def _decoded(data: bytes, name: str) -> str:
 
 
 def _read_quickly(
-    data: bytes, start: int, form: TextFormat, columns: list[Column], dictionary: Dictionary
+    data: bytes,
+    start: int,
+    form: TextFormat,
+    columns: list[Column],
+    dictionary: Dictionary,
+    symbols: SymbolColumns | None,
 ) -> Words | None:
-    """Return the words of the rows from `start` on, or None if the exact reader has to look at them."""
+    """Return the words of the rows from `start` on, or None if the exact reader has to look at them. Columns of symbols
+    go to `symbols`."""
     prepared = _prepare(data, start, form, columns)
     if prepared is None:
         return None
@@ -111,13 +127,19 @@ def _read_quickly(
     if table is None:
         return None
     words = np.empty((table.num_rows, len(columns)), dtype=np.int64)
+    later = [i for i, column in enumerate(columns) if symbols is not None and column.kind == "symbol"]
     try:
         for position, column in enumerate(columns):
+            if position in later:
+                continue
             words[:, position] = column_words(table.column(position), column, dictionary, place_in(""))
             if column.kind == "float" and np.isinf(words[:, position].copy().view(np.float64)).any():
                 return None  # written so, or too large for a float?
     except DataError:
         return None
+    for position in later:
+        assert symbols is not None
+        symbols.add(words[:, position], table.column(position))
     return words
 
 
@@ -125,7 +147,7 @@ def _prepare(data: bytes, start: int, form: TextFormat, columns: list[Column]) -
     """Return the bytes to read and a delimiter that pyarrow can use; None if pyarrow reads them in another way than
     tidelog."""
     delimiter = form.delimiter
-    if data.count(b"\r") != data.count(b"\r\n"):
+    if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
         return None  # pyarrow ends lines at a CR alone
     if form.quoted:
         if data.count(b'"') % 2 or len(delimiter.encode()) > 1:

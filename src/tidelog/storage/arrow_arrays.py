@@ -46,10 +46,12 @@ def text_to_arrow(strings: Sequence[str]) -> pa.Array:
     """Return strings as a large_string array."""
     import pyarrow as pa
 
-    encoded = [text.encode() for text in strings]
-    offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
-    np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])
-    return pa.LargeStringArray.from_buffers(len(encoded), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded)))
+    joined = "".join(strings).encode()
+    offsets = np.zeros(len(strings) + 1, dtype=np.int64)
+    np.cumsum(np.fromiter(map(len, strings), np.int64, len(strings)), out=offsets[1:])
+    if offsets[-1] != len(joined):  # Some characters take several bytes.
+        np.cumsum(np.fromiter((len(text.encode()) for text in strings), np.int64, len(strings)), out=offsets[1:])
+    return pa.LargeStringArray.from_buffers(len(strings), pa.py_buffer(offsets), pa.py_buffer(joined))
 
 
 def text_scalar(text: str) -> Any:

@@ -231,14 +231,14 @@ class Dictionary:
         _check_text([text for text, word in zip(strings, found, strict=True) if word is None])
         return self._symbols.add(strings)
 
-    def extend(self, symbols: pa.Array) -> Words:
+    def extend(self, symbols: pa.Array, *, distinct: bool = False) -> Words:
         """Add symbols that were collected elsewhere. Return the ids of all of them, which are 0, 1, … in an empty
-        dictionary if `symbols` are distinct."""
+        dictionary if `symbols` are distinct; say if that is known."""
         try:
             strings: list[str] = symbols.to_pylist()
         except UnicodeDecodeError as error:
             raise _not_utf8(error.object) from None
-        return np.array(self._symbols.add(strings), dtype=np.int64)
+        return np.array(self._symbols.add(strings, distinct=distinct), dtype=np.int64)
 
     # --- columns -----------------------------------------------------------------------------------------------------
 
@@ -267,13 +267,19 @@ class Dictionary:
 
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
-        elif isinstance(column, pa.ChunkedArray):
-            column = column.unify_dictionaries()
-        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        return self.encode_symbols([column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])])[0]
+
+    def encode_symbols(self, columns: Sequence[pa.ChunkedArray]) -> list[Words]:
+        """Return the words of columns that are dictionaries of text, all of one type and without nulls."""
+        import pyarrow as pa
+
+        chunks = [chunk for column in columns for chunk in column.chunks]
         if not chunks:
-            return np.empty(0, dtype=np.int64)
-        ids = self.extend(chunks[0].dictionary)  # of all chunks, because they share one
-        return np.concatenate([ids[numbers_to_numpy(chunk.indices)] for chunk in chunks])
+            return [np.empty(0, dtype=np.int64) for _ in columns]
+        shared = pa.chunked_array(chunks).unify_dictionaries().chunks
+        ids = self.extend(shared[0].dictionary, distinct=True)  # of all chunks, because they share one
+        parts = iter([ids[numbers_to_numpy(chunk.indices)] for chunk in shared])
+        return [np.concatenate([np.empty(0, np.int64), *(next(parts) for _ in column.chunks)]) for column in columns]
 
     def decode_column(self, words: NDArray[Any], kind: Kind) -> pa.Array:
         """Return the values of int32 or int64 words as an Arrow array of the type `arrow_type(kind)`; nil is null."""

@@ -46,21 +46,30 @@ class SymbolList:
         """Return the words of symbols, None for those that have none yet."""
         return list(map(self._words.get, strings))
 
-    def add(self, strings: Sequence[str]) -> list[int]:
-        """Return the words of symbols; new ones get reclaimed words, and then the next ones."""
+    def add(self, strings: Sequence[str], *, distinct: bool = False) -> list[int]:
+        """Return the words of symbols; new ones get reclaimed words, and then the next ones. Say if they are known to
+        be `distinct`, which saves time."""
         words = self._words
         self._follow()
-        new = [text for text in dict.fromkeys(strings) if text not in words]
+        found = list(map(words.get, strings))
+        new = [text for text, word in zip(strings, found, strict=True) if word is None]
+        if not distinct:
+            new = list(dict.fromkeys(new))
         if new:
             self.made += len(new)
             self._characters += sum(map(len, new))
+            in_order = distinct and not self._left
             if self._left:
                 new = self._reuse(new)
             start = len(self.texts)
             self.texts.extend(new)
             words.update(zip(new, range(start, start + len(new)), strict=True))
             self._known = start + len(new)
-        return list(map(words.__getitem__, strings))
+            if in_order:
+                fresh = iter(range(start, start + len(new)))
+                return [next(fresh) if word is None else word for word in found]
+            found = [words[text] if word is None else word for text, word in zip(strings, found, strict=True)]
+        return found  # type: ignore[return-value]  # all have words now
 
     def _reuse(self, new: list[str]) -> list[str]:
         """Give reclaimed words to the first of these symbols; return the others."""
