@@ -1,0 +1,165 @@
+"""Random change scripts over all constructs of the language, mixed: see `tests/scripts.py`.
+
+    script = mixture_for(seed)
+    problem = run(script, "update")       # "" or what is wrong, after every epoch
+
+Rules are drawn from pools, one for each stratum, so that every choice of them is stratified: equivalences, selections,
+inline relations, terms of an algebraic type, aggregates with witnesses, functors with several values, components. After
+each epoch the views are those of the naive evaluation of the whole program, and a certificate is accepted.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import tidelog
+from tests.scripts import Script, WrongError, change_in, scripted
+from tests.suite import evaluate_naive
+
+DECLARATIONS = """\
+.type Tree = Leaf { value: number } | Fork { left: Tree, right: Tree } | Nothing {}
+.comp Chain {
+  .decl step(x: number, y: number)
+  .decl way(x: number, y: number)
+  way(x, y) :- step(x, y).
+  way(x, z) :- way(x, y), step(y, z).
+}
+.init chain = Chain
+.decl e(x: number, y: number)
+.decl f(x: number, y: number)
+.decl n(x: number)
+.decl word(w: symbol)
+.decl same(x: number, y: number) eqrel
+.decl t(x: number, y: number)
+.decl tree(t: Tree)
+.decl hop(x: number, y: number) inline
+.decl near(x: number, y: number) inline
+.decl u(x: number, y: number)
+.decl v(x: number, y: number)
+.decl w(x: number, y: number)
+.decl g(x: number)
+.decl part(p: symbol)"""
+
+FIRST = (
+    "same(x, y) :- e(x, y).",
+    "same(x, y) :- t(x, y), n(x).",
+    "same(y, z) :- same(x, w), f(x, y), f(w, z).",
+    "t(x, y) :- same(x, y), f(x, _).",
+    "t(x, z) :- t(x, y), e(y, z).",
+    "t(x, y) :- hop(x, y), n(y).",
+    "hop(x, z) :- e(x, y), f(y, z).",
+    "hop(x, y) :- e(y, x), x < y.",
+    "near(x, y) :- e(x, y), y < 3.",
+    "near(x, y) :- f(y, x), !n(y).",
+    "chain.step(x, y) :- e(x, y), !n(x).",
+    "chain.step(x, y) :- chain.way(y, x), f(x, y).",
+    "t(x, y) :- chain.way(x, y), f(y, _).",
+    "tree($Leaf(x)) :- n(x).",
+    "tree($Nothing) :- e(_, _).",
+    "tree($Fork($Leaf(x), $Leaf(y))) :- tree($Leaf(x)), tree($Leaf(y)), e(x, y).",
+    "tree(l) :- tree($Fork(l, _)), l != $Nothing.",
+    "t(x, y) :- tree($Fork($Leaf(x), $Leaf(y))), x != y.",
+    "part(p) :- word(w), p = split(w, \"-\").",
+    "part(upper(p)) :- part(p), word(cat(p, \"-\", p)).",
+)
+SECOND = (
+    "u(x, y) :- t(x, y), !same(x, y).",
+    "u(x, z) :- u(x, y), u(y, z).",
+    "u(x, y) :- hop(x, y), !near(y, x).",
+    "u(x, m) :- n(x), m = min y : { t(x, y) }.",
+    "u(x, m) :- n(x), m = max y : { same(x, y) }, m != 5.",
+    "u(x, z) :- e(x, y), z = range(x, y).",
+    "v(x, c) :- n(x), c = count : { hop(x, _) }.",
+    "v(x, c) :- n(x), c = sum y : { near(x, y) }.",
+    "v(x, strlen(p)) :- part(p), x = index_of(p, \"b\").",
+    "v(x, y) :- tree($Leaf(x)), !tree($Fork($Leaf(x), _)), f(x, y).",
+    "g(x) :- n(x), !chain.way(x, x).",
+    "g(x) :- same(x, y), x < y, !e(x, y).",
+    "u(x, y) :- g(x), g(y), same(x, y).",
+)
+THIRD = (
+    "w(x, c) :- g(x), c = count : { u(x, _) }.",
+    "w(x, y) :- v(x, y), !g(y).",
+    "w(x, z) :- w(x, y), same(y, z).",
+    "w(x, s) :- n(x), s = sum y : { u(x, y), !v(x, y) }.",
+    "w(x, y) :- f(x, y), !<u+>(x, y).",
+)
+POOLS: tuple[Sequence[str], ...] = (FIRST, SECOND, THIRD)
+WORDS = ("a", "b", "a-b", "b-b", "a-b-a", "-", "")
+
+
+def mixture_for(seed: int) -> Script:
+    """Return a script; the same seed gives the same one."""
+    rng = random.Random(f"mixture {seed}")
+    rules = [rule for pool in POOLS for rule in rng.sample(pool, rng.randint(len(pool) // 3, len(pool)))]
+    pairs = {name: [(rng.randrange(4), rng.randrange(4)) for _ in range(7)] for name in ("e", "f")}
+    some = {"t": [(rng.randrange(4), rng.randrange(4)) for _ in range(3)], "same": [(0, rng.randrange(4)), (5, 6)]}
+    pool = {**pairs, **some, "n": [(i,) for i in range(4)], "word": [(each,) for each in WORDS]}
+    return replace(scripted(rng, DECLARATIONS, rules, pool), seed=seed)
+
+
+class MixtureFollower:
+    """A database that goes through a script."""
+
+    def __init__(self, script: Script, strategy: str, folder: Path | None = None) -> None:
+        self.script, self.strategy = script, strategy
+        self.active = list(script.active)
+        self.facts = {name: set(rows) for name, rows in script.facts.items()}
+        self.db = tidelog.connect() if folder is None else tidelog.connect(folder)
+        self.db.options(strategy=strategy)
+        self.db.load(script.text())
+        for name, rows in script.facts.items():
+            self.db.insert(name, sorted(rows, key=repr))
+        self.bootstraps = self.db.commit().report.bootstraps
+        self.updates = 0
+        self.check({})
+
+    def follow(self) -> None:
+        """Go through all epochs."""
+        for number, epoch in enumerate(self.script.epochs):
+            before = self.views()
+            if number % 5 == 3:  # as if it had never been
+                self.change(number)
+                self.db.rollback()
+            self.change(number)
+            change = self.db.commit()
+            for name, rows in epoch.delete.items():
+                self.facts.setdefault(name, set()).difference_update(rows)
+            for name, rows in epoch.insert.items():
+                self.facts.setdefault(name, set()).update(rows)
+            self.active = [name for name in self.active if name not in epoch.remove] + list(epoch.add)
+            self.updates += change.report.updates
+            self.check(before, change)
+
+    def change(self, number: int) -> None:
+        """Make the changes of an epoch, uncommitted."""
+        change_in(self.db, self.script, self.script.epochs[number])
+
+    def views(self) -> dict[str, set[tuple[object, ...]]]:
+        """Return the tuples of all relations."""
+        return {name: set(self.db[name]) for name in self.db.relations}
+
+    def check(self, before: dict[str, set[tuple[object, ...]]], change: tidelog.Change | None = None) -> None:
+        """Raise WrongError unless views, net changes and certificate are right."""
+        expected = evaluate_naive(self.script.text(tuple(self.active)), self.facts)
+        found = self.views()
+        for name, rows in found.items():
+            if rows != set(expected[name]):
+                raise WrongError(f"{name}: {rows - set(expected[name])} too many, {set(expected[name]) - rows} missing")
+            if change is not None:
+                net = set(change[name].inserted), set(change[name].deleted)
+                if net != (rows - before[name], before[name] - rows):
+                    raise WrongError(f"{name}: the change is {net}")
+        self.db.check()
+
+
+def run(script: Script, strategy: str = "auto") -> str:
+    """Return the error of a script, or ""; an exception is an error, too."""
+    try:
+        MixtureFollower(script, strategy).follow()
+    except Exception as error:
+        return f"{strategy}: {type(error).__name__}: {error}"
+    return ""
