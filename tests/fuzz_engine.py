@@ -1,6 +1,7 @@
 """Random programs and change scripts until the time is up: `python tests/fuzz_engine.py SECONDS [SEED]`.
 
-A third of the time goes to programs, one to scripts, and one to words that are given back, in turn.
+A quarter of the time goes to programs, one to scripts, one to words that are given back, and one to scripts over all
+constructs of the language, in turn.
 
 Each program goes through the semi-naive reference and the embedded engine, whose views are compared with the naive
 evaluation and whose births and counts with the semi-naive one. Each script runs with one of the strategies and is
@@ -22,7 +23,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests import scripts
+from tests import mixtures, scripts
 from tests.generate import Case
 from tests.maintain.churn import reclaiming_always, reopened
 from tests.suite import (
@@ -117,6 +118,20 @@ def try_words(seed: int) -> bool:
     return True
 
 
+def try_mixture(seed: int) -> bool:
+    """Return True if a script over all constructs is right after every epoch; show its errors."""
+    script, strategy = mixtures.mixture_for(seed), STRATEGIES[seed % len(STRATEGIES)][0]
+    problem = mixtures.run(script, strategy)
+    if problem:
+
+        def fails(each: scripts.Script) -> bool:
+            return mixtures.run(each, strategy).split(": ")[1:2] == problem.split(": ")[1:2]
+
+        small = shrunk(script, scripts.reductions, fails)
+        show(f"{problem}\n{script}\n=== smaller\n{mixtures.run(small, strategy)}\n{small}")
+    return not problem
+
+
 def show(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
@@ -126,7 +141,7 @@ def main() -> int:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else int(time.time()) * 1000
     show(f"random programs and scripts from seed {seed} for {seconds:g} s")
-    tasks = (try_program, try_script, try_words)
+    tasks = (try_program, try_script, try_words, try_mixture)
     done, spent = dict.fromkeys(tasks, 0), dict.fromkeys(tasks, 0.0)
     while sum(spent.values()) < seconds:
         task = min(spent, key=lambda each: spent[each])
@@ -135,8 +150,9 @@ def main() -> int:
             return 1
         done[task] += 1
         spent[task] += time.monotonic() - started
-    programs, scripted, churned = done.values()
-    show(f"{programs} programs, {scripted} scripts, {churned} with words given back, no difference")
+    programs, scripted, churned, mixed = done.values()
+    counts = f"{programs} programs, {scripted} scripts, {churned} with words given back, {mixed} over all constructs"
+    show(f"{counts}, no difference")
     return 0
 
 

@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import tidelog
+from tests.generate import Row
 from tests.scripts import Script, WrongError, change_in, scripted
 from tests.suite import evaluate_naive
 
@@ -37,6 +38,10 @@ DECLARATIONS = """\
 .decl tree(t: Tree)
 .decl hop(x: number, y: number) inline
 .decl near(x: number, y: number) inline
+.decl d(x: number, c: number) min(c)
+.decl b(x: number, c: number) max(c)
+.decl q(x: number, c: number, h: number)
+front: q(x, c1, h1) <= q(x, c2, h2) :- c2 <= c1, h2 <= h1.
 .decl u(x: number, y: number)
 .decl v(x: number, y: number)
 .decl w(x: number, y: number)
@@ -57,13 +62,22 @@ FIRST = (
     "chain.step(x, y) :- e(x, y), !n(x).",
     "chain.step(x, y) :- chain.way(y, x), f(x, y).",
     "t(x, y) :- chain.way(x, y), f(y, _).",
+    "d(x, c) :- e(x, c).",
+    "d(x, min(c)) :- t(x, c), n(c).",
+    "d(y, c + 1) :- d(x, c), e(x, y), c < 6.",
+    "b(x, c) :- f(x, c).",
+    "b(y, min(c, z)) :- b(x, c), e(x, y), f(y, z).",
+    "q(x, 0, 0) :- n(x).",
+    "q(y, c + z, h + 1) :- q(x, c, h), e(x, y), f(y, z), h < 4.",
+    "t(x, c) :- d(x, c), b(c, _).",
+    "same(x, y) :- d(x, c), d(y, c), n(x).",
     "tree($Leaf(x)) :- n(x).",
     "tree($Nothing) :- e(_, _).",
     "tree($Fork($Leaf(x), $Leaf(y))) :- tree($Leaf(x)), tree($Leaf(y)), e(x, y).",
     "tree(l) :- tree($Fork(l, _)), l != $Nothing.",
     "t(x, y) :- tree($Fork($Leaf(x), $Leaf(y))), x != y.",
-    "part(p) :- word(w), p = split(w, \"-\").",
-    "part(upper(p)) :- part(p), word(cat(p, \"-\", p)).",
+    'part(p) :- word(w), p = split(w, "-").',
+    'part(upper(p)) :- part(p), word(cat(p, "-", p)).',
 )
 SECOND = (
     "u(x, y) :- t(x, y), !same(x, y).",
@@ -74,8 +88,12 @@ SECOND = (
     "u(x, z) :- e(x, y), z = range(x, y).",
     "v(x, c) :- n(x), c = count : { hop(x, _) }.",
     "v(x, c) :- n(x), c = sum y : { near(x, y) }.",
-    "v(x, strlen(p)) :- part(p), x = index_of(p, \"b\").",
+    'v(x, strlen(p)) :- part(p), x = index_of(p, "b").',
     "v(x, y) :- tree($Leaf(x)), !tree($Fork($Leaf(x), _)), f(x, y).",
+    "u(x, c) :- d(x, c), !n(c).",
+    "v(x, c) :- b(x, c), !d(x, c).",
+    "v(x, c) :- n(x), c = count : { q(x, _, _) }.",
+    "g(x) :- q(x, c, h), c > h.",
     "g(x) :- n(x), !chain.way(x, x).",
     "g(x) :- same(x, y), x < y, !e(x, y).",
     "u(x, y) :- g(x), g(y), same(x, y).",
@@ -96,8 +114,12 @@ def mixture_for(seed: int) -> Script:
     rng = random.Random(f"mixture {seed}")
     rules = [rule for pool in POOLS for rule in rng.sample(pool, rng.randint(len(pool) // 3, len(pool)))]
     pairs = {name: [(rng.randrange(4), rng.randrange(4)) for _ in range(7)] for name in ("e", "f")}
-    some = {"t": [(rng.randrange(4), rng.randrange(4)) for _ in range(3)], "same": [(0, rng.randrange(4)), (5, 6)]}
-    pool = {**pairs, **some, "n": [(i,) for i in range(4)], "word": [(each,) for each in WORDS]}
+    some = {
+        "t": [(rng.randrange(4), rng.randrange(4)) for _ in range(3)],
+        "same": [(0, rng.randrange(4)), (5, 6)],
+        "d": [(1, 3), (2, 0)],
+    }
+    pool: dict[str, list[Row]] = {**pairs, **some, "n": [(i,) for i in range(4)], "word": [(each,) for each in WORDS]}
     return replace(scripted(rng, DECLARATIONS, rules, pool), seed=seed)
 
 
@@ -105,7 +127,7 @@ class MixtureFollower:
     """A database that goes through a script."""
 
     def __init__(self, script: Script, strategy: str, folder: Path | None = None) -> None:
-        self.script, self.strategy = script, strategy
+        self.script, self.strategy, self.folder = script, strategy, folder
         self.active = list(script.active)
         self.facts = {name: set(rows) for name, rows in script.facts.items()}
         self.db = tidelog.connect() if folder is None else tidelog.connect(folder)
@@ -119,20 +141,33 @@ class MixtureFollower:
 
     def follow(self) -> None:
         """Go through all epochs."""
-        for number, epoch in enumerate(self.script.epochs):
-            before = self.views()
-            if number % 5 == 3:  # as if it had never been
-                self.change(number)
-                self.db.rollback()
+        for number in range(len(self.script.epochs)):
+            self.step(number)
+
+    def step(self, number: int) -> None:
+        """Go through one epoch; some are taken back first, as if they had never been."""
+        epoch, before = self.script.epochs[number], self.views()
+        if number % 5 == 3:
             self.change(number)
-            change = self.db.commit()
-            for name, rows in epoch.delete.items():
-                self.facts.setdefault(name, set()).difference_update(rows)
-            for name, rows in epoch.insert.items():
-                self.facts.setdefault(name, set()).update(rows)
-            self.active = [name for name in self.active if name not in epoch.remove] + list(epoch.add)
-            self.updates += change.report.updates
-            self.check(before, change)
+            self.db.rollback()
+        self.change(number)
+        change = self.db.commit()
+        for name, rows in epoch.delete.items():
+            self.facts.setdefault(name, set()).difference_update(rows)
+        for name, rows in epoch.insert.items():
+            self.facts.setdefault(name, set()).update(rows)
+        self.active = [name for name in self.active if name not in epoch.remove] + list(epoch.add)
+        self.updates += change.report.updates
+        self.check(before, change)
+
+    def reopen(self) -> None:
+        """Close the store and open it again, with the same views."""
+        assert self.folder is not None
+        before = self.views()
+        self.db.close()
+        self.db = tidelog.connect(self.folder)
+        self.db.options(strategy=self.strategy)
+        self.check(before)
 
     def change(self, number: int) -> None:
         """Make the changes of an epoch, uncommitted."""
