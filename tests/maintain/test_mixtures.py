@@ -10,7 +10,7 @@ from tests.depth import cases
 from tests.mixtures import MixtureFollower, mixture_for, run
 from tests.suite import FIRST_SEED
 
-SEEDS = range(FIRST_SEED, FIRST_SEED + cases(12))
+SEEDS = range(FIRST_SEED, FIRST_SEED + cases(9))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -18,12 +18,6 @@ def test_views_follow(seed: int) -> None:
     script = mixture_for(seed)
     problem = run(script, ("update", "auto", "bootstrap")[seed % 3])
     assert not problem, f"{problem}\n{script}"
-
-
-def test_updates_take_place() -> None:
-    follower = MixtureFollower(mixture_for(FIRST_SEED), "update")
-    follower.follow()
-    assert follower.updates > follower.bootstraps > 0
 
 
 def test_a_store_is_reopened_between(tmp_path: Path) -> None:
