@@ -11,7 +11,20 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from benchmarks import closure, crdt, data, findings, first_result, galen, lubm, memory, reading, table, zodiac
+from benchmarks import (
+    closure,
+    crdt,
+    data,
+    equivalence,
+    findings,
+    first_result,
+    galen,
+    lubm,
+    memory,
+    reading,
+    table,
+    zodiac,
+)
 from benchmarks.harness import BenchmarkError, Line, Options
 
 Lines = Callable[[Options], Iterator[Line]]
@@ -20,6 +33,7 @@ GENERATED: dict[str, Lines] = {
     "first_result": first_result.lines,
     "zodiac": zodiac.lines,
     "memory": memory.lines,
+    "equivalence": equivalence.lines,
     "reading": reading.lines,
 }
 PUBLISHED: dict[str, Lines] = {

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as program
-from benchmarks import closure, crdt, first_result, galen, lubm, memory, peers, reading, zodiac
+from benchmarks import closure, crdt, equivalence, first_result, galen, lubm, memory, peers, reading, zodiac
 from tests.benchmarks.galen_facts import write_galen
 
 
@@ -28,6 +28,12 @@ def test_closure_and_its_peers_agree(edges: Path) -> None:
     assert closure.evaluation(str(edges), False, 1).sizes == pairs
     assert peers.duckdb_closure(str(edges), 1).sizes == pairs
     assert peers.nemo_closure(str(edges), 1).sizes == pairs
+
+
+def test_components_and_their_peer_agree() -> None:
+    for nodes, edges in ((5, 3), (200, 150), (50, 400)):
+        measured = equivalence.evaluation(nodes, edges, 1)
+        assert measured.sizes == equivalence.scipy_components(nodes, edges, 1).sizes
 
 
 def test_galen_and_its_peer_agree(tmp_path: Path) -> None:

@@ -90,6 +90,23 @@ def test_build_finds_all_ways() -> None:
     assert held(closed("12 23 31 34")) == pairs("11 12 13 14 21 22 23 24 31 32 33 34")
 
 
+@pytest.mark.parametrize("spread", [1, 10**12])
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_a_closure_built_at_once_is_that_of_edges_one_by_one(symmetric: bool, spread: int) -> None:
+    for seed in range(FIRST_SEED, FIRST_SEED + cases(20)):
+        rng = random.Random(f"built {seed}")
+        edges = [(rng.randrange(-4, 8) * spread, rng.randrange(-4, 8) * spread) for _ in range(rng.randint(0, 16))]
+        whole, grown = Closure(symmetric), Closure(symmetric)
+        whole.build([words(edges[:5]), words(edges[5:])])
+        for edge in edges:
+            grown.change(words([]), words([edge]), UPDATE)
+        assert held(whole) == held(grown), seed
+        for edge in rng.sample(edges, len(edges) // 2):
+            for closure in (whole, grown):
+                closure.change(words([edge]), words([]), UPDATE)
+            assert held(whole) == held(grown), seed
+
+
 @EITHER
 def test_an_edge_joins_what_lies_before_it_with_what_lies_behind(seconds: float) -> None:
     assert change(closed("12 34"), came="23", seconds=seconds) == (set(), pairs("13 14 23 24"))

@@ -193,9 +193,12 @@ class Closure:
 
     def build(self, edges: Sequence[AnyWords], look: Callable[[int], None] = _never, stop: Stop = _NO_STOP) -> None:
         """Take the edges of an empty closure."""
-        ids = [self._edges(words) for words in edges]
-        for part in ids:
-            self._take(part, gone=False)
+        from tidelog.kernels.building import fill_edges
+
+        parts = [self._numbers(words) for words in edges]
+        ids = parts[0] if len(parts) == 1 else numpy.concatenate([numpy.empty((0, 2), numpy.int32), *parts])
+        look(0)
+        self._pool = fill_edges(self._pool, self._lists, self._used, self._loops, ids, self.symmetric)
         self._build(look, stop)
         self.size = int(self._counts(look).sum())
 
@@ -229,11 +232,16 @@ class Closure:
         self._pool = take_edges(self._pool, self._lists, self._used, self._loops, ids, gone)
 
     def _build(self, look: Callable[[int], None], stop: Stop) -> None:
+        from tidelog.kernels.building import label_components
         from tidelog.kernels.components import MEMBER, REACH
         from tidelog.kernels.lists import LENGTH
         from tidelog.kernels.reach import build_components, build_reach
 
         self._lists[[MEMBER, REACH], :, LENGTH] = 0
+        if self.symmetric:
+            self._pool = label_components(self._pool, self._lists, self._used, self._component, stop.address)
+            look(0)
+            return
         shared = self._lists, self._used, self._component, self._scratch, self._marks, self._clock
         self._pool, order = build_components(self._pool, *shared, stop.address)
         look(0)
@@ -274,14 +282,30 @@ class Closure:
         self.__dict__.update(fresh.__dict__)
 
     def _edges(self, words: AnyWords) -> Ids:
-        """Return edges as node numbers, in a symmetric closure in both directions; new nodes get the next numbers."""
-        rows = numpy.ascontiguousarray(words, numpy.int64)
-        self._nodes.insert(rows.reshape(-1, 1))
-        self._make_room()
-        ids = self._nodes.find(rows.reshape(-1, 1)).astype(numpy.int32).reshape(-1, 2)
+        """Return edges as node numbers, in a symmetric closure in both directions."""
+        ids = self._numbers(words)
         if self.symmetric:
             ids = numpy.concatenate([ids, ids[ids[:, 0] != ids[:, 1]][:, ::-1]])
         return numpy.ascontiguousarray(ids)
+
+    def _numbers(self, words: AnyWords) -> Ids:
+        """Return edges as node numbers; new nodes get the next numbers."""
+        flat = numpy.ascontiguousarray(words, numpy.int64).reshape(-1, 1)
+        least = int(flat.min()) if len(flat) else 0
+        span = int(flat.max()) - least + 1 if len(flat) else 0
+        if span <= len(flat):  # Then a table finds each number faster than the set of nodes.
+            offsets = flat[:, 0] - least
+            seen = numpy.zeros(span, bool)
+            seen[offsets] = True
+            nodes = (numpy.flatnonzero(seen) + least).reshape(-1, 1)
+            self._nodes.insert(nodes)
+            self._make_room()
+            numbers = numpy.zeros(span, numpy.int32)
+            numbers[nodes[:, 0] - least] = self._nodes.find(nodes)
+            return numbers[offsets].reshape(-1, 2)
+        self._nodes.insert(flat)
+        self._make_room()
+        return self._nodes.find(flat).astype(numpy.int32).reshape(-1, 2)
 
     def _make_room(self) -> None:
         """Let the arrays hold all nodes; those not used yet are components of their own."""
