@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 
@@ -73,3 +74,56 @@ def test_rules_that_close_it_are_no_rules_of_the_program() -> None:
     db.commit()
     assert set(db["same"]) == {(7, 7), (7, 8), (8, 7), (8, 8)}
     db.check()
+
+
+CONGRUENCE = """
+.decl apply(f: symbol, x: symbol, y: symbol)
+.decl equal(x: symbol, y: symbol) eqrel
+congruence: equal(v, w) :- equal(x, y), apply(f, x, v), apply(f, y, w).
+.decl alias(x: symbol, y: symbol) eqrel
+copy: alias(x, y) :- equal(x, y), x != y.
+"""
+
+
+def classes(*names: str) -> set[tuple[str, str]]:
+    return {(x, y) for each in names for x in each.split() for y in each.split()}
+
+
+@pytest.mark.parametrize("maintain", [True, False])
+def test_congruence_follows_facts_and_rules(maintain: bool) -> None:
+    db = tidelog.connect()
+    db.options(maintain=maintain)
+    db.load(CONGRUENCE)
+    db.insert("apply", [("f", "a", "fa"), ("f", "b", "fb"), ("f", "fa", "ffa"), ("f", "fb", "ffb")])
+    db.insert("equal", [("a", "b")])
+    db.commit()
+    assert set(db["equal"]) == set(db["alias"]) == classes("a b", "fa fb", "ffa ffb")
+    db.check()
+    db.insert("equal", [("ffb", "a")])
+    db.commit()
+    assert set(db["alias"]) == classes("a b ffa ffb", "fa fb")
+    db.rules.remove("congruence")
+    db.commit()
+    assert set(db["alias"]) == classes("a b ffb")
+    db.delete("equal", [("a", "b")])
+    db.commit()
+    assert set(db["equal"]) == classes("a ffb")
+    db.check()
+
+
+def test_an_equivalence_survives_in_a_store(tmp_path: Path) -> None:
+    with tidelog.connect(tmp_path / "store") as db:
+        db.load(CONGRUENCE)
+        db.insert("equal", [("a", "b"), ("c", "c")])
+        db.insert("apply", [("f", "a", "p"), ("f", "b", "q")])
+        db.commit()
+    with tidelog.connect(tmp_path / "store") as db:
+        assert set(db["equal"]) == classes("a b", "c", "p q")
+        assert list(db.rules) == ["congruence", "copy"]
+        db.insert("equal", [("c", "d")])
+        db.rollback()
+        db.delete("equal", [("a", "b")])
+        db.insert("equal", [("b", "c")])
+        db.commit()
+        assert set(db["alias"]) == classes("b c")
+        db.check()
