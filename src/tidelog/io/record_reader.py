@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from itertools import count
 
 from tidelog.io.values import Complaint, shown, text_complaint, unknown_branch, value_of_text
@@ -17,6 +16,7 @@ from tidelog.language.branches import class_of
 from tidelog.language.syntax import PRIMITIVES, BranchType, Column, Value
 from tidelog.looking import Look, unlimited
 from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.record_types import RecordTypes
 
 _SPACE = re.compile(r"\s*")
 _BARE = {"]": re.compile(r"[^,\]]*"), ")": re.compile(r"[^,)]*")}
@@ -28,156 +28,131 @@ _PACE = 1_024
 """So many values of one record are read between two looks at the limits."""
 
 
-@dataclass
-class _Open:
-    """A record or branch that is being read: the fields wanted, the closing bracket, how its value is made, and the
-    values read so far."""
-
-    fields: tuple[Column, ...]
-    closing: str
-    make: Callable[[list[Value]], Value]
-    values: list[Value] = field(default_factory=list)
-
-    @property
-    def next(self) -> Column:
-        return self.fields[len(self.values)]
+_Make = Callable[[list[Value]], Value]
+_Open = tuple[tuple[Column, ...], list[Value], str, _Make]
+"""A record or branch that is being read: the fields wanted, the values read so far, the closing bracket, and how its
+value is made."""
 
 
 def record_from_text(text: str, column: Column, dictionary: Dictionary, look: Look = unlimited) -> Value | Complaint:
     """Return the record or the value with branches of a text, or the complaint about it. Depth is not limited. `look`
     is called again and again, and may raise."""
-    reading = _Reading(text, column, dictionary)
+    types = dictionary.types
+    open_: list[_Open] = []
+    position = _skip(text, 0)
     wanted = column
+    value: Value
     for number in count():
         if number % _PACE == 0:
             look()
-        begun = reading.value(wanted)
-        while not isinstance(begun, (_Open, Complaint)) and reading.open:
-            begun = reading.close(begun[0])
-        if isinstance(begun, Complaint):
-            return begun
-        if not isinstance(begun, _Open):
-            return begun[0] if reading.at_end() else reading.malformed("the end")
-        wanted = begun.next
+        # Read the beginning of a value of the kind wanted.
+        if wanted.kind in PRIMITIVES:
+            found = _primitive(text, position, wanted, open_[-1][2], column, types)
+            if isinstance(found, Complaint):
+                return found
+            value, position = found
+        elif types[wanted.kind].branches:
+            begun = _branch(text, position, wanted, column, types)
+            if isinstance(begun, Complaint):
+                return begun
+            branch, position, closed = begun
+            if not closed:
+                open_.append((branch.fields, [], ")", class_of(branch)._make))
+                wanted = branch.fields[0]
+                continue
+            value = class_of(branch)()
+        elif _NIL.match(text, position):
+            value, position = None, position + len("nil")
+        elif text.startswith("[", position):
+            fields = types[wanted.kind].fields
+            position = _skip(text, position + 1)
+            if fields:
+                open_.append((fields, [], "]", tuple))
+                wanted = fields[0]
+                continue
+            if not text.startswith("]", position):
+                return _malformed(text, position, "]", column, types)
+            value, position = (), position + 1
+        else:
+            return _malformed(text, position, "[ or nil", column, types)
+        # Close as many records as end here.
+        while open_:
+            fields, values, bracket, make = open_[-1]
+            values.append(value)
+            position = _skip(text, position)
+            closing = len(values) == len(fields)
+            if not text.startswith(bracket if closing else ",", position):
+                return _malformed(text, position, bracket if closing else ",", column, types)
+            position += 1
+            if not closing:
+                break
+            value = make(values)
+            open_.pop()
+        else:
+            position = _skip(text, position)
+            return value if position == len(text) else _malformed(text, position, "the end", column, types)
+        position = _skip(text, position)
+        wanted = fields[len(values)]
     raise AssertionError  # it counts without end
 
 
-class _Reading:
-    """A text, the position in it, and the records that are open there."""
+def _branch(
+    text: str, position: int, wanted: Column, column: Column, types: RecordTypes
+) -> tuple[BranchType, int, bool] | Complaint:
+    """Read `$name`, and `(` if parts follow; return also the place behind, and True if the value is complete."""
+    type_ = types[wanted.kind]
+    found = _BRANCH.match(text, position)
+    if found is None:
+        return _malformed(
+            text, position, f"a branch of {wanted.type}, such as ${type_.branches[0].name}", column, types
+        )
+    complaint = unknown_branch(found[1], None, type_, wanted.type)
+    branch = type_.branch(found[1])
+    if branch is None or complaint is not None:
+        assert complaint is not None
+        return _inside(text, position, complaint, column, types)
+    position = found.end()
+    if found[2] is None and text.startswith("(", position):
+        if not branch.fields:
+            return _malformed(text, position, "no parts", column, types)
+        return branch, _skip(text, position + 1), False
+    if branch.fields:
+        return _malformed(text, position, f"({', '.join(field.name for field in branch.fields)})", column, types)
+    return branch, position, True
 
-    def __init__(self, text: str, column: Column, dictionary: Dictionary) -> None:
-        self.text = text
-        self.column = column
-        self.types = dictionary.types
-        self.position = 0
-        self.open: list[_Open] = []
 
-    def value(self, wanted: Column) -> _Open | tuple[Value] | Complaint:
-        """Read the beginning of a value: a whole one, or a record that goes on."""
-        self._skip()
-        if wanted.kind in PRIMITIVES:
-            return self._primitive(wanted)
-        type_ = self.types[wanted.kind]
-        if type_.branches:
-            return self._branch(wanted)
-        if _NIL.match(self.text, self.position):
-            self.position += len("nil")
-            return (None,)
-        if not self.text.startswith("[", self.position):
-            return self.malformed("[ or nil")
-        self.position += 1
-        if type_.fields:
-            return self._begin(_Open(type_.fields, "]", tuple))
-        self._skip()
-        if not self.text.startswith("]", self.position):
-            return self.malformed("]")
-        self.position += 1
-        return ((),)
+def _primitive(
+    text: str, position: int, field: Column, closing: str, column: Column, types: RecordTypes
+) -> tuple[Value, int] | Complaint:
+    quoted = _QUOTED.match(text, position) if field.kind == "symbol" else None
+    if quoted:
+        return _ESCAPE.sub(r"\1", quoted[1]), quoted.end()
+    bare = _BARE[closing].match(text, position)
+    piece = bare[0].strip() if bare else ""
+    found = text_complaint(piece, field.kind, field.type)
+    if found is not None:
+        return _inside(text, position, found, column, types)
+    return value_of_text(piece, field.kind), position + len(bare[0] if bare else "")
 
-    def _branch(self, wanted: Column) -> _Open | tuple[Value] | Complaint:
-        found = _BRANCH.match(self.text, self.position)
-        if found is None:
-            return self.malformed(f"a branch of {wanted.type}, such as ${self.types[wanted.kind].branches[0].name}")
-        type_ = self.types[wanted.kind]
-        branch = type_.branch(found[1])
-        if branch is None:
-            complaint = unknown_branch(found[1], None, type_, wanted.type)
-            assert complaint is not None
-            return self._inside(complaint)
-        begin = found.end()
-        if found[2] is None and self.text.startswith("(", begin):
-            if not branch.fields:
-                self.position = begin
-                return self.malformed("no parts")
-            self.position = begin + 1
-            return self._begin(_Open(branch.fields, ")", lambda values: class_of(branch)(*values)))
-        if branch.fields:
-            self.position = begin
-            names = ", ".join(field.name for field in branch.fields)
-            return self.malformed(f"({names})")
-        self.position = begin
-        return (class_of(branch)(),)
 
-    def _begin(self, opened: _Open) -> _Open:
-        self.open.append(opened)
-        return opened
+def _skip(text: str, position: int) -> int:
+    space = _SPACE.match(text, position)
+    return space.end() if space else position
 
-    def close(self, value: Value) -> _Open | tuple[Value] | Complaint:
-        """Put a value into the innermost record; return this, or its value if it ends here."""
-        last = self.open[-1]
-        last.values.append(value)
-        self._skip()
-        complete = len(last.values) == len(last.fields)
-        expected = last.closing if complete else ","
-        if not self.text.startswith(expected, self.position):
-            return self.malformed(expected)
-        self.position += 1
-        if not complete:
-            return last
-        self.open.pop()
-        return (last.make(last.values),)
 
-    def _primitive(self, wanted: Column) -> tuple[Value] | Complaint:
-        quoted = _QUOTED.match(self.text, self.position) if wanted.kind == "symbol" else None
-        if quoted:
-            self.position = quoted.end()
-            return (_ESCAPE.sub(r"\1", quoted[1]),)
-        bare = _BARE[self.open[-1].closing].match(self.text, self.position)
-        piece = bare[0] if bare else ""
-        found = text_complaint(piece.strip(), wanted.kind, wanted.type)
-        if found is not None:
-            return self._inside(found)
-        self.position += len(piece)
-        return (value_of_text(piece.strip(), wanted.kind),)
+def _inside(text: str, position: int, found: Complaint, column: Column, types: RecordTypes) -> Complaint:
+    sort = "value" if types[column.kind].branches else "record"
+    return Complaint(found.code, f"in the {sort} {shown(text)}: {found.message}", found.hint, position)
 
-    def at_end(self) -> bool:
-        """Return True if nothing follows."""
-        self._skip()
-        return self.position == len(self.text)
 
-    def _skip(self) -> None:
-        space = _SPACE.match(self.text, self.position)
-        self.position = space.end() if space else self.position
-
-    @property
-    def _sort(self) -> str:
-        return "value" if self.types[self.column.kind].branches else "record"
-
-    def _inside(self, found: Complaint) -> Complaint:
-        message = f"in the {self._sort} {shown(self.text)}: {found.message}"
-        return Complaint(found.code, message, found.hint, self.position)
-
-    def malformed(self, wanted: str) -> Complaint:
-        """Return the complaint that something else stands here."""
-        position = self.position
-        found = shown(self.text[position : position + 20]) if position < len(self.text) else "the end"
-        message = f"expected {wanted} at character {position + 1} of the {self._sort} {shown(self.text)}, found {found}"
-        hint = f"write a record of type {self.column.type} like [1, nil]"
-        if self.types[self.column.kind].branches:
-            hint = (
-                f"write a value of type {self.column.type} like {_example(self.types[self.column.kind].branches[-1])}"
-            )
-        return Complaint("E0401", message, hint, position)
+def _malformed(text: str, position: int, wanted: str, column: Column, types: RecordTypes) -> Complaint:
+    """Return the complaint that something else stands at this position."""
+    found = shown(text[position : position + 20]) if position < len(text) else "the end"
+    branches = types[column.kind].branches
+    sort = "value" if branches else "record"
+    message = f"expected {wanted} at character {position + 1} of the {sort} {shown(text)}, found {found}"
+    hint = f"write a {sort} of type {column.type} like {_example(branches[-1]) if branches else '[1, nil]'}"
+    return Complaint("E0401", message, hint, position)
 
 
 def _example(branch: BranchType) -> str:

@@ -10,10 +10,10 @@ Inside of an engine a value is a record of its type: the number of the branch, a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from operator import itemgetter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from tidelog.errors import Problem, UsageError
 from tidelog.language.syntax import BranchType, Kind, RecordType
@@ -39,6 +39,11 @@ class Branch(tuple[Any, ...]):
             message = f"`{cls._name}` takes {len(cls._fields)} values, found {found:.60}"
             raise UsageError(Problem("E0605", message, hint=f"write {cls._name}({fields})"))
         return super().__new__(cls, values)
+
+    @classmethod
+    def _make(cls, values: Iterable[Any]) -> Self:
+        """Return the value with these parts, of which there are as many as fields."""
+        return tuple.__new__(cls, values)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Branch) and _same(self, other)

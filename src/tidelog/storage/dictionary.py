@@ -415,7 +415,7 @@ class Dictionary:
                 waiting += missing
             else:
                 values = [built[part] for part in parts]
-                built[waiting.pop()] = tuple(values) if branch is None else class_of(branch)(*values)
+                built[waiting.pop()] = tuple(values) if branch is None else class_of(branch)._make(values)
         return [built[kind, word] for word in ids]
 
 

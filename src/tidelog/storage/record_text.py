@@ -10,6 +10,7 @@ from tidelog.language.branches import Branch
 from tidelog.language.syntax import Value
 
 _BARE = re.compile(r'[^\s",\[\]\\]([^",\[\]\\\n\r]*[^\s",\[\]\\])?')
+_VALUE, _TEXT, _END = range(3)
 _PARENTHESES = re.compile(r"[()]")
 
 
@@ -30,26 +31,35 @@ def format_value(value: Value, symbol: Callable[[str, bool], str] = format_symbo
     """Return a value as text; `symbol` formats symbols, and gets to know whether they are in a branch. Python's stack
     does not limit its depth."""
     pieces: list[str] = []
-    # An entry is text to be copied, or a value; and whether it is inside of a branch.
-    waiting: list[tuple[bool, Value, bool]] = [(False, value, False)]
+    inside = 0  # of so many branches
+    # An entry is text to be copied, a value, or the end of a branch.
+    waiting: list[tuple[int, Value]] = [(_VALUE, value)]
     while waiting:
-        literal, item, inside = waiting.pop()
-        if literal:
-            pieces.append(str(item))
+        sort, item = waiting.pop()
+        if sort == _TEXT:
+            pieces.append(item)  # type: ignore[arg-type]
+        elif sort == _END:
+            pieces.append(")")
+            inside -= 1
         elif isinstance(item, str):
-            pieces.append(symbol(item, inside))
+            pieces.append(symbol(item, inside > 0))
         elif item is None:
             pieces.append("nil")
-        elif isinstance(item, Branch) and not item:
-            pieces.append(f"${item._name}")
         elif isinstance(item, tuple):
-            branch = isinstance(item, Branch)
-            waiting.append((True, ")" if branch else "]", inside))
+            if isinstance(item, Branch):
+                pieces.append(f"${item._name}")
+                if not item:
+                    continue
+                pieces.append("(")
+                waiting.append((_END, None))
+                inside += 1
+            else:
+                pieces.append("[")
+                waiting.append((_TEXT, "]"))
             for place in range(len(item) - 1, -1, -1):
-                waiting.append((False, item[place], inside or branch))
+                waiting.append((_VALUE, item[place]))
                 if place:
-                    waiting.append((True, ", ", inside))
-            pieces.append(f"${item._name}(" if isinstance(item, Branch) else "[")
+                    waiting.append((_TEXT, ", "))
         else:
             pieces.append(format_number(item) if isinstance(item, float) else str(item))
     return "".join(pieces)
