@@ -152,6 +152,12 @@ SAMPLES: Mapping[str, Mapping[str, Any]] = {
     "string": {
         "no text": "",
         "NUL": "a\0",
+        "another value": "$Knot(5)",
+        "a value in another form": "$Tip()",
+        "a branch that is not there": "$Top",
+        "a value of another type": "$Knot(x)",
+        "a value with more parts": "$Knot(4, 5)",
+        "half a value": "$Fork($Tip, ",
         "another normal form": "Zoe\u0308",
         "a blank behind": "Zoë ",
         "a relation": "e",

@@ -24,6 +24,7 @@ EVERYTHING = """
 .type Pair = [a: number, b: symbol]
 .type List = [head: float, tail: List]
 .type Empty = []
+.type Tree = Tip {} | Knot { n: number } | Fork { left: Tree, label: symbol }
 .decl e(x: number, y: number)
 .decl f(x: number, y: number)
 .decl mix(n: number, u: unsigned, f: float, s: symbol)
@@ -37,10 +38,13 @@ EVERYTHING = """
 .decl loop(x: number, y: number)
 .decl some(x: number)
 .decl out(p: Pair, n: symbol)
+.decl tree(t: Tree)
+.decl root(t: Tree)
 e(1, 2). e(2, 3). f(3, 1). f(1, 4). e(7, 7).
 mix(-5, 18446744073709551615, 0.5, "Zoë"). mix(6, 0, -1.5, "a\\"b\\n"). mix(6, 1, 0.0, "").
 boxed([1, "x"], [2.5, nil], []). boxed(nil, [1.0, [0.25, nil]], nil).
 there().
+tree($Fork($Knot(3), "a, (b")). tree($Tip). tree($Knot(4)).
 r(x, y) :- e(x, y).
 r(x, y) :- f(x, y), x < 3.
 r(x, z) :- r(x, y), r(y, z).
@@ -50,6 +54,7 @@ o: ok(x) :- e(x, _), !f(_, x).
 q: near(x, y) :- <(e/f)+>(x, y), x < 3.
 l: loop(x, y) :- e*(x, y), x > 5.
 s: some(x) :- e(x, _), (f(x, _), x > 0, there() ; f(_, x), there()), !mix(x, _, _, _).
+u: root($Fork(t, s)) :- tree(t), t = $Knot(_), tree($Fork(_, s)), !tree($Fork(t, s)).
 t: out([n, cat(s, "!")], s) :- mix(n, _, _, s), there().
 """
 """A program with all kinds of columns, intermediate results and statements."""
@@ -395,6 +400,11 @@ PROGRAMS: Mapping[str, Callable[[str], str | bytes]] = {
     "a negation": _replaced("f(x, y), x < 3", "!f(x, y), x < 3, e(x, y)"),
     "another path": _replaced("e*", "e+"),
     "another text": _replaced('"!"', '"?"'),
+    "another branch": _replaced("t = $Knot(_)", "t = $Tip"),
+    "another name of a branch": lambda text: text.replace("Tip", "Top"),
+    "another order of branches": _replaced("Tip {} | Knot { n: number }", "Knot { n: number } | Tip {}"),
+    "another type in a branch": _replaced("Knot { n: number }", "Knot { n: unsigned }"),
+    "a branch more": _replaced("Tip {}", "Tip {} | Top {}"),
     "another functor": _replaced("cat(s", "cat(to_string(n)"),
     "a rule less in a closure": lambda text: "".join(line for line in text.splitlines(True) if "r(y, z)" not in line),
     "a rule more that derives nothing": lambda text: f"{text}more: c(x) :- e(x, _), x < 0.\n",
