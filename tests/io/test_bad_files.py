@@ -138,7 +138,8 @@ OPTIONS: list[tuple[dict[str, Any], str]] = [
     (
         {"colour": "red"},
         "error[E0413]: unknown option colour\n"
-        "  hint: use one of IO, filename, dbname, delimiter, headers, rfc4180, compress, format",
+        "  hint: use one of IO, filename, dbname, delimiter, headers, rfc4180, columns, attributeNames, compress, "
+        "format",
     ),
     (
         {"delimiter": ""},

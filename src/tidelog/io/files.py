@@ -33,7 +33,7 @@ from tidelog.io.sqlite_files import read_sqlite, write_sqlite
 from tidelog.io.symbol_columns import SymbolColumns
 from tidelog.io.table_files import read_arrow, read_parquet, write_arrow, write_parquet
 from tidelog.io.text_reader import TextFormat, read_text
-from tidelog.io.text_writer import text_of
+from tidelog.io.text_writer import header_of, text_of
 from tidelog.language.syntax import RelationType
 from tidelog.source import Span
 from tidelog.storage.dictionary import Dictionary
@@ -69,6 +69,9 @@ def read_facts(
     some columns get their words only when that encodes them. Raise DataError if the file is missing or wrong.
     """
     wanted = FileOptions.of(options, span)
+    if wanted.columns and len(wanted.columns) != len(relation.columns):
+        message = f"columns={':'.join(map(str, wanted.columns))} does not fit the columns of {relation.name}"
+        raise DataError(Problem("E0413", message, span=span, hint=f"write {len(relation.columns)} positions"))
     if wanted.io in ("stdin", "stdout"):
         if wanted.io == "stdout":
             raise DataError(Problem("E0413", "IO=stdout cannot be read", span=span, hint="write IO=stdin"))
@@ -76,6 +79,9 @@ def read_facts(
         return read_text(data, "<stdin>", _text_format(wanted, "", b""), relation, dictionary)
     path = _input_path(wanted, Path(folder), relation)
     io = wanted.io or _format_of(path)
+    if wanted.columns and io != "file":
+        message = f"columns picks columns of text files, and {path.name} is read as {io}"
+        raise DataError(Problem("E0413", message, span=span, hint="remove the option: columns are matched by name"))
     if io == "file":
         return _read_text_file(path, wanted, relation, dictionary, symbols)
     readers: dict[str, Callable[[Path, FileOptions, RelationType, Dictionary], Words]] = {
@@ -102,6 +108,9 @@ def write_view(
     to `stream` (standard output) between Soufflé's lines instead; without a folder under the names of the columns.
     """
     wanted = FileOptions.of(options, span)
+    if wanted.columns:
+        hint = "remove the option, or write a relation of these columns"
+        raise DataError(Problem("E0413", "columns picks columns of an input", span=span, hint=hint))
     rows = sorted_words(np.asarray(words, dtype=np.int64), relation.columns, dictionary)
     if wanted.io == "stdin":
         raise DataError(Problem("E0413", "IO=stdin cannot be written", span=span, hint="write IO=stdout"))
@@ -219,7 +228,7 @@ def _text_format(options: FileOptions, name: str, first_line: bytes) -> TextForm
     if delimiter is None:
         is_csv = name.removesuffix(".gz").endswith(".csv")
         delimiter = "," if is_csv and b"," in first_line and b"\t" not in first_line else "\t"
-    return TextFormat(delimiter, options.headers, options.rfc4180)
+    return TextFormat(delimiter, options.headers, options.rfc4180, options.columns, options.names)
 
 
 _RULE = {False: "---------------\n", True: "===============\n"}
@@ -237,7 +246,7 @@ def _print(
     form = _text_format(options, "", b"")
     stream.write(f"{_RULE[False]}{relation.name}\n".encode())
     if headers:
-        stream.write((form.delimiter.join(column.name for column in relation.columns) + "\n").encode())
+        stream.write((header_of(relation.columns, form) + "\n").encode())
     stream.write(_RULE[True].encode())
     for piece in text_of(words, relation.columns, dictionary, replace(form, headers=False)):
         stream.write(piece)

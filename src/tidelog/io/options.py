@@ -12,15 +12,17 @@ from tidelog.source import Span
 
 FORMATS = tuple(dict.fromkeys((*DIRECTIVE_FORMATS["input"], *DIRECTIVE_FORMATS["output"])))
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
-_KNOWN = ("IO", "filename", "dbname", "delimiter", "headers", "rfc4180", "compress", "format")
+_TEXT = ("delimiter", "headers", "rfc4180", "columns", "attributeNames")
+_KNOWN = ("IO", "filename", "dbname", *_TEXT, "compress", "format")
 # What Soufflé and its tools put beside these; it has no effect on what is read or written.
-_IGNORED = ("name", "operation", "attributeNames", "auxArity", "fact-dir", "output-dir", "params", "types", "n")
+_IGNORED = ("name", "operation", "auxArity", "fact-dir", "output-dir", "params", "types", "n")
 
 
 @dataclass(frozen=True)
 class FileOptions:
     """Options for reading facts or writing a view. `io`, `filename` and `delimiter` are None if the program leaves them
-    open; `objects` asks JSON for objects instead of lists."""
+    open; `objects` asks JSON for objects instead of lists. `columns` are the positions of the columns in a text file,
+    `names` its first line; empty and None if the relation says so."""
 
     io: str | None = None
     filename: str | None = None
@@ -29,6 +31,8 @@ class FileOptions:
     rfc4180: bool = False
     compress: bool = False
     objects: bool = False
+    columns: tuple[int, ...] = ()
+    names: str | None = None
     span: Span | None = None
 
     @staticmethod
@@ -52,6 +56,8 @@ class FileOptions:
             rfc4180=_flag(options, "rfc4180", span),
             compress=_flag(options, "compress", span),
             objects=form == "object",
+            columns=_columns(options, span),
+            names=str(options["attributeNames"]) if "attributeNames" in options else None,
             span=span,
         )
 
@@ -63,6 +69,16 @@ def _delimiter(options: Mapping[str, str | int | bool], span: Span | None) -> st
     if not delimiter or set(delimiter) & set('\n\r"'):
         raise _wrong(f"{shown(delimiter)} cannot separate columns", "use a TAB, a comma, or the like", span)
     return delimiter
+
+
+def _columns(options: Mapping[str, str | int | bool], span: Span | None) -> tuple[int, ...]:
+    if "columns" not in options:
+        return ()
+    parts = str(options["columns"]).split(":")
+    if not all(part.isdecimal() for part in parts) or len(set(map(int, parts))) < len(parts):
+        message = f"columns={shown(options['columns'])} is no list of positions"
+        raise _wrong(message, 'write the positions in the file, from 0, as in columns="0:2:3"', span)
+    return tuple(map(int, parts))
 
 
 def _flag(options: Mapping[str, str | int | bool], name: str, span: Span | None) -> bool:

@@ -11,8 +11,8 @@ anything is unusual. `_read_exactly` then reads the text row by row; it knows li
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -39,11 +39,16 @@ _SUBSTITUTES = "\x1f\x1e\x1d\x1c\x01\x02\x03\x04"
 
 @dataclass(frozen=True)
 class TextFormat:
-    """The form of rows: the delimiter, whether a line with names comes first, and whether fields may be quoted."""
+    """The form of rows: the delimiter, whether a line with names comes first, and whether fields may be quoted.
+
+    `columns` are the positions in the file of a relation's columns, where the file may have others as well; `names` is
+    the first line of a file that is written, if not the names of the columns."""
 
     delimiter: str = "\t"
     headers: bool = False
     quoted: bool = False
+    columns: tuple[int, ...] = ()
+    names: str | None = None
 
 
 def read_text(
@@ -60,17 +65,16 @@ def read_text(
     columns = relation.columns
     if not columns:
         return _read_units(data, form.headers)
-    order = list(range(len(columns)))
+    order = list(form.columns or range(len(columns)))
     start = lines = 0
     if form.headers:
-        start, lines, order = _read_headers(data, name, form, relation)
-    in_file = [columns[order.index(i)] for i in range(len(columns))]
-    in_order = order == sorted(order)
-    words = _read_quickly(data, start, form, in_file, dictionary, symbols if in_order else None)
+        start, lines, named = _read_headers(data, name, form, relation)
+        order = order if form.columns else named
+    words = _read_quickly(data, start, form, columns, order, dictionary, symbols)
     if words is None:
         text = _decoded(data, name)[len(data[:start].decode()) :]
-        words = _read_exactly(text, lines, name, form, in_file, dictionary)
-    return words if in_order else np.ascontiguousarray(words[:, order])
+        words = _read_exactly(text, lines, name, form, columns, order, dictionary)
+    return words
 
 
 def _read_units(data: bytes, headers: bool) -> Words:
@@ -80,13 +84,15 @@ def _read_units(data: bytes, headers: bool) -> Words:
 
 
 def _read_headers(data: bytes, name: str, form: TextFormat, relation: RelationType) -> tuple[int, int, list[int]]:
-    """Return the begin of the rows, the number of lines before, and for each declared column its position in the
-    file."""
+    """Return the begin of the rows, the number of lines before, and for each declared column its position in the file,
+    unless that is given."""
     if not data.strip():
         raise Complaint("E0411", "expected a line with the names of the columns, found nothing").at(f"{name}:1:1")
     end = data.find(b"\n") + 1 or len(data)
     line = _decoded(data[:end], name)
     fields = next(_rows(line, form, False, name, 0))
+    if form.columns:
+        return end, 1, []
     names = [text.strip() for _, _, text in fields]
     return end, 1, match_columns(names, [column.name for column in relation.columns], f"{name}:1:1")
 
@@ -111,7 +117,8 @@ def _read_quickly(
     data: bytes,
     start: int,
     form: TextFormat,
-    columns: list[Column],
+    columns: Sequence[Column],
+    order: Sequence[int],
     dictionary: Dictionary,
     symbols: SymbolColumns | None,
 ) -> Words | None:
@@ -123,7 +130,11 @@ def _read_quickly(
     body, delimiter = prepared
     if len(body) == 0:
         return np.empty((0, len(columns)), dtype=np.int64)
-    table = _read_table(body, delimiter, form.quoted, columns)
+    width = len(order)
+    if form.columns:
+        first = bytes(body[: data.find(b"\n", start) + 1 or len(body)])
+        width = len(next(_rows(first.decode(errors="replace"), replace(form, delimiter=delimiter), False, "", 0)))
+    table = _read_table(body, delimiter, form, dict(zip(order, columns, strict=True)), width)
     if table is None:
         return None
     words = np.empty((table.num_rows, len(columns)), dtype=np.int64)
@@ -132,18 +143,20 @@ def _read_quickly(
         for position, column in enumerate(columns):
             if position in later:
                 continue
-            words[:, position] = column_words(table.column(position), column, dictionary, place_in(""))
+            words[:, position] = column_words(table.column(str(order[position])), column, dictionary, place_in(""))
             if column.kind == "float" and np.isinf(words[:, position].copy().view(np.float64)).any():
                 return None  # written so, or too large for a float?
     except DataError:
         return None
     for position in later:
         assert symbols is not None
-        symbols.add(words[:, position], table.column(position))
+        symbols.add(words[:, position], table.column(str(order[position])))
     return words
 
 
-def _prepare(data: bytes, start: int, form: TextFormat, columns: list[Column]) -> tuple[memoryview | bytes, str] | None:
+def _prepare(
+    data: bytes, start: int, form: TextFormat, columns: Sequence[Column]
+) -> tuple[memoryview | bytes, str] | None:
     """Return the bytes to read and a delimiter that pyarrow can use; None if pyarrow reads them in another way than
     tidelog."""
     delimiter = form.delimiter
@@ -161,28 +174,34 @@ def _prepare(data: bytes, start: int, form: TextFormat, columns: list[Column]) -
     return substitute and (data[start:].replace(delimiter.encode(), substitute.encode()), substitute)  # type: ignore[return-value]
 
 
-def _read_table(body: memoryview | bytes, delimiter: str, quoted: bool, columns: list[Column]) -> pa.Table | None:
+def _read_table(
+    body: memoryview | bytes, delimiter: str, form: TextFormat, columns: Mapping[int, Column], width: int
+) -> pa.Table | None:
+    """Return the columns at these positions of a text with rows of `width` fields; None if pyarrow cannot read it."""
     import pyarrow as pa
     from pyarrow import csv
 
     text = pa.dictionary(pa.int32(), pa.string())
     arrow_types = {"number": pa.int64(), "unsigned": pa.uint64(), "float": pa.float64()}
-    names = [str(position) for position in range(len(columns))]
+    if max(columns) >= width:
+        return None
+    types = {str(position): arrow_types.get(column.kind, text) for position, column in columns.items()}
     block = 4 << 20
     while True:
         try:
             return csv.read_csv(
                 pa.BufferReader(pa.py_buffer(body)),
-                csv.ReadOptions(column_names=names, block_size=min(block, 2**31 - 1)),
+                csv.ReadOptions(column_names=list(map(str, range(width))), block_size=min(block, 2**31 - 1)),
                 csv.ParseOptions(
                     delimiter=delimiter,
-                    quote_char='"' if quoted else False,
-                    double_quote=quoted,
-                    newlines_in_values=quoted,
-                    ignore_empty_lines=not _blank_counts(columns),
+                    quote_char='"' if form.quoted else False,
+                    double_quote=form.quoted,
+                    newlines_in_values=form.quoted,
+                    ignore_empty_lines=not _blank_counts([*columns.values()], form),
                 ),
                 csv.ConvertOptions(
-                    column_types={n: arrow_types.get(c.kind, text) for n, c in zip(names, columns, strict=True)},
+                    column_types=types,
+                    include_columns=list(types),
                     null_values=[],
                     strings_can_be_null=False,
                 ),
@@ -193,40 +212,53 @@ def _read_table(body: memoryview | bytes, delimiter: str, quoted: bool, columns:
             block = 2 * len(body)  # a row longer than a block
 
 
-def _blank_counts(columns: list[Column]) -> bool:
+def _blank_counts(columns: Sequence[Column], form: TextFormat) -> bool:
     """Return True if a blank line is a row, the empty symbol."""
-    return len(columns) == 1 and columns[0].kind == "symbol"
+    return len(columns) == 1 and columns[0].kind == "symbol" and not form.columns
 
 
 # --- row by row ------------------------------------------------------------------------------------------------------
 
 
 def _read_exactly(
-    text: str, lines: int, name: str, form: TextFormat, columns: list[Column], dictionary: Dictionary
+    text: str,
+    lines: int,
+    name: str,
+    form: TextFormat,
+    columns: Sequence[Column],
+    order: Sequence[int],
+    dictionary: Dictionary,
 ) -> Words:
     """Return the words of the rows of `text`, which begins behind `lines` lines of the file."""
     has_records = any(column.kind not in PRIMITIVES for column in columns)
+    places = sorted(zip(order, range(len(columns)), strict=True))
+    most = None if form.columns else len(columns)
     words: list[list[int]] = []
-    for fields in _rows(text, form, has_records, name, lines):
+    for fields in _rows(text, form, has_records, name, lines, most):
         line, start, first = fields[0]
-        if len(fields) == 1 and not first and not _blank_counts(columns):
+        if len(fields) == 1 and not first and not _blank_counts(columns, form):
             continue
-        if len(fields) != len(columns):
+        if len(fields) <= places[-1][0] or (not form.columns and len(fields) != len(columns)):
             raise _ragged(fields, form, columns).at(f"{name}:{line}:1")
-        row = []
-        for (line, start, field), column in zip(fields, columns, strict=True):
+        row = [0] * len(columns)
+        for place, position in places:
+            (line, start, field), column = fields[place], columns[position]
             value = _value(field, column, dictionary)
             if isinstance(value, Complaint):
                 offset = 0 if form.quoted else value.offset  # quotes take places of their own
                 raise value.at(f"{name}:{line}:{start + offset}")
-            row.append(dictionary.encode(value, column.kind))
+            row[position] = dictionary.encode(value, column.kind)
         words.append(row)
     return np.array(words, dtype=np.int64).reshape(len(words), len(columns))
 
 
-def _ragged(fields: Fields, form: TextFormat, columns: list[Column]) -> Complaint:
+def _ragged(fields: Fields, form: TextFormat, columns: Sequence[Column]) -> Complaint:
     row = form.delimiter.join(text for _, _, text in fields)
-    message = f"expected {len(columns)} columns, found {len(fields)}: {shown(row)}"
+    count = len(fields) if form.quoted else max(len(fields), row.count(form.delimiter) + 1)
+    if form.columns:
+        message = f"expected at least {max(form.columns) + 1} columns, found {count}: {shown(row)}"
+        return Complaint("E0405", message, "count the positions in `columns` from 0")
+    message = f"expected {len(columns)} columns, found {count}: {shown(row)}"
     for other, label in ((",", ","), ("\t", "\\t"), (";", ";"), ("|", "|"), (" ", " ")):
         if other != form.delimiter and len(row.split(other)) == len(columns) > 1:
             return Complaint("E0405", message, f'add delimiter="{label}" to .input if that is the delimiter')
@@ -241,7 +273,11 @@ def _value(field: str, column: Column, dictionary: Dictionary) -> Value | Compla
     return value_of_text(field, column.kind) if found is None else found
 
 
-def _rows(text: str, form: TextFormat, has_records: bool, name: str, lines: int) -> Iterator[Fields]:
+def _rows(
+    text: str, form: TextFormat, has_records: bool, name: str, lines: int, most: int | None = None
+) -> Iterator[Fields]:
+    """Yield the fields of each row. All that is behind `most` fields of a line may be one field: there may be as many
+    of these as there are characters."""
     if form.quoted:
         yield from _quoted_rows(text, form.delimiter, name, lines)
         return
@@ -250,7 +286,10 @@ def _rows(text: str, form: TextFormat, has_records: bool, name: str, lines: int)
         pieces.pop()
     for number, line in enumerate(pieces, lines + 1):
         line = line.removesuffix("\r")
-        fields = _split_outside_brackets(line, form.delimiter) if has_records else line.split(form.delimiter)
+        if has_records:
+            fields = _split_outside_brackets(line, form.delimiter)
+        else:
+            fields = line.split(form.delimiter, -1 if most is None else most)
         start = 1
         result: Fields = []
         for field in fields:

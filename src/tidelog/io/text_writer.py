@@ -26,12 +26,17 @@ _CHUNK = 1 << 20  # rows that are text at a time
 def text_of(words: Words, columns: Sequence[Column], dictionary: Dictionary, form: TextFormat) -> Iterator[bytes]:
     """Yield the file in pieces."""
     if form.headers:
-        yield (form.delimiter.join(column.name for column in columns) + "\n").encode()
+        yield (header_of(columns, form) + "\n").encode()
     if not columns:
         yield b"()\n" * min(1, len(words))
         return
     for start in range(0, len(words), _CHUNK):
         yield _lines(words[start : start + _CHUNK], columns, dictionary, form)
+
+
+def header_of(columns: Sequence[Column], form: TextFormat) -> str:
+    """Return the line with the names of the columns."""
+    return form.names if form.names is not None else form.delimiter.join(column.name for column in columns)
 
 
 def _lines(words: Words, columns: Sequence[Column], dictionary: Dictionary, form: TextFormat) -> bytes:

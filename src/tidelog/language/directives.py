@@ -17,6 +17,7 @@ _OPTIONS: dict[str, type] = {
     "headers": bool,
     "rfc4180": bool,
     "compress": bool,
+    "columns": str,
     "n": int,
     "operation": str,
     "dbname": str,
