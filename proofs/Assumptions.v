@@ -1,14 +1,15 @@
 (** What the theorems rest on: scripts/proofs demands that it is nothing. *)
 
-From Tidelog Require Semantics Joins Certificate Finite Monotone Selection Choice RegularMatching Regular RegularViews RegularClauseMap.
+From Tidelog Require Semantics Joins Certificate Complete Finite Monotone Selection Choice RegularMatching Regular RegularViews RegularClauseMap.
 
 Print Assumptions Semantics.level_closed.
 Print Assumptions Semantics.level_least.
 Print Assumptions Joins.exists_join_sound.
 Print Assumptions Joins.exists_join_complete.
+Print Assumptions Certificate.check_nodes.
 Print Assumptions Certificate.check_correct.
 Print Assumptions Certificate.check_unique.
-Print Assumptions Certificate.check_complete.
+Print Assumptions Complete.check_complete.
 Print Assumptions Finite.certificate_exists.
 Print Assumptions Selection.selection_certified.
 Print Assumptions Selection.selection_unique.

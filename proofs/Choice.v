@@ -167,6 +167,7 @@ Qed.
 
 End Choice.
 
+Arguments outcome {T D}.
 Arguments choice_certificate {T D}.
 
 (** One node, and two facts that name a parent for it. *)

@@ -3,7 +3,7 @@
 
 From Coq Require Import ZArith ExtrOcamlBasic.
 From Coq Require Extraction.
-From Tidelog Require Import Syntax Certificate.
+From Tidelog Require Import Syntax Checker.
 
 Extraction Language OCaml.
 Extraction "checker.ml" verify Z.add Z.mul Z.opp Z.to_N.

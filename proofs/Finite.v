@@ -3,7 +3,7 @@
     certificate ([certificate_exists]). *)
 
 From Coq Require Import List ZArith NArith Bool Lia.
-From Tidelog Require Import Syntax Orders Selection Semantics Joins Index Certificate.
+From Tidelog Require Import Syntax Orders Selection Semantics Joins Index Checker Complete.
 Import ListNotations.
 
 (** ** Lists as sets *)
@@ -194,9 +194,10 @@ Theorem certificate_exists P E :
   (forall r, In r (rules P) -> stratified P r = true /\ safe r = true) ->
   (forall r, In r (rules P) -> flat (head r) = true) ->
   (forall p, order P p = []) ->
+  (forall p, domains P p = []) ->
   facts_declared P E ->
   exists I birth, check P E I birth = true.
 Proof.
-  intros HP Hflat Hplain HE. destruct (model_finite P E HP Hflat Hplain) as [I HI].
-  destruct (check_complete P E I Hplain HP HE HI) as [birth H]. eauto.
+  intros HP Hflat Hplain Hchoice HE. destruct (model_finite P E HP Hflat Hplain) as [I HI].
+  destruct (check_complete P E I Hplain Hchoice HP HE HI) as [birth H]. eauto.
 Qed.

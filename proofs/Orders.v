@@ -1,7 +1,9 @@
 (** Minimum and maximum as an order of tuples, over the columns that a program names for a relation.
 
     Tuples compare if they are of the same relation and agree in all other columns, the key.  The order is lexicographic;
-    in a front, a tuple dominates another one if it is as good in all columns, and better in one. *)
+    in a front, a tuple dominates another one if it is as good in all columns, and better in one.
+
+    Choice-domains have keys too, but no order: tuples of the same relation share a key ([shares]), or they do not. *)
 
 From Coq Require Import List ZArith NArith Bool Lia.
 From Tidelog Require Import Syntax.
@@ -101,5 +103,31 @@ Proof.
   split; [split|]; [congruence | now apply (same_key_trans _ _ (snd v)) | now apply (beats_trans _ _ _ (snd v))].
 Qed.
 
-Lemma plain_dominates P : (forall p, order P p = []) -> forall u t, dominates P u t = false.
-Proof. intros H u t. unfold dominates. rewrite (H (fst u)). destruct (front P (fst u)); apply andb_false_r. Qed.
+(** ** Choice-domains *)
+
+(** [u] and [t] have the same [key], which is one of their relation. *)
+Definition same (P : program) (key : list nat) (u t : fact) : Prop :=
+  fst u = fst t /\ length (snd u) = length (snd t) /\ In key (domains P (fst t))
+  /\ forall i, In i key -> at_column (snd u) i = at_column (snd t) i.
+
+Definition shares (P : program) (u t : fact) : bool :=
+  N.eqb (fst u) (fst t) && Nat.eqb (length (snd u)) (length (snd t))
+  && existsb (forallb (fun i => Z.eqb (at_column (snd u) i) (at_column (snd t) i))) (domains P (fst t)).
+
+Lemma shares_spec P u t : shares P u t = true <-> exists key, same P key u t.
+Proof.
+  unfold shares, same. rewrite !andb_true_iff, N.eqb_eq, Nat.eqb_eq, existsb_exists. split.
+  - intros [[Hp Hlength] (key & Hkey & Hsame)]. exists key. rewrite forallb_forall in Hsame. repeat split; auto.
+    intros i Hi. now apply Z.eqb_eq, Hsame.
+  - intros (key & Hp & Hlength & Hkey & Hsame). repeat split; auto. exists key. split; [exact Hkey|].
+    apply forallb_forall. intros i Hi. now apply Z.eqb_eq, Hsame.
+Qed.
+
+Lemma shares_none P u t : domains P (fst t) = [] -> shares P u t = false.
+Proof. intros H. unfold shares. rewrite H. apply andb_false_r. Qed.
+
+Lemma order_none P u t : order P (fst t) = [] -> dominates P u t = false.
+Proof.
+  intros H. apply not_true_iff_false. intros Hdom. assert (Hsame := dominates_same P u t Hdom).
+  unfold dominates in Hdom. rewrite Hsame, H in Hdom. destruct (front P (fst t)); now rewrite andb_false_r in Hdom.
+Qed.

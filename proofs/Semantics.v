@@ -188,7 +188,7 @@ Lemma model_before_plain k : (forall p, order P p = []) ->
   model_before (S k) ≡ level k (model_before k).
 Proof.
   intros Hplain t. split; [now intros [H _]|]. intros Ht. split; [exact Ht|].
-  intros u _. now rewrite plain_dominates.
+  intros u _. now rewrite order_none.
 Qed.
 
 (** ** One derivation at a time: the hyper-node as [Selection] has it *)

@@ -3,10 +3,11 @@
 
     Values are integers: what exports a certificate numbers symbols and records, in their order.  Predicates and
     variables are numbers.  A program says for each predicate the number of its hyper-node; negation has to go to a
-    smaller number ([Certificate.stratified]).  It also says which predicates are declared: only these may have facts,
-    all others are intermediate results that the rewriting of rules has made ([Certificate.facts_declared]).  For a
+    smaller number ([Checker.stratified]).  It also says which predicates are declared: only these may have facts,
+    all others are intermediate results that the rewriting of rules has made ([Checker.facts_declared]).  For a
     relation with a minimum or a maximum it has the columns that are compared, the first one first, and whether all
-    columns count alike, so that the relation shows a front ([Orders]). *)
+    columns count alike, so that the relation shows a front; and for a relation with choice-domains the columns of each
+    of its keys ([Orders]). *)
 
 From Coq Require Import List ZArith NArith.
 Import ListNotations.
@@ -17,7 +18,7 @@ Definition predicate := N.
 
 Inductive functor := Plus | Minus | Least | Greatest.
 
-(** Computed terms stand in heads, tests and negated atoms, not in positive atoms ([Certificate.safe]).  Integers have no
+(** Computed terms stand in heads, tests and negated atoms, not in positive atoms ([Checker.safe]).  Integers have no
     bounds here: a view in which a sum has wrapped around is rejected. *)
 Inductive term :=
 | Var (x : variable)
@@ -40,7 +41,8 @@ Record program := Program {
   node : predicate -> nat;
   declared : predicate -> bool;
   order : predicate -> list (direction * nat);
-  front : predicate -> bool
+  front : predicate -> bool;
+  domains : predicate -> list (list nat)
 }.
 
 (** A tuple of a predicate. *)

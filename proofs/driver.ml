@@ -9,6 +9,7 @@
      auxiliary NUMBER NODE NAME     the same for an intermediate result of rules, which has no facts
      select NUMBER min COLUMN...    the predicate shows minima, or with max maxima; of several columns, the first first
      front NUMBER min COLUMN...     the same, but all columns count alike
+     choice NUMBER COLUMN...        the predicate has one tuple for each key, of these columns; there may be several
      rule NAME                      the following head, body, not and test lines are its parts
      head PREDICATE TERM...         a term is an integer, a variable (x and a number), or computed: F,TERM,TERM
                                     where F is one of + - min max
@@ -104,6 +105,7 @@ let read lines =
     | word :: _ -> malformed "%S is no order of a column" word
   in
   let orders : (n, bool * (direction * nat) list) Hashtbl.t = Hashtbl.create 8 in
+  let domains : (n, nat list) Hashtbl.t = Hashtbl.create 8 in
   let rules = ref [] and facts = ref [] and tuples = ref [] in
   let change f =
     match !rules with [] -> malformed "no rule has begun" | (rule, name) :: rest -> rules := (f rule, name) :: rest
@@ -118,6 +120,7 @@ let read lines =
         Hashtbl.replace names number name
     | (("select" | "front") as sort) :: number :: columns ->
         Hashtbl.replace orders (known number) (sort = "front", compared columns)
+    | "choice" :: number :: columns -> Hashtbl.add domains (known number) (List.map read_nat columns)
     | [ "rule"; name ] -> rules := ((None, [], [], []), name) :: !rules
     | "head" :: number :: terms ->
         change (fun (head, body, negated, tests) ->
@@ -147,7 +150,7 @@ let read lines =
   let node number = fst (Hashtbl.find nodes number) and declared number = snd (Hashtbl.find nodes number) in
   let selection number = Option.value (Hashtbl.find_opt orders number) ~default:(false, []) in
   let order number = snd (selection number) and front number = fst (selection number) in
-  let program = { rules = List.map fst rules; node; declared; order; front } in
+  let program = { rules = List.map fst rules; node; declared; order; front; domains = Hashtbl.find_all domains } in
   ({ program; facts = !facts; tuples = !tuples }, { predicates = names; rules })
 
 (* --- verdicts *)
@@ -161,6 +164,7 @@ let verdict_text names = function
   | NotStratified rule -> "rejected: strata: rule " ^ List.assq rule names.rules
   | NotSafe rule -> "rejected: safety: rule " ^ List.assq rule names.rules
   | NotMonotone rule -> "rejected: monotone: rule " ^ List.assq rule names.rules
+  | Mixed predicate -> "rejected: mixed: " ^ Hashtbl.find names.predicates predicate
   | Undeclared fact -> "rejected: declared: " ^ fact_text names fact
   | Missing fact -> "rejected: facts: " ^ fact_text names fact
   | NotClosed rule -> "rejected: closed: rule " ^ List.assq rule names.rules

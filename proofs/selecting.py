@@ -1,4 +1,4 @@
-"""Runs the extracted checker on views of programs that select, sound ones and corrupted ones.
+"""Runs the extracted checker on views of programs that select or choose, sound ones and corrupted ones.
 
     python -m proofs.selecting CHECKER FOLDER
 
@@ -127,6 +127,38 @@ PROGRAMS = {
         head 2 x1
         body 1 x0 x1
         """,
+    "spanning tree, whose edges come once": """
+        declared 1 1 tree
+        choice 1 0
+        declared 2 1 inside
+        declared 3 2 leaf
+        rule step
+        head 1 x2 x0
+        body 1 x0 x1
+        body 0 x0 x2 x3
+        rule inside
+        head 2 x1
+        body 1 x0 x1
+        test < x0 x1
+        rule leaf
+        head 3 x0
+        body 1 x0 x1
+        not 2 x0
+        fact 1 0 0
+        """,
+    "pairs that share no end": """
+        declared 1 1 pair
+        choice 1 0
+        choice 1 1
+        rule first
+        head 1 x0 x1
+        body 0 x0 x1 x2
+        test <= x2 5
+        rule next
+        head 1 x2 +,x2,x1
+        body 1 x0 x1
+        body 0 x1 x2 x3
+        """,
 }
 NOT_MONOTONE = {
     "shortest paths from a node": [("+,x1,x3", "-,x3,x1"), ("head 1 x2 +,x1,x3", "head 1 x1 x3")],
@@ -139,8 +171,10 @@ NOT_MONOTONE = {
     ],
     "widest paths, and who has them": [("test <= 2 x1", "test <= x1 2"), ("min,x1,x3", "-,x3,x1")],
     "components by least label": [("head 1 x2 x1", "head 1 x1 x2"), ("body 1 x2 x1", "body 1 x1 x1")],
+    "spanning tree, whose edges come once": [("declared 2 1 inside", "declared 2 1 inside\nselect 2 min 0")],
+    "pairs that share no end": [("choice 1 0", "choice 1 0\nselect 1 max 1")],
 }
-"""Changes of the programs that make a rule not monotone."""
+"""Changes of the programs that make a rule not monotone, or that let a choice and a selection meet."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +188,7 @@ class Rule:
 @dataclass(frozen=True)
 class Program:
     """The lines of a text but for its tuples, and what they say: `orders` as columns, each with 1 or -1, and which of
-    them are `fronts`."""
+    them are `fronts`; `keys` as columns, for each choice-domain."""
 
     lines: list[str]
     rules: list[Rule]
@@ -162,6 +196,7 @@ class Program:
     strata: dict[int, int]
     orders: dict[int, list[tuple[int, int]]]
     fronts: set[int]
+    keys: dict[int, list[list[int]]]
 
 
 @dataclass(frozen=True)
@@ -224,9 +259,9 @@ def corruptions(rng: random.Random, program: Program, sound: Trial) -> Iterator[
     if worse:
         more = {**births, rng.choice(worse): max(births.values()) + 1}
         yield replace(sound, births=more, fault="a worse tuple added", reasons=("closed", "selected"))
-    best = rng.choice(sorted(each for each in births if program.orders.get(each[0])))
+    best = rng.choice(sorted(each for each in births if each[0] in {*program.orders, *program.keys}))
     better = [*best]
-    column, sign = program.orders[best[0]][0]
+    column, sign = program.orders.get(best[0], [(1, -99)])[0]
     better[column + 1] -= sign
     swapped = {tuple(better) if each == best else each: birth for each, birth in births.items()}
     yield replace(sound, births=swapped, fault="a better tuple instead", reasons=("closed", "founded"))
@@ -235,14 +270,14 @@ def corruptions(rng: random.Random, program: Program, sound: Trial) -> Iterator[
     for before, after in NOT_MONOTONE[sound.name]:
         lines = "\n".join(sound.lines).replace(before, after).split("\n")
         assert lines != sound.lines
-        yield replace(sound, lines=lines, fault="a rule that is not monotone", reasons=("monotone",))
+        yield replace(sound, lines=lines, fault="a rule that is not monotone", reasons=("monotone", "mixed"))
 
 
 # --- the evaluator ---------------------------------------------------------------------------------------------------
 
 
 def parsed(lines: list[str]) -> Program:
-    program = Program(lines, [], [], {}, {}, set())
+    program = Program(lines, [], [], {}, {}, set(), {})
     for line in lines:
         kind, *words = line.split()
         match kind:
@@ -252,6 +287,8 @@ def parsed(lines: list[str]) -> Program:
                 program.fronts.update([int(words[0])] if kind == "front" else [])
                 signs = [1 if word == "min" else -1 for word in words[1::2]]
                 program.orders[int(words[0])] = list(zip(map(int, words[2::2]), signs, strict=True))
+            case "choice":
+                program.keys.setdefault(int(words[0]), []).append([*map(int, words[1:])])
             case "rule":
                 program.rules.append(Rule([], [], [], []))
             case "fact":
@@ -269,10 +306,19 @@ def parsed(lines: list[str]) -> Program:
 
 
 def selected(program: Program) -> set[Entry]:
-    """Return the visible tuples: in each stratum, derive from the best tuples known until these do not change."""
+    """Return the visible tuples: in each stratum, derive from the best tuples known until these do not change, or take
+    one free tuple after the other."""
     visible = set[Entry]()
     for stratum in sorted(set(program.strata.values())):
         known = {each for each in program.facts if program.strata[each[0]] == stratum}
+        if any(program.strata[relation] == stratum for relation in program.keys):
+            while True:
+                known |= {head for head, _ in derivations(program, visible) if program.strata[head[0]] == stratum}
+                free = sorted(each for each in known if is_free(program, each, visible))
+                if not free:
+                    break
+                visible.add(free[0])
+            continue
         while True:
             best = visible | {each for each in known if not any(dominates(program, other, each) for other in known)}
             heads = {head for head, _ in derivations(program, best) if program.strata[head[0]] == stratum}
@@ -293,6 +339,16 @@ def founded(program: Program, visible: set[Entry]) -> Births:
         if birth and not born:
             return births
     raise AssertionError
+
+
+def is_free(program: Program, one: Entry, visible: set[Entry]) -> bool:
+    keys = [[one[column + 1] for column in key] for key in program.keys.get(one[0], [])]
+    return one not in visible and not any(
+        values == [other[column + 1] for column in key]
+        for other in visible
+        if other[0] == one[0]
+        for key, values in zip(program.keys.get(one[0], []), keys, strict=True)
+    )
 
 
 def dominates(program: Program, one: Entry, other: Entry) -> bool:

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from proofs.selecting import NOT_MONOTONE, PROGRAMS, Program, dominates, founded, parsed, selected, trials
+from proofs.selecting import NOT_MONOTONE, PROGRAMS, Program, dominates, founded, is_free, parsed, selected, trials
 
 
 def program(name: str, edges: list[tuple[int, int, int]]) -> Program:
@@ -37,6 +37,7 @@ CYCLE = [(0, 1, 5), (0, 2, 1), (2, 1, 1), (1, 0, 1)]
                 (3, 2, 0),
             },
         ),
+        ("spanning tree, whose edges come once", {(1, 0, 0), (1, 1, 0), (1, 2, 0), (3, 0), (3, 1), (3, 2)}),
         ("components by least label", {(1, 0, 0), (1, 1, 0), (1, 2, 0), (2, 0)}),
         ("widest paths, and who has them", {(1, 0, 1), (1, 1, 5), (1, 2, 1), (2, 1), (3, 0), (3, 2)}),
     ],
@@ -67,6 +68,14 @@ def test_columns_of_a_front_count_alike() -> None:
     assert dominates(ways, (1, 7, 1, 5), (1, 7, 2, 4))
     assert not dominates(ways, (1, 7, 1, 3), (1, 7, 2, 4))
     assert not dominates(ways, (1, 7, 2, 4), (1, 7, 2, 4))
+
+
+def test_a_choice_has_one_tuple_for_each_of_its_keys() -> None:
+    pairs = program("pairs that share no end", [])
+    assert is_free(pairs, (1, 3, 4), {(1, 4, 3), (0, 3, 4, 1)})
+    assert not is_free(pairs, (1, 3, 4), {(1, 3, 5)})
+    assert not is_free(pairs, (1, 3, 4), {(1, 5, 4)})
+    assert selected(program("pairs that share no end", [(0, 1, 1), (0, 2, 1), (2, 1, 1)])) > {(1, 0, 1)}
 
 
 def test_each_program_has_each_corruption() -> None:
