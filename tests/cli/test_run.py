@@ -81,6 +81,23 @@ def test_json_has_special_values_as_text(folder: Path, tidelog: Run) -> None:
     assert document["outputs"]["a"]["tuples"] == [["inf", [1, [2, None]], 18446744073709551615]]
 
 
+def test_values_with_branches_in_all_outputs(folder: Path, tidelog: Run) -> None:
+    (folder / "b.dl").write_text(
+        ".type L = N {} | C { x: number, l: L }\n.decl a(l: L, p: symbol)\n.input a\n.decl b(l: L)\n.output b\n"
+        "b($C(0, l)) :- a(l, _).\n"
+    )
+    (folder / "a.facts").write_text("$C( 1 ,$N )\tx\n$N()\ty\n")
+    assert tidelog("run", "b.dl", "-D", "-").out.splitlines()[4:6] == ["$C(0, $C(1, $N))", "$C(0, $N)"]
+    document = json.loads(tidelog("run", "b.dl", "-D", "-", "--json").out)
+    assert document["outputs"]["b"]["tuples"] == [[["$C", 0, ["$C", 1, ["$N"]]]], [["$C", 0, ["$N"]]]]
+    (folder / "a.facts").write_text("$N\tx\n$C(1,\n$N)\ty\n")
+    outcome = tidelog("run", "b.dl", "-D", "-")
+    assert outcome.code == 1
+    assert "a.facts:2:1: error[E0405]: expected 2 columns, found 1" in outcome.err
+    (folder / "a.facts").write_text("$N\tx\n$C(1, $M)\ty\n")
+    assert "a.facts:2:7: error[E0401]: in the value '$C(1, $M)': a L has no branch M" in tidelog("run", "b.dl").err
+
+
 def test_stats_name_the_rules_and_sizes(closure: Path, tidelog: Run) -> None:
     outcome = tidelog("run", "closure.dl", "--stats")
     assert outcome.out == ""

@@ -82,6 +82,22 @@ def test_values_go_in_and_come_out(db: tidelog.Database) -> None:
     assert len(db["r"]) == len(db["box"]) == 0
 
 
+def test_queries_and_deletions_take_patterns(db: tidelog.Database) -> None:
+    Nil, Cons = db.branch("Nil"), db.branch("Cons")
+    one, two = Cons(1, Cons(2, Nil())), Cons(3, Nil())
+    db.insert("r", [(one, 1), (two, 2)])
+    db.commit()
+    assert sorted(db.query("r($Cons(h, _), n), h > 1")) == [(3, 2)]
+    assert sorted(db.query("r(x, n), x = $Cons(1, $Cons(_, t))")) == [(one, 1, Nil())]
+    assert sorted(db.query("r($Cons(h, t), n)", t=Nil())) == [(3, 2)]
+    with pytest.raises(tidelog.DataError, match=r"parameter `x`: error\[E0401\]: expected a List, found the int 3"):
+        db.query("r(x, n)", x=3)
+    db.delete("r($Cons(3, $Nil), n)")
+    db.delete("r(x, n)", x=one)
+    db.commit()
+    assert len(db["r"]) == len(db["box"]) == 0
+
+
 def test_values_are_copied_and_pickled(db: tidelog.Database) -> None:
     value = db.branch("Cons")(1, db.branch("Nil")())
     for other in (copy.copy(value), copy.deepcopy(value), pickle.loads(pickle.dumps(value))):

@@ -225,9 +225,8 @@ class _Kinds:
             return BROKEN
         if len(found) > 1:
             (kind, member), (other_kind, other), *_ = found.items()
-            message = (
-                f"the union `{type_.name}` mixes {article(kind)} (`{member}`) with {article(other_kind)} (`{other}`)"
-            )
+            one, two = (self._described(each) for each in (kind, other_kind))
+            message = f"the union `{type_.name}` mixes {one} (`{member}`) with {two} (`{other}`)"
             notes = tuple(
                 (self.types[m].span, f"`{m}` is declared here")
                 for m in (member, other)
@@ -237,6 +236,10 @@ class _Kinds:
             self.problems.append(Problem("E0206", message, type_.span, notes, hint=hint))  # type: ignore[arg-type]
             return BROKEN
         return next(iter(found))
+
+    def _described(self, kind: Kind) -> str:
+        type_ = self.types.get(kind)
+        return f"a `{kind}`" if type_ is not None and type_.form == "branches" else article(kind)
 
     def _cycle(self, names: list[str]) -> None:
         first, *others = (self.types[name] for name in names)

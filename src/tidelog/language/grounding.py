@@ -30,6 +30,7 @@ from tidelog.language.syntax import (
     Truth,
     Variable,
 )
+from tidelog.language.trees import walk
 from tidelog.source import Span
 
 _MANY = 50
@@ -130,6 +131,9 @@ class _Grounding:
         for term in (literal.left, literal.right):
             if op == "=" and isinstance(term, Record):
                 self._record_side(term, grounded, scope, reason)
+            elif op == "!=" and isinstance(term, Record) and any(isinstance(n, Anonymous) for n in walk([term])):
+                hint = f"derive the values with `{term}` in a relation of their own, and negate that"
+                self.anonymous.append(Problem("E0219", "`_` cannot be used in `!=`", term.span, hint=hint))
             else:
                 self._needed(term, grounded, scope, _COMPARISON, reason)
 
