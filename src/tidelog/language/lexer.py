@@ -20,7 +20,7 @@ _TOKEN = re.compile(
     r"""
       (?P<DOC>     ///(?!/)[^\n]* | //<[^\n]* | /\*\*(?![*/])(?s:.*?)\*/ )
     | (?P<SKIP>    [\s\ufeff]+ | //[^\n]* | /\*(?s:.*?)\*/ )
-    | (?P<NAME>    choice-domain\b | \??[^\W\d](?:\w|\?(?=\w))* )
+    | (?P<NAME>    choice-domain\b | _\?+(?!\w) | \??[^\W\d](?:\w|\?(?=\w))* )
     | (?P<BRANCH>  \$\s*\??[^\W\d](?:\w|\?(?=\w))*(?:\.[^\W\d]\w*)* )
     | (?P<NUMBER>  \d+\.\d+\.\d+\.\d+\b | \d+\.\d\w* (?:(?<=[eE])[+-]\d\w*)? | \d[\d]*[eE][+-]\d\w* | \d\w* )
     | (?P<STRING>  "[^"\\\n]*(?:\\[^\n][^"\\\n]*)*" )
@@ -145,6 +145,8 @@ _INFIX = frozenset(
 _CALLED = re.compile(r"(?:\.[^\W\d]\w*)*\s*[(:]")
 _OPERATES = _INFIX | {"EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"}
 _ENDS_OPERAND = frozenset(("NAME", "NUMBER", "STRING", "RPAR", "RBRACKET", "RBRACE"))
+_REPEATED = frozenset(("NAME", "RPAR", "PLUS", "STAR", "QUESTION"))
+"""What a sign that repeats a path stands behind; elsewhere `?` is a name."""
 _REPEATS = frozenset(("PLUS", "STAR", "QUESTION"))
 _CLOSING = {"RPAR": "LPAR", "RBRACKET": "LBRACKET", "RBRACE": "LBRACE"}
 
@@ -168,6 +170,8 @@ def tokens(text: str, comments: list[tuple[int, Token]] | None = None) -> list[T
             continue
         if kind == "OPERATOR":
             kind = _OPERATORS[value]
+            if kind == "QUESTION" and not (found and found[-1].type in _REPEATED):
+                kind = "NAME"
             if kind == "LPAR" and found and found[-1].type in _REPEATS:
                 repeated.append(len(found))
         elif kind == "NAME":
