@@ -156,7 +156,7 @@ def expectations(path: Path) -> Views:
 def value_of(node: ast.expr) -> Any:
     """The value of a literal, in which calls make values with branches."""
     match node:
-        case ast.Call(func=ast.Name(id=name), keywords=parts) if name != "set":
+        case ast.Call(func=func, keywords=parts) if (name := ast.unparse(func)) != "set":
             fields = tuple(str(part.arg) for part in parts)
             return branch_class(name, fields)(*(value_of(part.value) for part in parts))
         case ast.Set(elts=parts):
