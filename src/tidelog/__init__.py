@@ -13,6 +13,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from tidelog.callables import functor
 from tidelog.certificate import check_certificate
 from tidelog.change import Change
 from tidelog.connect import connect
@@ -48,6 +49,7 @@ __all__ = [
     "UsageError",
     "check_certificate",
     "connect",
+    "functor",
 ]
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, overload
 
+from tidelog.callables import FunctorSource
 from tidelog.database import Database
 from tidelog.errors import Problem, UsageError, wrong_argument
 
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
 
 
 @overload
-def connect() -> Database: ...
+def connect(*, functors: FunctorSource = ()) -> Database: ...
 
 
 @overload
-def connect(folder: str | os.PathLike[str]) -> StoredDatabase: ...
+def connect(folder: str | os.PathLike[str], *, functors: FunctorSource = ()) -> StoredDatabase: ...
 
 
 @overload
@@ -32,11 +33,13 @@ def connect(
     *,
     spark: SparkSession | None = None,
     state: str | os.PathLike[str] | None = None,
+    functors: FunctorSource = (),
 ) -> Database | SparkDatabase:
     """Return a new, empty database in memory; with a `folder`, the one in that folder, see docs/how-to/stores.md.
 
     With a `spark` session, one over its data frames, see docs/how-to/spark.md; its facts and program outlive the
-    process in the folder `state`, if there is one. Raise UsageError (E0610) where arguments do not go together.
+    process in the folder `state`, if there is one. `functors` are functions for the functors of the program, see
+    `Database.functors`; a store may need them to open. Raise UsageError (E0610) where arguments do not go together.
     """
     if folder is not None and not isinstance(folder, (str, os.PathLike)):
         raise wrong_argument("a store", "the path of a folder", folder)
@@ -50,5 +53,5 @@ def connect(
     if folder is not None:
         from tidelog.store import StoredDatabase
 
-        return StoredDatabase(folder)
-    return Database()
+        return StoredDatabase(folder, functors=functors)
+    return Database(functors=functors)

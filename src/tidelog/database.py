@@ -13,6 +13,7 @@ from typing import Any
 import numpy
 
 from tidelog.arrays import Words
+from tidelog.callables import FunctorSource, marked
 from tidelog.certificate import Certificate, certificate_of, look
 from tidelog.change import Change, RelationChange
 from tidelog.engine import FactCall, Prospect, Report, RowChange, net_changes
@@ -39,8 +40,10 @@ class Database(RelationVerbs[Change, RelationChange, FactCall]):
 
     instead = "copy its relations, or open a store in the other process"
 
-    def __init__(self, keeper: EpochKeeper | None = None) -> None:
+    def __init__(self, keeper: EpochKeeper | None = None, functors: FunctorSource = ()) -> None:
         super().__init__(Workspace(FactCall))
+        for given in marked(functors):
+            self.workspace.give(given)
         self.engine = EmbeddedEngine(self.workspace.dictionary, self.workspace.committed.core)
         self._options = DatabaseOptions()
         self._epochs = 0
@@ -69,6 +72,8 @@ class Database(RelationVerbs[Change, RelationChange, FactCall]):
             workspace.sweep(engine, ((name, words) for name, _, words in workspace.facts))
             draft = workspace.draft(watch.look)
             net = net_changes(workspace.due(self._retraction))
+            if net or draft.core is not engine.program:
+                workspace.check_given(draft)
             outcome = engine.epoch(draft.core, net, watch, self._options, partial(self._seal, draft, net))
         workspace.settle(draft)
         workspace.lose(outcome)

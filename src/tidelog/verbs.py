@@ -10,10 +10,12 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
 from tidelog.arrays import Words
+from tidelog.callables import FunctorSource, GivenFunction, Vectorized, marked
 from tidelog.certificate import Certificate, check, program_text, save
 from tidelog.copies import Uncopied
 from tidelog.engine import Engine
@@ -159,6 +161,30 @@ class RelationVerbs(Verbs[Made], Generic[Made, Part, Facts]):
             parsed = program if isinstance(program, Program) else read(program)
         with self._changing(), changing_within_memory:
             self.workspace.extend(parsed)
+
+    def functor(
+        self, name: str, function: Callable[..., Any], *, vectorized: Vectorized = False, compiled: bool = True
+    ) -> None:
+        """Give the function for the functor that a program declares with `.functor name(…): …`, see
+        docs/how-to/functors.md.
+
+        It gets values as in `db[name]` and returns one, or None for no value; a generator function gives several. With
+        `vectorized` it gets NumPy arrays and returns one, with "arrow" Arrow arrays. A function of numbers is compiled
+        where that is possible, unless `compiled` is False. Raise UsageError: not a function (E0609), a function for the
+        functor is there already, or it states other types than the program (E0646).
+        """
+        given = getattr(function, "__tidelog_functor__", None) or GivenFunction(
+            name, function, vectorized, None, compiled
+        )
+        with self._changing():
+            self.workspace.give(replace(given, name=name))
+
+    def functors(self, source: FunctorSource) -> None:
+        """Give the functions of a module, or among some objects, that `tidelog.functor` has marked, or those of a
+        mapping by their names."""
+        with self._changing():
+            for given in marked(source):
+                self.workspace.give(given)
 
     def insert(self, relation: str, data: Any) -> None:
         """Assert facts, to take effect with the next `commit`; asserting a present fact changes nothing.

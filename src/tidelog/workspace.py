@@ -15,6 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy
 
 from tidelog.arrays import Words
+from tidelog.callables import GivenFunction, GivenFunctions
 from tidelog.engine import Outcome
 from tidelog.errors import Problem, UsageError, wrong_argument
 from tidelog.io import encode
@@ -29,6 +30,7 @@ from tidelog.maintain.state import EngineState
 from tidelog.relation import declared
 from tidelog.rules import Compiler
 from tidelog.rules.core import CoreProgram
+from tidelog.semantics.user_functors import check_signature, function_of
 from tidelog.storage.dictionary import Dictionary
 
 Facts = TypeVar("Facts", bound="FactEntry")
@@ -77,7 +79,9 @@ class Workspace(Generic[Facts]):
         self.dictionary = Dictionary({})
         """The meaning of words. What modules of this package keep beyond a call they let it `hold`."""
         self._entry = entry
-        self._checker = Checker()
+        self.given = GivenFunctions()
+        """The functions for functors."""
+        self._checker = Checker(self.given)
         self._compiler = Compiler()
         self._reclaimer = Reclaimer()
         checked = self._checker.check()
@@ -122,6 +126,14 @@ class Workspace(Generic[Facts]):
         if pending.core is None:
             pending.core = self._compiler.compile(pending.checked, look)
         return Draft(pending.programs, pending.checked, pending.core)
+
+    def give(self, given: GivenFunction) -> None:
+        """Take a function for a functor. UsageError (E0646) if the program declares it with other types, or if it has a
+        function already."""
+        declared = self._pending.checked.functors.get(given.name)
+        if declared is not None:
+            check_signature(declared, given)
+        self.given.give(given)
 
     # --- changes -------------------------------------------------------------------------------------------------
 
@@ -209,6 +221,11 @@ class Workspace(Generic[Facts]):
             hint = "add rules for it, or remove `inline` from its declaration"
             raise UsageError(Problem("E0611", f"the inline relation {name} has no tuples", hint=hint))
         return relation
+
+    def check_given(self, draft: Draft) -> None:
+        """Raise UsageError (E0645) if a rule of a draft calls a functor that has no function."""
+        for functor in draft.core.functors.values():
+            function_of(functor)
 
     # --- from epoch to epoch -------------------------------------------------------------------------------------
 

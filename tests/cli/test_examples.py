@@ -14,4 +14,6 @@ PROGRAMS = sorted(FOLDER.glob("*.dl"))
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
 def test_example(program: Path, tidelog: Run) -> None:
-    assert tidelog("run", str(program), "-D", "-").out == program.with_suffix(".out").read_text("utf-8")
+    functions = program.with_suffix(".py")
+    more = ("--functors", str(functions)) if functions.exists() else ()
+    assert tidelog("run", str(program), *more, "-D", "-").out == program.with_suffix(".out").read_text("utf-8")

@@ -55,7 +55,7 @@ def test_a_closed_database_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize("arguments", [{"folder": "a", "spark": object()}, {"state": "a"}])
 def test_arguments_that_do_not_go_together(arguments: dict[str, object]) -> None:
     with pytest.raises(UsageError) as caught:
-        tidelog.connect(**arguments)
+        tidelog.connect(**arguments)  # type: ignore[call-overload]  # wrong on purpose
     assert caught.value.code == "E0610"
 
 

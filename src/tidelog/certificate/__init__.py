@@ -13,9 +13,11 @@ check         the four conditions, on DuckDB;  stopping  limits and Ctrl-C while
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from tidelog.callables import FunctorSource, GivenFunctions, marked
 from tidelog.certificate.certificate import Certificate
 from tidelog.certificate.check import check
 from tidelog.certificate.export import certificate_of, program_text
@@ -26,15 +28,36 @@ from tidelog.certificate.tables import out_of_memory
 from tidelog.errors import wrong_argument
 from tidelog.limits.watch import Watch, guarded
 
-__all__ = ["Certificate", "certificate_of", "check", "check_certificate", "load", "look", "program_text", "save"]
+__all__ = [
+    "Certificate",
+    "Verdict",
+    "certificate_of",
+    "check",
+    "check_certificate",
+    "load",
+    "look",
+    "program_text",
+    "save",
+]
 
 
-def check_certificate(folder: str | os.PathLike[str], *, timeout: float | None = None) -> None:
+@dataclass(frozen=True)
+class Verdict:
+    """The result of a check that accepts: the names of the functors in Python whose functions were `trusted`."""
+
+    trusted: tuple[str, ...] = ()
+
+
+def check_certificate(
+    folder: str | os.PathLike[str], *, timeout: float | None = None, functors: FunctorSource = ()
+) -> Verdict:
     """Check a certificate that `Database.save_certificate` has written; nothing is taken from a database.
 
-    Return if the views of the folder follow from its facts and its program. Raise CertificateRejected if they do not,
-    DataError (E081x) if the folder is not a certificate of its program, LimitError if memory does not suffice (E0503)
-    or after `timeout` seconds (E0501).
+    Return the verdict if the views of the folder follow from its facts and its program. The checker calls `functors`
+    for the functors in Python (E0645 without one) and trusts them: the verdict has their names.
+
+    Raise CertificateRejected if the views do not follow, DataError (E081x) if the folder is not a certificate of its
+    program, LimitError if memory does not suffice (E0503) or after `timeout` seconds (E0501).
     """
     given: object = folder
     if not isinstance(given, (str, os.PathLike)):
@@ -42,6 +65,11 @@ def check_certificate(folder: str | os.PathLike[str], *, timeout: float | None =
     watch = Watch(timeout)
     try:
         with guarded(watch):
-            check(load(Path(folder), partial(look, watch)), watch)
+            given = GivenFunctions()
+            for each in marked(functors):
+                given.give(each)
+            certificate = load(Path(folder), partial(look, watch), given)
+            check(certificate, watch)
+            return Verdict(tuple(certificate.program.functors))
     except MemoryError as error:
         raise out_of_memory(error) from None

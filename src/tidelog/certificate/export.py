@@ -37,11 +37,14 @@ def certificate_of(engine: EmbeddedEngine, checked: CheckedProgram, look: Look =
 
 
 def program_text(programs: Iterable[Program], look: Look = unlimited) -> str:
-    """Return types, declarations and rules of loaded programs as one text; rules keep their names. Leave out
-    directives, and facts, which are data of the certificate. Call `look` for each of them; it may raise."""
+    """Return types, declarations and rules of loaded programs as one text; rules keep their names.
+
+    Leave out directives, and facts, which are data of the certificate. Call `look` for each of them; it may raise.
+    """
     programs = tuple(programs)
     sections = (
         [node for program in programs for node in program.types],
+        [node for program in programs for node in program.functors],
         [node for program in programs for node in program.declarations],
         [rule for program in programs for rule in program.rules if rule.name is not None],  # facts have none
     )

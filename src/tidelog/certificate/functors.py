@@ -28,9 +28,10 @@ from tidelog.certificate.texts import TEXTS
 from tidelog.language.aggregates import AGGREGATES, AggregateName
 from tidelog.language.functors import NUMERIC, several
 from tidelog.language.regex import PatternError, translated
-from tidelog.language.syntax import Kind
+from tidelog.language.syntax import FunctorType, Kind
 from tidelog.looking import Look
 from tidelog.rules.core import CoreConstant
+from tidelog.semantics.user_functors import values_of
 from tidelog.semantics.values import Scalar
 from tidelog.storage.arrow_arrays import mask_to_arrow, numbers_to_arrow, numbers_to_numpy
 from tidelog.storage.dictionary import Dictionary
@@ -85,6 +86,20 @@ class Functors:
         if constant.kind == "float":
             return f"'{float(constant.value or 0) + 0.0!r}'::DOUBLE"
         return f"({word % _SIZE if constant.kind == 'unsigned' else word})::{sql_type(constant.kind)}"
+
+    def declared(self, functor: FunctorType, args: Sequence[str]) -> str:
+        """Return the list of the values of a functor in Python, which the checker calls as the engine does."""
+        kinds = [column.kind for column in functor.parameters]
+        result = f"{functor.result.kind} list"
+        if not args:  # DuckDB knows no size of a column that has no arguments
+            return self._called(
+                ("declared", functor.name), lambda _: list(values_of(functor, ())), ["number"], result, ["0"]
+            )
+
+        def listed(*values: Scalar) -> list[Scalar]:
+            return list(values_of(functor, values))
+
+        return self._called(("declared", functor.name), listed, kinds, result, args)
 
     def call(self, functor: str, kinds: Sequence[Kind], result: Kind, args: Sequence[str]) -> str:
         """Return the value of a functor for argument expressions of these kinds, or the list of its
@@ -183,8 +198,10 @@ class Functors:
                 if number % _PACE == 0:
                     self._look()
                 results.append(_attempt(function, row))
-            if result == "symbol list":
-                results = [each and self._dictionary.ids_of(each) for each in results]
+            kind = result.removesuffix(" list")
+            if result != kind and kind not in NUMERIC:
+                encode = self._dictionary.encode
+                results = [each and [encode(value, kind) for value in each] for each in results]
             if result.endswith(" list"):
                 return _lists(results, result.removesuffix(" list"))
             return self._column([_fit(value, result) for value in results], result)

@@ -20,6 +20,7 @@ from typing import IO, Any
 import numpy
 
 from tidelog.arrays import AnyWords
+from tidelog.callables import GivenFunctions
 from tidelog.certificate.certificate import Certificate
 from tidelog.certificate.export import program_text
 from tidelog.certificate.layout import (
@@ -36,8 +37,7 @@ from tidelog.certificate.layout import (
 from tidelog.certificate.tables import AGAIN, TableFile, damaged
 from tidelog.errors import CertificateRejected, DataError, Problem, ProgramError
 from tidelog.io.columns import encode_table
-from tidelog.language import check as check_program
-from tidelog.language import read
+from tidelog.language import Checker, read
 from tidelog.language.reading import is_preprocessed
 from tidelog.language.syntax import RelationType
 from tidelog.looking import Look
@@ -50,8 +50,9 @@ _LARGEST = 16 * 2**20
 """Bytes of the largest manifest or program that is read."""
 
 
-def load(folder: Path, look: Look = lambda: None) -> Certificate:
-    """Return the certificate in a folder. Its relations are read on demand; `look` is called again and again meanwhile.
+def load(folder: Path, look: Look = lambda: None, given: GivenFunctions | None = None) -> Certificate:
+    """Return the certificate in a folder, with functions `given` for functors in Python. Its relations are read on
+    demand; `look` is called again and again meanwhile.
 
     Raise DataError where something is missing, too much, cannot be read or does not fit (E081x), and
     CertificateRejected for a program whose negation or aggregates go through recursion. `facts` and `view` of the
@@ -59,7 +60,7 @@ def load(folder: Path, look: Look = lambda: None) -> Certificate:
     """
     manifest = _read_manifest(folder)
     look()
-    program = _read_program(folder, look)
+    program = _read_program(folder, look, given)
     dictionary = Dictionary(program.records)
     tables: dict[tuple[CertificatePart, str], TableFile] = {}
 
@@ -224,7 +225,7 @@ def _canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def _read_program(folder: Path, look: Look) -> CoreProgram:
+def _read_program(folder: Path, look: Look, given: GivenFunctions | None) -> CoreProgram:
     """Return the program, compiled. An unstratified program breaks condition 4; all other faults are those of the
     file."""
     path = str(folder / PROGRAM)
@@ -237,7 +238,7 @@ def _read_program(folder: Path, look: Look) -> CoreProgram:
         raise DataError(Problem("E0812", message, hint=AGAIN, place=path))
     try:
         program = read(f"{text}\n", name=path, look=look)  # with a line break it is no path
-        checked = check_program(program, look=look)
+        checked = Checker(given).check(program, look=look)
         compiled = compile_program(checked, look=look)
     except ProgramError as error:
         if error.code in ("E0301", "E0302", "E0303"):

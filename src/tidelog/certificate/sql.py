@@ -129,6 +129,8 @@ class _Body:
         return waiting
 
     def call(self, literal: Computation) -> str:
+        if literal.declared is not None:
+            return self.functors.declared(literal.declared, [self.value(arg) for arg in literal.args])
         kinds, args = [arg.kind for arg in literal.args], [self.value(arg) for arg in literal.args]
         return self.functors.call(literal.functor, kinds, literal.target.kind, args)
 
@@ -157,7 +159,7 @@ class _Body:
     def enumerated(self, literal: Computation) -> str:
         """Return an expression that takes the values of a functor one after the other. It never materializes ranges of
         integers; those of floats have to be added up."""
-        kind = literal.args[0].kind
+        kind = literal.kind
         if kind == "float" or literal.functor != "range":
             self.extend({"#values": f"unnest({self.call(literal)})"})
             return self.known.pop("#values")

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidelog.cli.shared import add_limits
+from tidelog.cli.shared import add_functors, add_limits, functors_of
 
 if TYPE_CHECKING:
     from tidelog.arrays import Words
@@ -45,6 +45,7 @@ def add(commands: Commands) -> None:
         "--changes", metavar="OUT", help="write REL.inserted.csv and REL.deleted.csv to a folder; - prints them instead"
     )
     add_limits(command)
+    add_functors(command)
     command.set_defaults(execute=execute)
 
 
@@ -64,7 +65,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
     folder = None if arguments.changes in (None, "-") else Path(arguments.changes)
     check_folders(Path(), folder)
-    with existing(arguments.store) as db:
+    with existing(arguments.store, functors=functors_of(arguments)) as db:
         db.options(timeout=arguments.timeout, max_rows=arguments.max_rows)
         for name in arguments.remove_rule:
             db.rules.remove(name)

@@ -7,11 +7,20 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidelog.cli.shared import add_messages, add_preprocessing, existing, parsed, positive, warnings_of
+from tidelog.cli.shared import (
+    add_functors,
+    add_messages,
+    add_preprocessing,
+    existing,
+    functors_of,
+    parsed,
+    positive,
+    warnings_of,
+)
 from tidelog.collecting import uncollected
 
 if TYPE_CHECKING:
@@ -29,6 +38,7 @@ def add(commands: Commands) -> None:
     command.add_argument("--json", action="store_true", help="print the result, or the errors, as JSON")
     add_preprocessing(command)
     add_messages(command)
+    add_functors(command)
     command.set_defaults(execute=execute)
 
 
@@ -37,9 +47,9 @@ def execute(arguments: argparse.Namespace) -> int:
     from tidelog.store import is_marked
 
     if is_marked(arguments.path):
-        _check_store(arguments.path, arguments.timeout, as_json=arguments.json)
+        _check_store(arguments)
     elif arguments.path.is_dir():
-        _check_certificate(arguments.path, arguments.timeout, as_json=arguments.json)
+        _check_certificate(arguments)
     else:
         arguments.program = arguments.path
         _check_program(arguments)
@@ -69,35 +79,40 @@ def _check_program(arguments: argparse.Namespace) -> None:
         _print_verdict(path, _count(len(found), "warnings") if found else "no errors", contents)
 
 
-def _check_certificate(path: Path, timeout: float | None, *, as_json: bool) -> None:
+def _check_certificate(arguments: argparse.Namespace) -> None:
     from functools import partial
 
+    from tidelog.callables import GivenFunctions, marked
     from tidelog.certificate import check, load, look
     from tidelog.limits.watch import Watch, guarded
 
-    watch = Watch(timeout)
+    watch, given = Watch(arguments.timeout), GivenFunctions()
+    for each in marked(functors_of(arguments)):
+        given.give(each)
     with guarded(watch):
-        certificate = load(path, partial(look, watch))
+        certificate = load(arguments.path, partial(look, watch), given)
         check(certificate, watch)
     rules = len({rule.origin for rule in certificate.rules})
-    _report("certificate", path, len(certificate.declared), rules, as_json)
+    _report("certificate", arguments, len(certificate.declared), rules, certificate.program.functors)
 
 
-def _check_store(path: Path, timeout: float | None, *, as_json: bool) -> None:
-    with existing(path, read_only=True) as db:
-        db.options(timeout=timeout)
+def _check_store(arguments: argparse.Namespace) -> None:
+    with existing(arguments.path, read_only=True, functors=functors_of(arguments)) as db:
+        db.options(timeout=arguments.timeout)
         db.check()
-        _report("store", path, len(db.relations), len(db.rules), as_json)
+        _report("store", arguments, len(db.relations), len(db.rules), db.workspace.committed.core.functors)
 
 
-def _report(what: str, path: Path, relations: int, rules: int, as_json: bool) -> None:
+def _report(what: str, arguments: argparse.Namespace, relations: int, rules: int, trusted: Iterable[str]) -> None:
     from tidelog.cli.report import print_json
 
-    contents = {"relations": relations, "rules": rules}
-    if as_json:
-        print_json({"ok": True, what: path, **contents})
+    contents, trusted = {"relations": relations, "rules": rules}, list(trusted)
+    if arguments.json:
+        print_json({"ok": True, what: arguments.path, **contents, **({"trusted": trusted} if trusted else {})})
     else:
-        _print_verdict(path, "the views follow from the facts and the rules", contents)
+        _print_verdict(arguments.path, "the views follow from the facts and the rules", contents)
+        if trusted:
+            print(f"trusted functions of functors: {', '.join(trusted)}")
 
 
 def _print_verdict(path: Path, verdict: str, contents: Mapping[str, int]) -> None:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidelog.cli.shared import add_fact_folder, add_limits, add_preprocessing, parsed
+from tidelog.cli.shared import add_fact_folder, add_functors, add_limits, add_preprocessing, functors_of, parsed
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -22,6 +22,7 @@ def add(commands: Commands) -> None:
     add_fact_folder(command)
     add_limits(command)
     add_preprocessing(command)
+    add_functors(command)
     command.set_defaults(execute=execute)
 
 
@@ -39,7 +40,7 @@ def execute(arguments: argparse.Namespace) -> int:
         raise UsageError(Problem("E0653", "the folder contains a store already", place=str(arguments.store), hint=hint))
     fresh = not arguments.store.exists()
     try:
-        with tidelog.connect(arguments.store) as db:
+        with tidelog.connect(arguments.store, functors=functors_of(arguments)) as db:
             db.options(timeout=arguments.timeout, max_rows=arguments.max_rows)
             db.load(parsed(arguments))
             read_inputs(db, arguments.fact_dir)

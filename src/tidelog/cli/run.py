@@ -15,7 +15,16 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidelog.cli.shared import add_fact_folder, add_limits, add_messages, add_preprocessing, parsed, warnings_of
+from tidelog.cli.shared import (
+    add_fact_folder,
+    add_functors,
+    add_limits,
+    add_messages,
+    add_preprocessing,
+    functors_of,
+    parsed,
+    warnings_of,
+)
 
 if TYPE_CHECKING:
     from tidelog.database import Database
@@ -48,6 +57,7 @@ def add(commands: Commands) -> None:
     add_limits(command)
     add_preprocessing(command)
     add_messages(command)
+    add_functors(command)
     command.set_defaults(execute=execute)
 
 
@@ -62,6 +72,7 @@ def execute(arguments: argparse.Namespace) -> int:
     check_folders(arguments.fact_dir, folder)
     with ExitStack() as stack:
         db = _connected(arguments.engine, stack)
+        db.functors(functors_of(arguments))
         db.options(timeout=arguments.timeout, max_rows=arguments.max_rows)
         demand = AutomaticDemand(parsed(arguments))
         db.load(demand.from_constants())

@@ -96,7 +96,41 @@ def warnings_of(arguments: argparse.Namespace, checked: CheckedProgram) -> list[
     return found
 
 
-def existing(folder: Path, *, read_only: bool = False) -> StoredDatabase:
+def add_functors(command: argparse.ArgumentParser) -> None:
+    """Add the option for functions of functors."""
+    command.add_argument(
+        "--functors", metavar="FILE.py", type=Path, help="a module with functions that `tidelog.functor` marks"
+    )
+
+
+def functors_of(arguments: argparse.Namespace) -> tuple[Any, ...]:
+    """Return the marked functions of the module that a command's arguments name. Raise UsageError (E0650) where it
+    cannot be run."""
+    import sys
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    from tidelog.callables import marked
+    from tidelog.errors import Problem, UsageError
+
+    path: Path | None = arguments.functors
+    if path is None:
+        return ()
+    hint = "pass a file of Python in which `@tidelog.functor` marks functions"
+    spec = spec_from_file_location(path.stem, path) if path.is_file() else None
+    if spec is None or spec.loader is None:
+        message = f"the functions in '{path}' cannot be read: there is no such file of Python"
+        raise UsageError(Problem("E0650", message, hint=hint))
+    module = module_from_spec(spec)
+    sys.modules.setdefault(path.stem, module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        message = f"the functions in '{path}' cannot be read: {type(error).__name__}: {error}"
+        raise UsageError(Problem("E0650", message, hint=hint)) from error
+    return tuple(given.function for given in marked(module))
+
+
+def existing(folder: Path, *, read_only: bool = False, functors: Any = ()) -> StoredDatabase:
     """Open the store in a folder. Raise UsageError (E0654) without a store there, and make nothing."""
     from tidelog.errors import Problem, UsageError
     from tidelog.store import StoredDatabase, is_marked
@@ -104,4 +138,4 @@ def existing(folder: Path, *, read_only: bool = False) -> StoredDatabase:
     if not is_marked(folder):
         hint = "make one with `tidelog init STORE PROG.dl`"
         raise UsageError(Problem("E0654", "the folder contains no store", place=str(folder), hint=hint))
-    return StoredDatabase(folder, read_only=read_only)
+    return StoredDatabase(folder, read_only=read_only, functors=functors)

@@ -14,22 +14,25 @@ if TYPE_CHECKING:
 
 def add(commands: Commands) -> None:
     """Add the command `show` to the parser."""
+    from tidelog.cli.shared import add_functors
+
     command = commands.add_parser("show", help="read a store", description=__doc__, allow_abbrev=False)
     command.add_argument("store", metavar="STORE", type=Path)
     command.add_argument("relation", metavar="REL", nargs="?")
     command.add_argument("--json", action="store_true", help="print the tuples, or the errors, as JSON")
+    add_functors(command)
     command.set_defaults(execute=execute)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print a relation as Soufflé does, or the sizes of all."""
     from tidelog.cli.report import print_json, table
-    from tidelog.cli.shared import existing
+    from tidelog.cli.shared import existing, functors_of
     from tidelog.io import write_view
     from tidelog.io.sorting import sorted_rows
     from tidelog.language.syntax import RelationType
 
-    with existing(arguments.store, read_only=True) as db:
+    with existing(arguments.store, read_only=True, functors=functors_of(arguments)) as db:
         if arguments.relation is None:
             sizes = {name: len(db[name]) for name in db.relations}
             if arguments.json:

@@ -8,6 +8,7 @@
     scalars    compare, compute and range levels on a batch
     registers  the columns of a batch
     probes     levels that look rows up;  ranges  levels that count
+    remembered  arguments of functors in Python, by hash
     live       levels of an update, which see a relation as it was, in between, or as it is
     closed     levels that look pairs up in a closure
     joins      the batched plan interpreter: one level after the other, a batch of bindings at a time

@@ -14,6 +14,7 @@ from tidelog.language.syntax import (
     ComponentType,
     Declaration,
     Directive,
+    FunctorDeclaration,
     Instance,
     Override,
     PlanDirective,
@@ -43,7 +44,17 @@ class Closing:
 
 
 Statement: TypeAlias = (
-    Rule | Declaration | TypeDeclaration | Directive | Pragma | Opening | Closing | Instance | Override | PlanDirective
+    Rule
+    | Declaration
+    | TypeDeclaration
+    | Directive
+    | Pragma
+    | Opening
+    | Closing
+    | Instance
+    | Override
+    | PlanDirective
+    | FunctorDeclaration
 )
 
 
@@ -59,9 +70,18 @@ class _Block:
     components: list[Component] = field(default_factory=list)
     instances: list[Instance] = field(default_factory=list)
     overrides: list[Override] = field(default_factory=list)
+    functors: list[FunctorDeclaration] = field(default_factory=list)
 
     def program(self) -> Program:
-        parts = (self.types, self.declarations, self.directives, self.rules, self.components, self.instances)
+        parts = (
+            self.types,
+            self.declarations,
+            self.directives,
+            self.rules,
+            self.components,
+            self.instances,
+            self.functors,
+        )
         return Program(*map(tuple, parts))  # type: ignore[arg-type]
 
 
@@ -90,6 +110,11 @@ def assemble(statements: Iterable[Statement]) -> tuple[Program, list[Problem]]:
                 block.directives.append(statement)
             case Instance():
                 block.instances.append(statement)
+            case FunctorDeclaration() if block.opening is not None:
+                message = f"`.functor {statement.name}` stands inside of a component"
+                problems.append(Problem("E0115", message, statement.span, hint="put it in front of the component"))
+            case FunctorDeclaration():
+                block.functors.append(statement)
             case Override() if block.opening is None:
                 message = f"`.override {statement.relation}` stands outside of a component"
                 hint = "put it into the component that inherits the relation"

@@ -13,7 +13,7 @@ from lark import Token
 from tidelog.errors import Problem
 from tidelog.language import lexer, literals
 from tidelog.language.blocks import Closing, Opening, Statement
-from tidelog.language.clauses import SelectionBuilder
+from tidelog.language.functor_declarations import FunctorBuilder
 from tidelog.language.selections import with_selections
 from tidelog.language.syntax import (
     Atom,
@@ -36,7 +36,7 @@ _OLD_DIRECTIVES = ("input", "output", "printsize")
 """Qualifiers of declarations that mean the directives of the same names."""
 
 
-class Builder(SelectionBuilder[tuple[Statement, ...]]):
+class Builder(FunctorBuilder[tuple[Statement, ...]]):
     """The methods for clauses, declarations and directives."""
 
     # --- clauses -----------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from operator import is_
 
+from tidelog.callables import GivenFunctions
 from tidelog.collecting import uncollected
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.components import expand
@@ -49,6 +50,7 @@ from tidelog.language.syntax import (
     Declaration,
     Directive,
     Fact,
+    FunctorDeclaration,
     Program,
     Rule,
     TypeDeclaration,
@@ -89,7 +91,7 @@ class _Last:
     as long as their entries."""
 
     programs: tuple[Program, ...]
-    types: tuple[TypeDeclaration, ...]
+    types: tuple[TypeDeclaration | FunctorDeclaration, ...]
     declarations: tuple[Declaration, ...]
     scheme: Scheme
     passed: Mapping[int, _Passed]
@@ -103,7 +105,8 @@ class Checker:
     """Checks the programs of a database one after another: it does not check statements again that the last program has
     as well, so the cost of a change of rules depends on the change only."""
 
-    def __init__(self) -> None:
+    def __init__(self, given: GivenFunctions | None = None) -> None:
+        self._given = given or GivenFunctions()
         self._last = _Last((), (), (), Scheme(), {})  # All of it is replaced at once, whatever interrupts a check.
 
     @property
@@ -115,7 +118,9 @@ class Checker:
     def check(self, *programs: Program, look: Look = unlimited) -> CheckedProgram:
         """Return all programs together, checked. Raise ProgramError with all problems, and the exceptions of `look`."""
         programs = expand(programs, {id(program) for program in self._last.programs})
-        types = tuple(type_ for program in programs for type_ in program.types)
+        types: tuple[TypeDeclaration | FunctorDeclaration, ...] = ()
+        for program in programs:
+            types = (*types, *program.types, *program.functors)
         declarations = tuple(declaration for program in programs for declaration in program.declarations)
         last = self._last
         known = len(last.declarations)
@@ -123,7 +128,7 @@ class Checker:
         if extended and len(declarations) == known:
             scheme, problems, implied = last.scheme, list[Problem](), last.implied
         else:
-            scheme, problems = resolve(programs)
+            scheme, problems = resolve(programs, self._given)
             problems += equivalence_problems(scheme)
             implied = () if problems else _kept(equivalence_rules(scheme), last.implied)
         # What has passed stays right when relations are declared besides, but a type may make another one of a term.
@@ -160,7 +165,16 @@ class Checker:
         facts = tuple(each.checked for each in passed if isinstance(each.checked, Fact))
         domains = {domain: _holding(domain, scheme) for domain in dict.fromkeys(d for p in passed for d in p.domains)}
         return CheckedProgram(
-            scheme.relations, scheme.records, (*rules, *implied), facts, directives, domains, written, texts, types
+            scheme.relations,
+            scheme.records,
+            (*rules, *implied),
+            facts,
+            directives,
+            domains,
+            written,
+            texts,
+            tuple(each for program in programs for each in program.types),
+            functors=scheme.functors,
         )
 
     def _inlined(

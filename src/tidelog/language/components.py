@@ -301,7 +301,7 @@ class _Names:
                         name = next(each for each in free if each not in taken)
                     rules.append(replace(self._rule(statement, context), name=name))
         parts = tuple(types), tuple(declarations), tuple(directives), tuple(rules)
-        return Program(*parts, components=program.components)
+        return Program(*parts, components=program.components, functors=program.functors)
 
     def _rule(self, rule: Rule, context: _Context) -> Rule:
         renamed = rename(

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
+from tidelog.callables import GivenFunctions
 from tidelog.errors import Problem
 from tidelog.language import foreign
 from tidelog.language.branched import branch_names, branched
@@ -18,6 +19,7 @@ from tidelog.language.syntax import (
     Attribute,
     Column,
     Declaration,
+    FunctorType,
     Kind,
     Program,
     RecordType,
@@ -41,6 +43,7 @@ class Scheme:
     types: Mapping[str, TypeDeclaration] = field(default_factory=dict)
     places: Mapping[tuple[str, str], Span | None] = field(default_factory=dict)
     branches: Mapping[str, str] = field(default_factory=dict)
+    functors: Mapping[str, FunctorType] = field(default_factory=dict)
 
     def is_record(self, kind: Kind) -> bool:
         """Return True if `[…]` and `nil` may have the kind."""
@@ -86,8 +89,10 @@ class Scheme:
         return found
 
 
-def resolve(programs: Iterable[Program]) -> tuple[Scheme, list[Problem]]:
-    """Return the declarations of all programs together, and their problems."""
+def resolve(programs: Iterable[Program], given: GivenFunctions | None = None) -> tuple[Scheme, list[Problem]]:
+    """Return the declarations of all programs together, and their problems. Functors take their functions from
+    `given`."""
+    programs = tuple(programs)
     problems: list[Problem] = []
     types: dict[str, TypeDeclaration] = {}
     declarations: dict[str, Declaration] = {}
@@ -134,7 +139,30 @@ def resolve(programs: Iterable[Program]) -> tuple[Scheme, list[Problem]]:
         )
         for name, declaration in declarations.items()
     }
-    return Scheme(relations, records, kinds, types, places, branches), problems
+    functors = _functors(programs, kinds, given or GivenFunctions(), problems)
+    return Scheme(relations, records, kinds, types, places, branches, functors), problems
+
+
+def _functors(
+    programs: Iterable[Program], kinds: Mapping[str, Kind], given: GivenFunctions, problems: list[Problem]
+) -> dict[str, FunctorType]:
+    """Return the declared functors. One that is declared again with the same types is the same."""
+    found: dict[str, FunctorType] = {}
+    for declaration in (each for program in programs for each in program.functors):
+        for type_ in dict.fromkeys([*(each.type for each in declaration.parameters), declaration.result]):
+            if type_ not in kinds:
+                problems.append(_unknown_type(type_, declaration.span, kinds))
+        *columns, result = (
+            Column(name, kinds.get(type_, BROKEN), type_)
+            for name, type_ in [*((each.name, each.type) for each in declaration.parameters), ("", declaration.result)]
+        )
+        made = FunctorType(declaration.name, tuple(columns), result, given, span=declaration.span)
+        first = found.setdefault(declaration.name, made)
+        if str(first) != str(made):
+            notes = ((first.span, "first declared here"),) if first.span else ()
+            message = f"the functor `{made.name}` is declared twice, as `{first}` and as `{made}`"
+            problems.append(Problem("E0271", message, made.span, notes, hint="remove or rename one of the two"))
+    return found
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:

@@ -205,6 +205,8 @@ class _Inference:
 
     def _functor(self, term: Functor, scope: Scope) -> _Slot:
         slots = [self.term(part, scope) for part in term.args]
+        if term.name.startswith("@"):
+            return self._declared(term, slots)
         signature = SIGNATURES.get(term.name)
         if signature is None:
             self.problems.append(Problem("E0190", f"`{term.name}` is not supported yet", term.span))
@@ -233,6 +235,25 @@ class _Inference:
         if signature.result == SAME:
             return shared
         return _Slot(kind=signature.result, reason=Reason(f"`{shown}` gives {{}}", term.span))
+
+    def _declared(self, term: Functor, slots: list[_Slot]) -> _Slot:
+        """Return the slot of a call of a functor that the program declares."""
+        name = term.name[1:]
+        declared = self.scheme.functors.get(name)
+        if declared is None:
+            near = did_you_mean(name, self.scheme.functors)
+            hint = near or f"declare it: `.functor {name}({', '.join(['number'] * len(slots))}): number`"
+            self.problems.append(Problem("E0270", f"the functor `{name}` is not declared", term.span, hint=hint))
+            return _Slot(kind=BROKEN)
+        notes = ((declared.span, f"`{name}` is declared here"),) if declared.span else ()
+        if len(slots) != len(declared.parameters):
+            count = len(declared.parameters)
+            message = f"`{term.name}` takes {count} argument{'s' * (count != 1)}, found {len(slots)}"
+            self.problems.append(Problem("E0210", message, term.span, notes))
+            return _Slot(kind=BROKEN)
+        for part, slot, column in zip(term.args, slots, declared.parameters, strict=True):
+            self.expect(slot, column.kind, Reason(f"`{term.name}` takes {{}}", part.span, declared.span), part)
+        return _Slot(kind=declared.result.kind, reason=Reason(f"`{term.name}` gives {{}}", term.span, declared.span))
 
     def _cast(self, term: Cast, scope: Scope) -> _Slot:
         inner = self.term(term.term, scope)
@@ -452,6 +473,7 @@ class _Annotation:
         self.operands = inference.operands
         self.scopes = inference.scopes
         self.paths = inference.paths
+        self.functors = inference.scheme.functors
         self.kinds: dict[str, Kind] = {}
         self.renamed: dict[tuple[Scope, str], str] = {}
         taken = {name for _, name in inference.variables}
@@ -506,9 +528,13 @@ class _Annotation:
             case Functor():
                 args = tuple(self._term(part, scope) for part in term.args)
                 shared = self.operands.get(id(term))
-                kind = self._kind(term.args[0]) if shared is None else shared.root().kind
+                if shared is not None:
+                    kind = shared.root().kind
+                else:
+                    kind = self._kind(term.args[0]) if term.args else "number"
+                declared = self.functors.get(term.name[1:]) if term.name.startswith("@") else None
                 name = "cat" if (term.name, kind) == ("+", "symbol") else term.name
-                return Functor(name, args, kind, self._kind(term), span=term.span)
+                return Functor(name, args, kind, self._kind(term), declared, span=term.span)
             case Record(fields=parts):
                 fields = None if parts is None else tuple(self._term(part, scope) for part in parts)
                 return Record(fields, self._kind(term), term.branch, span=term.span)

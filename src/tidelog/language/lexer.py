@@ -54,9 +54,9 @@ DIRECTIVES = {
     ".comp": "COMP",
     ".init": "INIT",
     ".override": "OVERRIDE",
+    ".functor": "FUNCTOR",
 }
 UNSUPPORTED_DIRECTIVES = {
-    ".functor": "user-defined functors",
     ".include": "the directive .include without the preprocessor",
     ".once": "the directive .once without the preprocessor",
     ".lattice": "lattices",
@@ -118,7 +118,7 @@ WORDS = frozenset({*_RESERVED, *_BEFORE_PARENTHESIS, *SPELLINGS}) - {"_", "autoi
 """Words that mean something to the language at some place."""
 
 _CHOICE = "choice-domain"
-_SPECIAL = frozenset({*_RESERVED, *_BEFORE_PARENTHESIS, *SOFT_WORDS, *SPELLINGS, *QUALIFIERS, _CHOICE})
+_SPECIAL = frozenset({"stateful", *_RESERVED, *_BEFORE_PARENTHESIS, *SOFT_WORDS, *SPELLINGS, *QUALIFIERS, _CHOICE})
 _STARTS_TERM = frozenset(
     [
         "NAME",
@@ -172,8 +172,11 @@ def tokens(text: str, comments: list[tuple[int, Token]] | None = None) -> list[T
             kind = _OPERATORS[value]
             if kind == "QUESTION" and not (found and found[-1].type in _REPEATED):
                 kind = "NAME"
-            if kind == "LPAR" and found and found[-1].type in _REPEATS:
-                repeated.append(len(found))
+            if kind == "LPAR" and found:
+                if found[-1].type in _REPEATS:
+                    repeated.append(len(found))
+                elif len(found) > 1 and found[-1].type == "NAME" and found[-2].type == "AT":
+                    _merge_call(found, special)
         elif kind == "NAME":
             if value in _SPECIAL:
                 special.append(len(found))
@@ -199,6 +202,14 @@ def tokens(text: str, comments: list[tuple[int, Token]] | None = None) -> list[T
     if special:
         _settle(found, special)
     return found
+
+
+def _merge_call(found: list[Token], special: list[int]) -> None:
+    """Make one token of the sign and the name of `@name(`, the call of a functor that the program declares."""
+    name, sign = found.pop(), found.pop()
+    if special and special[-1] > len(found):
+        special.pop()
+    found.append(Token("FUNCTION", f"@{name}", sign.start_pos, end_pos=name.end_pos))
 
 
 def _qualifies(text: str, end: int, word: str, before: list[Token]) -> bool:
@@ -279,6 +290,8 @@ def _settle(found: list[Token], special: list[int]) -> None:
             kind = "CHOICE"
         if kind is None and word in QUALIFIERS and following not in ("LPAR", "COLON") and before in ("RPAR", "NAME"):
             kind = "QUALIFIER" if before == "RPAR" or _after_qualifier(found, i) else None
+        if word == "stateful" and [token.type for token in found[max(0, i - 3) : i]] == ["RPAR", "COLON", "NAME"]:
+            kind = "STATEFUL"
         if kind is not None:
             found[i] = found[i].update(type=kind)
 

@@ -51,7 +51,7 @@ _INFIX = frozenset(
 _COMPARISON = frozenset(["EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"])
 _BEHIND_TERM = frozenset(["DOT", "RPAR", "RBRACKET", "RBRACE", "COMMA"])
 _STATEMENT = frozenset(
-    ["NAME", "DECL", "TYPE", "OLD_TYPE", "IO", "PLAN", "PRAGMA", "COMP", "INIT", "OVERRIDE", "RBRACE"]
+    ["NAME", "DECL", "TYPE", "OLD_TYPE", "IO", "PLAN", "PRAGMA", "COMP", "INIT", "OVERRIDE", "FUNCTOR", "RBRACE"]
 )
 _GROUPS = (
     (_STATEMENT, "a statement"),
@@ -170,11 +170,8 @@ def _strange(token: Token, span: Span, foreign: str | None) -> Problem:
 def _unsupported(tokens: list[Token], start: int, error: int) -> str | None:
     """Return the feature that the token at `error` looks like, with its verb; None if it is just wrong."""
     token = tokens[error]
-    before = tokens[error - 1].type if error > start else ""
     if token.type == "DOLLAR":
         return "counters (`$`) are"
-    if token.type == "LPAR" and before == "NAME" and error >= 2 and tokens[error - 2].type == "AT":
-        return "user-defined functors are"
     return None
 
 

@@ -29,6 +29,7 @@ from tidelog.language.syntax import (
     Directive,
     Disjunction,
     Functor,
+    FunctorDeclaration,
     Instance,
     Inverse,
     Literal,
@@ -80,6 +81,9 @@ def source_text(node: SyntaxNode) -> str:
             return f"{node.name} {{ {_list(node.fields)} }}" if node.fields else f"{node.name} {{}}"
         case Attribute():
             return f"{'@' if node.located else ''}{node.name}: {node.type}"
+        case FunctorDeclaration():
+            parameters = (f"{each.name}: {each.type}" if each.name else each.type for each in node.parameters)
+            return f".functor {node.name}({', '.join(parameters)}): {node.result}"
         case Directive():
             options = ", ".join(f"{key}={_option(value)}" for key, value in node.options.items())
             return f".{node.name} {node.relation}" + (f"({options})" if options else "")
@@ -94,6 +98,7 @@ def source_text(node: SyntaxNode) -> str:
 def _statements(program: Program) -> tuple[SyntaxNode, ...]:
     return (
         *program.types,
+        *program.functors,
         *program.declarations,
         *program.directives,
         *program.rules,

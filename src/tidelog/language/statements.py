@@ -70,6 +70,8 @@ class _Reading:
         """Read the statement at `position` into `found`; a problem, if any, and where the next statement begins."""
         tokens = self.tokens
         first = tokens[position]
+        if str(first) == ".lattice":  # of no account where no relation uses it
+            return None, self._behind_block(position)
         if first.type == "UNSUPPORTED":
             return mistakes.unsupported_directive(first, self.locate), self._behind_block(position)
         if first.type == "UNKNOWN":

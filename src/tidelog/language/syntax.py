@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
+from tidelog.callables import GivenFunctions
 from tidelog.language.aggregates import AggregateName
 from tidelog.source import Span
 
@@ -82,13 +83,15 @@ class Constant(SyntaxNode):
 class Functor(SyntaxNode):
     """An operator or function applied to terms; `name` is its spelling in the text, unary minus is "neg".
 
-    `kind` is the kind of the operands (that decides which addition `+` is), `result` the kind of the value.
+    `kind` is the kind of the operands (that decides which addition `+` is), `result` the kind of the value. A name with
+    `@` in front is `declared` by the program.
     """
 
     name: str
     args: tuple[Term, ...]
     kind: Kind | None = field(default=None, compare=False)
     result: Kind | None = field(default=None, compare=False)
+    declared: FunctorType | None = field(default=None, compare=False, repr=False)
     span: Span | None = _span()
 
 
@@ -307,6 +310,16 @@ class BranchDeclaration(SyntaxNode):
 
 
 @dataclass(frozen=True)
+class FunctorDeclaration(SyntaxNode):
+    """`.functor name(parameters): result`. Parameters without names have the name ""."""
+
+    name: str
+    parameters: tuple[Attribute, ...]
+    result: str
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
 class TypeDeclaration(SyntaxNode):
     """`.type name <: a` ("sub"), `= a | b` ("union"; of one, an equivalence: "alias"), `= [x: a]` ("record"), or
     `= A {} | B { x: a }` ("branches"). A `deprecated` one is written as `.number_type` or `.symbol_type`."""
@@ -386,6 +399,7 @@ class Program(SyntaxNode):
     rules: tuple[Rule, ...] = ()
     components: tuple[Component, ...] = ()
     instances: tuple[Instance, ...] = ()
+    functors: tuple[FunctorDeclaration, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -452,6 +466,20 @@ class RelationType:
     about: About = _about()
 
 
+@dataclass(frozen=True)
+class FunctorType:
+    """A functor that the program declares, without the `@` of its calls; `given` are the functions in Python."""
+
+    name: str
+    parameters: tuple[Column, ...]
+    result: Column
+    given: GivenFunctions = field(compare=False, repr=False)
+    span: Span | None = _span()
+
+    def __str__(self) -> str:
+        return f"{', '.join(column.type for column in self.parameters)} -> {self.result.type}"
+
+
 Value: TypeAlias = "int | float | str | tuple[Value, ...] | None"
 """A value as the user sees it: records are tuples, `nil` is None."""
 
@@ -484,6 +512,7 @@ class CheckedProgram:
     written: tuple[Rule, ...] = ()
     texts: tuple[Rule, ...] = ()
     types: tuple[TypeDeclaration, ...] = ()
+    functors: Mapping[str, FunctorType] = field(default_factory=dict)
 
     @cached_property
     def subsumptions(self) -> tuple[Rule, ...]:

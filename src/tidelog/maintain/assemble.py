@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tidelog.kernels import layout
+from tidelog.language.syntax import FunctorType
 from tidelog.maintain.calls import CallOut
 from tidelog.maintain.functors import call_out, native
 from tidelog.maintain.texts import listed_call_outs
+from tidelog.maintain.user_functors import several_values, user_call_outs
 from tidelog.rules.core import (
     Computation,
     CoreAtom,
@@ -26,6 +28,7 @@ from tidelog.rules.core import (
 )
 from tidelog.rules.literals import is_several
 from tidelog.rules.plans import Plan, variables
+from tidelog.semantics.calls import CallSite
 from tidelog.storage.closure import ClosedRelation
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.memory import Block
@@ -255,6 +258,13 @@ class _Assembly:
                 self.comparison(literal)
             case Computation(functor="range"):
                 self.range(literal)
+            case Computation(declared=FunctorType() as declared):
+                site = CallSite(self.rule.origin, self.rule.span)
+                first, take = user_call_outs(declared, self.a.dictionary, site)
+                if several_values(declared):
+                    self.listed(literal, first, take)
+                else:
+                    self.call(first, literal.args, (literal.target,))
             case Computation() if is_several(literal):
                 self.listed(literal, *listed_call_outs(literal.functor, self.a.dictionary))
             case Computation():

@@ -22,6 +22,7 @@ from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.machine import WidenError
 from tidelog.maintain.report import names_of, prepares
 from tidelog.maintain.state import EngineState
+from tidelog.maintain.user_functors import calls
 from tidelog.maintain.walk import run
 from tidelog.rules.core import CoreProgram
 from tidelog.storage.dictionary import Dictionary
@@ -117,6 +118,7 @@ class EmbeddedEngine(EngineState):
             },
             "forms": {name: view.form for name, view in self.views.items() if not name.startswith("#")},
             "word_bits": self.catalog.bits,
+            **({"functors": calls(self.program.functors)} if self.program.functors else {}),
             "bootstraps": self.bootstraps,
             "updates": self.updates,
             "rounds": self.round,

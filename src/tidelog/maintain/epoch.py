@@ -16,6 +16,7 @@ from typing import Any
 import numpy
 
 from tidelog.arrays import AnyWords
+from tidelog.callables import Remembered
 from tidelog.engine import EpochOptions, NodeReport, Outcome, Report
 from tidelog.limits.watch import Watch
 from tidelog.maintain.assemble import UNIT
@@ -97,6 +98,12 @@ class EpochState:
         """Return the positions of the hyper-nodes that read a relation."""
         return self.structure.readers.get(name, ())
 
+    @property
+    def memories(self) -> list[Remembered]:
+        """Return the remembered results of functors in Python."""
+        given = next((each.given for each in self.program.functors.values()), None)
+        return [] if given is None else [*given.remembered.values()]
+
     # --- changing relations ------------------------------------------------------------------------------------------
 
     def open(self, stored: StoredRelation) -> StoredRelation:
@@ -170,6 +177,10 @@ class EpochState:
             large.keep()
         for name in self.followed:
             engine.closures[name][1].keep()
+        for memory in self.memories:
+            memory.keep()
+        for name in engine.program.functors.keys() - self.program.functors.keys():
+            engine.program.functors[name].given.remembered.pop(name, None)
         spent = sum(seconds - engine.costs.get(name, 0.0) for name, seconds in self.costs.items())
         engine.program, engine.compressing, engine.round = self.program, self.choice.closures, self.round
         for field, value in state.items():
@@ -210,6 +221,8 @@ class EpochState:
             self.engine.take_back_closure(name)
         for large in self.grouped:
             large.take_back()
+        for memory in self.memories:
+            memory.take_back()
 
 
 def _is_sparse(stored: StoredRelation) -> bool:

@@ -202,7 +202,9 @@ def _compiled(text: str, changes: tuple[RuleChange, ...]) -> Assembled:
         rules[change.name] = replace(added.rules[0], name=change.name)
         declarations += [each for each in added.declarations if each not in declarations]
         types += [each for each in added.types if each not in types]
-    program = Program(tuple(types), tuple(declarations), base.directives, (*facts, *rules.values()))
+    program = Program(
+        tuple(types), tuple(declarations), base.directives, (*facts, *rules.values()), functors=base.functors
+    )
     names = tuple(name for name in rules if name is not None)
     return Assembled(localize(check(program)), names)
 

@@ -193,7 +193,9 @@ def checked_query(literals: tuple[Literal, ...], names: Collection[str], workspa
     atom = None if names else atom_of(literals)
     if atom is not None and atom.path is None and is_inline(workspace, atom.relation):
         atom = None  # It has no tuples.
-    return body_of(literals, names, workspace.programs) if atom is None else matching(atom, workspace.programs)
+    if atom is not None:
+        return matching(atom, workspace.programs)
+    return body_of(literals, names, workspace.programs, workspace.given)
 
 
 def is_inline(workspace: Workspace[Any], name: str) -> bool:

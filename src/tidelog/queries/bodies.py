@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from tidelog.callables import GivenFunctions
 from tidelog.errors import Problem, ProgramError
-from tidelog.language import check
+from tidelog.language import Checker
 from tidelog.language.declarations import resolve
 from tidelog.language.grounding import grounding_problems
 from tidelog.language.inlining import INLINE
@@ -66,12 +67,17 @@ class BodyQuery:
         return Evaluation(core, QUERY, tuple({*given, *([GIVEN] if self.parameters else [])}))
 
 
-def body_of(literals: tuple[Literal, ...], names: Collection[str], programs: Iterable[Program]) -> BodyQuery:
-    """Return a checked body, in which `names` are parameters. Raise ProgramError, or UsageError (E0612)."""
+def body_of(
+    literals: tuple[Literal, ...], names: Collection[str], programs: Iterable[Program], given: GivenFunctions
+) -> BodyQuery:
+    """Return a checked body, in which `names` are parameters, with functions `given` for functors in Python.
+
+    Raise ProgramError, or UsageError (E0612).
+    """
     check_names(names, variables(literals))
     declared = declarations(programs)
     try:
-        return _checked(literals, tuple(names), declared)
+        return _checked(literals, tuple(names), declared, given)
     except ProgramError as error:
         raise ProgramError(*map(_of_query, error.problems)) from None
 
@@ -85,18 +91,21 @@ def declarations(programs: Iterable[Program]) -> list[Program]:
             types=program.types,
             declarations=program.declarations,
             rules=tuple(rule for rule in program.rules if any(head.relation in inline for head in rule.heads)),
+            functors=program.functors,
         )
         for program in programs
     ]
 
 
-def _checked(literals: tuple[Literal, ...], names: tuple[str, ...], declared: list[Program]) -> BodyQuery:
+def _checked(
+    literals: tuple[Literal, ...], names: tuple[str, ...], declared: list[Program], given: GivenFunctions
+) -> BodyQuery:
     body = (_given(names, names), *_with_targets(literals, names)) if names else literals
     rule = Rule(None, (Atom(QUERY, ()),), body)
     parameters = tuple(Column(name, kind, kind) for name, kind in _kinds_of(names, rule, declared))
     attributes = tuple(Attribute(column.name, column.type) for column in parameters)
     own = (Declaration(QUERY, ()), *((Declaration(GIVEN, attributes),) if names else ()))
-    checked = check(*declared, Program(declarations=own, rules=(rule,)))
+    checked = Checker(given).check(*declared, Program(declarations=own, rules=(rule,)))
     (found,) = (each for each in checked.rules if each.heads[0].relation == QUERY)
     shown = [name for name in _in_all(literals) if name not in names]
     found = replace(found, name=QUERY, heads=(Atom(QUERY, tuple(map(Variable, shown))),))

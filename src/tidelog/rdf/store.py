@@ -342,7 +342,7 @@ class Store(Verbs[StoreChange]):
         """Return the answer to a query that is not one atom."""
         rows, workspace = self._beside(body), self._database.workspace
         triples = () if TRIPLE in self._database.relations else (Program(declarations=(declaration(TRIPLE, "spo"),)),)
-        asked = body_of(body, parameters, (*workspace.programs, *triples))
+        asked = body_of(body, parameters, (*workspace.programs, *triples), workspace.given)
         if parameters:
             kinds = {column.name: column.kind for column in asked.parameters}
             terms = {name: term(each) if kinds[name] == "symbol" else each for name, each in parameters.items()}

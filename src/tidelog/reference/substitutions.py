@@ -43,6 +43,7 @@ from tidelog.language.trees import parts, rebuild, rebuild_atom, rebuild_term, v
 from tidelog.semantics.aggregates import aggregate
 from tidelog.semantics.functors import apply, holds
 from tidelog.semantics.literals import Substitution
+from tidelog.semantics.user_functors import values_of
 from tidelog.semantics.values import NoValueError, Row, cast, normal
 
 
@@ -161,7 +162,10 @@ def values(term: Term, bound: Substitution, scope: RuleScope) -> Iterator[Any]:
             yield normal(term.value, term.kind or "symbol")
         case Functor():
             for args in combinations(term.args, bound, scope):
-                yield from apply(term.name, term.kind or "symbol", args)
+                if term.declared is not None:
+                    yield from values_of(term.declared, args)
+                else:
+                    yield from apply(term.name, term.kind or "symbol", args)
         case Record(fields=None):
             yield None
         case Record(fields=tuple(fields), branch=None):

@@ -18,7 +18,7 @@ from tidelog.collecting import uncollected
 from tidelog.errors import ProgramError
 from tidelog.language.paths import steps
 from tidelog.language.selections import Selection, selections_of
-from tidelog.language.syntax import Aggregate, Atom, CheckedProgram, Column, Rule
+from tidelog.language.syntax import Aggregate, Atom, CheckedProgram, Column, FunctorType, Rule
 from tidelog.language.trees import walk, whole
 from tidelog.looking import Look, unlimited
 from tidelog.rules import core
@@ -214,7 +214,16 @@ class Compiler:
         kept = written, final, closures, recursions, plain, selecting, {node.relations: node for node in found}
         self._last = _Last(compiled, projected, *kept)
         candidates = {name: candidates_of(name) for name in selections}
-        return core.CoreProgram(relations, checked.records, found, checked.facts, candidates)
+        return core.CoreProgram(relations, checked.records, found, checked.facts, candidates, _called(checked, found))
+
+
+def _called(checked: CheckedProgram, nodes: Iterable[core.HyperNode]) -> dict[str, FunctorType]:
+    """Return the functors in Python that rules call."""
+    if not checked.functors:
+        return {}
+    rules = (rule for node in nodes for rule in node.rules if isinstance(rule, core.CoreRule))
+    calls = (literal for rule in rules for literal in rule.body if isinstance(literal, core.Computation))
+    return {each.declared.name: each.declared for each in calls if each.declared is not None}
 
 
 def _with_demand(

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from tidelog.language.aggregates import AggregateName
-from tidelog.language.syntax import BranchType, Column, Fact, Kind, RecordType
+from tidelog.language.syntax import BranchType, Column, Fact, FunctorType, Kind, RecordType
 from tidelog.rules import printer
 from tidelog.source import Span
 
@@ -83,6 +83,8 @@ class Computation:
     functor: str
     kind: Kind
     args: tuple[CoreValue, ...]
+    declared: FunctorType | None = field(default=None, compare=False, repr=False)
+    """The functor in Python of this name, which begins with `@`."""
 
     def __str__(self) -> str:
         return printer.computation_text(self)
@@ -234,3 +236,5 @@ class CoreProgram:
     nodes: tuple[HyperNode, ...]
     facts: tuple[Fact, ...] = ()
     candidates: Mapping[str, str] = field(default_factory=dict)
+    functors: Mapping[str, FunctorType] = field(default_factory=dict)
+    """The functors in Python that rules call."""

@@ -37,8 +37,8 @@ def substituted(literal: CoreLiteral, change: Callable[[CoreValue], CoreValue]) 
             return CoreAtom(relation, each(args), negated)
         case CoreComparison(op=op, kind=kind, left=left, right=right):
             return CoreComparison(op, kind, change(left), change(right))
-        case Computation(target=target, functor=functor, kind=kind, args=args):
-            return Computation(change(target), functor, kind, each(args))
+        case Computation(target=target, functor=functor, kind=kind, args=args, declared=declared):
+            return Computation(change(target), functor, kind, each(args), declared)
         case Pack(target=target, kind=kind, args=args, branch=branch):
             return Pack(change(target), kind, each(args), branch)
         case Unpack(source=source, kind=kind, targets=targets, branch=branch):
@@ -46,5 +46,8 @@ def substituted(literal: CoreLiteral, change: Callable[[CoreValue], CoreValue]) 
 
 
 def is_several(literal: CoreLiteral) -> bool:
-    """Return True if a literal computes several values of a functor."""
-    return isinstance(literal, Computation) and several(literal.functor, len(literal.args))
+    """Return True if a literal may compute several values of a functor. A rule does not know which function there will
+    be for a functor in Python."""
+    if not isinstance(literal, Computation):
+        return False
+    return literal.declared is not None or several(literal.functor, len(literal.args))

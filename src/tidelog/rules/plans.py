@@ -138,7 +138,7 @@ class _Planner:
     def _fanout(self, i: int, bound: frozenset[str]) -> float:
         literal = self.rule.body[i]
         if not isinstance(literal, CoreAtom):
-            return 10.0
+            return 1.0 if isinstance(literal, Computation) and literal.declared is not None else 10.0
         columns = _keys(literal, bound)
         size = self.statistics.size(literal.relation)
         if not columns:

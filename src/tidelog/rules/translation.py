@@ -34,8 +34,11 @@ class _Words:
                 return self.atom(literal)
             case syntax.Negation(atom=atom):
                 return self.atom(atom, negated=True)
-            case syntax.Comparison(op="=", left=left, right=syntax.Functor(name=name, args=args, kind=kind)) if kind:
-                return core.Computation(self.value(left), name, kind, tuple(self.value(arg) for arg in args))
+            case syntax.Comparison(
+                op="=", left=left, right=syntax.Functor(name=name, args=args, kind=kind) as call
+            ) if kind:
+                values = tuple(self.value(arg) for arg in args)
+                return core.Computation(self.value(left), name, kind, values, call.declared)
             case syntax.Comparison(
                 op="=", left=left, right=syntax.Record(fields=tuple(fields), kind=str(kind)) as record
             ):

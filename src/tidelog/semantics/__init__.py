@@ -2,6 +2,7 @@
 
     values      kinds in Python, and how a value is stored
     functors    functors and comparisons;  texts  functors on texts
+    user_functors  functors in Python;  vectors  those on arrays;  calls  their errors
     aggregates  aggregates over the values of a group
     literals    a literal of the core language, given a substitution
 

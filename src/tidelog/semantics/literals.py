@@ -19,6 +19,7 @@ from tidelog.rules.core import (
     Unpack,
 )
 from tidelog.semantics.functors import apply, holds
+from tidelog.semantics.user_functors import values_of
 from tidelog.semantics.values import Row, cast, normal
 
 Substitution: TypeAlias = dict[str, Any]
@@ -52,7 +53,10 @@ def step(literal: CoreLiteral, source: Iterable[Row], bound: Substitution) -> It
                 yield bound
         case Computation():
             args = [value_of(arg, bound) for arg in literal.args]
-            if literal.functor == "as":
+            results: Iterable[Any]
+            if literal.declared is not None:
+                results = values_of(literal.declared, args)
+            elif literal.functor == "as":
                 results = cast(args[0], literal.target.kind)
             else:
                 results = apply(literal.functor, literal.kind, args)

@@ -337,6 +337,8 @@ class SparkDatabase(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts
         return Embedded(self.workspace) if wanted == "embedded" else self._cluster_engine(), reason
 
     def _wanted(self, incoming: int) -> tuple[str, str]:
+        if self._choice.engine == "auto" and self.workspace.draft().core.functors:
+            return "embedded", "functions of functors are in the driver"
         count = self.engine.count() if isinstance(self.engine, Embedded) else 0
         return self._choice.next(self.engine.name, count + incoming)
 

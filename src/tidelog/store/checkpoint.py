@@ -5,6 +5,7 @@ The file is a numpy archive, whose arrays have checksums:
     about            JSON: format, version of tidelog, program, columns, hyper-nodes, closures, the owner of each row
     symbols, ends    the symbols in the order of their numbers, UTF-8 one after the other, and the end of each
     records.I        the fields of the records of a type, in the order of their numbers
+    arguments.I      the arguments of a functor in Python, and with sizes.I and values.I its results for them
     rows.I           the rows of a relation as words; counts.I, births.I and supports.I if the relation has them
 
 Closures are rebuilt from their edges, which takes less time than reading their pairs would.
@@ -27,6 +28,7 @@ from tidelog import version
 from tidelog.durable.damage import damaged
 from tidelog.maintain import closures
 from tidelog.maintain.engine import EmbeddedEngine
+from tidelog.maintain.user_functors import memory_of
 from tidelog.rules.core import CoreProgram
 from tidelog.rules.graph import coarsened
 from tidelog.rules.selections import ALL
@@ -55,6 +57,14 @@ def write(engine: EmbeddedEngine, text: str, file: IO[bytes]) -> None:
     for relation in stored:
         if not isinstance(relation, ClosedRelation):
             usage.add(kinds.get(id(relation), ()), relation.words())
+    memories = {
+        name: (declared, declared.given.remembered[name].saved())
+        for name, declared in engine.program.functors.items()
+        if name in declared.given.remembered
+    }
+    for declared, (keys, _, values) in memories.values():
+        usage.add([column.kind for column in declared.parameters], keys)
+        usage.add([declared.result.kind], values[:, None])
     used = usage.flags()
     numbers = renumbered(used)
     with zipfile.ZipFile(file, "w") as archive:
@@ -72,6 +82,11 @@ def write(engine: EmbeddedEngine, text: str, file: IO[bytes]) -> None:
                 for name in ("counts", "births", "supports"):
                     if getattr(marks, name) is not None:
                         _put(archive, f"{name}.{i}", getattr(marks, name))
+        for i, (declared, (keys, counts, values)) in enumerate(memories.values()):
+            kinds_of = [column.kind for column in declared.parameters]
+            _put(archive, f"arguments.{i}", translated(kinds_of, keys, numbers))
+            _put(archive, f"sizes.{i}", counts)
+            _put(archive, f"values.{i}", translated([declared.result.kind], values[:, None], numbers))
         number = {id(each): i for i, each in enumerate(stored)}
         about = {
             "format": FORMAT,
@@ -85,6 +100,7 @@ def write(engine: EmbeddedEngine, text: str, file: IO[bytes]) -> None:
             "mirrors": engine.mirrors,
             "views": {name: number[id(each)] for name, each in engine.views.items()},
             "facts": {name: number[id(each)] for name, each in engine.asserted.items()},
+            "functors": {name: [str(declared), i] for i, (name, (declared, _)) in enumerate(memories.items())},
             "by_row": [i for i, each in enumerate(stored) if each.marks.keeps_births],
         }
         _put(archive, "about", _bytes(json.dumps(about).encode()))
@@ -175,6 +191,11 @@ class Checkpoint:
                 costs=dict(about["costs"]),
                 round=about["round"],
             )
+            for name, (signature, i) in about.get("functors", {}).items():
+                if name in program.functors and str(program.functors[name]) == signature:
+                    values = self._arrays[f"values.{i}"].astype(numpy.int64)[:, 0]
+                    keys, counts = (self._arrays[f"{part}.{i}"].astype(numpy.int64) for part in ("arguments", "sizes"))
+                    memory_of(program.functors[name], dictionary).restore(keys, counts, values)
             for node in nodes:
                 name = node.relations[0]
                 if name in about["closures"] and node.closure is not None:

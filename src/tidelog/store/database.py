@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from tidelog.callables import FunctorSource
 from tidelog.database import Database
 from tidelog.durable.files import Files
 from tidelog.limits.watch import WithinMemory
@@ -21,9 +22,16 @@ class StoredDatabase(Database):
     """
 
     @_OPENING
-    def __init__(self, folder: str | os.PathLike[str], *, read_only: bool = False, files: Files | None = None) -> None:
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        read_only: bool = False,
+        files: Files | None = None,
+        functors: FunctorSource = (),
+    ) -> None:
         self.keeper = FolderKeeper(folder, read_only=read_only, files=files)
-        super().__init__(self.keeper)
+        super().__init__(self.keeper, functors)
 
     @property
     def folder(self) -> Path:

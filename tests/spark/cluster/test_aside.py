@@ -123,7 +123,7 @@ def test_paths_that_no_rule_asks_for(most: int) -> None:
 def test_queries_that_are_bodies(
     graph: Cluster, most: int, body: str, values: dict[str, object], answer: set[tuple[int, ...]]
 ) -> None:
-    asked = body_of(read_body(body), values, graph.workspace.programs)
+    asked = body_of(read_body(body), values, graph.workspace.programs, graph.workspace.given)
     found = graph.aside.body(asked, values, graph.engine, most, DatabaseOptions())
     assert set(map(tuple, found.local().tolist())) == answer
     graph.aside.close()

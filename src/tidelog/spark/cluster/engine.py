@@ -113,6 +113,10 @@ class PartitionedEngine:
         self.owner.check()
         changes = {program.candidates.get(name, name): change for name, change in changes.items()}
         self._check_candidates(program)
+        for functor in program.functors.values():
+            message = f"partitions cannot call the functor `{functor.name}`: its function is in the driver only"
+            hint = 'evaluate in the driver: `db.options(engine="embedded")`'
+            raise ProgramError(Problem("E0709", message, functor.span, hint=hint))
         epoch = Attempt(self, program, watch, choice)
         with changing_within_memory, Deferring() as interrupts:
             try:

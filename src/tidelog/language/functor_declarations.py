@@ -1,0 +1,28 @@
+"""Reductions of declarations of functors to nodes of the syntax tree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lark import Token
+
+from tidelog.language.clauses import SelectionBuilder
+from tidelog.language.syntax import Attribute, FunctorDeclaration
+from tidelog.language.terms import Built, inline, without_commas
+
+
+class FunctorBuilder(SelectionBuilder[Built]):
+    """The methods for `.functor`."""
+
+    def parameters(self, children: list[Any]) -> tuple[Attribute, ...]:
+        return without_commas(children)
+
+    @inline
+    def unnamed(self, type_: Token) -> Attribute:
+        return Attribute("", str(type_), span=self._at(type_))
+
+    @inline
+    def functor_declaration(
+        self, word: Token, name: Token, _open: Token, parameters: Any, _close: Token, _colon: Token, *rest: Token
+    ) -> tuple[FunctorDeclaration, ...]:
+        return (FunctorDeclaration(str(name), parameters, str(rest[0]), span=self._join(word, rest[0])),)

@@ -1,0 +1,211 @@
+"""Functors in Python as call-outs of the kernels: the results for a batch come from the memory, or from one pass of the
+function over the arguments that are new.
+
+A function gets Python values one row after the other, or arrays if it is vectorized. One of numbers is compiled into a
+loop where numba can do so and where it gives the declared type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy
+
+from tidelog.arrays import Words
+from tidelog.callables import GivenFunction
+from tidelog.errors import LimitError
+from tidelog.language.syntax import FunctorType
+from tidelog.looking import Look
+from tidelog.maintain.calls import CallOut, Mask
+from tidelog.maintain.compiled import loop_of
+from tidelog.maintain.remembered import Memory
+from tidelog.semantics.calls import CallSite, raised
+from tidelog.semantics.user_functors import fitting, function_of
+from tidelog.semantics.vectors import DTYPES, call
+from tidelog.storage.dictionary import Dictionary
+
+_PACE = 64
+"""Calls between two looks at the limits."""
+
+
+def memory_of(declared: FunctorType, dictionary: Dictionary) -> Memory:
+    """Return the memory of a functor, a new one where there is none."""
+    remembered = declared.given.remembered
+    if declared.name not in remembered:
+        memory = Memory(declared)
+        dictionary.hold(memory)
+        remembered[declared.name] = memory
+    found: Memory = remembered[declared.name]
+    return found
+
+
+def several_values(declared: FunctorType) -> bool:
+    """Return True if the function for a functor is a generator. Raise UsageError (E0645) where there is none."""
+    return function_of(declared).several
+
+
+def calls(functors: Mapping[str, FunctorType]) -> dict[str, dict[str, Any]]:
+    """Return for each functor how its function is called, and for how many arguments results are remembered."""
+    found = {}
+    for name, declared in functors.items():
+        given, memory = declared.given.functions.get(name), declared.given.remembered.get(name)
+        way = "missing" if given is None else "vectorized" if given.vectorized else "rows"
+        if given is not None and given.made.get("loop") is not None:
+            way = "compiled"
+        size = 0 if memory is None else len(memory)
+        found[name] = {"way": way, "remembered": size, "bytes": 0 if memory is None else memory.bytes()}
+    return found
+
+
+def user_call_outs(declared: FunctorType, dictionary: Dictionary, site: CallSite) -> tuple[CallOut, CallOut]:
+    """Return the call-out for a functor with at most one value, or that counts its values, and the one that takes the
+    value with a number."""
+    calls = _Calls(declared, function_of(declared), dictionary, site)
+    memory = memory_of(declared, dictionary)
+
+    def one(columns: list[Words], look: Look) -> tuple[Mask | None, Sequence[Words]]:
+        size = len(columns[0]) if columns else 1
+        counts, places = memory.find(columns, size, lambda rows: calls.results(rows, look))
+        if memory.single:
+            return None, (memory.values(places),)
+        mask = counts > 0
+        return mask, (memory.values(numpy.where(mask, places, 0)),)
+
+    def count(columns: list[Words], look: Look) -> tuple[Mask, Sequence[Words]]:
+        size = len(columns[0]) if columns else 1
+        counts, _ = memory.find(columns, size, lambda rows: calls.results(rows, look))
+        return counts > 0, (counts,)
+
+    def take(columns: list[Words], look: Look) -> tuple[None, Sequence[Words]]:
+        *given, numbers = columns
+        _, places = memory.find(given, len(numbers), lambda rows: calls.results(rows, look))
+        return None, (memory.values(places + numbers),)
+
+    return (count if calls.given.several else one), take
+
+
+class _Calls:
+    """The calls of one function from one rule."""
+
+    def __init__(self, declared: FunctorType, given: GivenFunction, dictionary: Dictionary, site: CallSite) -> None:
+        self.declared = declared
+        self.given = given
+        self.dictionary = dictionary
+        self.site = site
+        self.kinds = [column.kind for column in declared.parameters]
+        self.loop: Callable[..., Any] | None = loop_of(declared, given)
+
+    def results(self, rows: Words, look: Look) -> tuple[Words, Words]:
+        """Return the results for rows of arguments."""
+        look()
+        if self.given.several:
+            return self.listed(rows, look)
+        if self.given.vectorized:
+            return self.fitted(call(self.declared, self.given, self.columns(rows), len(rows), self.site), rows)
+        if self.loop is not None:
+            try:
+                arrays = [words.view(DTYPES[kind]) for words, kind in zip(_apart(rows), self.kinds, strict=True)]
+                return self.fitted(self.loop(*arrays, len(rows)), rows)
+            except Exception:  # The function itself says for which arguments it raises.
+                self.loop = None
+        return self.fitted(self.called(rows, look), rows)
+
+    def columns(self, rows: Words) -> list[Any]:
+        """Return the arguments as columns of values, those of numbers as arrays."""
+        return [
+            words.view(DTYPES[kind])
+            if kind in DTYPES
+            else self.dictionary.strings(words)
+            if kind == "symbol"
+            else [self.dictionary.decode(word, kind) for word in words.tolist()]
+            for words, kind in zip(_apart(rows), self.kinds, strict=True)
+        ]
+
+    def arguments(self, rows: Words) -> list[tuple[Any, ...]]:
+        """Return the arguments as tuples of Python values."""
+        columns = [each.tolist() if isinstance(each, numpy.ndarray) else each for each in self.columns(rows)]
+        return list(zip(*columns, strict=True)) if columns else [()] * len(rows)
+
+    def called(self, rows: Words, look: Look) -> list[Any]:
+        """Return what the function returns for each row."""
+        function, found = self.given.function, list[Any]()
+        arguments = self.arguments(rows)
+        try:
+            for start in range(0, len(arguments), _PACE):
+                look()
+                for args in arguments[start : start + _PACE]:
+                    found.append(function(*args))
+        except MemoryError:
+            raise
+        except Exception as error:
+            if isinstance(error, LimitError):  # of the look between the calls
+                raise
+            raise raised(self.declared, arguments[len(found)], error, self.site) from error
+        return found
+
+    def listed(self, rows: Words, look: Look) -> tuple[Words, Words]:
+        """Return the results of a generator, each value once."""
+        counts, values = [], list[Any]()
+        for number, args in enumerate(self.arguments(rows)):
+            if number % _PACE == 0:
+                look()
+            try:
+                results = list(self.given.function(*args))
+            except MemoryError:
+                raise
+            except Exception as error:
+                raise raised(self.declared, args, error, self.site) from error
+            fitted = (fitting(value, self.declared, args, self.site) for value in results)
+            once = dict.fromkeys(value for value in fitted if value is not None)
+            counts.append(len(once))
+            values += once
+        return numpy.array(counts, numpy.int64), self.words(values)
+
+    def fitted(self, found: Any, rows: Words) -> tuple[Words, Words]:
+        """Return results, one for each row, None for no value, as counts and words."""
+        kind = self.declared.result.kind
+        quick = _words_of(found, kind)
+        if quick is None:
+            arguments = self.arguments(rows)
+            values = found.tolist() if isinstance(found, numpy.ndarray) else found
+            values = [
+                fitting(value, self.declared, args, self.site) for value, args in zip(values, arguments, strict=True)
+            ]
+            present = numpy.fromiter((value is not None for value in values), bool, len(values))
+            return present.astype(numpy.int64), self.words([value for value in values if value is not None])
+        if kind == "float":
+            has = ~numpy.isnan(quick)
+            if not has.all():
+                return has.astype(numpy.int64), quick[has].view(numpy.int64)
+        return numpy.ones(len(rows), numpy.int64), quick.view(numpy.int64)
+
+    def words(self, values: list[Any]) -> Words:
+        """Return the words of values of the declared type."""
+        kind = self.declared.result.kind
+        if kind == "symbol":
+            return numpy.array(self.dictionary.ids_of(values), numpy.int64)
+        return numpy.array([self.dictionary.encode(value, kind) for value in values], numpy.int64)
+
+
+def _apart(rows: Words) -> list[Words]:
+    """Return the columns of rows."""
+    return [numpy.ascontiguousarray(rows[:, i]) for i in range(rows.shape[1])]
+
+
+def _words_of(found: Any, kind: str) -> Any:
+    """Return results as an array of the kind's type, if all of them have a value that fits without a closer look."""
+    if kind not in DTYPES:
+        return None
+    if not isinstance(found, numpy.ndarray):
+        types = set(map(type, found))
+        if types != {float if kind == "float" else int}:
+            return None
+        try:
+            return numpy.array(found, DTYPES[kind]) + (0.0 if kind == "float" else 0)
+        except OverflowError:
+            return None
+    if kind == "float":
+        return found.astype(numpy.float64) + 0.0 if found.dtype.kind in "iuf" else None
+    fits = found.dtype.kind in "iu" and numpy.can_cast(found.dtype, DTYPES[kind])
+    return found.astype(DTYPES[kind]) if fits else None

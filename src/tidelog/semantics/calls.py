@@ -1,0 +1,46 @@
+"""Calls of functions in Python, as messages about them show them."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidelog.errors import Problem, UsageError
+from tidelog.language.syntax import FunctorType
+from tidelog.semantics.values import Scalar
+from tidelog.source import Span
+
+
+@dataclass(frozen=True)
+class CallSite:
+    """The rule that calls a functor, by its name, and its place."""
+
+    rule: str = ""
+    span: Span | None = None
+
+
+def raised(declared: FunctorType, args: Sequence[Scalar], error: Exception, site: CallSite | None) -> UsageError:
+    """Return the error (E0647) for one that a function has raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f", in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
+    message = f"{within(site)}{call_text(declared, args)} raised {type(error).__name__}: {error}{where}"
+    hint = "mend the function, or let it return None where there is no value; nothing has changed"
+    return UsageError(Problem("E0647", message, place(declared, site), hint=hint))
+
+
+def place(declared: FunctorType, site: CallSite | None) -> Span | None:
+    """Return the place of a rule, or where there is none that of the functor's declaration."""
+    return site.span if site is not None and site.span is not None else declared.span
+
+
+def within(site: CallSite | None) -> str:
+    """Return the name of a rule as messages begin with it."""
+    return f"in rule {site.rule}, " if site is not None and site.rule else ""
+
+
+def call_text(declared: FunctorType, args: Sequence[Scalar]) -> str:
+    """Return a call as a message shows it."""
+    shown = ", ".join(f'"{each}"' if isinstance(each, str) else str(each) for each in args)
+    return f"`@{declared.name}({shown if len(shown) <= 200 else shown[:199] + '…'})`"

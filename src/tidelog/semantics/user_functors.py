@@ -1,0 +1,119 @@
+"""Functors in Python: one call, with its errors, and the values that fit the declared type.
+
+A function may return None for no value; NaN counts as no value. A generator gives several values; equal ones count
+once.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from tidelog.callables import GivenFunction
+from tidelog.errors import Problem, UsageError
+from tidelog.language.syntax import Column, FunctorType
+from tidelog.semantics.calls import CallSite, call_text, place, raised, within
+from tidelog.semantics.values import LARGEST, LARGEST_UNSIGNED, SMALLEST, Scalar, proper_float
+from tidelog.semantics.vectors import call
+
+_RANGES = {"number": (SMALLEST, LARGEST), "unsigned": (0, LARGEST_UNSIGNED)}
+
+
+def function_of(declared: FunctorType) -> GivenFunction:
+    """Return the function for a functor. Raise UsageError (E0645) where none was given, (E0646) if it has stated other
+    types."""
+    given = declared.given.functions.get(declared.name)
+    if given is None:
+        hint = f'give it with `db.functor("{declared.name}", function)` or `tidelog run --functors FILE.py`'
+        message = f"the functor `{declared.name}` has no function"
+        raise UsageError(Problem("E0645", message, declared.span, hint=hint))
+    check_signature(declared, given)
+    return given
+
+
+def check_signature(declared: FunctorType, given: GivenFunction) -> None:
+    """Raise UsageError (E0646) if a function has stated other types than those that its functor is declared with."""
+    if given.signature is not None and _plain(given.signature) != _plain(str(declared)):
+        name = declared.name
+        message = f"{given.place} is a function for `{given.signature}`, but `{name}` is declared as `{declared}`"
+        raise UsageError(Problem("E0646", message, declared.span, hint="state the same types in both"))
+
+
+def _plain(signature: str) -> str:
+    return "".join(signature.split())
+
+
+def values_of(declared: FunctorType, args: Sequence[Scalar], site: CallSite | None = None) -> tuple[Scalar, ...]:
+    """Return the values for some arguments. Raise UsageError (E0647) where the function raises, (E0648) where it
+    returns what does not fit. `site` is for messages."""
+    given = function_of(declared)
+    if given.vectorized:
+        return (*filter(lambda value: value is not None, called_on_rows(declared, given, [args], site)),)
+    try:
+        result = given.function(*args)
+        results = list(result) if given.several else [result]
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise raised(declared, args, error, site) from error
+    found = (fitting(value, declared, args, site) for value in results)
+    return tuple(dict.fromkeys(value for value in found if value is not None))
+
+
+def called_on_rows(
+    declared: FunctorType, given: GivenFunction, rows: Sequence[Sequence[Scalar]], site: CallSite | None = None
+) -> list[Scalar]:
+    """Return the value for each row of arguments, None for no value, by one call of a vectorized function."""
+    columns = [list(column) for column in zip(*rows, strict=True)] or [[]]
+    found = call(declared, given, columns, len(rows), site)
+    return [fitting(value, declared, row, site) for value, row in zip(found, rows, strict=True)]
+
+
+def fitting(value: Any, declared: FunctorType, args: Sequence[Scalar], site: CallSite | None = None) -> Scalar:
+    """Return a result as a value of the declared type, None for no value. Raise UsageError (E0648) where it
+    does not fit."""
+    if value is None:
+        return None
+    found = _fitted(value, declared.result)
+    if found is _WRONG:
+        wanted = f"{'an' if declared.result.type[0] in 'aeiou' else 'a'} {declared.result.type}"
+        shown = repr(value) if len(repr(value)) <= 80 else f"{repr(value)[:79]}…"
+        message = f"{within(site)}{call_text(declared, args)} returned {shown}, expected {wanted}"
+        hint = "return a value of the declared type, or None; yield several values"
+        raise UsageError(Problem("E0648", message, place(declared, site), hint=hint))
+    return found
+
+
+_WRONG = object()
+
+
+def _fitted(value: Any, result: Column) -> Any:
+    match result.kind:
+        case "number" | "unsigned":
+            try:
+                number = operator.index(value)
+            except TypeError:
+                return _WRONG
+            low, high = _RANGES[result.kind]
+            return number if low <= number <= high else _WRONG
+        case "float":
+            if isinstance(value, str) or not hasattr(value, "__float__"):
+                return _WRONG
+            try:
+                fraction = float(value)
+            except (TypeError, ValueError, OverflowError):
+                return _WRONG
+            return None if math.isnan(fraction) else proper_float(fraction)
+        case "symbol":
+            return str(value) if isinstance(value, str) and _is_text(value) else _WRONG
+    return tuple(value) if isinstance(value, list) else value if isinstance(value, tuple) else _WRONG
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
