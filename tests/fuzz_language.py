@@ -26,6 +26,7 @@ _TEXT = """
     lor $ ? # " .decl .type .input .output .limitsize .plan .comp .init .functor .foo number unsigned float
     symbol x y z 0 1 -1 1u 1.5 0x 0b2 99999999999999999999 18446744073709551615 "a" "\\q" "(" /* */ // é 🙂
     #define #include #if #ifdef #endif #else #error autoinc() inline eqrel
+    /// //< /** @[ @![ @[a=1] no-warn
     <a/b> <(a|^b)*> <a+/^(a?)>(x,y) a+(x,y) b*( a?( ^a( ^^ +* )+ )* |^
 """
 WORDS = [*_TEXT.split(), "\n", "\0", " "]

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -119,9 +120,11 @@ def with_notes(
 ) -> list[Statement]:
     """Return the statements that the tokens from `start` to `end` make, with their notes: those that stand in them, in
     front of them, and behind them with `//<`."""
+    first = bisect_left(notes, start, key=lambda note: note.position)
+    last = bisect_right(notes, end, key=lambda note: note.position)
     own = [
         note
-        for note in notes
+        for note in notes[first:last]
         if start < note.position < end or (note.position == end if note.behind else note.position == start)
     ]
     if not own:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tidelog.errors import InternalError, Problem
+from tidelog.errors import InternalError, Problem, ProgramError
 from tidelog.language.aggregates import AGGREGATES
 from tidelog.language.syntax import (
     Aggregate,
@@ -39,6 +39,7 @@ from tidelog.language.trees import rebuild, rebuild_atom, variables, walk, whole
 from tidelog.rules.anonymous import named
 from tidelog.rules.bench import Bench
 from tidelog.rules.core import AggregateRule
+from tidelog.rules.disjunctions import MOST_ALTERNATIVES
 from tidelog.rules.grounding import connected, evaluable, grounded
 from tidelog.rules.kinds import kind_of, local_kinds, result_kind
 
@@ -76,6 +77,9 @@ def aggregates(rule: Rule, bench: Bench) -> tuple[Rule, ...]:
         atom, absent = _defined(ready, rule, placed, bench)
         placed.append(_possible(atom, absent))
         bodies = [(*body, *choice) for body in bodies for choice in ((atom,), absent) if choice]
+        if len(bodies) > MOST_ALTERNATIVES:
+            message = f"rule {bench.origin} has more than {MOST_ALTERNATIVES:,} combinations of empty groups"
+            raise ProgramError(Problem("E0304", message, rule.span, hint="give some aggregates rules of their own"))
     return tuple(replace(rule, body=body) for body in bodies)
 
 
