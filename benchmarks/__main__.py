@@ -21,6 +21,7 @@ from benchmarks import (
     galen,
     lubm,
     memory,
+    queries,
     reading,
     table,
     zodiac,
@@ -35,6 +36,7 @@ GENERATED: dict[str, Lines] = {
     "memory": memory.lines,
     "equivalence": equivalence.lines,
     "reading": reading.lines,
+    "queries": queries.lines,
 }
 PUBLISHED: dict[str, Lines] = {
     "closure": closure.lines,

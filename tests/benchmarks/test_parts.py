@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as program
-from benchmarks import closure, crdt, equivalence, first_result, galen, lubm, memory, peers, reading, zodiac
+from benchmarks import closure, crdt, equivalence, first_result, galen, lubm, memory, peers, queries, reading, zodiac
 from tests.benchmarks.galen_facts import write_galen
 
 
@@ -100,6 +100,13 @@ def test_memory_counts_rows_and_index(arity: int) -> None:
 @pytest.mark.parametrize("kind", ["number", "symbol"])
 def test_reading(form: str, kind: str) -> None:
     assert reading.evaluation(form, kind, 500, 1).sizes == {"e": 500}
+
+
+@pytest.mark.parametrize("shape", queries.SHAPES)
+def test_queries_and_their_peer_agree(shape: str) -> None:
+    asked = queries.tidelog_queries(shape, 300, 40, 1)
+    assert asked.sizes == queries.sqlite_queries(shape, 300, 40, 1).sizes
+    assert asked.sizes["tuples"] > 0
 
 
 def test_first_result() -> None:

@@ -210,6 +210,19 @@ def test_plans_are_released_with_the_relations_that_an_epoch_replaces(db: tidelo
     assert set(db.query("t(k, y), t(y, z)", k=3)) == {(4, 5)}
 
 
+def test_answers_of_different_lengths() -> None:
+    """The memory of a query's answer is used again."""
+    db = tidelog.connect()
+    db.load(".decl r(x: number, y: number)\n")
+    lengths = [0, 1, 3, 500, 511, 700, 900, 1_023, 1_024, 1_025, 5_000]
+    db.insert("r", [(x, y) for x, length in enumerate(lengths) for y in range(length)])
+    db.commit()
+    rng = random.Random(3)
+    for _ in range(60):
+        x, least = rng.randrange(len(lengths)), rng.choice([0, 0, 400])
+        assert set(db.query("r(k, y), y >= least", k=x, least=least)) == {(y,) for y in range(least, lengths[x])}
+
+
 def test_words_that_were_given_back_are_not_met_again() -> None:
     db = tidelog.connect()
     db.load(".decl s(a: symbol, b: symbol)\n")

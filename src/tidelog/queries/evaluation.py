@@ -163,6 +163,7 @@ class _Assembled:
         self._numbers = numpy.array([self._goal.number], numpy.int64)
         self._log = Block(8 * 64)
         self._indexes = {name: tuple(stored.indexes.items()) for name, stored in self._views.items()}
+        self._settled = dict.fromkeys(self._views, -1)
         self._rows = {name: len(stored) for name, stored in self._views.items()}
 
     def is_valid(self, state: EngineState) -> bool:
@@ -184,11 +185,14 @@ class _Assembled:
         try:
             for name, stored in self._facts.items():
                 if name in facts:
-                    stored.forget()
+                    stored.restart()
                     _fill(stored, facts[name])
-            for stored in self._views.values():
-                stored.settle()
-            self._goal.forget()
+            for name, stored in self._views.items():
+                rows = stored.rows
+                if rows != self._settled[name] or stored.form != "written":
+                    stored.settle()
+                    self._settled[name] = rows
+            self._goal.restart()
             numbers = numpy.zeros(layout.N_WORK + 1, numpy.int64)
             numbers[layout.N_LOG], numbers[layout.N_LOG_CAPACITY] = self._log.address, 64
 

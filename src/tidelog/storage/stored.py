@@ -308,6 +308,16 @@ class StoredRelation:
             index.clear()
         self._begin()
 
+    def restart(self) -> None:
+        """Remove all rows of a relation that no epoch has changed, for other ones: `forget`, in a fraction of the time
+        where there were few."""
+        if self._capacity > _ROOM or self._slot_count > 2 * _ROOM or self.indexes:
+            self.forget()
+            return
+        self._slots.clear(8 * 2 * _ROOM)
+        for field in (layout.R_N, layout.R_USED, layout.R_OLD, layout.R_NEW):
+            self.fields[field] = 0
+
     def copy_to(self, catalog: Catalog, counted: bool = False, look: Look = unlimited) -> StoredRelation:
         """Return the live rows as a relation of another catalog, with counts and births, and without indexes. It is
         `counted` where this one is, or has counts of 1 on request. An exception of `look` ends the work."""
