@@ -20,6 +20,7 @@ from benchmarks import (
     first_result,
     galen,
     lubm,
+    many_rules,
     memory,
     queries,
     reading,
@@ -37,6 +38,7 @@ GENERATED: dict[str, Lines] = {
     "equivalence": equivalence.lines,
     "reading": reading.lines,
     "queries": queries.lines,
+    "many_rules": many_rules.lines,
 }
 PUBLISHED: dict[str, Lines] = {
     "closure": closure.lines,

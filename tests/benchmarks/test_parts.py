@@ -9,8 +9,22 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as program
-from benchmarks import closure, crdt, equivalence, first_result, galen, lubm, memory, peers, queries, reading, zodiac
+from benchmarks import (
+    closure,
+    crdt,
+    equivalence,
+    first_result,
+    galen,
+    lubm,
+    many_rules,
+    memory,
+    peers,
+    queries,
+    reading,
+    zodiac,
+)
 from tests.benchmarks.galen_facts import write_galen
+from tidelog.language import check, read
 
 
 @pytest.fixture
@@ -142,3 +156,15 @@ def test_a_part_that_cannot_be_run_is_a_failure(
 def test_a_wrong_size_fails_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(zodiac.DERIVED["RS2"], 200, 424_301)
     assert program.main(["--only", "zodiac", "--runs", "1", "--json", str(tmp_path / "bench.json")]) == 1
+
+
+@pytest.mark.parametrize("what", ["check", "start", "rule"])
+def test_many_rules(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(many_rules, "FILES", 42)
+    assert many_rules.evaluation(what, 1).sizes["rules"] > 1_000
+
+
+def test_many_rules_are_as_many_as_said(tmp_path: Path) -> None:
+    checked = check(read(many_rules.write(tmp_path)))
+    assert len(checked.rules) == many_rules.RULES
+    assert len(list(tmp_path.iterdir())) == many_rules.FILES
