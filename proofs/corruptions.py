@@ -149,9 +149,8 @@ def _has_unfounded(certificate: Certificate, names: list[str]) -> bool:
         decoded = _decoded(certificate, name, rows)
         tables[name] = {row: (birth, 0) for row, birth in zip(decoded, births.tolist(), strict=True)}
     asserted = {
-        (name, row)
-        for name in names
-        if name in certificate.declared
+        (certificate.program.candidates.get(name, name), row)
+        for name in certificate.declared
         for row in _decoded(certificate, name, certificate.facts(name))
     }
     unfounded = {(name, row) for name in names for row in tables[name]} - asserted
@@ -159,7 +158,9 @@ def _has_unfounded(certificate: Certificate, names: list[str]) -> bool:
         head = head_of(rule)
         if head in names:
             derivations = derived_by(rule, frozenset(names), tables, {})
-            unfounded -= {(head, row) for row, youngest in derivations if youngest < tables[head][row][0]}
+            unfounded -= {
+                (head, row) for row, youngest in derivations if row in tables[head] and youngest < tables[head][row][0]
+            }
     return bool(unfounded)
 
 
