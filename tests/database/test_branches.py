@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 import pickle
 from collections.abc import Iterator
 from typing import Any
@@ -52,10 +53,13 @@ def test_branches_with_equal_parts_differ() -> None:
         a, b, c, d = (db.branch(name)(*[1] * len(db.branch(name)._fields)) for name in names)
         assert len({a, b, c, d, (1,), ()}) == 6
         assert sorted([d, b, c, a]) == [a, b, c, d]
-        assert a < b <= c < d
-        assert d > a
-        assert d >= c
-        assert not a < a
+        ordered = [a, type(a)(2), b, c, d]
+        for i, x in enumerate(ordered):
+            for j, y in enumerate(ordered):
+                assert (x < y, x <= y, x > y, x >= y, x == y) == (i < j, i <= j, i > j, i >= j, i == j)
+        for compare in (operator.lt, operator.le, operator.gt, operator.ge):
+            with pytest.raises(TypeError):
+                compare(a, 1)
         assert a != (1,)
         assert (1,) not in [a]
 
