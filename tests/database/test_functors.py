@@ -492,3 +492,13 @@ def test_nodes_say_that_they_cannot_call_functors() -> None:
     with pytest.raises(tidelog.ProgramError) as caught:
         Simulation(text)
     assert caught.value.code == "E0316"
+
+
+def test_a_functor_cannot_have_the_name_of_a_built_in_one() -> None:
+    with pytest.raises(tidelog.ProgramError) as caught:
+        tidelog.connect().load(".functor cat(symbol): symbol")
+    assert caught.value.code == "E0101"
+    db = tidelog.connect(functors={"lower": lambda text: "mine"})
+    db.load('.functor lower(symbol): symbol .decl r(s: symbol) r(@lower("A")). r(lower("B")).')
+    db.commit()
+    assert set(db["r"]) == {("mine",), ("b",)}

@@ -69,10 +69,21 @@ class Bindings:
             return False
         right, left = _known(literal.right, found, scope), _known(literal.left, found, scope)
         if right:
-            _bind(literal.left, found, scope)
+            _solve(literal.left, found, scope)
         if left:
-            _bind(literal.right, found, scope)
+            _solve(literal.right, found, scope)
         return right or left
+
+
+def _solve(term: Term, found: set[str], scope: Scope) -> None:
+    """Ground the variables of one side of an equation whose other side has values: those of a pattern, and operands of
+    `cat`, unless another operand lacks a value."""
+    _bind(term, found, scope)
+    if isinstance(term, Functor) and term.name == "cat":
+        operands = [arg for arg in term.args if isinstance(arg, Variable)]
+        if all(isinstance(arg, Variable) or _known(arg, found, scope) for arg in term.args):
+            for operand in operands:
+                _bind(operand, found, scope)
 
 
 def _bind(term: Term, found: set[str], scope: Scope) -> None:

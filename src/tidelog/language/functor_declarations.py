@@ -6,6 +6,9 @@ from typing import Any
 
 from lark import Token
 
+from tidelog.errors import Problem
+from tidelog.language import lexer
+from tidelog.language.aggregates import SPELLINGS
 from tidelog.language.clauses import SelectionBuilder
 from tidelog.language.syntax import Attribute, FunctorDeclaration
 from tidelog.language.terms import Built, inline, without_commas
@@ -25,4 +28,8 @@ class FunctorBuilder(SelectionBuilder[Built]):
     def functor_declaration(
         self, word: Token, name: Token, _open: Token, parameters: Any, _close: Token, _colon: Token, *rest: Token
     ) -> tuple[FunctorDeclaration, ...]:
+        if str(name) in lexer.NO_NAMES or str(name) in SPELLINGS:
+            hint = f"choose another name; `{name}` is a word of the language"
+            message = f"expected a name, found the reserved word `{name}`"
+            self.problems.append(Problem("E0101", message, self._at(name), hint=hint))
         return (FunctorDeclaration(str(name), parameters, str(rest[0]), span=self._join(word, rest[0])),)

@@ -1,9 +1,9 @@
 """Grounding: every variable of a rule gets its values from a finite source.
 
 Arguments of positive atoms ground variables, also inside of record patterns; `x = term` grounds x once all of the term
-is grounded, in both directions. Functors are not inverted. A disjunction grounds the variables that all of its
-alternatives ground. Inside of an aggregate, variables that belong to an outer scope must be grounded there, all others
-inside.
+is grounded, in both directions. Of all functors only `cat` is solved for its operands. A disjunction grounds the
+variables that all of its alternatives ground. Inside of an aggregate, variables that belong to an outer scope must be
+grounded there, all others inside.
 """
 
 from __future__ import annotations

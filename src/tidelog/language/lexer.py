@@ -118,6 +118,8 @@ WORDS = frozenset({*_RESERVED, *_BEFORE_PARENTHESIS, *SPELLINGS}) - {"_", "autoi
 """Words that mean something to the language at some place."""
 
 _CHOICE = "choice-domain"
+_CALLED_PLAINLY = frozenset({*_BEFORE_PARENTHESIS, *SPELLINGS})
+"""Behind `@` these are terms of a located argument: no program declares a functor of such a name."""
 _SPECIAL = frozenset({"stateful", *_RESERVED, *_BEFORE_PARENTHESIS, *SOFT_WORDS, *SPELLINGS, *QUALIFIERS, _CHOICE})
 _STARTS_TERM = frozenset(
     [
@@ -175,7 +177,12 @@ def tokens(text: str, comments: list[tuple[int, Token]] | None = None) -> list[T
             if kind == "LPAR" and found:
                 if found[-1].type in _REPEATS:
                     repeated.append(len(found))
-                elif len(found) > 1 and found[-1].type == "NAME" and found[-2].type == "AT":
+                elif (
+                    len(found) > 1
+                    and found[-1].type == "NAME"
+                    and found[-2].type == "AT"
+                    and found[-1] not in _CALLED_PLAINLY
+                ):
                     _merge_call(found, special)
         elif kind == "NAME":
             if value in _SPECIAL:

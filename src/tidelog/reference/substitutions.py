@@ -252,6 +252,15 @@ def choose(goals: tuple[Goal, ...], bound: Substitution, scope: RuleScope) -> in
     def computable(term: Term) -> bool:
         return scope.needs(term) <= bound.keys()
 
+    def solvable(term: Term) -> bool:
+        """Return True for a call of `cat` whose operands are variables or can be computed."""
+        return (
+            isinstance(term, Functor)
+            and term.name == "cat"
+            and all(isinstance(arg, Variable) or computable(arg) for arg in term.args)
+        )
+
+    texts: list[int] = []
     atoms: list[tuple[int, int]] = []
     disjunctions: list[int] = []
     for position, goal in enumerate(goals):
@@ -260,6 +269,8 @@ def choose(goals: tuple[Goal, ...], bound: Substitution, scope: RuleScope) -> in
                 return position
             case Equation():
                 ready = computable(goal.term)
+                if not ready and solvable(goal.term):
+                    texts.append(position)
             case Comparison(op="="):
                 records = isinstance(goal.left, Record) and isinstance(goal.right, Record)
                 ready = records or computable(goal.left) or computable(goal.right)
@@ -277,6 +288,8 @@ def choose(goals: tuple[Goal, ...], bound: Substitution, scope: RuleScope) -> in
             return position
     if atoms:
         return min(atoms)[1]
+    if texts:
+        return texts[0]
     if disjunctions:
         return disjunctions[0]
     raise InternalError(Problem("E0901", f"no literal can be evaluated of {', '.join(map(str, goals))}"))
@@ -298,6 +311,9 @@ def step(goal: Goal, bound: Substitution, scope: RuleScope) -> Iterator[tuple[tu
             for pattern in combinations(goal.atom.args, bound, scope):
                 if not any(fits(pattern, row) for row in scope.tables[goal.atom.relation]):
                     yield (), bound
+        case Equation(term=Functor(name="cat", args=args)) if not scope.needs(goal.term) <= bound.keys():
+            for extended in split(args, goal.value, bound, scope):
+                yield (), extended
         case Equation():
             if any(value == goal.value for value in values(goal.term, bound, scope)):
                 yield (), bound
@@ -307,6 +323,23 @@ def step(goal: Goal, bound: Substitution, scope: RuleScope) -> Iterator[tuple[tu
             for left, right in combinations((goal.left, goal.right), bound, scope):
                 if holds(goal.op, left, right):
                     yield (), bound
+
+
+def split(operands: tuple[Term, ...], text: Any, bound: Substitution, scope: RuleScope) -> Iterator[Substitution]:
+    """Yield the ways in which the operands, one after the other, are a text."""
+    if not operands:
+        if not text:
+            yield bound
+        return
+    first, *rest = operands
+    if scope.needs(first) <= bound.keys():
+        for value in values(first, bound, scope):
+            if text.startswith(value):
+                yield from split(tuple(rest), text[len(value) :], bound, scope)
+        return
+    assert isinstance(first, Variable)
+    for end in range(len(text) + 1):
+        yield from split(tuple(rest), text[end:], {**bound, first.name: text[:end]}, scope)
 
 
 def matches(terms: tuple[Term, ...], row: Row, bound: Substitution) -> Iterator[tuple[tuple[Goal, ...], Substitution]]:

@@ -39,6 +39,7 @@ from tidelog.rules.heads import heads
 from tidelog.rules.negations import negations
 from tidelog.rules.nesting import nesting
 from tidelog.rules.paths import paths
+from tidelog.rules.pieces import pieces
 from tidelog.rules.projections import projections
 from tidelog.rules.selections import candidates_of, conditions, with_selections
 from tidelog.rules.translation import translation
@@ -47,7 +48,17 @@ Rewrite: TypeAlias = Callable[[Rule, Bench], tuple[Rule, ...]]
 Columns: TypeAlias = tuple[tuple[str, int], ...]
 """Relations and positions in them."""
 
-REWRITES: tuple[Rewrite, ...] = (paths, disjunctions, arguments, aggregates, anonymous, heads, negations, nesting)
+REWRITES: tuple[Rewrite, ...] = (
+    paths,
+    disjunctions,
+    arguments,
+    aggregates,
+    pieces,
+    anonymous,
+    heads,
+    negations,
+    nesting,
+)
 
 
 def compile_program(checked: CheckedProgram, *, as_written: bool = False, look: Look = unlimited) -> core.CoreProgram:

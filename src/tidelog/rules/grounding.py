@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from tidelog.language.syntax import Atom, Cast, Comparison, Disjunction, Literal, Record, Term, Truth, Variable
+from tidelog.language.syntax import Atom, Cast, Comparison, Disjunction, Functor, Literal, Record, Term, Truth, Variable
 from tidelog.language.trees import variables
 
 
@@ -47,6 +47,10 @@ def _equal(left: Term, right: Term, bound: set[str]) -> Iterator[str]:
     for target, source in ((left, right), (right, left)):
         if bound.issuperset(variables([source], aggregates=False)):
             yield from pattern_variables(target)
+            if isinstance(target, Functor) and target.name == "cat":
+                rest = [arg for arg in target.args if not isinstance(arg, Variable)]
+                if bound.issuperset(variables(rest, aggregates=False)):
+                    yield from (arg.name for arg in target.args if isinstance(arg, Variable))
 
 
 def pattern_variables(term: Term) -> Iterator[str]:
