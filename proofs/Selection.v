@@ -117,3 +117,19 @@ Arguments covers {T}.
 Arguments selection {T}.
 Arguments monotone_on {T}.
 Arguments selection_certificate {T}.
+
+(** Without monotone rules the conditions are not enough: of the tuples 0 and 1 the first one dominates, and 2 follows
+    from the other one.  The plain program derives it, but the certificate of 0 alone meets all conditions. *)
+Example monotone_needed :
+  let derives B t := B = [] /\ (t = 0 \/ t = 1) \/ B = [1] /\ t = 2 in
+  let dominates u t := u = 0 /\ t = 1 in
+  selection_certificate derives dominates (fun _ => 0%N) (fun t => t = 0) /\ selection dominates (derivable derives) 2.
+Proof.
+  split; split.
+  - intros B t [[-> [->| ->]]|[-> ->]] HB; [now exists 0; split; [|left] | now exists 0; split; [|right]|].
+    inversion HB. discriminate.
+  - intros t ->. exists []. split; [left; auto | easy].
+  - now intros u t -> -> [_ H].
+  - apply (derivable_by _ _ [1]); [now right|]. intros b [<-|[]]. apply (derivable_by _ _ []); [left; auto | easy].
+  - now intros u _ [_ H].
+Qed.
