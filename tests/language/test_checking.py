@@ -199,7 +199,6 @@ def test_accepted(rule: str) -> None:
         ("name(x) :- s(x).", "E0212"),
         ("name(as(x, symbol)) :- s(x).", "E0212"),
         ("name(x) :- s(y), x = as(y, symbol).", "E0212"),
-        ("n(1) :- [1] != [1].", "E0213"),
         ("s(x + 1) :- s(x).", "E0211"),
         ("s(x - y) :- s(x), s(y).", "E0211"),
     ],
@@ -310,7 +309,7 @@ def test_qualifiers_that_change_the_meaning_are_refused(qualifier: str) -> None:
         (".output n(IO=stdin)", "`IO` of `.output` cannot be `stdin`"),
         (".output n(IO=delta)", "`IO` of `.output` cannot be `delta`"),
         (".input n(IO=ntriples)", "`IO` of `.input` cannot be `ntriples`"),
-        ('.input n(columns="0:1")', "has no option `columns`"),
+        ('.input n(column="0:1")', "has no option `column`"),
     ],
 )
 def test_directives_that_run_would_refuse(directive: str, expected: str) -> None:
