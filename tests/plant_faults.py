@@ -43,6 +43,7 @@ CLOSURE, CLOSURES, CLOSED = "storage/closure.py", "maintain/closures.py", "kerne
 SETS, LISTS, LOCAL = "kernels/sets.py", "kernels/lists.py", "durable/local.py"
 PAIRS, KEPT_AS = "maintain/strategies/pairs.py", "maintain/strategies/closures.py"
 IN_CHANGE = "tests/storage/test_changes.py"
+SELECTIONS, SELECTING = "kernels/selections.py", "tests/maintain/test_selections.py"
 
 FAULTS = (
     Fault("nothing", CHANGES, "", ""),
@@ -51,6 +52,27 @@ FAULTS = (
         UPDATE,
         "for i, literal in enumerate(rule.body):\n            if isinstance(literal, CoreAtom):",
         "for i, literal in enumerate(rule.body):\n            if i and isinstance(literal, CoreAtom):",
+    ),
+    Fault(
+        "another candidate takes the place of a dead one during deletions",
+        SELECTIONS,
+        "if inserting and node[N_PART] == 0:\n            if node[N_ROUND] == 0:",
+        "if node[N_PART] == 0:\n            node[N_CURSOR] = 0\n            if node[N_ROUND] == 0 or not inserting:",
+        SELECTING,
+    ),
+    Fault(
+        "derivations from beaten rows are not charged",
+        "maintain/selecting.py",
+        "self.run(self.machine, TIDY, False, False, self.deaths)",
+        "self.deaths += 1",
+        SELECTING,
+    ),
+    Fault(
+        "a candidate keeps its birth when it is shown",
+        SELECTIONS,
+        "store32(D[candidates, R_BIRTH], r, current)",
+        "store32(D[candidates, R_BIRTH], r, load32(D[candidates, R_BIRTH], r))",
+        SELECTING,
     ),
     Fault(
         "a derivation of equal birth is credited", CHANGES, "birth < load32(births, r)", "birth <= load32(births, r)"

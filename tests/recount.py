@@ -31,6 +31,7 @@ from tidelog.rules.core import (
     CoreRule,
     CoreValue,
     CoreVariable,
+    NodeSelection,
 )
 
 Tables = Mapping[str, CountedTable]
@@ -98,7 +99,12 @@ def mistakes(db: tidelog.Database, tables: Tables, facts: Mapping[str, set[Row]]
                 supports[head][row] = supports[head].get(row, 0) + 1
                 if youngest < table[row][0]:
                     counted[row] = counted.get(row, 0) + 1
+        for selection in node.selects:
+            found += not_selected(selection, tables)
+        shown = {selection.shown for selection in node.selects}
         for name in node.relations:
+            if name in shown:
+                continue
             found += [
                 f"{name}: {row} (born {birth}) has count {count}, not {counts[name].get(row, 0)}"
                 for row, (birth, count) in tables[name].items()
@@ -112,6 +118,30 @@ def mistakes(db: tidelog.Database, tables: Tables, facts: Mapping[str, set[Row]]
             ]
             found += [f"{name}: missing fact {row}" for row in asserted[name] if row not in tables[name]]
     return "\n".join(found[:20])
+
+
+def not_selected(selection: NodeSelection, tables: Tables) -> Iterator[str]:
+    """What is wrong with the rows that a hyper-node shows: those that no candidate beats, with births of these."""
+    shown, candidates = tables[selection.shown], tables[selection.candidates]
+    groups: dict[Row, list[Row]] = {}
+    for row in candidates:
+        groups.setdefault(tuple(row[i] for i in selection.keys), []).append(row)
+
+    def costs(row: Row) -> list[Any]:
+        values: list[Any] = [row[column] for column, _, _ in selection.orders]
+        return [v if op == "min" else -v for v, (_, op, _) in zip(values, selection.orders, strict=True)]
+
+    def beats(one: Row, other: Row) -> bool:
+        if selection.front:
+            return one != other and all(a <= b for a, b in zip(costs(one), costs(other), strict=True))
+        return costs(one) < costs(other)
+
+    best = {row for group in groups.values() for row in group if not any(beats(other, row) for other in group)}
+    if best != set(shown):
+        yield f"{selection.shown}: shows {set(shown) - best} too much and {best - set(shown)} too little"
+    for row, (birth, count) in shown.items():
+        if (birth, count) != (candidates.get(row, (None, None))[0], 1):
+            yield f"{selection.shown}: {row} has birth {birth} and count {count}, its candidate {candidates.get(row)}"
 
 
 def derived_by(

@@ -210,6 +210,7 @@ CODES: dict[str, str] = {
     "E0802": "the view is not closed",
     "E0803": "the view is not founded",
     "E0804": "the strata are wrong",
+    "E0805": "the view is not selected",
     "E0810": "not a certificate",
     "E0811": "the manifest of a certificate cannot be read",
     "E0812": "the program of a certificate is wrong",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tidelog.arrays import AnyWords
 from tidelog.rules.components import components
-from tidelog.rules.core import AggregateRule, CoreProgram, CoreRule
+from tidelog.rules.core import AggregateRule, CoreProgram, CoreRule, HyperNode, NodeSelection
 from tidelog.rules.edges import body_of, head_of
 from tidelog.storage.dictionary import Dictionary
 
@@ -29,11 +29,18 @@ class Certificate:
     """Called for declared relations only: no other relation has facts."""
     view: Callable[[str], tuple[AnyWords, AnyWords]]
     place: str
+    whole: tuple[str, ...] = ()
+    """Relations whose selection is certified by all of their candidates, although their rules are monotone."""
 
     @cached_property
     def declared(self) -> tuple[str, ...]:
         """The relations that the program declares; all others are intermediate results of its rules."""
         return tuple(name for name, info in self.program.relations.items() if not info.auxiliary)
+
+    @cached_property
+    def selects(self) -> dict[str, NodeSelection]:
+        """The relations whose views have selected tuples of what their rules derive, with the selections."""
+        return {each.shown: each for node in self.program.nodes for each in node.selects}
 
     @cached_property
     def rules(self) -> tuple[CoreRule | AggregateRule, ...]:
@@ -48,3 +55,31 @@ class Certificate:
         for rule in self.rules:
             reads[head_of(rule)] |= dict.fromkeys(name for name, _ in body_of(rule))
         return {name: number for number, group in enumerate(components(reads)) for name in group}
+
+
+def certified(program: CoreProgram, whole: Iterable[str] = ()) -> CoreProgram:
+    """Return the program whose views prove themselves: relations that select have no candidates, and rules derive them
+    up to tuples that are dominated, except for those of `whole` and those whose rules are not monotone."""
+    nodes = tuple(_selecting(node) if node.selects else node for node in program.evaluated(tuple(whole)))
+    kept = {name for node in nodes for name in node.relations}
+    gone = {name for node in program.nodes for name in node.relations} - kept
+    shown = {each.shown for node in nodes for each in node.selects}
+    return replace(
+        program,
+        relations={name: info for name, info in program.relations.items() if name not in gone},
+        nodes=nodes,
+        candidates={name: each for name, each in program.candidates.items() if name not in shown},
+        dropping=(),
+    )
+
+
+def _selecting(node: HyperNode) -> HyperNode:
+    """Return a hyper-node whose rules derive shown relations themselves."""
+    shown = {each.candidates: each.shown for each in node.selects}
+    rules = tuple(
+        replace(rule, head=replace(rule.head, relation=shown.get(rule.head.relation, rule.head.relation)))
+        if isinstance(rule, CoreRule)
+        else rule
+        for rule in node.rules
+    )
+    return replace(node, relations=tuple(name for name in node.relations if name not in shown), rules=rules, whole=())

@@ -6,7 +6,9 @@ It is, if the four conditions hold:
 2. closed: the view contains every tuple that a rule derives from it;
 3. founded: every tuple of the view is a fact, or the head of a rule instance whose body is in the view and whose body
    tuples of the same stratum all have a smaller birth;
-4. negation and aggregates read lower strata only, and no rule reads a higher one.
+4. negation and aggregates read lower strata only, and no rule reads a higher one;
+5. selected: where a relation selects and its rules are monotone, no tuple of the view dominates another one; for such
+   relations 1 and 2 ask for the tuple, or for one in the view that dominates it.
 
 2 makes the view a model, 3 makes it the least (see docs/theory.md). Both hold for the intermediate results of rules as
 well, which have no facts: so the views of declared relations are the model of the rules as written. Conditions 1 to 3
@@ -31,14 +33,14 @@ from numpy.typing import NDArray
 from tidelog.arrays import AnyWords
 from tidelog.certificate.certificate import Certificate
 from tidelog.certificate.functors import Functors, sql_type, typed
-from tidelog.certificate.sql import NO_BIRTH, instances
+from tidelog.certificate.sql import NO_BIRTH, dominates, instances
 from tidelog.certificate.stopping import look, stopping
 from tidelog.certificate.tables import out_of_memory
 from tidelog.errors import CertificateRejected, InternalError, Problem, TidelogError
 from tidelog.language.functors import NUMERIC
 from tidelog.language.syntax import Kind, Value
 from tidelog.limits.watch import Watch
-from tidelog.rules.core import AggregateRule, CoreRule
+from tidelog.rules.core import AggregateRule, CoreRule, NodeSelection
 from tidelog.rules.edges import body_of, head_of
 from tidelog.storage.arrow_arrays import numbers_to_arrow
 from tidelog.storage.record_text import format_value
@@ -152,7 +154,8 @@ class _Check:
             return self.wrong
         found = [problem for name in self.certificate.declared for problem in self.without_fact(name)]
         found += [problem for rule in self.certificate.rules for problem in self.not_closed(rule)]
-        return found + list(self.not_founded())
+        found += list(self.not_founded())
+        return found + [problem for each in self.certificate.selects.values() for problem in self.not_selected(each)]
 
     # --- the relations -----------------------------------------------------------------------------------------------
 
@@ -263,21 +266,44 @@ class _Check:
                 hint = "remove it from the view, or look for a missing fact or a wrong birth"
                 yield Problem("E0803", message, None, notes, hint, self.certificate.place)
 
+    def not_selected(self, selection: NodeSelection) -> Iterator[Problem]:
+        """Yield the problem of condition 5 for a relation: a tuple of the view that another one dominates."""
+        name, table = selection.shown, self.tables[selection.shown].name
+        columns = ", ".join(f"v.c{i}" for i in range(len(self.kinds(name))))
+        worse = self.connection.execute(
+            f"SELECT DISTINCT {columns} FROM {table} v WHERE EXISTS"
+            f" (SELECT 1 FROM {table} u WHERE {dominates(selection, 'u.c{}', 'v.c{}')}) LIMIT {_SHOWN + 1}"
+        ).fetchall()
+        if worse:
+            message = (
+                f"condition 5 (selected): {self.shown(name, worse)} is in the view, with a tuple that dominates it"
+            )
+            hint = "remove it from the view"
+            yield Problem("E0805", message, hint=hint, place=self.certificate.place)
+
     def mark(self, name: str, select: str) -> int:
         """Mark the rows of a view that the instances of `select` support; the number of instances whose head is not in
         the view."""
         table = self.tables[name]
-        missing = 0
+        missing, undominated = 0, self.undominated(name)
         for within in _slices(table.cuts):
             look(self.watch)
             missing += self.value(
-                f"INSERT INTO marks SELECT {table.number}, count(*) FILTER (WHERE v.birth IS NULL),"
+                f"INSERT INTO marks SELECT {table.number}, count(*) FILTER (WHERE v.birth IS NULL{undominated}),"
                 f" bitstring_agg(CASE WHEN i.youngest < v.birth THEN v.number END, 0, {max(table.rows - 1, 0)})"
                 f" FROM (FROM {select} WHERE {within.format('h0')}) i"
                 f" LEFT JOIN (SELECT *, rowid AS number FROM {table.name} WHERE {within.format('c0')}) v"
                 f" ON {self.same(name)} RETURNING missing"
             )
         return missing
+
+    def undominated(self, name: str) -> str:
+        """Return the condition that no tuple of a view dominates the head of the instance i, if the view selects."""
+        selection = self.certificate.selects.get(name)
+        if selection is None:
+            return ""
+        dominating = dominates(selection, "u.c{}", "i.h{}")
+        return f" AND NOT EXISTS (SELECT 1 FROM {self.tables[name].name} u WHERE {dominating})"
 
     def same(self, name: str) -> str:
         """Return the condition that v is the head of the instance i."""
@@ -306,7 +332,8 @@ class _Check:
         heads = ", ".join(f"i.h{i}" for i in range(len(self.kinds(name)))) or "1"
         rows = self.connection.execute(
             f"SELECT DISTINCT {heads} FROM {select} i"
-            f" WHERE NOT EXISTS (SELECT 1 FROM {self.tables[name].name} v WHERE {self.same(name)}) LIMIT {_SHOWN + 1}"
+            f" WHERE NOT EXISTS (SELECT 1 FROM {self.tables[name].name} v WHERE {self.same(name)})"
+            f"{self.undominated(name)} LIMIT {_SHOWN + 1}"
         )
         return self.shown(name, rows.fetchall())
 

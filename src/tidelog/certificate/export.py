@@ -8,7 +8,7 @@ from itertools import chain
 import numpy
 
 from tidelog.arrays import AnyWords
-from tidelog.certificate.certificate import Certificate
+from tidelog.certificate.certificate import Certificate, certified
 from tidelog.language.syntax import CheckedProgram, Program
 from tidelog.looking import Look, unlimited
 from tidelog.maintain.engine import EmbeddedEngine
@@ -19,10 +19,10 @@ def certificate_of(engine: EmbeddedEngine, checked: CheckedProgram, look: Look =
     """Return the certificate of an engine's state, for the program that the engine should evaluate. Compile the program
     anew, and take only rows and births from the engine. Call `look` meanwhile and while the certificate is read; it may
     raise."""
-    program = compile_program(checked, look=look)
+    program = certified(compile_program(checked, look=look), engine.unsettled)
 
     def facts(name: str) -> AnyWords:
-        kept = program.candidates.get(name, name)
+        kept = engine.program.candidates.get(name, name)
         return engine.asserted[kept].words() if kept in engine.asserted else _none(name)
 
     def view(name: str) -> tuple[AnyWords, AnyWords]:
@@ -33,7 +33,8 @@ def certificate_of(engine: EmbeddedEngine, checked: CheckedProgram, look: Look =
     def _none(name: str) -> AnyWords:
         return numpy.empty((0, len(program.relations[name].columns)), numpy.int64)
 
-    return Certificate(program, engine.dictionary, facts, view, "the database")
+    whole = tuple(sorted(engine.unsettled.keys() & program.relations.keys()))
+    return Certificate(program, engine.dictionary, facts, view, "the database", whole)
 
 
 def program_text(programs: Iterable[Program], look: Look = unlimited) -> str:

@@ -32,17 +32,19 @@ PARTS: tuple[CertificatePart, ...] = ("facts", "views")
 
 @dataclass(frozen=True)
 class Layout:
-    """The files of a certificate: `files` has the name of that of each relation, without ".parquet"."""
+    """The files of a certificate: `files` has the name of that of each relation, without ".parquet"; `whole`
+    are relations that select from all of their candidates."""
 
     relations: Mapping[str, RelationInfo]
     strata: Mapping[str, int]
     files: Mapping[str, str]
+    whole: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, certificate: Certificate) -> Layout:
         """Return the layout that the program of a certificate determines."""
         relations = certificate.program.relations
-        return cls(relations, certificate.strata, _file_names(relations))
+        return cls(relations, certificate.strata, _file_names(relations), certificate.whole)
 
     def sharing(self, part: CertificatePart) -> dict[str, list[str]]:
         """Return the relations in each file of a part: facts are those of declared relations only."""
@@ -64,7 +66,8 @@ class Layout:
             }
             for name, info in self.relations.items()
         ]
-        return {"format": FORMAT, "version": VERSION, "tidelog": version, "relations": relations}
+        whole = {"whole": list(self.whole)} if self.whole else {}
+        return {"format": FORMAT, "version": VERSION, "tidelog": version, **whole, "relations": relations}
 
 
 def _file_names(relations: Mapping[str, RelationInfo]) -> dict[str, str]:

@@ -21,7 +21,7 @@ import numpy
 
 from tidelog.arrays import AnyWords
 from tidelog.callables import GivenFunctions
-from tidelog.certificate.certificate import Certificate
+from tidelog.certificate.certificate import Certificate, certified
 from tidelog.certificate.export import program_text
 from tidelog.certificate.layout import (
     FORMAT,
@@ -60,7 +60,8 @@ def load(folder: Path, look: Look = lambda: None, given: GivenFunctions | None =
     """
     manifest = _read_manifest(folder)
     look()
-    program = _read_program(folder, look, given)
+    compiled, whole = _read_program(folder, look, given), _whole(manifest, folder / MANIFEST)
+    program = certified(compiled, whole)
     dictionary = Dictionary(program.records)
     tables: dict[tuple[CertificatePart, str], TableFile] = {}
 
@@ -78,7 +79,7 @@ def load(folder: Path, look: Look = lambda: None, given: GivenFunctions | None =
         return numpy.concatenate(words), numpy.concatenate(births)
 
     certificate = Certificate(
-        program, dictionary, lambda name: rows(name, "facts")[0], lambda name: rows(name, "views"), str(folder)
+        program, dictionary, lambda name: rows(name, "facts")[0], lambda name: rows(name, "views"), str(folder), whole
     )
     layout = Layout.of(certificate)
     _check_manifest(manifest, layout, folder / MANIFEST)
@@ -194,6 +195,14 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _constant(name: str) -> Any:
     raise ValueError(f"{name} is not a value of JSON")
+
+
+def _whole(manifest: dict[str, Any], path: Path) -> tuple[str, ...]:
+    """Return the relations whose selection all candidates certify. DataError (E0811) where these are no names."""
+    whole = manifest.get("whole", [])
+    if not isinstance(whole, list) or not all(isinstance(name, str) for name in whole):
+        raise damaged("E0811", "the manifest names no relations as whole", str(path))
+    return tuple(whole)
 
 
 def _check_manifest(manifest: dict[str, Any], layout: Layout, path: Path) -> None:

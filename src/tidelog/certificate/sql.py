@@ -21,6 +21,7 @@ from tidelog.rules.core import (
     CoreLiteral,
     CoreRule,
     CoreValue,
+    NodeSelection,
     Pack,
     Unpack,
 )
@@ -185,3 +186,20 @@ def _groups(rule: AggregateRule, table: TableOf, functors: Functors) -> str:
         f"SELECT {', '.join(heads)}, ({NO_BIRTH})::BIGINT AS youngest"
         f" FROM {table(rule.outer)} o LEFT JOIN ({inner}) i ON {same} WHERE {value} IS NOT NULL"
     )
+
+
+def dominates(selection: NodeSelection, one: str, other: str) -> str:
+    """Return the condition that tuple `one` dominates tuple `other`; both are formats of columns, such as `u.c{}`."""
+    same = [f"{one.format(i)} = {other.format(i)}" for i in selection.keys]
+    pairs = [
+        (one.format(column), other.format(column)) if op == "min" else (other.format(column), one.format(column))
+        for column, op, _ in selection.orders
+    ]
+    if selection.front:
+        better = [f"{left} <= {right}" for left, right in pairs]
+        return _all([*same, *better, f"({' OR '.join(f'{left} < {right}' for left, right in pairs)})"])
+    ways = [
+        _all([*(f"{left} = {right}" for left, right in pairs[:rank]), f"{pairs[rank][0]} < {pairs[rank][1]}"])
+        for rank in range(len(pairs))
+    ]
+    return _all([*same, f"({' OR '.join(f'({way})' for way in ways)})"])

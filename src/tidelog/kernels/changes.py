@@ -314,11 +314,11 @@ def retract_rows(D, relation, numbers, start, m, current):
 
 
 @kernel
-def bear_supported(D, relation, current):
-    """Let the dead rows that have derivations left live again, born in round `current` by all of these; there is room
-    in the lists."""
+def bear_supported(D, relation, current, start):
+    """Let the dead rows that have derivations left live again, of the list of deaths those from `start` on, born in
+    round `current` by all of these; there is room in the lists."""
     supports, dead = D[relation, R_SUPPORT], D[relation, R_OUT]
-    for i in range(D[relation, R_OUT_N]):
+    for i in range(start, D[relation, R_OUT_N]):
         if i + 16 < D[relation, R_OUT_N]:
             prefetch(supports + 4 * load64(dead, i + 16))
         r = load64(dead, i)
@@ -342,14 +342,17 @@ def forget_journal(D, relation):
 
 @kernel
 def take_back(D, relation, w):
-    """Undo an update: restore the rows in the journal, and remove new rows, which are dead from now on. It asks for no
+    """Undo an update: restore the rows in the journal, and remove new rows, which are dead from now on. Request no
     memory."""
     rows, k = D[relation, R_ROWS], D[relation, R_ARITY]
     for r in range(D[relation, R_START], D[relation, R_N]):
+        if load32(D[relation, R_COUNT], r) == DEAD:
+            continue
         h = hash_row(rows, r, k, w)
         s = find_slot(D, relation, rows, r, h, w)
         store64(D[relation, R_SLOTS], s, h & HIGH if (h & HIGH) != 0 else 1 << 32)
         store32(D[relation, R_COUNT], r, DEAD)
+        D[relation, R_DEAD] += 1
     for e in range(D[relation, R_JOURNAL_N] - 1, -1, -1):
         r = load64(D[relation, R_JOURNAL], 4 * e)
         store32(D[relation, R_COUNT], r, load64(D[relation, R_JOURNAL], 4 * e + 1))
@@ -357,4 +360,3 @@ def take_back(D, relation, w):
             store32(D[relation, R_BIRTH], r, load64(D[relation, R_JOURNAL], 4 * e + 2))
         if D[relation, R_SUPPORT] != 0:
             store32(D[relation, R_SUPPORT], r, load64(D[relation, R_JOURNAL], 4 * e + 3))
-    D[relation, R_DEAD] += D[relation, R_N] - D[relation, R_START]

@@ -82,6 +82,18 @@ I_PAYLOAD = 20  # the payload columns, at most MAX_PAYLOADS
 MAX_KEYS = 8
 MAX_PAYLOADS = 3
 
+# --- selections: int64 words at an address (kernels/selections.py) -----------------------------------------------
+X_SHOWN = 0  # relation that shows a selection
+X_CANDIDATES = 1  # relation that it selects from
+X_INDEX = 2  # index of the shown rows by their key
+X_OFFERS = 3  # index of the candidates by their key
+X_FRONT = 4  # 1: better in no order is enough; 0: orders one after the other
+X_DIED = 5  # place in R_OUT of the shown relation where the deaths of this update begin
+X_BORN = 6  # place in its R_IN where the births of this update begin
+X_ORDERS = 7
+X_ORDER = 8  # for each order: column, 1 for the greatest first, kind
+X_WORDS = 8 + 3 * 16
+
 # --- plans: int64 words at an address ---------------------------------------------------------------------------
 P_LEVELS = 0
 P_HEAD = 1  # relation of the head
@@ -126,6 +138,11 @@ N_ROUND = 4
 N_LOG = 5  # address of the int64 log of row numbers at the end of each round
 N_LOG_CAPACITY = 6  # rounds that it can take
 N_WORK = 7  # bindings made in all
+N_STAGE = 8  # 1 while what is shown by selections follows a round
+N_SELECTION = 9  # the selection under way,
+N_PART = 10  # its part
+N_CURSOR = 11  # and the place in a list
+N_FIELDS = 12
 
 # --- what a kernel returns ---------------------------------------------------------------------------------------
 DONE = 0

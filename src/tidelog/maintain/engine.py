@@ -21,6 +21,7 @@ from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.machine import WidenError
 from tidelog.maintain.report import names_of, prepares
+from tidelog.maintain.selecting import UnsettledError
 from tidelog.maintain.state import EngineState
 from tidelog.maintain.user_functors import calls
 from tidelog.maintain.walk import run
@@ -69,11 +70,16 @@ class EmbeddedEngine(EngineState):
             has_floats = program is not self.program and _has_floats(program)
             if has_floats or any(_is_wide(rows_of(change.inserted)) for change in changes.values()):
                 self.widen(watch.look)
+        # Other rules may settle.
+        unsettled = dict(self.unsettled) if program is self.program else {}
         while True:
             undoing.make_ready(self.catalog.bits)
-            attempt = EpochState(self, program, watch, choice)
+            attempt = EpochState(self, program, watch, choice, unsettled)
             try:
                 return run(attempt, changes, seal)
+            except UnsettledError as error:
+                attempt.undo()
+                unsettled = {**unsettled, **dict.fromkeys(error.args[0], "it did not settle without dominated tuples")}
             except WidenError:
                 attempt.undo()
                 del attempt

@@ -42,7 +42,15 @@ _RESERVE = 3 << 20
 class EpochState:
     """One attempt at an epoch: the state of the engine as the epoch leaves it, and the objects changed in place."""
 
-    def __init__(self, engine: EngineState, program: CoreProgram, watch: Watch, choice: EpochOptions) -> None:
+    def __init__(
+        self,
+        engine: EngineState,
+        program: CoreProgram,
+        watch: Watch,
+        choice: EpochOptions,
+        unsettled: dict[str, str] | None = None,
+    ) -> None:
+        unsettled = engine.unsettled if unsettled is None else unsettled
         self.engine = engine
         self.program = program
         self.watch = watch
@@ -52,11 +60,13 @@ class EpochState:
         self.views = Overlay(engine.views)
         self.asserted = Overlay(engine.asserted)
         self.structure = engine.structure
-        self.is_new = program is not engine.program or not engine.views
+        self.is_new = program is not engine.program or not engine.views or unsettled != engine.unsettled
         """Whether there are other rules than before; only then every relation and every hyper-node is looked at."""
+        self.unsettled = unsettled
         if self.is_new:
             groups = [frozenset(node.relations) for node in engine.nodes if len(node.relations) > 1]
-            self.structure = Structure(program, coarsened(program.nodes, groups))
+            parts = program.evaluated(unsettled)
+            self.structure = Structure(program, coarsened(parts, groups), parts)
         self.reshaped = {
             name
             for name, info in (program.relations.items() if self.is_new else ())
@@ -183,6 +193,7 @@ class EpochState:
             engine.program.functors[name].given.remembered.pop(name, None)
         spent = sum(seconds - engine.costs.get(name, 0.0) for name, seconds in self.costs.items())
         engine.program, engine.compressing, engine.round = self.program, self.choice.closures, self.round
+        engine.unsettled = self.unsettled
         for field, value in state.items():
             setattr(engine, field, value)
         if not state:

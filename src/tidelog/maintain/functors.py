@@ -55,7 +55,7 @@ _OPERATORS = {
     "itou": layout.TO_UNSIGNED,
     "to_unsigned": layout.TO_UNSIGNED,
 }
-_KINDS = {"number": layout.NUMBER, "unsigned": layout.UNSIGNED, "float": layout.FLOAT}
+KINDS = {"number": layout.NUMBER, "unsigned": layout.UNSIGNED, "float": layout.FLOAT}
 
 
 def native(name: str, kind: Kind) -> tuple[int | None, int]:
@@ -65,16 +65,16 @@ def native(name: str, kind: Kind) -> tuple[int | None, int]:
     For the cast "as", `kind` is that of the result.
     """
     if name == "as":
-        return layout.COPY, _KINDS.get(kind, layout.NUMBER)
+        return layout.COPY, KINDS.get(kind, layout.NUMBER)
     if name in ("=", "!="):
         return layout.COMPARISONS[name], layout.NUMBER
-    if kind not in _KINDS:
+    if kind not in KINDS:
         return None, layout.NUMBER
     if name in layout.COMPARISONS:
-        return layout.COMPARISONS[name], _KINDS[kind]
+        return layout.COMPARISONS[name], KINDS[kind]
     if name in _OPERATORS and (name, kind) != ("to_float", "float"):
-        return _OPERATORS[name], _KINDS[kind]
-    return (layout.COPY, _KINDS[kind]) if name == "to_float" else (None, _KINDS[kind])
+        return _OPERATORS[name], KINDS[kind]
+    return (layout.COPY, KINDS[kind]) if name == "to_float" else (None, KINDS[kind])
 
 
 def call_out(name: str, kind: Kind, arguments: int, dictionary: Dictionary) -> CallOut:

@@ -129,7 +129,7 @@ class Interpreter:
         group: str,
         numbers: NDArray[numpy.int64],
         node: NDArray[numpy.int64],
-        arguments: tuple[int, ...],
+        arguments: tuple[Any, ...],
         look: Look,
         grow_log: Callable[[], None] | None = None,
     ) -> int:

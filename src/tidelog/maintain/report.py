@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from tidelog.engine import NodeReport
 from tidelog.rules.core import HyperNode
@@ -17,7 +17,7 @@ PREPARED = (PROJECTION, DEMAND, KEYS, BEST, RANKED, BEATS, BEATEN)
 
 def shown(relations: Iterable[str]) -> tuple[str, ...]:
     """Return the relations that a user knows; candidates are those of the relation that selects from them."""
-    known = (name.removeprefix(ALL) for name in relations)
+    known = dict.fromkeys(name.removeprefix(ALL) for name in relations)
     return tuple(name for name in known if not name.startswith("#"))
 
 
@@ -37,6 +37,16 @@ def with_demand(reason: str, node: HyperNode) -> str:
     read = {name for rule in node.rules for name, _ in body_of(rule)}
     demanded = any(f"{DEMAND}{name}" in read for name in shown(node.relations))
     return f"{reason}; on demand" if demanded else reason
+
+
+def with_mode(reason: str, node: HyperNode, obstacles: Mapping[str, str]) -> str:
+    """Return the reason for the strategy of a hyper-node, and how its relations select; `obstacles` says why some read
+    dominated tuples."""
+    if node.selects:
+        return f"{reason}; dominated tuples are dropped"
+    own = [name.removeprefix(ALL) for name in node.relations if name.startswith(ALL)]
+    why = next((obstacles[name] for name in own if name in obstacles), None)
+    return reason if why is None else f"{reason}; dominated tuples are read: {why}"
 
 
 def skipped(node: HyperNode) -> NodeReport:

@@ -47,6 +47,8 @@ class EngineState:
     bootstraps: int = 0
     updates: int = 0
     wholes: WeakSet[Whole] = field(default_factory=WeakSet)
+    unsettled: dict[str, str] = field(default_factory=dict)
+    """Relations that select from all of their candidates, although their rules are monotone, and why."""
     compressing: bool = True
     """Whether the last epoch evaluated closures as such."""
     spent: float = field(init=False)
@@ -61,7 +63,7 @@ class EngineState:
         """Return the facts about the hyper-nodes that need no data."""
         found = self._structure
         if found is None or found.program is not self.program or found.nodes is not self.nodes:
-            self._structure = found = Structure(self.program, self.nodes)
+            self._structure = found = Structure(self.program, self.nodes, self.program.evaluated(self.unsettled))
         return found
 
     def whole(self, stored: StoredRelation) -> Whole:

@@ -13,11 +13,13 @@ from tidelog.rules.edges import body_of
 
 
 class Structure:
-    """The hyper-nodes as they are maintained, which may be coarser than those of `program`, by their positions."""
+    """The hyper-nodes as they are maintained, which may be coarser than the `parts` that `program` has, by their
+    positions."""
 
-    def __init__(self, program: CoreProgram, nodes: tuple[HyperNode, ...]) -> None:
+    def __init__(self, program: CoreProgram, nodes: tuple[HyperNode, ...], parts: tuple[HyperNode, ...]) -> None:
         self.program = program
         self.nodes = nodes
+        self.parts = parts
 
     @cached_property
     def derived(self) -> Mapping[str, int]:
@@ -41,8 +43,8 @@ class Structure:
 
     @cached_property
     def places(self) -> Mapping[str, int]:
-        """The position in the program of the hyper-node of each derived relation."""
-        return {name: i for i, node in enumerate(self.program.nodes) for name in node.relations}
+        """The position among the parts of the hyper-node of each derived relation."""
+        return {name: i for i, node in enumerate(self.parts) for name in node.relations}
 
     @cached_property
     def idle(self) -> tuple[NodeReport, ...]:

@@ -33,7 +33,7 @@ from tidelog.rules.plans import needs_large_index, plan_change, plan_full, plan_
 from tidelog.storage.changes import assert_facts, bear_supported, retract
 from tidelog.storage.stored import StoredRelation
 
-_WORK_BEFORE_LOOK = 100_000
+WORK_BEFORE_LOOK = 100_000
 _OUTGROWN = 8
 _SCANS = 30
 """So often a large relation is scanned for changes of another one before it gets an index for them, which costs about
@@ -190,14 +190,14 @@ def update(node: HyperNode, change: NodeChange, inputs: Inputs, maintained: Main
     Raise CutOffError when it takes longer than `seconds`, or would cost more than a bootstrap in any case if there is
     such a bound; WidenError, LimitError, KeyboardInterrupt. The caller then has to undo the relations.
     """
-    run = _Update(node, inputs, maintained, seconds)
+    run = Update(node, inputs, maintained, seconds)
     if seconds < inf and not (node.recursive or change.added or change.dropped):
         run.weigh()
     run.delete(change)
     return run.insert(change)
 
 
-class _Update:
+class Update:
     """One update of one hyper-node."""
 
     def __init__(self, node: HyperNode, inputs: Inputs, maintained: Maintained, seconds: float) -> None:
@@ -235,7 +235,7 @@ class _Update:
             return
         machine, now = self.machine, sum(stored.marks.derivations() for stored in self.derived.values())
         machine.levels[:] = 0
-        machine.levels[layout.S_BUDGET] = _WORK_BEFORE_LOOK
+        machine.levels[layout.S_BUDGET] = WORK_BEFORE_LOOK
         lost, won = (machine.call(weigh, group, _SAMPLE, 2 * max(now, _FEW)) for group in ("delete", "insert"))
         if lost + won > _FEW and _DEARER * (lost + won) > now - lost + won:
             raise CutOffError(f"at once, to lose some {lost:,} and win some {won:,} derivations of {now:,}")
@@ -252,8 +252,8 @@ class _Update:
     def insert(self, change: NodeChange) -> int:
         """Re-derive rows, then insert new ones, until no more rows are born."""
         current = self.inputs.round + 1
+        self.bear(current)
         for stored in self.derived.values():
-            bear_supported(stored, current)
             stored.journal.show_nothing()
         self.look()
         for name, words in change.came.items():
@@ -265,6 +265,11 @@ class _Update:
             if stored.changing:
                 stored.journal.show_all()
         return self.run(self.machine, "insert", True, False, current)
+
+    def bear(self, current: int) -> None:
+        """Re-derive the rows that died and have derivations left."""
+        for stored in self.derived.values():
+            bear_supported(stored, current)
 
     def scan(self, group: str, version: int, inserting: bool, current: int) -> None:
         """Scan for the changes of the relations that have no plans of another kind."""
@@ -289,7 +294,7 @@ class _Update:
 
         state = numpy.zeros(layout.N_WORK + 1, numpy.int64)
         machine.levels[:] = 0
-        machine.levels[layout.S_BUDGET] = _WORK_BEFORE_LOOK
+        machine.levels[layout.S_BUDGET] = WORK_BEFORE_LOOK
         machine.levels[layout.S_ROUND] = current
         machine.converse(run_changes, group, self.numbers, state, (inserting, once), self.look)
         return int(machine.levels[layout.S_ROUND])
@@ -318,9 +323,9 @@ def _lost(rule: CoreRule, i: int, internal: frozenset[str]) -> Sight:
     atom = rule.body[i]
     assert isinstance(atom, CoreAtom)
     if atom.relation in internal:
-        states = _states(rule, lambda j: AFTER if j < i else WITH, lambda j: KEPT, lambda j: EVER, internal)
+        states = states_of(rule, lambda j: AFTER if j < i else WITH, lambda j: KEPT, lambda j: EVER, internal)
     else:
-        states = _states(
+        states = states_of(
             rule,
             lambda j: AT_START,
             lambda j: KEPT if j < i else AT_START,
@@ -336,9 +341,9 @@ def _won(rule: CoreRule, i: int, internal: frozenset[str]) -> Sight:
     atom = rule.body[i]
     assert isinstance(atom, CoreAtom)
     if atom.relation in internal:
-        states = _states(rule, lambda j: BEFORE if j < i else UP_TO, lambda j: NOW, lambda j: NOW, internal)
+        states = states_of(rule, lambda j: BEFORE if j < i else UP_TO, lambda j: NOW, lambda j: NOW, internal)
     else:
-        states = _states(
+        states = states_of(
             rule, lambda j: UP_TO, lambda j: KEPT if j < i else NOW, lambda j: EVER if j < i else NOW, internal
         )
     states[i] = EVER
@@ -352,10 +357,10 @@ def _scanning(sight: Sight, i: int, state: int) -> Sight:
 
 def _full(rule: CoreRule, own: int, other: int, internal: frozenset[str]) -> Sight:
     """Return the sight of a plan that evaluates a whole rule."""
-    return Sight(layout.NOW, tuple(_states(rule, lambda j: own, lambda j: other, lambda j: other, internal)))
+    return Sight(layout.NOW, tuple(states_of(rule, lambda j: own, lambda j: other, lambda j: other, internal)))
 
 
-def _states(
+def states_of(
     rule: CoreRule,
     own: Callable[[int], int],
     other: Callable[[int], int],

@@ -41,7 +41,7 @@ from tidelog.rules.nesting import nesting
 from tidelog.rules.paths import paths
 from tidelog.rules.pieces import pieces
 from tidelog.rules.projections import projections
-from tidelog.rules.selections import candidates_of, conditions, with_selections
+from tidelog.rules.selections import candidates_of, conditions, with_dropping, with_selections
 from tidelog.rules.translation import translation
 
 Rewrite: TypeAlias = Callable[[Rule, Bench], tuple[Rule, ...]]
@@ -164,6 +164,7 @@ class _Last:
     plain: Graph = field(default_factory=Graph)
     selecting: Mapping[int, tuple[AnyRule, frozenset[str], AnyRule]] = field(default_factory=dict)
     nodes: Nodes = field(default_factory=dict)
+    dropping: Nodes = field(default_factory=dict)
 
 
 class Compiler:
@@ -225,7 +226,13 @@ class Compiler:
         kept = written, final, closures, recursions, plain, selecting, {node.relations: node for node in found}
         self._last = _Last(compiled, projected, *kept)
         candidates = {name: candidates_of(name) for name in selections}
-        return core.CoreProgram(relations, checked.records, found, checked.facts, candidates, _called(checked, found))
+        dropping, obstacles = with_dropping(found, selections, relations)
+        dropping = tuple([_kept(last.dropping.get(node.relations), node) for node in dropping])
+        self._last = replace(self._last, dropping={node.relations: node for node in dropping})
+        facts, functors = checked.facts, _called(checked, found)
+        return core.CoreProgram(
+            relations, checked.records, found, facts, candidates, functors, dropping=dropping, obstacles=obstacles
+        )
 
 
 def _called(checked: CheckedProgram, nodes: Iterable[core.HyperNode]) -> dict[str, FunctorType]:

@@ -8,7 +8,7 @@ with "#", which no program text can contain.
 from __future__ import annotations
 
 import typing
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
@@ -205,11 +205,27 @@ class ClosureShape:
 
 
 @dataclass(frozen=True)
+class NodeSelection:
+    """A relation of a hyper-node, `shown`, with the selected tuples of another one, `candidates`.
+
+    Of two tuples that agree in the columns `keys` the one is better that is first by `orders` (column, min or max,
+    kind), one after the other; of a `front` the one that is at least as good in all of them.
+    """
+
+    shown: str
+    candidates: str
+    keys: tuple[int, ...]
+    orders: tuple[tuple[int, str, Kind], ...]
+    front: bool = False
+
+
+@dataclass(frozen=True)
 class HyperNode:
     """A strongly connected component of the rule graph, with all rules of the relations that it derives.
 
     `recursive` is True if some body refers to a relation of the node itself. A node may be known to be a `closure`, or
-    to show one under another name (`mirrors`).
+    to show one under another name (`mirrors`). One that `selects` reads selected tuples only, also inside of its
+    recursion; `whole` are the hyper-nodes that take its place where that does not settle.
     """
 
     relations: tuple[str, ...]
@@ -217,6 +233,8 @@ class HyperNode:
     recursive: bool
     closure: ClosureShape | None = None
     mirrors: str | None = None
+    selects: tuple[NodeSelection, ...] = ()
+    whole: tuple[HyperNode, ...] = field(default=(), repr=False, compare=False)
 
     @cached_property
     def reads(self) -> tuple[str, ...]:
@@ -229,6 +247,8 @@ class CoreProgram:
     """Everything that an engine needs: `nodes` in an order in which each comes after those that it reads.
 
     `candidates` maps each relation that selects to the relation that it selects from, where its facts belong.
+    `dropping` are hyper-nodes that an engine may evaluate in the place of others; `obstacles` says for relations that
+    select why there is none.
     """
 
     relations: Mapping[str, RelationInfo]
@@ -238,3 +258,14 @@ class CoreProgram:
     candidates: Mapping[str, str] = field(default_factory=dict)
     functors: Mapping[str, FunctorType] = field(default_factory=dict)
     """The functors in Python that rules call."""
+    dropping: tuple[HyperNode, ...] = ()
+    obstacles: Mapping[str, str] = field(default_factory=dict)
+
+    def evaluated(self, whole: Collection[str] = ()) -> tuple[HyperNode, ...]:
+        """Return the hyper-nodes with those in their places that drop dominated tuples, except for the relations
+        `whole`."""
+        chosen = [node for node in self.dropping if not any(each.shown in whole for each in node.selects)]
+        if not chosen:
+            return self.nodes
+        place = {part.relations: node for node in chosen for part in node.whole}
+        return tuple({id(each): each for node in self.nodes for each in [place.get(node.relations, node)]}.values())

@@ -67,7 +67,7 @@ def coarsened(nodes: Sequence[HyperNode], groups: Sequence[frozenset[str]]) -> t
 
     The hyper-nodes are those of a program, in their order. An engine whose hyper-nodes are coarser than they need be
     stays right. A relation of a group that no rule derives any more stays with the others. Nodes that would be joined
-    across a negative edge stay apart.
+    across a negative edge stay apart, and so do those that select.
     """
     derived = {name: index for index, node in enumerate(nodes) for name in node.relations}
     groups = [group for group in groups if len({derived.get(name) for name in group}) > 1]
@@ -86,7 +86,9 @@ def coarsened(nodes: Sequence[HyperNode], groups: Sequence[frozenset[str]]) -> t
         members = sorted(part)
         names = tuple(name for index in members for name in nodes[index].relations)
         rules = tuple(rule for index in members for rule in nodes[index].rules)
-        if len(members) == 1 or any(negative and name in names for rule in rules for name, negative in body_of(rule)):
+        apart = any(nodes[index].selects for index in members)
+        apart |= any(negative and name in names for rule in rules for name, negative in body_of(rule))
+        if len(members) == 1 or apart:
             joined += [nodes[index] for index in members]
         else:
             recursive = any(name in names for rule in rules for name, _ in body_of(rule))

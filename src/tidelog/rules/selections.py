@@ -23,7 +23,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tidelog.language.selections import Selection
-from tidelog.language.syntax import Anonymous, Atom, Column, Comparison, Literal, RelationType, Rule, Term, Variable
+from tidelog.language.syntax import (
+    Anonymous,
+    Atom,
+    Column,
+    Comparison,
+    Kind,
+    Literal,
+    RelationType,
+    Rule,
+    Term,
+    Variable,
+)
 from tidelog.language.trees import variables, whole
 from tidelog.rules.core import (
     AggregateRule,
@@ -33,9 +44,11 @@ from tidelog.rules.core import (
     CoreValue,
     CoreVariable,
     HyperNode,
+    NodeSelection,
     RelationInfo,
 )
 from tidelog.rules.edges import AnyRule, head_of
+from tidelog.rules.monotone import obstacle
 
 ALL = "#all."
 """How the names of the relations of candidates begin."""
@@ -190,6 +203,86 @@ class _Views:
 
 def _sign(op: str, *, strict: bool) -> str:
     return ("<" if op == "min" else ">") + ("" if strict else "=")
+
+
+# --- without dominated tuples ----------------------------------------------------------------------------------------
+
+_MOST_KEYS = 8
+"""Columns by which engines look tuples up."""
+
+
+def with_dropping(
+    nodes: Sequence[HyperNode], selections: Mapping[str, Selection], relations: Mapping[str, RelationInfo]
+) -> tuple[tuple[HyperNode, ...], dict[str, str]]:
+    """Return hyper-nodes that read selected tuples only, for those of `nodes` whose rules are monotone, and for the
+    other relations that select the reason why they have none."""
+    by_candidates = {candidates_of(name): selection for name, selection in selections.items()}
+    owner = {name: node for node in nodes for name in node.relations}
+    made: list[HyperNode] = []
+    reasons: dict[str, str] = {}
+    for node in dict.fromkeys(owner[name] for name in by_candidates if name in owner):
+        own = {name: by_candidates[name] for name in node.relations if name in by_candidates}
+        reason = _obstacle(node, own)
+        if reason is None:
+            made.append(_dropping(node, own, owner, relations))
+        else:
+            reasons |= dict.fromkeys((selection.relation for selection in own.values()), reason)
+    return tuple(made), reasons
+
+
+def _obstacle(node: HyperNode, own: Mapping[str, Selection]) -> str | None:
+    for selection in own.values():
+        if selection.form not in ("best", "front"):
+            return f"{selection.title} compares by conditions"
+        if not 0 < len(selection.keys) <= _MOST_KEYS:
+            return "it has no key" if not selection.keys else f"its key has more than {_MOST_KEYS} attributes"
+    return obstacle(node, own)
+
+
+def _typed(selection: Selection, relations: Mapping[str, RelationInfo]) -> tuple[tuple[int, str, Kind], ...]:
+    """Return the orders of a selection with the kinds of their columns."""
+    columns = relations[selection.relation].columns
+    return tuple((column, op, columns[column].kind) for column, op in selection.orders)
+
+
+def _dropping(
+    node: HyperNode,
+    own: Mapping[str, Selection],
+    owner: Mapping[str, HyperNode],
+    relations: Mapping[str, RelationInfo],
+) -> HyperNode:
+    """Return a hyper-node with the views of its candidates, which its bodies read."""
+    shown = {name: selection.relation for name, selection in own.items()}
+
+    def read(rule: AnyRule) -> AnyRule:
+        assert isinstance(rule, CoreRule)
+        if shown.keys().isdisjoint(name for name, _ in rule.reads):
+            return rule
+        body = (
+            replace(each, relation=shown.get(each.relation, each.relation)) if isinstance(each, CoreAtom) else each
+            for each in rule.body
+        )
+        return replace(rule, body=tuple(body))
+
+    parts = [node]
+    for name in shown.values():
+        prepared = [owner[each] for each in owner if _prepares(each, name)]
+        parts += [*prepared, owner[name]]
+    selects = tuple(
+        NodeSelection(each.relation, name, each.keys, _typed(each, relations), each.form == "front")
+        for name, each in own.items()
+    )
+    rules = tuple(map(read, node.rules))
+    return HyperNode(
+        (*node.relations, *shown.values()), rules, True, selects=selects, whole=tuple(dict.fromkeys(parts))
+    )
+
+
+def _prepares(auxiliary: str, name: str) -> bool:
+    """Return True if an auxiliary relation is between the candidates and the view of a relation."""
+    if auxiliary in (f"{KEYS}{name}", f"{BEATS}{name}", f"{BEATEN}{name}"):
+        return True
+    return auxiliary.rpartition(".")[0] in (f"{RANKED}{name}", f"{BEST}{name}")
 
 
 def conditions(

@@ -54,13 +54,14 @@ def retract(stored: StoredRelation, words: AnyWords) -> None:
         stored.journal.grow()
 
 
-def bear_supported(stored: StoredRelation, current: int) -> None:
-    """Re-derive the rows that died and have derivations left, in round `current`."""
+def bear_supported(stored: StoredRelation, current: int, start: int = 0) -> None:
+    """Re-derive the rows that died and have derivations left, in round `current`: those in the list of deaths from
+    `start` on."""
     from tidelog.kernels.changes import bear_supported
 
     if stored.marks.keeps_supports:
         stored.journal.ensure(stored.journal.listed(layout.OUT) + stored.journal.listed(layout.IN))
-        bear_supported(stored.catalog.table, stored.number, current)
+        bear_supported(stored.catalog.table, stored.number, current, start)
 
 
 def assert_facts(stored: StoredRelation, words: AnyWords, current: int) -> None:
@@ -80,9 +81,13 @@ def assert_facts(stored: StoredRelation, words: AnyWords, current: int) -> None:
 
 def settle_change(stored: StoredRelation) -> tuple[AnyWords, AnyWords]:
     """Return the numbers of the rows that died and were born on balance, and list no others from now on."""
-    counts = stored.marks.counts_in_place()
+    counts, start = stored.marks.counts_in_place(), stored.fields[layout.R_START]
     died, born = stored.journal.rows(layout.OUT), stored.journal.rows(layout.IN)
-    died, born = died[counts[died] <= 0], born[born >= stored.fields[layout.R_START]]
+    if stored.repeats:  # Rows may have died and been born several times.
+        died, born = numpy.unique(died), numpy.unique(born)
+        stored.remove(died[(died >= start) & (counts[died] <= 0)])
+        died, born = died[died < start], born[counts[born] > 0]
+    died, born = died[counts[died] <= 0], born[born >= start]
     stored.journal.show(died, born)
     return died, born
 

@@ -46,6 +46,8 @@ class StoredRelation:
         self.indexes: dict[tuple[int, ...], Index] = {}
         self._scans: dict[tuple[int, ...], int] = {}
         self.changing = False
+        self.repeats = False
+        """Whether rows may die and be born several times in the change that is under way."""
         self.fields[layout.R_ARITY] = arity
         self.fields[layout.R_REPLAN] = 1 << 62
         self._rows = Block(_ROOM * arity * catalog.dtype.itemsize)
@@ -266,7 +268,21 @@ class StoredRelation:
     def open(self) -> None:
         """Begin to note deaths and births; until `close` or `take_back`, rows that die keep their places."""
         self.journal.open()
-        self.changing = True
+        self.changing, self.repeats = True, False
+
+    def remove(self, rows: AnyWords) -> None:
+        """Take out dead rows that the change under way has brought, so that nobody meets them."""
+        block = Block(8 * len(rows))
+        block.view(numpy.int64, len(rows))[:] = rows
+        self._take_out(block.address, len(rows))
+
+    def _take_out(self, died: int, count: int) -> None:
+        """Remove entries and slots of `count` rows, whose int64 numbers are at an address."""
+        from tidelog.kernels.sets import remove_rows
+
+        for index in self.indexes.values():
+            index.bury(died, 0, count)
+        remove_rows(self.catalog.table, self.number, died, count, self.catalog.hashes, self.catalog.tag)
 
     @property
     def dying(self) -> bool:
@@ -275,14 +291,9 @@ class StoredRelation:
 
     def close(self) -> None:
         """Make the changes last: rows that died lose their entries and slots."""
-        from tidelog.kernels.sets import remove_rows
-
         self.changing = False
         self.marks.forget_saved()
-        died, count = self.fields[layout.R_OUT], self.fields[layout.R_OUT_N]
-        for index in self.indexes.values():
-            index.bury(died, 0, count)
-        remove_rows(self.catalog.table, self.number, died, count, self.catalog.hashes, self.catalog.tag)
+        self._take_out(self.fields[layout.R_OUT], self.fields[layout.R_OUT_N])
         self.journal.end()
 
     def take_back(self) -> None:

@@ -96,6 +96,7 @@ def write(engine: EmbeddedEngine, text: str, file: IO[bytes]) -> None:
             "bits": engine.catalog.bits,
             "round": engine.round,
             "costs": engine.costs,
+            "unsettled": engine.unsettled,
             "closures": list(engine.closures),
             "mirrors": engine.mirrors,
             "views": {name: number[id(each)] for name, each in engine.views.items()},
@@ -167,7 +168,8 @@ class Checkpoint:
         """Return the engine of the checkpoint, over the same program compiled again; None if another version of tidelog
         has compiled it differently."""
         about = self._about
-        nodes = coarsened(program.nodes, [frozenset(names) for names in about["nodes"] if len(names) > 1])
+        parts = program.evaluated(about.get("unsettled", {}))
+        nodes = coarsened(parts, [frozenset(names) for names in about["nodes"] if len(names) > 1])
         with self._reading():
             if any(about[key] != value for key, value in _shape(program, nodes).items()):
                 return None
@@ -190,6 +192,7 @@ class Checkpoint:
                 mirrors=dict(about["mirrors"]),
                 costs=dict(about["costs"]),
                 round=about["round"],
+                unsettled=dict(about.get("unsettled", {})),
             )
             for name, (signature, i) in about.get("functors", {}).items():
                 if name in program.functors and str(program.functors[name]) == signature:

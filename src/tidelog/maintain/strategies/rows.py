@@ -15,7 +15,8 @@ from tidelog.maintain.bootstrap import bootstrap
 from tidelog.maintain.deltas import Delta
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.machine import Inputs
-from tidelog.maintain.report import names_of, shown, skipped, with_demand
+from tidelog.maintain.report import names_of, shown, skipped, with_demand, with_mode
+from tidelog.maintain.selecting import bootstrap_selecting
 from tidelog.maintain.strategies.closures import build, can_be_kept
 from tidelog.maintain.strategies.dropping import drop
 from tidelog.maintain.strategies.pairs import part_with, told
@@ -60,13 +61,15 @@ def evaluate(node: HyperNode, state: EpochState, update: Update) -> NodeReport:
         rounds = bootstrap_parts(node, state, inputs)
         if reduced:
             strategy, reason = "drop", "it lost its recursive rules and keeps its edges"
-        impact = sum(len(state.deltas.get(name, ())) for name in node.relations)
+        impact = sum(len(state.deltas.get(name, ())) for name in node.relations if not is_hidden(name, node))
     else:
         state.kept.append(node)
-        impact = sum(state.note(name, state.views[name]) for name in node.relations)
+        changes = {name: state.note(name, state.views[name]) for name in node.relations}
+        impact = sum(changed for name, changed in changes.items() if not is_hidden(name, node))
         reason = told(state, node.relations, reason)
     state.watch.derived += impact if strategy == "update" else sum(len(state.views[name]) for name in node.relations)
-    reason, names, seconds = with_demand(reason, node), names_of(node), time.perf_counter() - started
+    reason = with_mode(with_demand(reason, node), node, {**state.program.obstacles, **state.unsettled})
+    names, seconds = names_of(node), time.perf_counter() - started
     return NodeReport(shown(node.relations), names, strategy, reason, seconds, impact, rounds)
 
 
@@ -99,14 +102,16 @@ def why_not(node: HyperNode, state: EpochState) -> str:
 def bootstrap_parts(node: HyperNode, state: EpochState, inputs: Inputs) -> int:
     """Evaluate the hyper-nodes of the program that a node is made of; return the number of rounds."""
     places = state.structure.places
-    parts = [state.program.nodes[i] for i in sorted({places[name] for name in node.relations if name in places})]
+    parts = [state.structure.parts[i] for i in sorted({places[name] for name in node.relations if name in places})]
     for name in set(node.relations).difference(*(part.relations for part in parts)):
         drop(state, name)
     before = state.round
     for part in parts:
         relations = {**inputs.relations, **{name: state.views[name] for name in node.relations}}
         part_inputs = Inputs(inputs.catalog, inputs.dictionary, relations, state.watch, state.round)
-        if can_be_kept(part, state):
+        if part.selects:
+            bootstrap_rows(part, state, part_inputs)
+        elif can_be_kept(part, state):
             build(part, state)
         else:
             bootstrap_rows(part, state, part_inputs)
@@ -114,12 +119,26 @@ def bootstrap_parts(node: HyperNode, state: EpochState, inputs: Inputs) -> int:
     return state.round - before
 
 
+def is_hidden(name: str, node: HyperNode) -> bool:
+    """Return True for the candidates of a relation that shows a selection of them."""
+    return any(name == each.candidates for each in node.selects)
+
+
+def compact(stored: StoredRelation, state: EpochState) -> StoredRelation:
+    """Return a relation without its dead rows, which others would take for live ones."""
+    return stored.copy_to(state.engine.catalog) if stored.dead else stored
+
+
 def read_elsewhere(node: HyperNode, state: EpochState, name: str) -> bool:
     """Return True if a hyper-node other than the one that a part of the program belongs to reads a relation."""
     return any(state.structure.nodes[i].relations != node.relations for i in state.readers(name))
 
 
-def bootstrap_rows(node: HyperNode, state: EpochState, inputs: Inputs) -> None:
+def bootstrap_rows(
+    node: HyperNode,
+    state: EpochState,
+    inputs: Inputs,
+) -> None:
     """Evaluate a node into new relations, and replace the old ones by these. If another node reads a relation, replace
     only its rows, which have to keep their places."""
     started = time.thread_time()
@@ -128,11 +147,17 @@ def bootstrap_rows(node: HyperNode, state: EpochState, inputs: Inputs) -> None:
     if not read:
         forget_indexes(state.engine.maintained, [state.views[name] for name in node.relations])
     for name in node.relations:
-        new = relations[name] = StoredRelation(state.engine.catalog, state.views[name].arity, state.choice.maintain)
+        counted = state.choice.maintain or bool(node.selects)
+        new = relations[name] = StoredRelation(state.engine.catalog, state.views[name].arity, counted)
         facts = state.asserted[name]
-        if len(facts):
+        if len(facts) and not node.selects:
             new.insert(facts.words())
-    rounds = bootstrap(node, Inputs(inputs.catalog, inputs.dictionary, relations, state.watch, state.round))
+    inputs = Inputs(inputs.catalog, inputs.dictionary, relations, state.watch, state.round)
+    if node.selects:
+        rounds = bootstrap_selecting(node, inputs, {name: state.asserted[name].words() for name in node.relations})
+    else:
+        rounds = bootstrap(node, inputs)
+    relations = {name: compact(stored, state) for name, stored in relations.items() if name in node.relations}
     state.round += rounds
     differing = 0.0
     for name in node.relations:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from tidelog.engine import NodeReport
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.machine import Inputs
+from tidelog.maintain.selecting import is_shown, prepare_selecting, update_selecting
 from tidelog.maintain.strategies.pairs import show
 from tidelog.maintain.strategies.rows import evaluate
 from tidelog.maintain.strategies.situation import Situation, budget
@@ -31,10 +32,13 @@ def update_rules(node: HyperNode, state: EpochState, situation: Situation, input
     relations, old = [state.views[name] for name in node.relations], situation.old
     merge(node, state, old)
     inputs = replace(inputs, round=state.round)
-    if node.recursive or any(other.recursive for other in old):
+    recursive = node.recursive or any(other.recursive for other in old)
+    if recursive:
         for stored in relations:
             stored.marks.keep_births()
-            stored.marks.keep_supports()
+    for name in node.relations if recursive else ():
+        if not is_shown(name, node):
+            state.views[name].marks.keep_supports()
     for stored in relations:
         state.open(stored)
     new, gone = _plain(situation.added), _plain(situation.dropped)
@@ -47,13 +51,14 @@ def update_rules(node: HyperNode, state: EpochState, situation: Situation, input
     change = NodeChange(came, went, new, gone)
     # Taken out while it is worked on: half of what it gets would do no good to a later epoch.
     maintained = state.engine.maintained.pop(key, None)
-    maintained = prepare(node, kept, change, inputs, None if new or gone else maintained)
+    preparing, following = (prepare_selecting, update_selecting) if node.selects else (prepare, update)
+    maintained = preparing(node, kept, change, inputs, None if new or gone else maintained)
     if not new and not gone:
         state.engine.maintained[key] = maintained
     seconds = budget(node, state) if state.choice.strategy == "auto" else float("inf")
     before, started = state.round, time.thread_time()
     try:
-        state.round = update(node, change, inputs, maintained, seconds)
+        state.round = following(node, change, inputs, maintained, seconds)
     except CutOffError as cut:
         for stored in relations:
             stored.take_back()

@@ -45,7 +45,10 @@ def parted(node: HyperNode, state: EpochState) -> bool:
     """Return True if a hyper-node must be bootstrapped, because it is a part of a former one or relations changed their
     shape."""
     names = [*node.relations, *node.reads]
-    within = all(set(other.relations) <= set(node.relations) for other in made_of(node, state))
+    old = made_of(node, state)
+    within = all(set(other.relations) <= set(node.relations) for other in old)
+    if old and node.selects != tuple(each for other in old for each in other.selects):
+        within = False  # Counts are of derivations from selected tuples.
     return not within or not state.reshaped.isdisjoint(names)
 
 

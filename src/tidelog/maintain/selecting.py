@@ -1,0 +1,209 @@
+"""Hyper-nodes that read selected tuples only: updates in loops, until no shown row is beaten.
+
+    1. Deletions, as in every update: who loses the last derivation that counts dies. Nothing takes its place meanwhile;
+       otherwise two tuples might support each other with ever worse values.
+    2. Re-derivation. Keys that have lost shown rows show the best candidates that are left, with new births: nobody has
+       read these, so nobody has counted on their old ones.
+    3. Insertions. A better candidate is shown from the next round on; the beaten one stays until nothing is born.
+    4. Beaten rows are lost like deleted ones: once more from 1.
+
+`kernels/selections.py` does the steps between the rounds. Where rules never improve a value that they start from, the
+values are right after the first loop, and another one or two tidy births. Where they do, values may follow from
+themselves for ever; after some loops the engine then reads all candidates instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy
+
+from tidelog.arrays import AnyWords, Words
+from tidelog.kernels import layout
+from tidelog.kernels.layout import AFTER, NOW, WITH
+from tidelog.maintain.assemble import Sight
+from tidelog.maintain.bootstrap import internal_atoms
+from tidelog.maintain.functors import KINDS
+from tidelog.maintain.machine import Inputs, Interpreter, Job
+from tidelog.maintain.statistics import LiveStatistics
+from tidelog.maintain.update import WORK_BEFORE_LOOK, Maintained, NodeChange, Update, prepare, states_of
+from tidelog.rules.core import CoreAtom, CoreRule, HyperNode, NodeSelection
+from tidelog.rules.plans import plan_change
+from tidelog.storage.changes import bear_supported, settle_change
+from tidelog.storage.memory import Block
+
+MOST_LOOPS = 12
+"""Loops after which a hyper-node is taken not to settle. Where no rule improves a value that it starts from, random
+programs take three at most."""
+TIDY = "tidy"
+"""The group of plans for rows that are beaten."""
+
+
+class UnsettledError(Exception):
+    """The loops of a hyper-node have no end in sight; the argument has its relations that select."""
+
+
+def prepare_selecting(
+    node: HyperNode, kept: Sequence[CoreRule], change: NodeChange, inputs: Inputs, before: Maintained | None = None
+) -> Maintained:
+    """Plan and assemble the code for the change of this epoch, see `update.prepare`, and for the loops behind it."""
+    maintained = prepare(node, kept, change, inputs, before)
+    if TIDY not in maintained.machine.plans:
+        internal, statistics = frozenset(node.relations), LiveStatistics(inputs.relations, frozenset())
+        rules = [rule for rule in node.rules if isinstance(rule, CoreRule)]
+        maintained.machine.add(
+            Job(plan, _beaten(rule, i, internal), TIDY)
+            for rule in rules
+            for i in internal_atoms(rule, internal)
+            for plan in plan_change(rule, i, statistics)
+        )
+        maintained.machine.plans.setdefault(TIDY, numpy.empty(0, numpy.int64))
+    return maintained
+
+
+def update_selecting(
+    node: HyperNode, change: NodeChange, inputs: Inputs, maintained: Maintained, seconds: float
+) -> int:
+    """Update the relations of `node`, which are open, in place; return the last round number in use. Raise
+    UnsettledError, and what `update.update` raises."""
+    run = _Selecting(node, inputs, maintained, seconds)
+    run.delete(change)
+    return run.settle(run.insert(change))
+
+
+def bootstrap_selecting(node: HyperNode, inputs: Inputs, facts: Mapping[str, AnyWords]) -> int:
+    """Evaluate `node` into its relations, which are empty, from these facts; return the number of rounds. Raise
+    UnsettledError, and what `bootstrap.bootstrap` raises."""
+    for name in node.relations:
+        stored = inputs.relations[name]
+        stored.marks.keep_births()
+        if not is_shown(name, node):
+            stored.marks.keep_supports()
+        stored.open()
+    rules = [rule for rule in node.rules if isinstance(rule, CoreRule)]
+    change = NodeChange({name: words.astype(numpy.int64) for name, words in facts.items()}, {}, rules)
+    maintained = prepare_selecting(node, [], change, inputs)
+    run = _Selecting(node, inputs, maintained, float("inf"))
+    last = run.settle(run.insert(change))
+    for name in node.relations:
+        stored = inputs.relations[name]
+        stored.repeats = True
+        settle_change(stored)
+        stored.close()
+        stored.settle()
+        stored.marks.look_for_saturation()
+    return last - inputs.round
+
+
+def is_shown(name: str, node: HyperNode) -> bool:
+    """Return True if a relation of a hyper-node shows a selection."""
+    return any(name == each.shown for each in node.selects)
+
+
+class _Selecting(Update):
+    """One update of one hyper-node that selects."""
+
+    def __init__(self, node: HyperNode, inputs: Inputs, maintained: Maintained, seconds: float) -> None:
+        self.blocks = [_words(each, inputs) for each in node.selects]
+        self.selections = numpy.array([block.address for block in self.blocks], numpy.int64)
+        self.loops = 0
+        self.deaths = 0
+        super().__init__(node, inputs, maintained, seconds)
+        for stored in self.derived.values():
+            stored.repeats = True
+
+    def run(self, machine: Interpreter, group: str, inserting: bool, once: bool, current: int) -> int:
+        """Run a group of plans, see `Update.run`, and let what is shown follow each round."""
+        if once:
+            return super().run(machine, group, inserting, once, current)
+        from tidelog.kernels.selections import run_selections
+
+        state = numpy.zeros(layout.N_FIELDS, numpy.int64)
+        machine.levels[:] = 0
+        machine.levels[layout.S_BUDGET] = WORK_BEFORE_LOOK
+        machine.levels[layout.S_ROUND] = current
+        machine.converse(run_selections, group, self.numbers, state, (self.selections, inserting), self.look)
+        last = int(machine.levels[layout.S_ROUND])
+        if not inserting:
+            self.deaths = last
+        return last
+
+    def settle(self, current: int) -> int:
+        """Let beaten rows die, re-derive and insert, until none is beaten; return the last round of births."""
+        while True:
+            for selection, block in zip(self.node.selects, self.blocks, strict=True):
+                journal = self.derived[selection.shown].journal
+                _view(block)[layout.X_DIED] = journal.listed(layout.OUT)
+            starts = {name: stored.journal.listed(layout.OUT) for name, stored in self.derived.items()}
+            self.deaths += 1
+            if not self.demote():
+                for name, stored in self.derived.items():
+                    self.inputs.watch.look_at(name, int((stored.marks.counts_in_place() > 0).sum()))
+                return current
+            self.loops += 1
+            if self.loops > MOST_LOOPS:
+                raise UnsettledError(tuple(each.shown for each in self.node.selects))
+            for selection, block in zip(self.node.selects, self.blocks, strict=True):
+                _view(block)[layout.X_BORN] = self.derived[selection.shown].journal.listed(layout.IN)
+            self.run(self.machine, TIDY, False, False, self.deaths)
+            current += 1
+            for name, stored in self.derived.items():
+                if not is_shown(name, self.node):
+                    bear_supported(stored, current, starts[name])
+            self.look()
+            current = self.run(self.machine, "insert", True, False, current)
+
+    def demote(self) -> bool:
+        """Let the rows die that a newly shown one beats; whether there are any."""
+        from tidelog.kernels.selections import demote
+
+        before = [self.derived[each.shown].journal.listed(layout.OUT) for each in self.node.selects]
+        state = numpy.zeros(layout.N_FIELDS, numpy.int64)
+        self.machine.levels[layout.S_ROUND] = self.deaths
+        self.machine.converse(demote, "", self.numbers, state, (self.selections,), self.look)
+        return before != [self.derived[each.shown].journal.listed(layout.OUT) for each in self.node.selects]
+
+    def bear(self, current: int) -> None:
+        """Re-derive the rows that have derivations left; what is shown follows its candidates."""
+        for name, stored in self.derived.items():
+            if not is_shown(name, self.node):
+                bear_supported(stored, current)
+
+    def look(self) -> None:
+        """Raise if a limit has been reached. Beaten rows do not count for the size of a relation before the end."""
+        sizes, self.inputs.watch.sizes = self.inputs.watch.sizes, {}
+        try:
+            super().look()
+        finally:
+            self.inputs.watch.sizes = sizes
+
+
+def _words(selection: NodeSelection, inputs: Inputs) -> Block:
+    """Return the block by which kernels know a selection; its indexes are made where they are missing."""
+    shown, candidates = inputs.relations[selection.shown], inputs.relations[selection.candidates]
+    block = Block(8 * layout.X_WORDS)
+    words = _view(block)
+    words[layout.X_SHOWN], words[layout.X_CANDIDATES] = shown.number, candidates.number
+    for field, stored in ((layout.X_INDEX, shown), (layout.X_OFFERS, candidates)):
+        index = stored.index(selection.keys)
+        index.extend(stored.rows)
+        words[field] = index.number
+    words[layout.X_FRONT] = selection.front
+    words[layout.X_ORDERS] = len(selection.orders)
+    for number, (column, op, kind) in enumerate(selection.orders):
+        at = layout.X_ORDER + 3 * number
+        words[at : at + 3] = column, op == "max", KINDS[kind]
+    return block
+
+
+def _view(block: Block) -> Words:
+    return block.view(numpy.int64, layout.X_WORDS)
+
+
+def _beaten(rule: CoreRule, i: int, internal: frozenset[str]) -> Sight:
+    """Return the sight of a plan for rows of body atom `i` that die because they are beaten. All that other hyper-nodes
+    have changed has been charged before."""
+    states = states_of(rule, lambda j: AFTER if j < i else WITH, lambda j: NOW, lambda j: NOW, internal)
+    states[i] = layout.EVER
+    assert isinstance(rule.body[i], CoreAtom)
+    return Sight(layout.OUT, tuple(states))
