@@ -26,7 +26,7 @@ from tidelog.maintain.bootstrap import internal_atoms
 from tidelog.maintain.functors import KINDS
 from tidelog.maintain.machine import Inputs, Interpreter, Job
 from tidelog.maintain.statistics import LiveStatistics
-from tidelog.maintain.update import WORK_BEFORE_LOOK, Maintained, NodeChange, Update, prepare, states_of
+from tidelog.maintain.update import WORK_BEFORE_LOOK, Maintained, NodeChange, NodeUpdate, prepare, states_of
 from tidelog.rules.core import CoreAtom, CoreRule, HyperNode, NodeSelection
 from tidelog.rules.plans import plan_change
 from tidelog.storage.changes import bear_supported, settle_change
@@ -100,7 +100,7 @@ def is_shown(name: str, node: HyperNode) -> bool:
     return any(name == each.shown for each in node.selects)
 
 
-class _Selecting(Update):
+class _Selecting(NodeUpdate):
     """One update of one hyper-node that selects."""
 
     def __init__(self, node: HyperNode, inputs: Inputs, maintained: Maintained, seconds: float) -> None:
@@ -113,7 +113,7 @@ class _Selecting(Update):
             stored.repeats = True
 
     def run(self, machine: Interpreter, group: str, inserting: bool, once: bool, current: int) -> int:
-        """Run a group of plans, see `Update.run`, and let what is shown follow each round."""
+        """Run a group of plans, see `NodeUpdate.run`, and let what is shown follow each round."""
         if once:
             return super().run(machine, group, inserting, once, current)
         from tidelog.kernels.selections import run_selections

@@ -190,14 +190,14 @@ def update(node: HyperNode, change: NodeChange, inputs: Inputs, maintained: Main
     Raise CutOffError when it takes longer than `seconds`, or would cost more than a bootstrap in any case if there is
     such a bound; WidenError, LimitError, KeyboardInterrupt. The caller then has to undo the relations.
     """
-    run = Update(node, inputs, maintained, seconds)
+    run = NodeUpdate(node, inputs, maintained, seconds)
     if seconds < inf and not (node.recursive or change.added or change.dropped):
         run.weigh()
     run.delete(change)
     return run.insert(change)
 
 
-class Update:
+class NodeUpdate:
     """One update of one hyper-node."""
 
     def __init__(self, node: HyperNode, inputs: Inputs, maintained: Maintained, seconds: float) -> None:

@@ -81,13 +81,13 @@ def assert_facts(stored: StoredRelation, words: AnyWords, current: int) -> None:
 
 def settle_change(stored: StoredRelation) -> tuple[AnyWords, AnyWords]:
     """Return the numbers of the rows that died and were born on balance, and list no others from now on."""
-    counts, start = stored.marks.counts_in_place(), stored.fields[layout.R_START]
+    counts = stored.marks.counts_in_place()
     died, born = stored.journal.rows(layout.OUT), stored.journal.rows(layout.IN)
     if stored.repeats:  # Rows may have died and been born several times.
-        died, born = numpy.unique(died), numpy.unique(born)
+        died, born, start = numpy.unique(died), numpy.unique(born), stored.fields[layout.R_START]
         stored.remove(died[(died >= start) & (counts[died] <= 0)])
         died, born = died[died < start], born[counts[born] > 0]
-    died, born = died[counts[died] <= 0], born[born >= start]
+    died, born = died[counts[died] <= 0], born[born >= stored.fields[layout.R_START]]
     stored.journal.show(died, born)
     return died, born
 
