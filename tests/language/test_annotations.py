@@ -60,3 +60,8 @@ def test_a_located_argument_is_no_annotation() -> None:
     program = read(".decl a(@x: symbol) a(@[x]) :- b(@[x, y]).", name="located")
     assert not program.rules[0].about.annotations
     assert program.rules[0].heads[0].location == 0
+
+
+def test_a_located_argument_with_a_prefix_is_no_functor() -> None:
+    program = read(".decl a(@x: number) a(@bnot (x)) :- a(x).")
+    assert str(program.rules[0]) == "a(@bnot x) :- a(x)."

@@ -118,7 +118,7 @@ WORDS = frozenset({*_RESERVED, *_BEFORE_PARENTHESIS, *SPELLINGS}) - {"_", "autoi
 """Words that mean something to the language at some place."""
 
 _CHOICE = "choice-domain"
-_CALLED_PLAINLY = frozenset({*_BEFORE_PARENTHESIS, *SPELLINGS})
+_CALLED_PLAINLY = frozenset({*_RESERVED, *_BEFORE_PARENTHESIS, *SPELLINGS})
 """Behind `@` these are terms of a located argument: no program declares a functor of such a name."""
 _SPECIAL = frozenset({"stateful", *_RESERVED, *_BEFORE_PARENTHESIS, *SOFT_WORDS, *SPELLINGS, *QUALIFIERS, _CHOICE})
 _STARTS_TERM = frozenset(
