@@ -10,14 +10,20 @@ _MIX = -7046029254386353131
 
 
 @kernel
-def slot_of(slots, keys, rows, i):
-    """Return the slot that has row `i` of `rows`, or the empty one where it belongs."""
-    mask = len(slots) - 1
+def home_of(rows, i, mask):
+    """Return the slot where the search for row `i` begins."""
     h = 0
     for j in range(rows.shape[1]):
         h = (h ^ rows[i, j]) * _MIX
         h ^= (h >> 32) & 0xFFFFFFFF
-    slot = h & mask
+    return h & mask
+
+
+@kernel
+def slot_of(slots, keys, rows, i):
+    """Return the slot that has row `i` of `rows`, or the empty one where it belongs."""
+    mask = len(slots) - 1
+    slot = home_of(rows, i, mask)
     while slots[slot] != 0:
         row = slots[slot] - 1
         same = True
@@ -35,6 +41,8 @@ def slot_of(slots, keys, rows, i):
 def number_rows(rows, keys, slots, used, numbers):
     """Write the number of each row, and add those that are new to `keys`, which has room for them. Return how many keys
     there are."""
+    for i in range(len(rows)):  # loads that do not wait for each other: the slots are then in the cache
+        numbers[i] = slots[home_of(rows, i, len(slots) - 1)]
     for i in range(len(rows)):
         slot = slot_of(slots, keys, rows, i)
         if slots[slot] == 0:

@@ -70,7 +70,7 @@ class Memory:
 
     def _reserve(self, rows: int) -> None:
         if rows > len(self._keys):
-            room = max(2 * rows, 1_024)
+            room = max(3 * rows, 1_024)
             self._keys, self._counts, self._starts = (
                 _grown(each, room) for each in (self._keys, self._counts, self._starts)
             )
