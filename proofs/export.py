@@ -76,6 +76,9 @@ def _lines(certificate: Certificate) -> Iterator[str]:
     for name in relations:
         sort = "declared" if name in given else "auxiliary"
         yield f"{sort} {place[name]} {certificate.strata[name]} {_word(name)}"
+    for name, selection in certificate.selects.items():
+        orders = [f"{op} {column}" for column, op, _ in selection.orders]
+        yield " ".join(["front" if selection.front else "select", str(place[name]), *orders])
     for rule in certificate.rules:
         if isinstance(rule, AggregateRule):
             yield from _best_lines(rule, place, len(relations[rule.inner].columns))

@@ -105,6 +105,32 @@ def test_computations_stand_in_the_place_of_their_variables_or_compare() -> None
     ]
 
 
+def test_relations_that_select_have_their_orders_and_no_candidates() -> None:
+    text = """
+    .decl e(x: number, y: number, w: number)
+    .decl d(x: number, c: number) min(c)
+    .decl f(x: number, c: number, t: number)
+    d(0, 0).
+    d(y, c + w) :- d(x, c), e(x, y, w).
+    f(x, c, t) <= f(x, k, u) :- k <= c, u >= t.
+    f(0, 0, 9).
+    f(y, c + w, min(t, w)) :- f(x, c, t), e(x, y, w).
+    """
+    lines = text_of(certificate(text, {"e": [(0, 1, 4), (1, 0, 1)]})).splitlines()
+    assert [line for line in lines if line.startswith(("declared", "auxiliary", "select", "front", "head"))] == [
+        "declared 0 0 e",
+        "declared 1 1 d",
+        "declared 2 2 f",
+        "select 1 min 1",
+        "front 2 min 1 max 2",
+        "head 1 x0 +,x3,x4",
+        "head 2 x0 +,x4,x6 min,x5,x6",
+    ]
+    assert [line for line in lines if line.startswith(("fact 1", "fact 2"))] == ["fact 1 0 0", "fact 2 0 0 9"]
+    tuples = {line.split(" ", 2)[2] for line in lines if line.startswith("tuple")}
+    assert tuples == {"0 0 1 4", "0 1 0 1", "1 0 0", "1 1 4", "2 0 0 9", "2 1 4 4"}
+
+
 def test_a_folder_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     db = loaded(PATHS, EDGES)
     db.save_certificate(tmp_path / "certificate")
