@@ -29,7 +29,7 @@ from tidelog.maintain.statistics import LiveStatistics
 from tidelog.maintain.update import WORK_BEFORE_LOOK, Maintained, NodeChange, NodeUpdate, prepare, states_of
 from tidelog.rules.core import CoreAtom, CoreRule, HyperNode, NodeSelection
 from tidelog.rules.plans import plan_change
-from tidelog.storage.changes import bear_supported, settle_change
+from tidelog.storage.changes import bear_supported
 from tidelog.storage.memory import Block
 
 MOST_LOOPS = 12
@@ -72,8 +72,8 @@ def update_selecting(
 
 
 def bootstrap_selecting(node: HyperNode, inputs: Inputs, facts: Mapping[str, AnyWords]) -> int:
-    """Evaluate `node` into its relations, which are empty, from these facts; return the number of rounds. Raise
-    UnsettledError, and what `bootstrap.bootstrap` raises."""
+    """Evaluate `node` into its relations, which are empty, from these facts; return the number of rounds. The relations
+    stay open, with the rows that died on the way. Raise UnsettledError, and what `bootstrap.bootstrap` raises."""
     for name in node.relations:
         stored = inputs.relations[name]
         stored.marks.keep_births()
@@ -85,13 +85,6 @@ def bootstrap_selecting(node: HyperNode, inputs: Inputs, facts: Mapping[str, Any
     maintained = prepare_selecting(node, [], change, inputs)
     run = _Selecting(node, inputs, maintained, float("inf"))
     last = run.settle(run.insert(change))
-    for name in node.relations:
-        stored = inputs.relations[name]
-        stored.repeats = True
-        settle_change(stored)
-        stored.close()
-        stored.settle()
-        stored.marks.look_for_saturation()
     return last - inputs.round
 
 

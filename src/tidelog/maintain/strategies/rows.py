@@ -125,8 +125,13 @@ def is_hidden(name: str, node: HyperNode) -> bool:
 
 
 def compact(stored: StoredRelation, state: EpochState) -> StoredRelation:
-    """Return a relation without its dead rows, which others would take for live ones."""
-    return stored.copy_to(state.engine.catalog) if stored.dead else stored
+    """Return a relation that is open without the rows that have died, which others would take for live ones."""
+    if not stored.changing:
+        return stored
+    copy = stored.copy_to(state.engine.catalog)
+    copy.settle()
+    copy.marks.look_for_saturation()
+    return copy
 
 
 def read_elsewhere(node: HyperNode, state: EpochState, name: str) -> bool:
