@@ -65,3 +65,17 @@ def test_a_located_argument_is_no_annotation() -> None:
 def test_a_located_argument_with_a_prefix_is_no_functor() -> None:
     program = read(".decl a(@x: number) a(@bnot (x)) :- a(x).")
     assert str(program.rules[0]) == "a(@bnot x) :- a(x)."
+
+
+def test_annotations_hold_statements_and_stand_at_heads_and_parameters() -> None:
+    text = """
+.decl a(x: number) .decl b(x: number)
+.functor f(@[of = "x"] x: number): number
+@[like { .decl c(y: number) c(1). c([2]). }]
+a(x),
+@[second(b)]
+b(x) :- x = 1.
+"""
+    (rule,) = read(text).rules
+    assert [head.relation for head in rule.heads] == ["a", "b"]
+    assert rule.about.annotations[0] == "[like { .decl c(y: number) c(1). c([2]). }]"

@@ -94,12 +94,14 @@ def _annotates(tokens: list[Token], i: int) -> bool:
     while outer >= 0 and (depth or tokens[outer].type not in _OPENING):
         depth += (tokens[outer].type in _CLOSING) - (tokens[outer].type in _OPENING)
         outer -= 1
-    if outer < 0 or tokens[outer].type != "LPAR":
+    if outer < 0:
+        return True  # behind a head
+    if tokens[outer].type != "LPAR":
         return outer > 0 and tokens[outer - 1].type in ("EQUAL", "NAME")  # the fields of a type
     outer -= 1
     while outer >= 0 and tokens[outer].type in ("NAME", "COMMA"):
         outer -= 1
-    return outer >= 0 and tokens[outer].type == "DECL"
+    return outer >= 0 and tokens[outer].type in ("DECL", "FUNCTOR")
 
 
 def _end(tokens: list[Token], start: int) -> int | None:
@@ -110,8 +112,6 @@ def _end(tokens: list[Token], start: int) -> int | None:
         depth += (kind in _OPENING) - (kind in _CLOSING)
         if depth == 0 and kind in _CLOSING:
             return i + 1
-        if kind == "DOT":
-            return None
     return None
 
 

@@ -149,6 +149,7 @@ _OPERATES = _INFIX | {"EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GR
 _ENDS_OPERAND = frozenset(("NAME", "NUMBER", "STRING", "RPAR", "RBRACKET", "RBRACE"))
 _REPEATED = frozenset(("NAME", "RPAR", "PLUS", "STAR", "QUESTION"))
 """What a sign that repeats a path stands behind; elsewhere `?` is a name."""
+_CALL = re.compile(r"\s*\(")
 _REPEATS = frozenset(("PLUS", "STAR", "QUESTION"))
 _CLOSING = {"RPAR": "LPAR", "RBRACKET": "LBRACKET", "RBRACE": "LBRACE"}
 
@@ -172,7 +173,7 @@ def tokens(text: str, comments: list[tuple[int, Token]] | None = None) -> list[T
             continue
         if kind == "OPERATOR":
             kind = _OPERATORS[value]
-            if kind == "QUESTION" and not (found and found[-1].type in _REPEATED):
+            if kind == "QUESTION" and not (found and _repeats(text, match.end(), found[-1])):
                 kind = "NAME"
             if kind == "LPAR" and found:
                 if found[-1].type in _REPEATS:
@@ -217,6 +218,11 @@ def _merge_call(found: list[Token], special: list[int]) -> None:
     if special and special[-1] > len(found):
         special.pop()
     found.append(Token("FUNCTION", f"@{name}", sign.start_pos, end_pos=name.end_pos))
+
+
+def _repeats(text: str, end: int, before: Token) -> bool:
+    """Return True if the `?` that ends at `end` repeats the path that the token before it ends."""
+    return before.type in _REPEATED and not (before.type == "RPAR" and _CALL.match(text, end))
 
 
 def _qualifies(text: str, end: int, word: str, before: list[Token]) -> bool:
