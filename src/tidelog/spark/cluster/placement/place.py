@@ -327,7 +327,7 @@ class _Placer:
     def facts_of(self, relations: tuple[str, ...]) -> None:
         """Export facts that are asserted for derived relations to where these live."""
         for name in relations:
-            if not self.infos[name].auxiliary:
+            if not self.infos[name].auxiliary or name in self.core.candidates.values():
                 facts = facts_name(name)
                 self.declare(facts, self.infos[name])
                 home = self.homes[name]
