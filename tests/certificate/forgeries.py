@@ -65,11 +65,24 @@ a(1). a(2). a(7).
 b(x) :- a(x), {", ".join(["(x = 1 ; x = 2 ; x = 3 ; x = 4)"] * 5)}.
 """
 """A rule with so many alternatives that each choice becomes a relation."""
+SELECTING = """
+.decl e(x: number, y: number)
+.decl d(x: number, c: number, h: number) min(c), max(h)
+.decl q(x: number, c: number)
+e(1, 2). e(2, 3). e(3, 1).
+d(x, c, 0) :- e(x, c).
+d(x, c, h) :- d(x, b, h), e(b, c), b > 1.
+q(x, c) :- e(x, c), x > 1.
+q(x, c) :- q(c, x), c < 3.
+q(x, c1) <= q(x, c2) :- c2 <= c1, c1 != 7.
+"""
+"""A program whose selections are views over candidates."""
 SORTS = {
     **dict.fromkeys(
         ("#aggregate", "#base", "#inner", "#matching", "#nodes", "#outer", "#path", "#projection"), EVERYTHING
     ),
     "#either": EITHER,
+    **dict.fromkeys(("#best", "#ranked", "#beats", "#beaten", "#keys"), SELECTING),
 }
 """The sorts of intermediate results, and a program that has them; each is forged by stating facts of it."""
 
