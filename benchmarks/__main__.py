@@ -15,6 +15,8 @@ from benchmarks import (
     closure,
     crdt,
     data,
+    distances,
+    doop,
     equivalence,
     findings,
     first_result,
@@ -36,6 +38,7 @@ GENERATED: dict[str, Lines] = {
     "zodiac": zodiac.lines,
     "memory": memory.lines,
     "equivalence": equivalence.lines,
+    "distances": distances.lines,
     "reading": reading.lines,
     "queries": queries.lines,
     "many_rules": many_rules.lines,
@@ -45,6 +48,7 @@ PUBLISHED: dict[str, Lines] = {
     "crdt": crdt.lines,
     "lubm": lubm.lines,
     "galen": galen.lines,
+    "doop": doop.lines,
 }
 
 

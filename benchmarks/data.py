@@ -12,6 +12,7 @@ MISSING = """\
 The published data are looked for in the folder that TIDELOG_DATA names, and {found}.
 Expected in it are
     galen/{{p,q,r,c,u,s}}.txt.gz, crdt/{{crdt.dl,insert.txt.gz,remove.txt.gz}},
+    doop/doop.dl and doop/*.facts.gz,
     lubm1/{{lubm1.nt.gz,rules.json}}, graphs/{{OL.cedge,TG.cedge,CA-HepTh}}.txt.gz,
     gmark/{{test.xml,test-workload.xml,test-graph.txt.gz,social-network.xml}}
 and docs/how-to/benchmarks.md says what they hold. Then: TIDELOG_DATA=/path/to/data make bench

@@ -42,6 +42,7 @@ CODES: dict[str, str] = {
     "E0114": "a rule is too large",
     "E0115": "a brace, or an override, stands outside of a component",
     "E0116": "a plan does not fit its rule",
+    "E0117": "qualifiers of a relation contradict each other",
     "E0190": "not supported yet",
     # E02xx declarations, types, safety
     "E0201": "undeclared relation",

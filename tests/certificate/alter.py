@@ -5,6 +5,7 @@ Relations are Python dicts here: a fact or a view is a set of tuples of values, 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,7 +20,7 @@ from tidelog.errors import CertificateRejected
 from tidelog.io import encode
 from tidelog.language.syntax import RelationType
 from tidelog.relation import Relation, WordRows
-from tidelog.rules.core import AggregateRule, CoreProgram
+from tidelog.rules.core import AggregateRule, CoreProgram, NodeSelection
 
 
 @dataclass(frozen=True)
@@ -98,17 +99,37 @@ def judged(changed: Altered) -> set[str]:
     strata = changed.certificate().strata
     tables = {name: {row: (birth, 0) for row, birth in view.items()} for name, view in changed.views.items()}
     facts = {name: rows if name in changed.original.declared else frozenset() for name, rows in changed.facts.items()}
-    supported = {name: set(rows) for name, rows in facts.items()}
-    codes = {"E0801" for name, rows in facts.items() if rows - changed.views[name].keys()}
+    facts = {changed.program.candidates.get(name, name): rows for name, rows in facts.items()}
+    supported = {name: set(facts.get(name, ())) for name in changed.views}
+    selects = {each.shown: each for node in changed.program.nodes for each in node.selects}
+
+    def missing(name: str, row: Row) -> bool:
+        return row not in tables[name] and not (name in selects and hidden(selects[name], row, tables[name]))
+
+    codes = {"E0801" for name, rows in facts.items() if any(missing(name, row) for row in rows)}
+    codes |= {"E0805" for name, each in selects.items() if any(hidden(each, row, tables[name]) for row in tables[name])}
     for node in changed.program.nodes:
         for rule in node.rules:
             head = rule.head if isinstance(rule, AggregateRule) else rule.head.relation
             internal = frozenset(name for name in strata if strata[name] == strata[head])
             for row, youngest in derived_by(rule, internal, tables, {}):
-                if row not in tables[head]:
+                if missing(head, row):
                     codes.add("E0802")
-                elif youngest < tables[head][row][0]:
+                elif row in tables[head] and youngest < tables[head][row][0]:
                     supported[head].add(row)
     if any(view.keys() - supported[name] for name, view in changed.views.items()):
         codes.add("E0803")
     return codes
+
+
+def hidden(selection: NodeSelection, row: Row, rows: Iterable[Row]) -> bool:
+    """Return True if some of the rows has the key of `row` and is better."""
+
+    def costs(each: Row) -> list[Any]:
+        return [each[column] if op == "min" else -each[column] for column, op, _ in selection.orders]
+
+    def better(one: list[Any], other: list[Any]) -> bool:
+        return one != other and all(map(operator.le, one, other)) if selection.front else one < other
+
+    same = (each for each in rows if all(each[key] == row[key] for key in selection.keys))
+    return any(better(costs(each), costs(row)) for each in same)

@@ -109,7 +109,17 @@ def test_both_names_of_json(folder: Path, tidelog: Run, option: str) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    ["IO=stdout", "IO=delta", 'columns="1"', 'delimiter=""', 'format="table"', "headers=maybe", "rfc4180=2", "foo=1"],
+    [
+        "IO=stdout",
+        "IO=delta",
+        'columns="1:0"',
+        'columns="x"',
+        'delimiter=""',
+        'format="table"',
+        "headers=maybe",
+        "rfc4180=2",
+        "foo=1",
+    ],
 )
 def test_check_refuses_what_run_refuses(folder: Path, tidelog: Run, options: str) -> None:
     (folder / "p.dl").write_text(f".decl a(x: number)\n.input a({options})\n.output a\n")

@@ -214,7 +214,7 @@ def test_rules_one_by_one_are_the_rules_together() -> None:
 def test_an_epoch_stopped_anywhere_leaves_no_trace(
     error: Error, strategy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tidelog.maintain.update._WORK_BEFORE_LOOK", 20)
+    monkeypatch.setattr("tidelog.maintain.update.WORK_BEFORE_LOOK", 20)
     if strategy == "auto":
         monkeypatch.setattr("tidelog.maintain.strategies.situation._ALWAYS_WORTH", 0.0)
     monkeypatch.setattr("tidelog.maintain.update._WEIGHED", 0)

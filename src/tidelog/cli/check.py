@@ -59,6 +59,7 @@ def execute(arguments: argparse.Namespace) -> int:
 @uncollected()
 def _check_program(arguments: argparse.Namespace) -> None:
     from tidelog.cli.report import print_json
+    from tidelog.io.files import input_options
     from tidelog.io.options import FileOptions
     from tidelog.language import check
     from tidelog.rules import compile_program
@@ -67,8 +68,11 @@ def _check_program(arguments: argparse.Namespace) -> None:
     checked = check(parsed(arguments))
     compile_program(checked, as_written=True)  # negation or aggregation through recursion shows here
     for directive in checked.directives:
-        if directive.name in ("input", "output"):
-            FileOptions.of(directive.options, directive.span)  # which `run` would refuse
+        relation = checked.relations[directive.relation]  # Below is what `run` would refuse.
+        if directive.name == "input":
+            input_options(directive.options, relation, directive.span)
+        elif directive.name == "output":
+            FileOptions.of(directive.options, directive.span)
     found = warnings_of(arguments, checked)
     contents = {"relations": len(checked.relations), "rules": len(checked.written), "facts": len(checked.facts)}
     if arguments.json:

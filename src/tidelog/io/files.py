@@ -54,6 +54,15 @@ _DEFAULT_OUTPUT = {"file": ".csv", "parquet": ".parquet", "arrow": ".arrow", "js
 _SEARCHED = (".facts", ".csv", ".tsv", ".parquet", ".arrow", ".feather", ".json")
 
 
+def input_options(options: Mapping[str, str | int | bool], relation: RelationType, span: Span | None) -> FileOptions:
+    """Return the options of an `.input` directive of a relation. Raise DataError (E0413) for wrong ones."""
+    wanted = FileOptions.of(options, span)
+    if wanted.columns and len(wanted.columns) != len(relation.columns):
+        message = f"columns={':'.join(map(str, wanted.columns))} does not fit the columns of {relation.name}"
+        raise DataError(Problem("E0413", message, span=span, hint=f"write {len(relation.columns)} positions"))
+    return wanted
+
+
 def read_facts(
     options: Mapping[str, str | int | bool],
     folder: Path | str,
@@ -68,10 +77,7 @@ def read_facts(
     nor format, also look for REL.csv, REL.tsv and the other names of the table above, packed or not. With `symbols`,
     some columns get their words only when that encodes them. Raise DataError if the file is missing or wrong.
     """
-    wanted = FileOptions.of(options, span)
-    if wanted.columns and len(wanted.columns) != len(relation.columns):
-        message = f"columns={':'.join(map(str, wanted.columns))} does not fit the columns of {relation.name}"
-        raise DataError(Problem("E0413", message, span=span, hint=f"write {len(relation.columns)} positions"))
+    wanted = input_options(options, relation, span)
     if wanted.io in ("stdin", "stdout"):
         if wanted.io == "stdout":
             raise DataError(Problem("E0413", "IO=stdout cannot be read", span=span, hint="write IO=stdin"))

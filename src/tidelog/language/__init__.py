@@ -5,7 +5,7 @@ lexer         text to tokens, with soft_words;  grammar.lark  the grammar of one
 statements    tokens to statements, and recovery;  mistakes  problems of the syntax in words;  foreign  those of other
               languages
 builder       reductions of the grammar to statements, with bodies, clauses and terms;  literals  numbers and strings;
-              nesting  bounded depth
+              qualifiers  those that contradict each other;  nesting  bounded depth
 syntax        the tree;  printer  the tree as source;  precedence  how strongly operators bind
 check         `check`, and `Checker` for programs that change: declarations, directives, names, kinds (with functors,
               scopes), paths, subtypes, grounding (with bindings), patterns;  equivalences  rules that `eqrel` brings;

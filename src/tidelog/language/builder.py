@@ -14,6 +14,7 @@ from tidelog.errors import Problem
 from tidelog.language import lexer, literals
 from tidelog.language.blocks import Closing, Opening, Statement
 from tidelog.language.functor_declarations import FunctorBuilder
+from tidelog.language.qualifiers import qualifier_problems
 from tidelog.language.selections import with_selections
 from tidelog.language.syntax import (
     Atom,
@@ -106,6 +107,7 @@ class Builder(FunctorBuilder[tuple[Statement, ...]]):
                 hint = f"choose another name; `{name}` is a word of the language"
                 message = f"expected a name, found the reserved word `{name}`"
                 self.problems.append(Problem("E0101", message, self._at(name), hint=hint))
+        self.problems += qualifier_problems(qualifiers, self._at)
         words = tuple(word for word in map(str, qualifiers) if word not in _OLD_DIRECTIVES)
         declared = tuple(Declaration(str(name), attributes, words, selections, span=self._at(name)) for name in names)
         old = (word for word in qualifiers if str(word) in _OLD_DIRECTIVES)

@@ -1,0 +1,99 @@
+"""Shortest distances from one source on a random graph, from scratch and after changes, beside SciPy's Dijkstra."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy
+
+import tidelog
+from benchmarks.evaluate import evaluate, inserting
+from benchmarks.harness import Line, Measured, Options, Run, Stopwatch, Target, in_child, measure
+from tidelog.arrays import Words
+from tidelog.database import Database
+
+DISTANCES = """
+.decl e(x: number, y: number, w: number)
+.decl dist(x: number, d: number) min(d)
+dist(0, 0).
+dist(y, d + w) :- dist(x, d), e(x, y, w).
+"""
+CHANGES = 100
+SMALL, LARGE = (100_000, 500_000), (1_000_000, 5_000_000)
+
+
+def graph(nodes: int, edges: int) -> Words:
+    """Return the edges of a random graph with lengths from 1 to 100, always the same one."""
+    rng = numpy.random.default_rng(2)
+    ends = rng.integers(0, nodes, (edges, 2))
+    return numpy.column_stack([ends, rng.integers(1, 101, edges)]).astype(numpy.int64)
+
+
+def reached(db: Database) -> dict[str, int]:
+    """Return how many nodes the source reaches, and the sum of their distances."""
+    words = db["dist"].words()
+    return {"reached": len(words), "sum": int(words[:, 1].sum())}
+
+
+def evaluation(nodes: int, edges: int, runs: int | None) -> Measured:
+    """Measure all distances from scratch."""
+    found = graph(nodes, edges)
+    evaluate(DISTANCES, inserting({"e": found[:10]}), reached)  # compiles the kernels
+    return measure(lambda: evaluate(DISTANCES, inserting({"e": found}), reached), runs)
+
+
+def changes(nodes: int, edges: int) -> Measured:
+    """Measure what it takes to follow an edge that goes and one that comes back, the median of several."""
+    found = graph(nodes, edges)
+    db = tidelog.connect()
+    db.load(DISTANCES)
+    db.insert("e", found)
+    db.commit()
+    some = iter(found[numpy.random.default_rng(3).integers(0, edges, CHANGES + 2)])
+
+    def once() -> Run:
+        row, seconds = next(some)[None, :], []
+        for change in (db.delete, db.insert):
+            change("e", row)
+            with Stopwatch() as watch:
+                report = db.commit().report
+            assert not report.bootstraps
+            seconds.append((watch.wall, watch.cpu))
+        return Run({}, max(wall for wall, _ in seconds), max(cpu for _, cpu in seconds))
+
+    once()
+    return measure(once, CHANGES)
+
+
+def scipy_dijkstra(nodes: int, edges: int, runs: int | None) -> Measured:
+    """Measure Dijkstra's algorithm of SciPy on the same edges, of which it keeps the shortest between two nodes."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import dijkstra
+
+    found = graph(nodes, edges)
+
+    def once() -> Run:
+        with Stopwatch() as watch:
+            order = numpy.lexsort((found[:, 2], found[:, 1], found[:, 0]))
+            rows = found[order]
+            first = numpy.ones(len(rows), bool)
+            first[1:] = (rows[1:, :2] != rows[:-1, :2]).any(axis=1)
+            rows = rows[first]
+            matrix = csr_array((rows[:, 2].astype(float), (rows[:, 0], rows[:, 1])), shape=(nodes, nodes))
+            distances = dijkstra(matrix, indices=0)
+        near = distances[numpy.isfinite(distances)]
+        return Run({"reached": len(near), "sum": int(near.sum())}, watch.wall, watch.cpu)
+
+    return measure(once, runs)
+
+
+def lines(options: Options) -> Iterator[Line]:
+    """Yield a graph of a hundred thousand nodes; with `full`, of a million."""
+    for nodes, edges in (SMALL, LARGE) if options.full else (SMALL,):
+        peer = in_child(scipy_dijkstra, nodes, edges, options.runs)
+        measured = in_child(evaluation, nodes, edges, options.runs)
+        name = f"{nodes / 1e6:g} M nodes, {edges / 1e6:g} M edges"
+        target = Target("seconds", 2.0 * nodes / LARGE[0])
+        yield Line("distances", name, measured, peer.sizes, (target,), {"scipy": peer})
+        followed = in_child(changes, nodes, edges)
+        yield Line("distances", f"{name}, an edge goes or comes", followed, {}, (Target("seconds", 0.005),))
