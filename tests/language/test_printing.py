@@ -134,7 +134,9 @@ types = st.one_of(
     st.builds(TypeDeclaration, names, st.just("record"), st.just(()), attributes),
     st.builds(TypeDeclaration, names, st.just("branches"), branches=branches),
 )
-qualifiers = st.lists(st.sampled_from(["brie", "btree", "inline", "no_inline", "magic"]), max_size=2).map(tuple)
+qualifiers = st.sampled_from(
+    [(), ("brie",), ("inline",), ("btree", "no_inline"), ("no_inline", "brie"), ("magic", "btree")]
+)
 options = st.dictionaries(st.sampled_from(["IO", "filename", "n"]), st.one_of(texts, st.integers(0, 99), st.booleans()))
 programs = st.builds(
     Program,
