@@ -41,7 +41,7 @@ class GivenFunction:
     signature: str | None = None
     compiled: bool = True
     made: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """What engines have made of it, by name."""
+    """The compiled forms that engines keep, by name."""
 
     @property
     def several(self) -> bool:

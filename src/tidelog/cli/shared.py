@@ -83,7 +83,7 @@ def parsed(arguments: argparse.Namespace) -> Program:
 
 def warnings_of(arguments: argparse.Namespace, checked: CheckedProgram) -> list[Problem]:
     """Return the warnings of a program that a command shows. Raise ProgramError with them if it has to reject them, and
-    UsageError (E0640) for a code that is none of a warning."""
+    UsageError (E0640) for a code of no warning."""
     from tidelog.errors import Problem, ProgramError, UsageError
     from tidelog.language.lints import CODES, warnings
 

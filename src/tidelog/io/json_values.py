@@ -85,7 +85,7 @@ def _fields(given: dict[int, Any]) -> tuple[Any, ...]:
 
 
 def _named(item: Any) -> tuple[str | None, Any]:
-    """Return the name of the branch that an item begins with, and the parts; None if there is none."""
+    """Return the name of the branch that an item begins with, and the parts; None without a branch."""
     if isinstance(item, dict) and len(item) == 1:
         ((name, parts),) = item.items()
         return (name[1:], parts) if name.startswith("$") and isinstance(parts, (list, dict)) else (None, ())

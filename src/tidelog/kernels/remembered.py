@@ -1,6 +1,6 @@
 """A hash table of rows of words, each with a number from 0 on: the arguments for which results are remembered.
 
-`slots` has row numbers plus one, 0 where there is none; its length is a power of two, more than the number of rows.
+`slots` has row numbers plus one, and 0 in free places; its length is a power of two, more than the number of rows.
 """
 # mypy: disable-error-code="no-untyped-def"
 

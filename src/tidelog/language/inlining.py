@@ -153,7 +153,7 @@ def _read_by(own: Iterable[Definition], definitions: Definitions) -> tuple[str, 
 
 
 def _way_back(name: str, reads: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Return the relations on a shortest way from a relation back to itself, itself first; none if there is none."""
+    """Return the relations on a shortest way from a relation back to itself, itself first; empty without a cycle."""
     queue: list[tuple[str, ...]] = [(name,)]
     seen: set[str] = set()
     for way in queue:

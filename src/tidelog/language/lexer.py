@@ -148,7 +148,7 @@ _CALLED = re.compile(r"(?:\.[^\W\d]\w*)*\s*[(:]")
 _OPERATES = _INFIX | {"EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"}
 _ENDS_OPERAND = frozenset(("NAME", "NUMBER", "STRING", "RPAR", "RBRACKET", "RBRACE"))
 _REPEATED = frozenset(("NAME", "RPAR", "PLUS", "STAR", "QUESTION"))
-"""What a sign that repeats a path stands behind; elsewhere `?` is a name."""
+"""The tokens before a sign that repeats a path; elsewhere `?` is a name."""
 _CALL = re.compile(r"\s*\(")
 _REPEATS = frozenset(("PLUS", "STAR", "QUESTION"))
 _CLOSING = {"RPAR": "LPAR", "RBRACKET": "LBRACKET", "RBRACE": "LBRACE"}

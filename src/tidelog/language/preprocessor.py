@@ -31,7 +31,7 @@ _EXPANSION = 100_000
 _OWN_LINE = re.compile(r"^([^\S\n]*)\.(include|once)\b", re.MULTILINE)
 """Soufflé's own lines, which mean what `#include` and `#pragma once` mean."""
 _BUILT_IN = frozenset(("__LINE__", "__COUNTER__"))
-"""What pcpp expands beside macros."""
+"""The names that pcpp expands beside macros."""
 _IGNORED = ("warning", "pragma", "line", "ident")
 
 

@@ -217,7 +217,8 @@ def _clause_problems(relation: RelationType, scheme: Scheme) -> Iterator[Problem
         once: set[str] = set()
         for name in clause.attributes:
             if name not in columns:
-                hint = did_you_mean(name, columns) or f"name an attribute: {', '.join(columns) or 'there is none'}"
+                others = f"name an attribute: {', '.join(columns)}" if columns else "remove it: there are no attributes"
+                hint = did_you_mean(name, columns) or others
                 yield Problem("E0250", f"`{relation.name}` has no attribute `{name}`", clause.span, hint=hint)
             elif name in (once if clause.op == "choice" else ordered):
                 hint = "name each attribute once"
