@@ -223,6 +223,16 @@ def test_answers_of_different_lengths() -> None:
         assert set(db.query("r(k, y), y >= least", k=x, least=least)) == {(y,) for y in range(least, lengths[x])}
 
 
+def test_a_query_with_many_answers_is_asked_again_and_again() -> None:
+    db = tidelog.connect()
+    db.load(".decl e(x: number, y: number)")
+    db.insert("e", [(i % 100, i) for i in range(60_000)])
+    db.commit()
+    expected = [(i, i % 100, i) for i in range(0, 60_000, 2)]
+    for _ in range(4):
+        assert sorted(db.query("e(x, y), y = 2 * (y / 2), z = y")) == sorted((x, y, z) for y, x, z in expected)
+
+
 def test_words_that_were_given_back_are_not_met_again() -> None:
     db = tidelog.connect()
     db.load(".decl s(a: symbol, b: symbol)\n")

@@ -161,3 +161,13 @@ def test_a_table_that_has_moved_is_known_when_there_is_no_memory_to_split_it(mon
     stored.insert(words([(i,) for i in range(40_000)], 1))
     index.extend(stored.rows)
     assert len(stored) == len(index) == 40_000
+
+
+def test_a_relation_that_was_large_is_used_again() -> None:
+    stored = StoredRelation(Catalog(64), 2, counted=False)
+    stored.insert(np.arange(400_000).reshape(-1, 2))
+    rows = np.arange(1, 10_001).reshape(-1, 2)
+    stored.restart()
+    for part in np.array_split(rows, 7):
+        stored.insert(part)
+    assert stored.words().tolist() == rows.tolist()

@@ -63,10 +63,11 @@ class Block:
             return
         if _CHECKING:
             checked.blocks.pop(self.address, None)
-        if _LIBRARY is None or size < _MAPPED:
-            self._copy(size)
+        is_mapped = self._array is None and self.address != 0  # It may have been cleared down to a small size.
+        if is_mapped or (_LIBRARY is not None and size >= _MAPPED):
+            self._map(size, is_mapped)
         else:
-            self._map(size)
+            self._copy(size)
         if _CHECKING:
             checked.blocks[self.address] = self.size
 
@@ -76,11 +77,10 @@ class Block:
             array[: self.size] = self._array
         self._array, self.address, self.size = array, array.ctypes.data, len(array)
 
-    def _map(self, size: int) -> None:
+    def _map(self, size: int, is_mapped: bool) -> None:
         page = 1 << 21 if size >= _HUGE else _PAGE
         size = (size + page - 1) // page * page
-        mapped = self._array is None and self.address != 0
-        if mapped:
+        if is_mapped:
             address = _LIBRARY.mremap(self.address, self.size, size, _MAY_MOVE)
         else:
             address = _LIBRARY.mmap(None, size, _PROTECTION, _FLAGS, -1, 0)
