@@ -7,15 +7,19 @@ rule finds the function by its name, also one that is given after the rule.
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from types import ModuleType
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from tidelog.errors import Problem, UsageError
+from tidelog.importing import ImportName, import_name, imported, is_file, module_at
 
-FunctorSource: TypeAlias = ModuleType | Mapping[str, Any] | Iterable[Any]
-"""A module or objects whose marked functions are meant, or functions by the names of their functors."""
+FunctorSource: TypeAlias = ModuleType | str | os.PathLike[str] | Mapping[str, Any] | Iterable[Any]
+"""A module, its name, the path of its file (which ends in ".py"), or several of these or of their functions, for the
+functions that `functor` marks; or functions by the names of their functors."""
 Vectorized: TypeAlias = bool | Literal["arrow"]
 
 Made = TypeVar("Made", bound=Callable[..., Any])
@@ -52,6 +56,34 @@ class GivenFunction:
     def place(self) -> str:
         """Return the name of the function in its module."""
         return f"{getattr(self.function, '__module__', '?')}.{getattr(self.function, '__qualname__', self.name)}"
+
+    @property
+    def named(self) -> NamedFunction:
+        """Return the function as other processes know it. Raise UsageError (E0649) if they cannot import it."""
+        found = import_name(self.function, self.name)
+        return NamedFunction(self.name, found, self.vectorized, self.signature, self.compiled)
+
+
+@dataclass(frozen=True)
+class NamedFunction:
+    """A `GivenFunction` that another process imports by its name."""
+
+    name: str
+    function: ImportName
+    vectorized: Vectorized
+    signature: str | None
+    compiled: bool
+
+    def given(self, where: str) -> GivenFunction:
+        """Return the function, imported in this process, which `where` describes; it is the same object each time, and
+        compiled once. Raise UsageError (E0649)."""
+        return _imported(self, where)
+
+
+@cache
+def _imported(named: NamedFunction, where: str) -> GivenFunction:
+    function = imported(named.function, named.name, where)
+    return GivenFunction(named.name, function, named.vectorized, named.signature, named.compiled)
 
 
 @dataclass
@@ -92,10 +124,12 @@ def functor(
 
 
 def marked(source: FunctorSource) -> tuple[GivenFunction, ...]:
-    """Return the functions of a module, or among some objects, that `functor` has marked; of a mapping by their
-    names."""
+    """Return the functions of modules, or among some objects, that `functor` has marked; of a mapping by their names.
+    Raise UsageError for a module that cannot be imported (E0649), or a file that cannot be run (E0650)."""
+    if isinstance(source, (str, os.PathLike)):
+        source = module_at(source)
     if isinstance(source, ModuleType):
-        return _marked_among(vars(source).values())
+        return _marked_among(each for each in vars(source).values() if callable(each))
     if isinstance(source, Mapping):
         return tuple(
             getattr(function, _MARK, None) or GivenFunction(name, function) for name, function in source.items()
@@ -103,6 +137,16 @@ def marked(source: FunctorSource) -> tuple[GivenFunction, ...]:
     return _marked_among(source)
 
 
+def files_of(source: FunctorSource) -> list[str]:
+    """Return the paths of files among the modules of a source."""
+    if isinstance(source, (ModuleType, Mapping)):
+        return []
+    places = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    return [os.path.abspath(each) for each in places if is_file(each)]
+
+
 def _marked_among(objects: Iterable[Any]) -> tuple[GivenFunction, ...]:
-    found = [getattr(each, _MARK, None) for each in objects]
+    found: list[Any] = []
+    for each in objects:
+        found += marked(each) if isinstance(each, (str, os.PathLike, ModuleType)) else [getattr(each, _MARK, None)]
     return tuple(dict.fromkeys(given for given in found if isinstance(given, GivenFunction)))

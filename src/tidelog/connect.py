@@ -25,7 +25,9 @@ def connect(folder: str | os.PathLike[str], *, functors: FunctorSource = ()) -> 
 
 
 @overload
-def connect(*, spark: SparkSession, state: str | os.PathLike[str] | None = None) -> SparkDatabase: ...
+def connect(
+    *, spark: SparkSession, state: str | os.PathLike[str] | None = None, functors: FunctorSource = ()
+) -> SparkDatabase: ...
 
 
 def connect(
@@ -39,7 +41,8 @@ def connect(
 
     With a `spark` session, one over its data frames, see docs/how-to/spark.md; its facts and program outlive the
     process in the folder `state`, if there is one. `functors` are functions for the functors of the program, see
-    `Database.functors`; a store may need them to open. Raise UsageError (E0610) where arguments do not go together.
+    `Database.functors`; a store or a state folder may need them to open. Raise UsageError (E0610) where arguments do
+    not go together.
     """
     if folder is not None and not isinstance(folder, (str, os.PathLike)):
         raise wrong_argument("a store", "the path of a folder", folder)
@@ -49,7 +52,7 @@ def connect(
     if spark is not None:
         from tidelog.spark.database import SparkDatabase
 
-        return SparkDatabase(spark, state)
+        return SparkDatabase(spark, state, functors)
     if folder is not None:
         from tidelog.store import StoredDatabase
 

@@ -173,6 +173,7 @@ CODES: dict[str, str] = {
     "E0646": "a functor has a function already, or one of other types",
     "E0647": "the function of a functor raised an error",
     "E0648": "the function of a functor returned a value that does not fit",
+    "E0649": "a function or module cannot be imported by its name",
     "E0650": "the command line cannot use a file",
     "E0651": "the facts folder does not exist",
     "E0652": "the output folder is not a folder",

@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tidelog.cli.shared import add_functors, functors_of
+
 if TYPE_CHECKING:
     from tidelog.spark import Result
 
@@ -25,6 +27,7 @@ def add(commands: Commands) -> None:
     )
     run.add_argument("pipeline", metavar="FILE.toml", type=Path)
     run.add_argument("--engine", choices=("auto", "embedded", "cluster"), help="override the engine of the file")
+    add_functors(run)
     run.add_argument("--json", action="store_true", help="print the summary, or the errors, as JSON")
     run.set_defaults(execute=execute)
 
@@ -39,6 +42,8 @@ def execute(arguments: argparse.Namespace) -> int:
     pipeline = Pipeline.from_toml(arguments.pipeline)
     if arguments.engine is not None:
         pipeline = replace(pipeline, engine=arguments.engine)
+    if arguments.functors is not None:
+        pipeline = replace(pipeline, functors=functors_of(arguments))
     with spark_session(pipeline.session) as spark:
         progress = _progress if sys.stderr.isatty() else None
         with pipeline.run(spark, progress=progress) as result:

@@ -103,31 +103,9 @@ def add_functors(command: argparse.ArgumentParser) -> None:
     )
 
 
-def functors_of(arguments: argparse.Namespace) -> tuple[Any, ...]:
-    """Return the marked functions of the module that a command's arguments name. Raise UsageError (E0650) where it
-    cannot be run."""
-    import sys
-    from importlib.util import module_from_spec, spec_from_file_location
-
-    from tidelog.callables import marked
-    from tidelog.errors import Problem, UsageError
-
-    path: Path | None = arguments.functors
-    if path is None:
-        return ()
-    hint = "pass a file of Python in which `@tidelog.functor` marks functions"
-    spec = spec_from_file_location(path.stem, path) if path.is_file() else None
-    if spec is None or spec.loader is None:
-        message = f"the functions in '{path}' cannot be read: there is no such file of Python"
-        raise UsageError(Problem("E0650", message, hint=hint))
-    module = module_from_spec(spec)
-    sys.modules.setdefault(path.stem, module)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        message = f"the functions in '{path}' cannot be read: {type(error).__name__}: {error}"
-        raise UsageError(Problem("E0650", message, hint=hint)) from error
-    return tuple(given.function for given in marked(module))
+def functors_of(arguments: argparse.Namespace) -> tuple[Path, ...]:
+    """Return the file of functions that a command's arguments name, if they name one."""
+    return () if arguments.functors is None else (arguments.functors,)
 
 
 def existing(folder: Path, *, read_only: bool = False, functors: Any = ()) -> StoredDatabase:

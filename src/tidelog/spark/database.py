@@ -20,6 +20,7 @@ import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 
 from tidelog.arrays import Words
+from tidelog.callables import FunctorSource, files_of
 from tidelog.certificate import Certificate, certificate_of, look
 from tidelog.engine import Engine, Prospect, RowChange, net_changes
 from tidelog.errors import Problem, UsageError
@@ -31,6 +32,7 @@ from tidelog.queries.answers import NAME, Answers, Query
 from tidelog.queries.bodies import BodyQuery
 from tidelog.queries.pattern import QUERY, Pattern
 from tidelog.relation import Relation, WordRows
+from tidelog.semantics.user_functors import function_of
 from tidelog.spark.aside import Aside
 from tidelog.spark.change import Delivered, SparkChange, SparkRelationChange, SparkReport, nowhere
 from tidelog.spark.choice import EngineChoice
@@ -58,10 +60,13 @@ class SparkDatabase(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts
     """Facts, rules and views over a Spark session, which is the caller's: its configuration, its temporary views and
     its cached frames stay as they are, and `close` (or the end of a `with` block) removes all that is kept in it."""
 
-    def __init__(self, session: SparkSession, state: str | os.PathLike[str] | None = None) -> None:
+    def __init__(
+        self, session: SparkSession, state: str | os.PathLike[str] | None = None, functors: FunctorSource = ()
+    ) -> None:
         check_session(session)
         super().__init__(Workspace(local_facts))
         self.session = session
+        self.functors(functors)
         self.engine: Engine[Rows] = Embedded(self.workspace)
         self._translation = Translation(session, self.workspace.dictionary)
         self._choice = EngineChoice()
@@ -89,6 +94,12 @@ class SparkDatabase(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts
                 yield self.workspace.relation(each.relation).columns, each.facts.held
 
     # --- changes -------------------------------------------------------------------------------------------------
+
+    def functors(self, source: FunctorSource) -> None:
+        """Give functions, see `Database.functors`. Ship files of functions, so that executors can import them."""
+        super().functors(source)
+        for path in files_of(source):
+            self.session.sparkContext.addPyFile(path)
 
     def insert(self, relation: str, data: Any) -> None:
         """Assert facts, to take effect with the next `commit`.
@@ -337,8 +348,12 @@ class SparkDatabase(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts
         return Embedded(self.workspace) if wanted == "embedded" else self._cluster_engine(), reason
 
     def _wanted(self, incoming: int) -> tuple[str, str]:
-        if self._choice.engine == "auto" and self.workspace.draft().core.functors:
-            return "embedded", "functions of functors are in the driver"
+        if self._choice.engine == "auto":
+            for functor in self.workspace.draft().core.functors.values():
+                try:
+                    _ = function_of(functor).named
+                except UsageError as error:
+                    return "embedded", error.problems[0].message
         count = self.engine.count() if isinstance(self.engine, Embedded) else 0
         return self._choice.next(self.engine.name, count + incoming)
 

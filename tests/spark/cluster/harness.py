@@ -15,6 +15,7 @@ import tidelog
 from tests.generate import Row
 from tests.scripts import Script, change_in
 from tests.suite import check_now_and_then, difference
+from tidelog.callables import FunctorSource, marked
 from tidelog.certificate import check
 from tidelog.engine import FactCall, Outcome, net_changes
 from tidelog.language import read
@@ -50,9 +51,12 @@ class Cluster:
         limits: PlacementLimits = NOTHING_EVERYWHERE,
         folder: Path | str | None = None,
         executors: Executors | None = None,
+        functors: FunctorSource = (),
     ) -> None:
         self.turns = Turns()
         self.workspace: Workspace[FactCall] = Workspace(FactCall)
+        for given in marked(functors):
+            self.workspace.give(given)
 
         def engine(at: Path | str | None, by: Executors) -> PartitionedEngine:
             place = Folder(str(at or tempfile.mkdtemp(prefix="tidelog-test-")))
@@ -139,7 +143,7 @@ def followed(script: Script, partitions: int, limits: PlacementLimits, **how: An
     place = "at the start"
     try:
         with Cluster(partitions, limits, **how) as there:
-            here = tidelog.connect()
+            here = tidelog.connect(functors=how.get("functors", ()))
             for db in (here, there):
                 db.load(script.text())
                 for name, rows in script.facts.items():

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from tidelog.callables import NamedFunction
 from tidelog.durable.damage import damaged
 from tidelog.engine import EpochOptions, Outcome, Prospect, RowChange, Seal, sealed_at_once
 from tidelog.errors import Problem, ProgramError
@@ -23,6 +24,7 @@ from tidelog.limits.interrupts import Deferring
 from tidelog.limits.watch import Watch, changing_within_memory
 from tidelog.maintain.report import names_of, prepares
 from tidelog.rules.core import CoreProgram
+from tidelog.semantics.user_functors import function_of
 from tidelog.spark.cluster.epoch import Attempt, Explanation, size_of
 from tidelog.spark.cluster.exchange import values, wire
 from tidelog.spark.cluster.exchange.folder import LOCK, Folder
@@ -67,6 +69,8 @@ class PartitionedEngine:
         self.symbols: tuple[str, ...] = ()
         self.committed = ClusterManifest(partitions)
         self.plan: ClusterPlan | None = None
+        self.functions: dict[str, NamedFunction] = {}
+        """The functions of functors, by which partitions import them."""
         self.owner: Owner | None = None
         try:
             folder.create()
@@ -113,10 +117,7 @@ class PartitionedEngine:
         self.owner.check()
         changes = {program.candidates.get(name, name): change for name, change in changes.items()}
         self._check_candidates(program)
-        for functor in program.functors.values():
-            message = f"partitions cannot call the functor `{functor.name}`: its function is in the driver only"
-            hint = 'evaluate in the driver: `db.options(engine="embedded")`'
-            raise ProgramError(Problem("E0709", message, functor.span, hint=hint))
+        self.functions |= {name: function_of(each).named for name, each in program.functors.items()}
         epoch = Attempt(self, program, watch, choice)
         with changing_within_memory, Deferring() as interrupts:
             try:
@@ -172,6 +173,7 @@ class PartitionedEngine:
                 manifest.symbols,
                 what,
                 arguments=arguments,
+                functions=tuple(self.functions.values()),
             )
             for number in range(manifest.partitions)
         ]

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from tidelog.callables import NamedFunction
 from tidelog.engine import EpochOptions, Report, RowChange
 from tidelog.limits.watch import Watch
 from tidelog.rules.core import CoreProgram
@@ -63,6 +64,8 @@ class ClusterState(Protocol):
     """The files of symbols that partitions know."""
     told: dict[str, int]
     """The extent of the dictionary that these files have."""
+    functions: dict[str, NamedFunction]
+    """The functions of functors."""
 
     def tasks(self, what: str, arguments: tuple[Any, ...] = ()) -> list[Task]:
         """Return a task for each partition in the committed state."""
@@ -313,6 +316,7 @@ class Attempt:
                 "round",
                 round.name,
                 options,
+                functions=tuple(self.engine.functions.values()),
             )
             for number in numbers
         ]

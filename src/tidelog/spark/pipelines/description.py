@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 
+from tidelog.callables import FunctorSource
 from tidelog.errors import Problem, UsageError
 from tidelog.spark.choice import ENGINES
 from tidelog.spark.sources.readers import is_address
@@ -120,6 +121,7 @@ class PipelineDescription:
     engine: str | None = None
     embedded_limit: int | None = None
     cluster_folder: str | os.PathLike[str] | None = None
+    functors: FunctorSource = ()
     session: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

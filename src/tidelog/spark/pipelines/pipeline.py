@@ -20,7 +20,9 @@ class Pipeline(PipelineDescription):
     """Sources, a `program` (text or path, as for `Database.load`) and sinks.
 
     `quarantine` is a folder for the rows that do not fit. `state` is a folder that keeps the facts from run to run.
-    `engine`, `embedded_limit` and `cluster_folder` are the options of the database, where they are given. `session` is
+    `engine`, `embedded_limit` and `cluster_folder` are the options of the database, where they are given. `functors`
+    are functions for functors, see `Database.functors`; in TOML a list of modules, or of paths that end in ".py", for a
+    database that the run opens. `session` is
     configuration for the session that `tidelog pipeline run` starts.
     """
 

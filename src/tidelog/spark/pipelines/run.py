@@ -58,7 +58,7 @@ def run(
 ) -> Result:
     """Run a pipeline, see `Pipeline.run`."""
     opened = database is None
-    db = SparkDatabase(session, pipeline.state) if database is None else database
+    db = SparkDatabase(session, pipeline.state, pipeline.functors) if database is None else database
     try:
         with working():
             return _Run(pipeline, db, progress).go(opened)

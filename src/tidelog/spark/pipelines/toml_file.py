@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from tidelog.errors import Problem, UsageError
+from tidelog.importing import is_file
 from tidelog.spark.pipelines.description import PipelineDescription, Sink, Source
 from tidelog.spark.sources.readers import is_address
 
@@ -20,6 +21,7 @@ _TOP: Mapping[str, type] = {
     "engine": str,
     "embedded_limit": int,
     "cluster_folder": str,
+    "functors": list,
     "session": dict,
     "source": list,
     "sink": list,
@@ -94,6 +96,11 @@ class _Reader:
         for key in ("program", "quarantine", "state", "cluster_folder"):
             if key in top:
                 top[key] = self.place(top[key])
+        if "functors" in top:
+            if not all(isinstance(each, str) for each in top["functors"]):
+                self.wrong("functors must be a list of texts", 'write functors = ["module"]', "functors", None)
+                return None
+            top["functors"] = tuple(self.place(each) if is_file(each) else each for each in top["functors"])
         try:
             return kind(sources=sources, sinks=sinks, **top)
         except UsageError as error:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from tidelog.callables import NamedFunction
 from tidelog.engine import NodeReport
 from tidelog.spark.cluster.exchange.pieces import PieceMessage
 from tidelog.spark.cluster.placement.skew import Frequent
@@ -56,7 +57,11 @@ class Logged:
 @dataclass(frozen=True)
 class Task:
     """The task of a partition. It is to be in `state`; where it is not, it is restored from the file `past` and
-    the rounds `since` then (names of files), with the `symbols` known by now."""
+    the rounds `since` then (names of files), with the `symbols` known by now.
+
+    It imports the `functions` of functors, also from the `paths` of the worker that brings the task: the folder, where
+    others may write, names none.
+    """
 
     folder: str
     partition: int
@@ -69,6 +74,8 @@ class Task:
     round: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     arguments: tuple[Any, ...] = ()
+    functions: tuple[NamedFunction, ...] = ()
+    paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

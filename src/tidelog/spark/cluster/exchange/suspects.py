@@ -53,7 +53,8 @@ def watching(program: CoreProgram, cycles: Sequence[Cycle], lost: Collection[str
     relations = {**program.relations, **extra}
     own = [rule for node in program.nodes for rule in node.rules if isinstance(rule, CoreRule)]
     rules = [each for rule in own if rule.head.relation in within for each in _suspecting(rule, names)]
-    return CoreProgram(relations, program.records, (*program.nodes, *hyper_nodes(rules, relations)))
+    nodes = (*program.nodes, *hyper_nodes(rules, relations))
+    return CoreProgram(relations, program.records, nodes, functors=program.functors)
 
 
 def _suspecting(rule: CoreRule, names: Collection[str]) -> Iterator[CoreRule]:

@@ -7,6 +7,7 @@ letter. A text or an object of a class that comes again is a reference to the fi
     b a        bytes; an array: dtype, shape, bytes
     c          an object of one of `CLASSES`: its name and its fields
     r          what was the n-th to be kept for reference
+    g          the functions of functors: those of the reader, because no function is ever in a file
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from importlib import import_module
 from typing import Any
 
 import numpy
+
+from tidelog.callables import GivenFunctions
 
 MODULES = (
     "tidelog.source",
@@ -43,7 +46,8 @@ class DamagedError(ValueError):
 def classes() -> Mapping[str, type]:
     """Return the classes of `MODULES` whose objects files can hold, by their names in files."""
     values = (value for module in MODULES for value in vars(import_module(module)).values() if isinstance(value, type))
-    return {_name(value): value for value in values if is_dataclass(value) or _is_named(value)}
+    found = {_name(value): value for value in values if is_dataclass(value) or _is_named(value)}
+    return {name: value for name, value in found.items() if value is not GivenFunctions}
 
 
 def dumps(value: Any) -> bytes:
@@ -51,10 +55,11 @@ def dumps(value: Any) -> bytes:
     return json.dumps(_Writer().write(value), separators=(",", ":")).encode()
 
 
-def loads(data: bytes) -> Any:
-    """Return the value of which `dumps` has made these bytes. Raises DamagedError where there is none."""
+def loads(data: bytes, given: GivenFunctions | None = None) -> Any:
+    """Return the value of which `dumps` has made these bytes; its functors have the functions `given`. Raises
+    DamagedError where there is none."""
     try:
-        return _Reader().read(json.loads(data))
+        return _Reader(given or GivenFunctions()).read(json.loads(data))
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise DamagedError(f"{type(error).__name__}: {error}") from None
 
@@ -93,6 +98,8 @@ class _Writer:
             return self.write(value.item())
         if isinstance(value, numpy.ndarray):
             return ["a", value.dtype.str, list(value.shape), b64encode(value.tobytes()).decode()]
+        if isinstance(value, GivenFunctions):
+            return ["g"]
         if isinstance(value, bytes):
             return ["b", b64encode(value).decode()]
         if isinstance(value, Mapping):
@@ -112,7 +119,8 @@ class _Writer:
 
 
 class _Reader:
-    def __init__(self) -> None:
+    def __init__(self, given: GivenFunctions) -> None:
+        self._given = given
         self._kept: list[Any] = []
 
     def read(self, value: Any) -> Any:
@@ -132,6 +140,8 @@ class _Reader:
                 return numpy.frombuffer(b64decode(data), numpy.dtype(dtype)).reshape(shape).copy()
             case "b":
                 return b64decode(parts[0])
+            case "g":
+                return self._given
             case "d":
                 return {self.read(key): self.read(each) for key, each in parts}
             case "l":

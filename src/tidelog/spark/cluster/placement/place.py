@@ -44,6 +44,7 @@ from tidelog.spark.cluster.placement.sites import (
     PlacedRule,
     PlacementStatistics,
     Resident,
+    calls_functions,
     crosses,
     looks_into_values,
     makes_values,
@@ -153,7 +154,8 @@ class _Placer:
         if len(rules) < len(node.rules):
             self.aggregate(node)
             return
-        if node.closure is not None and needed <= self.limits.closures and not any(map(makes_values, rules)):
+        alike = not any(makes_values(rule) or calls_functions(rule) for rule in rules)
+        if node.closure is not None and needed <= self.limits.closures and alike:
             self.homes |= dict.fromkeys(node.relations, "all")
             self.ways.append((node.relations, "everywhere"))
             self.everywhere(rules)
@@ -415,7 +417,7 @@ class _Placer:
     def program(self, rules: list[AnyRule]) -> CoreProgram:
         relations = dict(self.relations)
         nodes = with_closures(hyper_nodes(rules, relations), relations)
-        return CoreProgram(relations, self.core.records, nodes)
+        return CoreProgram(relations, self.core.records, nodes, functors=self.core.functors)
 
 
 def _needs_dictionary(rule: AnyRule) -> bool:

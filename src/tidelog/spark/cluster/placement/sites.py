@@ -17,7 +17,17 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tidelog.language.functors import SIGNATURES
-from tidelog.rules.core import Computation, CoreAtom, CoreComparison, CoreRule, CoreVariable, Pack, Unpack
+from tidelog.language.syntax import FunctorType
+from tidelog.rules.core import (
+    Computation,
+    CoreAtom,
+    CoreComparison,
+    CoreLiteral,
+    CoreRule,
+    CoreVariable,
+    Pack,
+    Unpack,
+)
 from tidelog.spark.cluster.placement.plan import Follow, Placement, Spread
 
 
@@ -40,6 +50,7 @@ Site: TypeAlias = CoreVariable | Evenly | Resident | Literal["all", "one"]
 
 _CROSSING = 5e6
 """Rows that could be sent in the time of the rounds of a recursion that crosses partitions."""
+_PLAIN = frozenset(("number", "unsigned", "float"))
 _NEW_VALUES = frozenset(name for name, form in SIGNATURES.items() if form.result == "symbol")
 _LOOKING = frozenset(("strlen", "substr", "ord", "cat", "to_string"))
 
@@ -82,7 +93,8 @@ def placed_rule(
     first partition if it has to be `alone`. A recursion that crosses partitions pays for its rounds."""
     sites: list[Site] = ["one"]
     if not alone and not makes_values(rule):
-        sites = [*variables(rule), "all", "one", *_even_sites(rule, homes, known)]
+        everywhere: list[Site] = [] if calls_functions(rule) else ["all"]
+        sites = [*variables(rule), *everywhere, "one", *_even_sites(rule, homes, known)]
 
     def price(at: PlacedRule) -> float:
         return at.price + _CROSSING * crosses(at, homes, within)
@@ -179,10 +191,24 @@ def variables(rule: CoreRule) -> Iterator[CoreVariable]:
 
 def makes_values(rule: CoreRule) -> bool:
     """Return True if a rule can make new symbols or records, which one place has to number."""
-    return any(
-        isinstance(literal, Pack) or (isinstance(literal, Computation) and literal.functor in _NEW_VALUES)
-        for literal in rule.body
-    )
+    return any(map(_makes_value, rule.body))
+
+
+def _makes_value(literal: CoreLiteral) -> bool:
+    match literal:
+        case Pack():
+            return True
+        case Computation(declared=FunctorType(result=result)):
+            return result.kind not in _PLAIN
+        case Computation(functor=functor):
+            return functor in _NEW_VALUES
+    return False
+
+
+def calls_functions(rule: CoreRule) -> bool:
+    """Return True if a rule calls functors in Python. A partition remembers their results for the derivations that it
+    makes, so no other one may make the same derivation."""
+    return any(isinstance(literal, Computation) and literal.declared is not None for literal in rule.body)
 
 
 def looks_into_values(rule: CoreRule) -> bool:
@@ -194,4 +220,8 @@ def looks_into_values(rule: CoreRule) -> bool:
             return True
         if isinstance(literal, Computation) and (literal.functor in _LOOKING or literal.kind == "symbol"):
             return True
+        if isinstance(literal, Computation) and literal.declared is not None:
+            declared = literal.declared
+            if any(column.kind not in _PLAIN for column in (*declared.parameters, declared.result)):
+                return True
     return False

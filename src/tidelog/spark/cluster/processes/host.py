@@ -26,6 +26,7 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from hashlib import sha256
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -51,7 +52,7 @@ def ask(application: str, task: Task) -> Any:
     for attempt in range(_TRIES):
         try:
             with _connected(application, task) as connection:
-                connection.send(task)
+                connection.send(_with_paths(task))
                 answer = connection.recv()
             break
         except (OSError, EOFError):
@@ -63,10 +64,15 @@ def ask(application: str, task: Task) -> Any:
 def stream(application: str, task: Task) -> Iterator[bytes]:
     """Yield the rows that a task asks for, as the bytes of words, some rows at a time."""
     with _connected(application, task) as connection:
-        connection.send(task)
+        connection.send(_with_paths(task))
         _value(connection.recv())
         while rows := connection.recv_bytes():
             yield rows
+
+
+def _with_paths(task: Task) -> Task:
+    """Return a task with the paths of this process, to which Spark adds those of modules that it ships."""
+    return replace(task, paths=tuple(filter(None, sys.path))) if task.functions else task
 
 
 def stop(application: str, folder: str) -> None:
@@ -235,6 +241,8 @@ def _attend_to(keeper: Any, connection: Connection) -> None:
         answer = ("rows", None) if reading else ("done", keeper.perform(task))
         batch = next(batches, None)
     except (TidelogError, FileNotFoundError) as error:
+        if error.__cause__ is not None:  # of a functor: the driver gets its traceback as a note
+            error.add_note("".join(traceback.format_exception(error.__cause__)).rstrip())
         answer, batch = ("failed", error), None
     except OSError as error:
         answer, batch = ("failed", Folder(task.folder).unusable(error)), None

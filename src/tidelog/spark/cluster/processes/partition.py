@@ -8,6 +8,7 @@ and `Partition.restored` comes to the same relations from them.
 from __future__ import annotations
 
 import secrets
+import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import numpy
 
 from tidelog.arrays import Words
+from tidelog.callables import GivenFunctions, NamedFunction
 from tidelog.engine import EpochOptions, NodeReport, net_changes
 from tidelog.errors import InternalError, Problem
 from tidelog.limits.watch import Watch
@@ -40,6 +42,8 @@ class Partition:
         self.number = number
         self.partitions = partitions
         self.dictionary = Dictionary({})
+        self.given = GivenFunctions()
+        self.functions: dict[str, NamedFunction] = {}
         self.symbols: list[str] = []
         self.engine = EmbeddedEngine(self.dictionary, CoreProgram({}, {}, ()))
         self.plan: ClusterPlan | None = None
@@ -64,6 +68,7 @@ class Partition:
     def at(cls, task: Task) -> Partition:
         """Return the partition in the state that a task wants, from files."""
         partition = cls(Folder(task.folder), task.partition, task.partitions)
+        partition.give(task)
         partition.learn(task.symbols)
         if task.past:
             plan, log = wire.loads(partition.folder.read(task.past))
@@ -74,6 +79,14 @@ class Partition:
         partition.state = task.state
         partition.restored = True
         return partition
+
+    def give(self, task: Task) -> None:
+        """Import the functions of a task that are new. Raise UsageError (E0649) if this process cannot."""
+        sys.path += [each for each in task.paths if each not in sys.path]
+        for function in task.functions:
+            if self.functions.get(function.name) != function:
+                self.given.functions[function.name] = function.given("an executor")
+                self.functions[function.name] = function
 
     def repeat(self, plan: str, log: Sequence[Logged]) -> None:
         """Come to what a log of rounds has led to, as far as relations go."""
@@ -103,7 +116,7 @@ class Partition:
     def go_to(self, name: str) -> None:
         """Read a plan, unless it is at hand."""
         if self.plan_name != name:
-            self.plan, self.plan_name = wire.loads(self.folder.read(name)), name
+            self.plan, self.plan_name = wire.loads(self.folder.read(name), self.given), name
             assert self.plan is not None
             self.dictionary.add_records(self.plan.program.records)
 

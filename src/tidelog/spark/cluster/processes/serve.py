@@ -28,6 +28,8 @@ class Keeper:
         if self.partition is None or self.partition.state != task.state:
             self.partition = None
             self.partition = Partition.at(task)
+        else:
+            self.partition.give(task)
         return self.partition
 
     @_WITHIN_MEMORY

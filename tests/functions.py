@@ -1,0 +1,75 @@
+"""Functions of functors that other processes import: pure ones, one that raises, and some that misbehave."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+
+import tidelog
+
+
+@tidelog.functor("number, number -> number")
+def scaled(x: int, by: int) -> int | None:
+    return None if x == 3 else x * by
+
+
+@tidelog.functor("number -> number", vectorized=True)
+def doubled(x: Any) -> Any:
+    return numpy.asarray(x) * 2
+
+
+@tidelog.functor("number, symbol -> symbol")
+def label(x: int, text: str) -> str:
+    return f"{text}{x}"
+
+
+@tidelog.functor("symbol -> symbol")
+def letters(text: str) -> Iterator[str | None]:
+    yield from text
+    yield None
+    yield text[:1]
+
+
+@tidelog.functor("number -> number")
+def divisors(x: int) -> Iterator[int]:
+    for each in range(1, abs(x) + 1):
+        if x % each == 0:
+            yield each
+
+
+@tidelog.functor("number, symbol -> Pair")
+def pair(x: int, text: str) -> tuple[int, str] | None:
+    return (x, text * 2) if x >= 0 else None
+
+
+@tidelog.functor("Pair -> number")
+def first(pair: tuple[int, str] | None) -> int | None:
+    return pair[0] if pair is not None else None
+
+
+def failing(x: int) -> int:
+    if x == 13:
+        raise ValueError("no luck")
+    return x + 1
+
+
+RANDOM = random.Random(5)
+
+
+def fickle(x: int) -> int:
+    """Another value at each call."""
+    return RANDOM.randrange(1_000_000)
+
+
+def fickle_symbols(x: int) -> Iterator[str]:
+    """Other values at each call."""
+    for _ in range(RANDOM.randrange(1, 4)):
+        yield f"{x}-{RANDOM.randrange(1_000_000)}"
+
+
+class Holder:
+    def method(self, x: int) -> int:
+        return x
