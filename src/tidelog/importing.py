@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -34,8 +33,8 @@ class ImportName:
 def import_name(function: Callable[..., Any], functor: str) -> ImportName:
     """Return the name under which other processes import the function of a functor. Raise UsageError (E0649) if it has
     none."""
-    module = getattr(function, "__module__", None) or type(function).__module__
-    path = getattr(function, "__qualname__", None) or getattr(function, "__name__", "")
+    module: str = getattr(function, "__module__", None) or type(function).__module__
+    path: str = getattr(function, "__qualname__", None) or getattr(function, "__name__", None) or ""
     reason = None
     if module == "__main__":
         reason = "it is defined in the script that was started"
@@ -54,8 +53,8 @@ def import_name(function: Callable[..., Any], functor: str) -> ImportName:
 
 def _found(name: ImportName) -> object:
     try:
-        return reduce(getattr, name.path.split("."), import_module(name.module))
-    except (ImportError, AttributeError):
+        return imported(name, "", "")
+    except UsageError:
         return None
 
 
@@ -63,12 +62,15 @@ def imported(name: ImportName, functor: str, where: str) -> Callable[..., Any]:
     """Return the function with a name, imported in this process, which `where` describes. Raise UsageError (E0649) with
     the error of the import."""
     try:
-        function: Callable[..., Any] = reduce(getattr, name.path.split("."), import_module(name.module))
+        function: Any = import_module(name.module)
+        for part in name.path.split("."):
+            function = getattr(function, part)
     except Exception as error:
         message = f"{where} cannot import `{name}` for the functor `{functor}`: {type(error).__name__}: {error}"
         hint = "install the module there, or ship it with `spark.sparkContext.addPyFile`"
         raise UsageError(Problem("E0649", message, hint=hint)) from error
-    return function
+    found: Callable[..., Any] = function
+    return found
 
 
 def is_file(place: object) -> bool:

@@ -111,7 +111,7 @@ def test_deletions_charge_what_insertions_derived_where_a_function_misbehaves(li
         db.load(FICKLE)
         facts: set[tuple[int, int]] = set()
         for number in range(10):
-            before = dict(db["a"])
+            before: dict[int, int] = dict(db["a"])
             came, went = ({(rng.randrange(9), rng.randrange(9)) for _ in range(4)} for _ in range(2))
             db.delete("e", went)
             db.insert("e", came)
