@@ -91,8 +91,25 @@ X_FRONT = 4  # 1: better in no order is enough; 0: orders one after the other
 X_DIED = 5  # place in R_OUT of the shown relation where the deaths of this update begin
 X_BORN = 6  # place in its R_IN where the births of this update begin
 X_ORDERS = 7
-X_ORDER = 8  # for each order: column, 1 for the greatest first, kind
-X_WORDS = 8 + 3 * 16
+X_BEST = 8  # relation of the rows to show, one per key, where they are known; or -1
+X_KEYS = 9  # number of key columns,
+X_KEY = 10  # and these, at most MAX_KEYS
+X_ORDER = X_KEY + MAX_KEYS  # for each order: column, 1 for the greatest first, kind
+X_WORDS = X_ORDER + 3 * 16
+
+# --- the frontier of a search: int64 words at an address (kernels/frontier.py) ------------------------------------
+F_CHUNKS = 0  # address of the chunks: number of the next one + 1, entries, and for each entry its cost and its row
+F_ROOM = 1  # chunks for which there is room
+F_USED = 2  # chunks that have ever been used
+F_FREE = 3  # the first of those free again + 1
+F_FREED = 4  # how many are
+F_LEAST = 5  # no cost in the buckets behind the first is less
+F_TURNS = 6  # 1: rows take turns, because one got better than a row that it follows from
+F_BETTER = 7  # rows that were new or got better
+F_BUCKET = 8  # for each bucket: its first chunk + 1, its last + 1, its entries. Costs in the first bucket equal the
+BUCKETS = 65  # least, those of bucket i differ from it in bit i - 1 and in no higher one.
+F_WORDS = F_BUCKET + 3 * BUCKETS
+CHUNK = 128  # words of a chunk
 
 # --- plans: int64 words at an address ---------------------------------------------------------------------------
 P_LEVELS = 0

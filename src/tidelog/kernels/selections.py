@@ -1,10 +1,12 @@
 """Relations that show a selection of their candidates, round by round.
 
 A selection is a block of int64 words: the relation that is shown and that of the candidates, which have the same
-columns; an index on each by the columns that competing tuples share; and the orders. Between the rounds of an update
-(`changes`), shown rows whose candidates died die as well, and new candidates that no shown row beats are shown. A row
-that is beaten stays shown until nothing is born any more: its derivations are right, only not the best. Then `demote`
-lets it die, and the next update of the hyper-node begins.
+columns; an index on each by the columns that competing tuples share; and the orders (`orders`). Between the rounds of
+an update (`changes`), shown rows whose candidates died die as well, and new candidates that no shown row beats are
+shown. A row that is beaten stays shown until nothing is born any more: its derivations are right, only not the best.
+Then `demote` lets it die, and the next update of the hyper-node begins.
+
+Where a search (`frontier`) has found the best rows before, these are shown as soon as they are born, and no others.
 
 Nobody reads a candidate that is not shown. So when one takes the place of a row that died, it gets a new birth, and all
 of its derivations count.
@@ -45,49 +47,18 @@ from tidelog.kernels.layout import (
     R_SUPPORT,
     R_USED,
     S_ROUND,
+    X_BEST,
     X_BORN,
     X_CANDIDATES,
     X_DIED,
     X_FRONT,
     X_INDEX,
     X_OFFERS,
-    X_ORDER,
-    X_ORDERS,
     X_SHOWN,
 )
-from tidelog.kernels.sets import find_slot, full
+from tidelog.kernels.orders import beats, hash_of_key, prefetch_slot, prefetch_words, row_of_key
+from tidelog.kernels.sets import find_slot, full, same_row
 from tidelog.kernels.words import HIGH, LOW, hash_row, kernel, load, load32, load64, store, store32, store64
-
-_LARGEST = 0x7FFFFFFFFFFFFFFF
-_SMALLEST = -0x7FFFFFFFFFFFFFFF - 1
-
-
-@kernel
-def cost(sel, order, rows, r, k, w):
-    """Return the value of row `r` in an order as a number that is the smaller the better. Kinds are those of
-    `layout.NUMBER` and its neighbours; floats are compared by their bits, since there is no NaN."""
-    at = X_ORDER + 3 * order
-    value, kind = load(rows, r * k + load64(sel, at), w), load64(sel, at + 2)
-    if kind == 1:
-        value = value ^ _SMALLEST
-    elif kind == 2 and value < 0:
-        value = value ^ _LARGEST
-    return ~value if load64(sel, at + 1) else value
-
-
-@kernel
-def beats(sel, one_rows, one, other_rows, other, k, w):
-    """Return True if row `one` of `one_rows` is better than row `other` of `other_rows`, which has the same key."""
-    front, some = load64(sel, X_FRONT), False
-    for order in range(load64(sel, X_ORDERS)):
-        left, right = cost(sel, order, one_rows, one, k, w), cost(sel, order, other_rows, other, k, w)
-        if left != right:
-            if front == 0:
-                return left < right
-            if left > right:
-                return False
-            some = True
-    return some
 
 
 @kernel
@@ -281,6 +252,29 @@ def show_born(D, sel, node, st, hashes, w):
 
 
 @kernel
+def show_best(D, sel, node, st, w):
+    """Show the candidates born in this round that are the best of all rounds; DONE or what has to grow."""
+    candidates, best = load64(sel, X_CANDIDATES), load64(sel, X_BEST)
+    k, first, end = D[candidates, R_ARITY], D[candidates, R_IN_HIGH], D[candidates, R_IN_N]
+    rows, born = D[candidates, R_ROWS], D[candidates, R_IN]
+    while first + node[N_CURSOR] < end:
+        status = no_room(D, sel, node)
+        if status != DONE:
+            return status
+        at = first + node[N_CURSOR]
+        if at + 16 < end:
+            prefetch_slot(D, best, hash_of_key(sel, rows, load64(born, at + 16), k, w))
+        if at + 8 < end:
+            prefetch_words(D, best, hash_of_key(sel, rows, load64(born, at + 8), k, w), w)
+        r = load64(born, at)
+        node[N_CURSOR] += 1
+        other, _ = row_of_key(D, sel, best, rows, r, hash_of_key(sel, rows, r, k, w), w)
+        if other >= 0 and same_row(rows, r, D[best, R_ROWS], other, k, w):
+            show(D, sel, r, st[S_ROUND], w)
+    return DONE
+
+
+@kernel
 def select_round(D, selections, node, st, inserting, hashes, w):
     """Let what is shown follow the round that has just run; DONE or what has to grow."""
     while node[N_SELECTION] < len(selections):
@@ -290,13 +284,16 @@ def select_round(D, selections, node, st, inserting, hashes, w):
             if status != DONE:
                 return status
         if inserting and node[N_PART] == 0:
-            if node[N_ROUND] == 0:
+            if node[N_ROUND] == 0 and load64(sel, X_BEST) < 0:
                 status = show_others(D, sel, node, st, hashes, w)
                 if status != DONE:
                     return status
             node[N_PART], node[N_CURSOR] = 1, 0
         if inserting:
-            status = show_born(D, sel, node, st, hashes, w)
+            if load64(sel, X_BEST) >= 0:
+                status = show_best(D, sel, node, st, w)
+            else:
+                status = show_born(D, sel, node, st, hashes, w)
             if status != DONE:
                 return status
         node[N_SELECTION] += 1

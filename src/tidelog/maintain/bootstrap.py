@@ -8,7 +8,7 @@ paper; births and counts as in docs/theory.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy
@@ -21,6 +21,7 @@ from tidelog.maintain.statistics import LiveStatistics
 from tidelog.rules.core import AggregateRule, CoreAtom, CoreRule, HyperNode
 from tidelog.rules.plans import Plan, plan_deltas, plan_full
 from tidelog.storage.memory import Block
+from tidelog.storage.stored import StoredRelation
 
 _MUCH = 16
 """One in so many rows is much."""
@@ -66,6 +67,16 @@ def internal_atoms(rule: CoreRule, internal: frozenset[str]) -> list[int]:
         for i, literal in enumerate(rule.body)
         if isinstance(literal, CoreAtom) and not literal.negated and literal.relation in internal
     ]
+
+
+def sight_of(plan: Plan, relations: Mapping[str, StoredRelation]) -> Sight | None:
+    """Return the sight of a plan. Inputs that this epoch changes in place still contain dead rows: plans read them as
+    they are now."""
+    changing = [layout.NOW if isinstance(x, CoreAtom) and relations[x.relation].dying else None for x in plan.rule.body]
+    if not any(changing):
+        return None
+    source = layout.FULL if plan.source is None else layout.DELTA if plan.delta else layout.FULL
+    return Sight(source, tuple(changing))
 
 
 def _without_dead_rows(node: HyperNode, inputs: Inputs) -> Inputs:
@@ -121,7 +132,7 @@ class _Run:
         """Plan for the sizes of now and assemble."""
         inputs = self.inputs
         plans = plan(LiveStatistics(inputs.relations, self.internal))
-        jobs = [Job(p, self.sight(p)) for p in plans]
+        jobs = [Job(p, sight_of(p, inputs.relations)) for p in plans]
         machine = Interpreter(inputs.catalog, inputs.dictionary, inputs.relations, self.names, jobs)
         machine.levels[layout.S_BUDGET] = _WORK_BEFORE_LOOK
         for name, stored in inputs.relations.items():
@@ -131,18 +142,6 @@ class _Run:
             outgrown = max(_FIRST_PLANS_LAST, stored.rows * _OUTGROWN)
             inputs.catalog.table[stored.number, layout.R_REPLAN] = outgrown
         return machine
-
-    def sight(self, plan: Plan) -> Sight | None:
-        """Return the sight of a plan. Inputs that this epoch changes in place still contain dead rows: plans read them
-        as they are now."""
-        changing = [
-            layout.NOW if isinstance(x, CoreAtom) and self.inputs.relations[x.relation].dying else None
-            for x in plan.rule.body
-        ]
-        if not any(changing):
-            return None
-        source = layout.FULL if plan.source is None else layout.DELTA if plan.delta else layout.FULL
-        return Sight(source, tuple(changing))
 
     def look(self) -> None:
         """Raise if a limit has been reached."""

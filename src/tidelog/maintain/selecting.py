@@ -14,6 +14,7 @@ themselves for ever; after some loops the engine then reads all candidates inste
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 
 import numpy
@@ -23,14 +24,15 @@ from tidelog.kernels import layout
 from tidelog.kernels.layout import AFTER, NOW, WITH
 from tidelog.maintain.assemble import Sight
 from tidelog.maintain.bootstrap import internal_atoms
-from tidelog.maintain.functors import KINDS
 from tidelog.maintain.machine import Inputs, Interpreter, Job
+from tidelog.maintain.searching import best_rows, selection_words
 from tidelog.maintain.statistics import LiveStatistics
 from tidelog.maintain.update import WORK_BEFORE_LOOK, Maintained, NodeChange, NodeUpdate, prepare, states_of
 from tidelog.rules.core import CoreAtom, CoreRule, HyperNode, NodeSelection
 from tidelog.rules.plans import plan_change
 from tidelog.storage.changes import bear_supported
 from tidelog.storage.memory import Block
+from tidelog.storage.stored import StoredRelation
 
 MOST_LOOPS = 12
 """Loops after which a hyper-node is taken not to settle. Where no rule improves a value that it starts from, random
@@ -73,7 +75,10 @@ def update_selecting(
 
 def bootstrap_selecting(node: HyperNode, inputs: Inputs, facts: Mapping[str, AnyWords]) -> int:
     """Evaluate `node` into its relations, which are empty, from these facts; return the number of rounds. The relations
-    stay open, with the rows that died on the way. Raise UnsettledError, and what `bootstrap.bootstrap` raises."""
+    stay open, with the rows that died on the way. Raise UnsettledError, and what `bootstrap.bootstrap` raises.
+
+    Where keys have one row each, a search finds these first. The rounds then show no others, so that none dies.
+    """
     for name in node.relations:
         stored = inputs.relations[name]
         stored.marks.keep_births()
@@ -82,9 +87,16 @@ def bootstrap_selecting(node: HyperNode, inputs: Inputs, facts: Mapping[str, Any
         stored.open()
     rules = [rule for rule in node.rules if isinstance(rule, CoreRule)]
     change = NodeChange({name: words.astype(numpy.int64) for name, words in facts.items()}, {}, rules)
+    best = None if any(each.front for each in node.selects) else best_rows(node, inputs, facts)
     maintained = prepare_selecting(node, [], change, inputs)
-    run = _Selecting(node, inputs, maintained, float("inf"))
-    last = run.settle(run.insert(change))
+    run = _Selecting(node, inputs, maintained, float("inf"), best)
+    last = run.insert(change)
+    if best is None:
+        last = run.settle(last)
+    elif any(inputs.relations[name].rows < found.rows for name, found in best.items()):
+        raise UnsettledError(tuple(each.shown for each in node.selects))
+    else:
+        run.look_at_sizes()
     return last - inputs.round
 
 
@@ -96,14 +108,23 @@ def is_shown(name: str, node: HyperNode) -> bool:
 class _Selecting(NodeUpdate):
     """One update of one hyper-node that selects."""
 
-    def __init__(self, node: HyperNode, inputs: Inputs, maintained: Maintained, seconds: float) -> None:
-        self.blocks = [_words(each, inputs) for each in node.selects]
+    def __init__(
+        self,
+        node: HyperNode,
+        inputs: Inputs,
+        maintained: Maintained,
+        seconds: float,
+        best: Mapping[str, StoredRelation] | None = None,
+    ) -> None:
+        self.blocks = [_words(each, inputs, best) for each in node.selects]
         self.selections = numpy.array([block.address for block in self.blocks], numpy.int64)
         self.loops = 0
         self.deaths = 0
         super().__init__(node, inputs, maintained, seconds)
         for stored in self.derived.values():
             stored.repeats = True
+        self.demote()  # It has nothing to do yet, but a kernel to load.
+        self.deadline = time.thread_time() + seconds
 
     def run(self, machine: Interpreter, group: str, inserting: bool, once: bool, current: int) -> int:
         """Run a group of plans, see `NodeUpdate.run`, and let what is shown follow each round."""
@@ -130,8 +151,7 @@ class _Selecting(NodeUpdate):
             starts = {name: stored.journal.listed(layout.OUT) for name, stored in self.derived.items()}
             self.deaths += 1
             if not self.demote():
-                for name, stored in self.derived.items():
-                    self.inputs.watch.look_at(name, int((stored.marks.counts_in_place() > 0).sum()))
+                self.look_at_sizes()
                 return current
             self.loops += 1
             if self.loops > MOST_LOOPS:
@@ -145,6 +165,11 @@ class _Selecting(NodeUpdate):
                     bear_supported(stored, current, starts[name])
             self.look()
             current = self.run(self.machine, "insert", True, False, current)
+
+    def look_at_sizes(self) -> None:
+        """Raise if a relation has become too large."""
+        for name, stored in self.derived.items():
+            self.inputs.watch.look_at(name, int((stored.marks.counts_in_place() > 0).sum()))
 
     def demote(self) -> bool:
         """Let the rows die that a newly shown one beats; whether there are any."""
@@ -171,21 +196,19 @@ class _Selecting(NodeUpdate):
             self.inputs.watch.sizes = sizes
 
 
-def _words(selection: NodeSelection, inputs: Inputs) -> Block:
-    """Return the block by which kernels know a selection; its indexes are made where they are missing."""
-    shown, candidates = inputs.relations[selection.shown], inputs.relations[selection.candidates]
-    block = Block(8 * layout.X_WORDS)
+def _words(selection: NodeSelection, inputs: Inputs, best: Mapping[str, StoredRelation] | None) -> Block:
+    """Return the block by which kernels know a selection; its indexes are made where they are missing. Where the `best`
+    rows are known, none is needed."""
+    block = selection_words(selection, inputs.relations)
     words = _view(block)
-    words[layout.X_SHOWN], words[layout.X_CANDIDATES] = shown.number, candidates.number
-    for field, stored in ((layout.X_INDEX, shown), (layout.X_OFFERS, candidates)):
+    if best is not None:
+        words[layout.X_BEST] = best[selection.shown].number
+        return block
+    for field, name in ((layout.X_INDEX, selection.shown), (layout.X_OFFERS, selection.candidates)):
+        stored = inputs.relations[name]
         index = stored.index(selection.keys)
         index.extend(stored.rows)
         words[field] = index.number
-    words[layout.X_FRONT] = selection.front
-    words[layout.X_ORDERS] = len(selection.orders)
-    for number, (column, op, kind) in enumerate(selection.orders):
-        at = layout.X_ORDER + 3 * number
-        words[at : at + 3] = column, op == "max", KINDS[kind]
     return block
 
 

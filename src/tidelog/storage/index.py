@@ -15,15 +15,17 @@ _MOST_WORDS = 1 << 31
 
 class Index:
     """The rows of relation number `relation` by the columns `keys`; the other columns are stored with the entries where
-    they are few."""
+    they are few, and never change."""
 
-    def __init__(self, catalog: Catalog, relation: int, arity: int, keys: tuple[int, ...]) -> None:
+    def __init__(
+        self, catalog: Catalog, relation: int, arity: int, keys: tuple[int, ...], changing: bool = False
+    ) -> None:
         self.keys = keys
         self._catalog = catalog
         self._fields = fields = Descriptor(catalog)
         self.number = fields.number
         self.payloads = tuple(c for c in range(arity) if c not in keys)
-        if len(self.payloads) > layout.MAX_PAYLOADS:
+        if changing or len(self.payloads) > layout.MAX_PAYLOADS:
             self.payloads = ()
         fields[layout.I_RELATION] = relation
         fields[layout.I_KEYS] = len(keys)

@@ -48,6 +48,8 @@ class StoredRelation:
         self.changing = False
         self.repeats = False
         """Whether rows may die and be born several times in the change that is under way."""
+        self.overwritten = False
+        """Whether columns that are no key of an index may change."""
         self.fields[layout.R_ARITY] = arity
         self.fields[layout.R_REPLAN] = 1 << 62
         self._rows = Block(_ROOM * arity * catalog.dtype.itemsize)
@@ -249,7 +251,7 @@ class StoredRelation:
     def index(self, keys: tuple[int, ...]) -> Index:
         """Return the index by these columns, made on its first use; `extend` it before use."""
         if keys not in self.indexes:
-            self.indexes[keys] = Index(self.catalog, self.number, self.arity, keys)
+            self.indexes[keys] = Index(self.catalog, self.number, self.arity, keys, self.overwritten)
         return self.indexes[keys]
 
     def settle(self) -> None:

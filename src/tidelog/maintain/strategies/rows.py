@@ -126,6 +126,10 @@ def is_hidden(name: str, node: HyperNode) -> bool:
 
 def compact(stored: StoredRelation, state: EpochState) -> StoredRelation:
     """Return a relation that is open without the rows that have died, which others would take for live ones."""
+    if stored.changing and not stored.dying:
+        stored.close()
+        stored.settle()
+        stored.marks.look_for_saturation()
     if not stored.changing:
         return stored
     copy = stored.copy_to(state.engine.catalog)

@@ -1,0 +1,325 @@
+"""The best row of each key by a search: rows in the order of their costs, each read about once.
+
+A relation that selects has one row per key here, which a better one overwrites; its hash table knows rows by their
+keys. New and better rows wait in the frontier, a radix heap: buckets by the highest bit in which a cost differs from
+the least one. The cheapest rows come out together, as many as fit into the small relations that plans read instead of
+the large ones. Where no rule makes a row that is better than those that it follows from, this is Dijkstra's algorithm.
+Where one does, rows take turns as in Bellman and Ford's: every order leads to the same rows.
+
+Source of the heap: Ahuja, Mehlhorn, Orlin, Tarjan, Faster algorithms for the shortest path problem, 1990.
+"""
+# mypy: disable-error-code="no-untyped-def"
+
+from tidelog.kernels.indexes import extend
+from tidelog.kernels.joins import begin, bounds, step
+from tidelog.kernels.layout import (
+    BUCKETS,
+    CHUNK,
+    DONE,
+    F_BETTER,
+    F_BUCKET,
+    F_CHUNKS,
+    F_FREE,
+    F_FREED,
+    F_LEAST,
+    F_ROOM,
+    F_TURNS,
+    F_USED,
+    GROW_LOG,
+    GROW_RELATION,
+    I_DONE,
+    I_RELATION,
+    N_INSIDE,
+    N_OBJECT,
+    N_PHASE,
+    N_POSITION,
+    P_ARGUMENTS,
+    P_HEAD,
+    P_SOURCE,
+    P_VERSION,
+    R_ARITY,
+    R_EMITTED,
+    R_N,
+    R_NEW,
+    R_ROWS,
+    R_SLOTS,
+    R_USED,
+)
+from tidelog.kernels.orders import beats, cost, hash_of_key, prefetch_slot, prefetch_words, row_of_key
+from tidelog.kernels.sets import full, insert_batch
+from tidelog.kernels.words import (
+    HIGH,
+    LOW,
+    kernel,
+    load,
+    load64,
+    prefetch,
+    store,
+    store64,
+    width,
+)
+
+_FEW = 1_024
+"""So many rows come out of the frontier together, whatever their costs."""
+_ENTRIES = (CHUNK - 2) // 2
+_AHEAD = 8
+
+
+# --- the frontier ----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def bucket_of(value, least):
+    """Return the number of the bucket for a cost."""
+    bits, rest = 0, value ^ least
+    if rest < 0:
+        return BUCKETS - 1
+    for shift in (32, 16, 8, 4, 2, 1):
+        if rest >> shift != 0:
+            bits += shift
+            rest >>= shift
+    return bits + (rest != 0)
+
+
+@kernel
+def put(queue, value, what, bucket):
+    """Put an entry behind the last one of a bucket; there is room."""
+    at, chunks = queue + 8 * (F_BUCKET + 3 * bucket), load64(queue, F_CHUNKS)
+    last = load64(at, 1) - 1
+    if load64(at, 0) == 0 or load64(chunks, CHUNK * last + 1) == _ENTRIES:
+        chunk = load64(queue, F_FREE) - 1
+        if chunk >= 0:
+            store64(queue, F_FREE, load64(chunks, CHUNK * chunk))
+            store64(queue, F_FREED, load64(queue, F_FREED) - 1)
+        else:
+            chunk = load64(queue, F_USED)
+            store64(queue, F_USED, chunk + 1)
+        store64(chunks, CHUNK * chunk, 0)
+        store64(chunks, CHUNK * chunk + 1, 0)
+        if load64(at, 0) == 0:
+            store64(at, 0, chunk + 1)
+        else:
+            store64(chunks, CHUNK * last, chunk + 1)
+        store64(at, 1, chunk + 1)
+        last = chunk
+    n = load64(chunks, CHUNK * last + 1)
+    store64(chunks, CHUNK * last + 2 + 2 * n, value)
+    store64(chunks, CHUNK * last + 3 + 2 * n, what)
+    store64(chunks, CHUNK * last + 1, n + 1)
+    store64(at, 2, load64(at, 2) + 1)
+
+
+@kernel
+def free(queue, chunk):
+    """Let a chunk be free again; return the number of the next one + 1."""
+    at = load64(queue, F_CHUNKS) + 8 * CHUNK * chunk
+    following = load64(at, 0)
+    store64(at, 0, load64(queue, F_FREE))
+    store64(queue, F_FREE, chunk + 1)
+    store64(queue, F_FREED, load64(queue, F_FREED) + 1)
+    return following
+
+
+@kernel
+def push(queue, value, what):
+    """Let a row wait; there is room for it."""
+    least = load64(queue, F_LEAST)
+    store64(queue, F_BETTER, load64(queue, F_BETTER) + 1)
+    if value < least:
+        store64(queue, F_TURNS, 1)
+    put(queue, value, what, 0 if load64(queue, F_TURNS) else bucket_of(value, least))
+
+
+@kernel
+def crowded(queue, more):
+    """Return True if there may be no room for `more` rows, with a chunk for each bucket to spare."""
+    need = 2 * BUCKETS + more // _ENTRIES + 1
+    return load64(queue, F_USED) - load64(queue, F_FREED) + need > load64(queue, F_ROOM)
+
+
+@kernel
+def fill_first(queue):
+    """Fill the first bucket, which is empty, with the cheapest rows. Return False if none waits."""
+    bucket, chunks = 1, load64(queue, F_CHUNKS)
+    while bucket < BUCKETS and load64(queue, F_BUCKET + 3 * bucket) == 0:
+        bucket += 1
+    if bucket == BUCKETS:
+        return False
+    at = queue + 8 * (F_BUCKET + 3 * bucket)
+    few = load64(at, 2) <= _FEW or load64(queue, F_TURNS) == 1
+    chunk = load64(at, 0)
+    for field in range(3):
+        store64(at, field, 0)
+    least, scanned = load64(chunks, CHUNK * (chunk - 1) + 2), chunk
+    while scanned != 0:
+        entries = chunks + 8 * CHUNK * (scanned - 1)
+        for e in range(load64(entries, 1)):
+            least = min(least, load64(entries, 2 + 2 * e))
+        scanned = load64(entries, 0)
+    store64(queue, F_LEAST, least)
+    while chunk != 0:
+        entries = chunks + 8 * CHUNK * (chunk - 1)
+        for e in range(load64(entries, 1)):
+            value = load64(entries, 2 + 2 * e)
+            put(queue, value, load64(entries, 3 + 2 * e), 0 if few else bucket_of(value, least))
+        chunk = free(queue, chunk - 1)
+    return True
+
+
+@kernel
+def take(D, relations, selections, fronts, queue, w):
+    """Copy the cheapest rows to the relations in `fronts` that plans read, for which there is room; return False if
+    none waits. A row that has become better than its entry says waits elsewhere."""
+    if load64(queue, F_BUCKET) == 0 and not fill_first(queue):
+        return False
+    chunk = load64(queue, F_BUCKET)
+    entries = load64(queue, F_CHUNKS) + 8 * CHUNK * (chunk - 1)
+    n = load64(entries, 1)
+    for e in range(n):
+        if e + _AHEAD < n:
+            what = load64(entries, 3 + 2 * (e + _AHEAD))
+            relation = relations[what >> 32]
+            prefetch(D[relation, R_ROWS] + (what & LOW) * D[relation, R_ARITY] * width(w))
+        what = load64(entries, 3 + 2 * e)
+        i, r = what >> 32, what & LOW
+        relation, front = relations[i], fronts[i]
+        rows, k, m = D[relation, R_ROWS], D[relation, R_ARITY], D[front, R_N]
+        if selections[i] == 0 or cost(selections[i], 0, rows, r, k, w) == load64(entries, 2 + 2 * e):
+            for j in range(k):
+                store(D[front, R_ROWS], m * k + j, load(rows, r * k + j, w), w)
+            D[front, R_N] = m + 1
+    store64(queue, F_BUCKET, free(queue, chunk - 1))
+    return True
+
+
+# --- the best rows ---------------------------------------------------------------------------------------------------
+
+
+@kernel
+def offer(D, relation, place, sel, queue, buffer, n, hashes, w):
+    """Offer `n` rows of `buffer` to a relation, for which there is room: those that are new, or better than the row of
+    their key, wait. `place` is that of the relation among all, `sel` its selection, 0 where it shows every row."""
+    k = D[relation, R_ARITY]
+    if sel == 0:
+        before = D[relation, R_N]
+        insert_batch(D, relation, buffer, n, 0, hashes, w)
+        for r in range(before, D[relation, R_N]):
+            push(queue, load64(queue, F_LEAST), r | place << 32)
+        return
+    for i in range(n):
+        h = hash_of_key(sel, buffer, i, k, w)
+        store64(hashes, i, h)
+        prefetch_slot(D, relation, h)
+    for i in range(n if n > 2 else 0):
+        prefetch_words(D, relation, load64(hashes, i), w)
+    rows = D[relation, R_ROWS]
+    for i in range(n):
+        h = load64(hashes, i)
+        r, slot = row_of_key(D, sel, relation, buffer, i, h, w)
+        if r < 0:
+            r = D[relation, R_N]
+            store64(D[relation, R_SLOTS], slot, (h & HIGH) | (r + 1))
+            D[relation, R_N] += 1
+            D[relation, R_USED] += 1
+        elif not beats(sel, buffer, i, rows, r, k, w):
+            continue
+        for j in range(k):
+            store(rows, r * k + j, load(buffer, i * k + j, w), w)
+        push(queue, cost(sel, 0, rows, r, k, w), r | place << 32)
+
+
+@kernel
+def offer_rows(D, relation, place, sel, queue, buffer, start, m, hashes, w):
+    """Offer rows `start` to `m` of `buffer`. Return where it stopped because memory has to grow first. `hashes` is an
+    address of int64[256]."""
+    while start < m:
+        b = min(256, m - start)
+        if full(D, relation, b) or crowded(queue, b):
+            break
+        offer(D, relation, place, sel, queue, buffer + start * D[relation, R_ARITY] * width(w), b, hashes, w)
+        start += b
+    return start
+
+
+@kernel
+def emit_offers(D, plan, n, relations, selections, queue, registers, buffer, hashes, size, w):
+    """Offer a batch to the head."""
+    head, arguments, place = load64(plan, P_HEAD), load64(plan, P_ARGUMENTS), 0
+    k = D[head, R_ARITY]
+    for j in range(k):
+        column = registers + load64(plan, arguments + j) * size * width(w)
+        for i in range(n):
+            store(buffer, i * k + j, load(column, i, w), w)
+    while relations[place] != head:
+        place += 1
+    offer(D, head, place, selections[place], queue, buffer, n, hashes, w)
+    D[head, R_EMITTED] += n
+
+
+@kernel
+def most_rows(D, relations):
+    """Return the number of rows of the largest of some relations."""
+    most = 0
+    for i in range(len(relations)):
+        most = max(most, D[relations[i], R_N])
+    return most
+
+
+@kernel
+def run_search(
+    D, plans, relations, indexes, node, st, fronts, selections, queue, once, registers, scratch, buffer, hashes, size, w
+):
+    """Run `plans` over the rows of `fronts`, until none waits in the frontier, or `once` over everything.
+
+    `relations` have the rows in `fronts` (numbers of relations) before, `selections` (addresses, 0 where there is none)
+    say which of them select. Returns DONE, or a status with the object concerned in node[N_OBJECT]; call again with the
+    same arrays to continue.
+    """
+    while True:
+        if node[N_PHASE] == 0:
+            while node[N_POSITION] < len(indexes):
+                index = indexes[node[N_POSITION]]
+                high = D[D[index, I_RELATION], R_N]
+                if D[index, I_DONE] < high:
+                    status = extend(D, index, high, hashes, w)
+                    if status != DONE:
+                        node[N_OBJECT] = index
+                        return status
+                node[N_POSITION] += 1
+            for i in range(len(relations)):
+                D[relations[i], R_NEW] = D[relations[i], R_N]
+                D[fronts[i], R_N] = 0
+            if not once:
+                if not take(D, relations, selections, fronts, queue, w):
+                    return DONE
+                while load64(queue, F_BUCKET) != 0 and most_rows(D, fronts) + _ENTRIES <= size:
+                    take(D, relations, selections, fronts, queue, w)
+            for i in range(len(relations)):
+                D[fronts[i], R_NEW] = D[fronts[i], R_N]
+            node[N_PHASE], node[N_POSITION], node[N_INSIDE] = 1, 0, 0
+        while node[N_POSITION] < len(plans):
+            plan = plans[node[N_POSITION]]
+            if node[N_INSIDE] == 0:
+                low, high = bounds(D[load64(plan, P_SOURCE)], load64(plan, P_VERSION))
+                if low == high:
+                    node[N_POSITION] += 1
+                    continue
+                begin(D, plan, st)
+                node[N_INSIDE] = 1
+            while node[N_INSIDE] == 1:
+                node[N_OBJECT] = load64(plan, P_HEAD)
+                if full(D, node[N_OBJECT], size):
+                    return GROW_RELATION
+                if crowded(queue, size):
+                    return GROW_LOG
+                status, n = step(D, plan, st, registers, scratch, size, w)
+                if status != DONE:
+                    return status
+                if n == 0:
+                    node[N_INSIDE] = 0
+                else:
+                    emit_offers(D, plan, n, relations, selections, queue, registers, buffer, hashes, size, w)
+            node[N_POSITION] += 1
+        node[N_PHASE], node[N_POSITION] = 0, 0
+        if once:
+            return DONE

@@ -1,0 +1,155 @@
+"""The best rows of a hyper-node that selects, from scratch: one per key, without candidates, births and counts.
+
+A search (`kernels/frontier.py`) reads the rows in the order of their costs, so that most are read once, and a better
+row takes the place of another. It ends with the selection from the least model where the rules are monotone, whether
+or not each of these rows has a derivation from others that were there before; `selecting` then looks for these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy
+
+from tidelog.arrays import AnyWords
+from tidelog.kernels import layout
+from tidelog.maintain.bootstrap import internal_atoms, sight_of
+from tidelog.maintain.functors import KINDS
+from tidelog.maintain.machine import BATCH, Inputs, Interpreter, Job
+from tidelog.maintain.statistics import LiveStatistics
+from tidelog.rules.core import CoreAtom, CoreRule, HyperNode, NodeSelection
+from tidelog.rules.plans import Plan, plan_deltas, plan_full
+from tidelog.storage.memory import Block
+from tidelog.storage.stored import StoredRelation
+
+_WORK_BEFORE_LOOK = 10_000_000
+_FIRST, _FURTHER = "first", "further"
+_FRONT = "#front."
+_CHUNKS = 256
+
+
+def best_rows(node: HyperNode, inputs: Inputs, facts: Mapping[str, AnyWords]) -> dict[str, StoredRelation]:
+    """Return the rows that each relation of `node` has in the end, without candidates, from these facts. Those of
+    relations that select are found by their keys only. Raise WidenError, LimitError, KeyboardInterrupt."""
+    search = _Search(node, inputs)
+    for name, words in facts.items():
+        search.offer(name, words)
+    search.run(_FIRST)
+    search.run(_FURTHER)
+    return search.found
+
+
+class _Search:
+    """One search."""
+
+    def __init__(self, node: HyperNode, inputs: Inputs) -> None:
+        self.inputs = inputs
+        by_shown = {each.shown: each for each in node.selects}
+        heads = {each.candidates: each.shown for each in node.selects}
+        self.names = [name for name in node.relations if name not in heads]
+        self.heads = heads | {name: name for name in self.names}
+        catalog = inputs.catalog
+        arities = {name: inputs.relations[name].arity for name in self.names}
+        self.found, self.fronts = (
+            {name: StoredRelation(catalog, arities[name], counted=False) for name in self.names} for _ in range(2)
+        )
+        self.relations = {**inputs.relations, **self.found}
+        self.relations |= {name: self.found[shown] for name, shown in heads.items()}
+        self.relations |= {f"{_FRONT}{name}": front for name, front in self.fronts.items()}
+        for front in self.fronts.values():
+            front.ensure(BATCH)
+        for name in by_shown:
+            self.found[name].overwritten = True
+        self.blocks = {name: selection_words(each, self.relations) for name, each in by_shown.items()}
+        for name, block in self.blocks.items():
+            block.view(numpy.int64, layout.X_WORDS)[layout.X_SHOWN] = self.found[name].number
+        self.chunks, self.queue = Block(8 * layout.CHUNK * _CHUNKS), Block(8 * layout.F_WORDS)
+        self.words = self.queue.view(numpy.int64, layout.F_WORDS)
+        self.words[layout.F_LEAST] = numpy.iinfo(numpy.int64).min
+        self.words[layout.F_CHUNKS], self.words[layout.F_ROOM] = self.chunks.address, _CHUNKS
+        self.numbers = numpy.array([self.found[name].number for name in self.names], numpy.int64)
+        self.front_numbers = numpy.array([self.fronts[name].number for name in self.names], numpy.int64)
+        addresses = [self.blocks[name].address if name in self.blocks else 0 for name in self.names]
+        self.selections = numpy.array(addresses, numpy.int64)
+        self.machine = self.assembled(node)
+
+    def assembled(self, node: HyperNode) -> Interpreter:
+        """Return the interpreter of the rules: once over everything, and from rows of the frontier."""
+        internal = frozenset(node.relations)
+        statistics = LiveStatistics(self.relations, internal)
+        rules = [rule for rule in node.rules if isinstance(rule, CoreRule)]
+        deltas = [(rule, i) for rule in rules for i in internal_atoms(rule, internal)]
+        first = [plan_full(rule, statistics) for rule in rules if not internal_atoms(rule, internal)]
+        plans = [(plan, _FIRST) for plan in first]
+        plans += [(_from_front(plan), _FURTHER) for plan in plan_deltas(deltas, internal, statistics)]
+        jobs = [Job(plan, sight_of(plan, self.relations), group) for plan, group in plans]
+        inputs = self.inputs
+        machine = Interpreter(inputs.catalog, inputs.dictionary, self.relations, node.relations, jobs)
+        for name, stored in inputs.relations.items():
+            if name not in internal:
+                stored.settle()
+        return machine
+
+    def offer(self, name: str, words: AnyWords) -> None:
+        """Offer asserted facts of a relation."""
+        from tidelog.kernels.frontier import offer_rows
+
+        catalog, shown = self.inputs.catalog, self.heads[name]
+        place, stored, done = self.names.index(shown), self.found[shown], 0
+        buffer, selection = catalog.stage(words), int(self.selections[place])
+        while done < len(words):
+            done = offer_rows(
+                catalog.table, stored.number, place, selection, self.queue.address, buffer.address, done, len(words),
+                catalog.hashes, catalog.tag,
+            )  # fmt: skip
+            if done < len(words):
+                stored.ensure()
+                self.grow()
+
+    def run(self, group: str) -> None:
+        """Run a group of plans: the first once, the others until no row waits."""
+        from tidelog.kernels.frontier import run_search
+
+        state = numpy.zeros(layout.N_FIELDS, numpy.int64)
+        self.machine.levels[:] = 0
+        self.machine.levels[layout.S_BUDGET] = _WORK_BEFORE_LOOK
+        arguments = self.front_numbers, self.selections, self.queue.address, group == _FIRST
+        self.machine.converse(run_search, group, self.numbers, state, arguments, self.look, self.grow)
+
+    def look(self) -> None:
+        """Raise if a limit has been reached: rows that got better count as derived."""
+        self.inputs.watch.look(int(self.words[layout.F_BETTER]))
+
+    def grow(self) -> None:
+        """Make room for twice as many waiting rows."""
+        room = 2 * int(self.words[layout.F_ROOM])
+        self.chunks.grow(8 * layout.CHUNK * room)
+        self.words[layout.F_CHUNKS], self.words[layout.F_ROOM] = self.chunks.address, room
+
+
+def _from_front(plan: Plan) -> Plan:
+    """Return a plan that scans the rows of the frontier."""
+    assert plan.source is not None
+    atom, body = plan.rule.body[plan.source], plan.rule.body
+    assert isinstance(atom, CoreAtom)
+    read = replace(atom, relation=f"{_FRONT}{atom.relation}")
+    rule = replace(plan.rule, body=(*body[: plan.source], read, *body[plan.source + 1 :]))
+    return replace(plan, rule=rule, delta=False)
+
+
+def selection_words(selection: NodeSelection, relations: Mapping[str, StoredRelation]) -> Block:
+    """Return the block by which kernels know a selection, without indexes and best rows."""
+    block = Block(8 * layout.X_WORDS)
+    words = block.view(numpy.int64, layout.X_WORDS)
+    words[layout.X_SHOWN] = relations[selection.shown].number
+    words[layout.X_CANDIDATES] = relations[selection.candidates].number
+    words[layout.X_INDEX] = words[layout.X_OFFERS] = words[layout.X_BEST] = -1
+    words[layout.X_FRONT] = selection.front
+    words[layout.X_KEYS] = len(selection.keys)
+    words[layout.X_KEY : layout.X_KEY + len(selection.keys)] = selection.keys
+    words[layout.X_ORDERS] = len(selection.orders)
+    for number, (column, op, kind) in enumerate(selection.orders):
+        at = layout.X_ORDER + 3 * number
+        words[at : at + 3] = column, op == "max", KINDS[kind]
+    return block
