@@ -198,7 +198,8 @@ def take(D, relations, selections, fronts, queue, w):
 @kernel
 def offer(D, relation, place, sel, queue, buffer, n, hashes, w):
     """Offer `n` rows of `buffer` to a relation, for which there is room: those that are new, or better than the row of
-    their key, wait. `place` is that of the relation among all, `sel` its selection, 0 where it shows every row."""
+    their key, wait. R_EMITTED counts those that differ from that row. `place` is that of the relation among all, `sel`
+    its selection, 0 where it shows every row."""
     k = D[relation, R_ARITY]
     if sel == 0:
         before = D[relation, R_N]
@@ -222,7 +223,9 @@ def offer(D, relation, place, sel, queue, buffer, n, hashes, w):
             D[relation, R_N] += 1
             D[relation, R_USED] += 1
         elif not beats(sel, buffer, i, rows, r, k, w):
+            D[relation, R_EMITTED] += beats(sel, rows, r, buffer, i, k, w)
             continue
+        D[relation, R_EMITTED] += 1
         for j in range(k):
             store(rows, r * k + j, load(buffer, i * k + j, w), w)
         push(queue, cost(sel, 0, rows, r, k, w), r | place << 32)
@@ -253,7 +256,6 @@ def emit_offers(D, plan, n, relations, selections, queue, registers, buffer, has
     while relations[place] != head:
         place += 1
     offer(D, head, place, selections[place], queue, buffer, n, hashes, w)
-    D[head, R_EMITTED] += n
 
 
 @kernel
