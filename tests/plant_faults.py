@@ -44,6 +44,7 @@ SETS, LISTS, LOCAL = "kernels/sets.py", "kernels/lists.py", "durable/local.py"
 PAIRS, KEPT_AS = "maintain/strategies/pairs.py", "maintain/strategies/closures.py"
 IN_CHANGE = "tests/storage/test_changes.py"
 SELECTIONS, SELECTING = "kernels/selections.py", "tests/maintain/test_selections.py"
+SEARCHING = "tests/maintain/test_searching.py"
 
 FAULTS = (
     Fault("nothing", CHANGES, "", ""),
@@ -56,8 +57,9 @@ FAULTS = (
     Fault(
         "another candidate takes the place of a dead one during deletions",
         SELECTIONS,
-        "if inserting and node[N_PART] == 0:\n            if node[N_ROUND] == 0:",
-        "if node[N_PART] == 0:\n            node[N_CURSOR] = 0\n            if node[N_ROUND] == 0 or not inserting:",
+        "if inserting and node[N_PART] == 0:\n            if node[N_ROUND] == 0 and",
+        "if node[N_PART] == 0:\n            node[N_CURSOR] = 0\n"
+        "            if (not inserting or node[N_ROUND] == 0) and",
         SELECTING,
     ),
     Fault(
@@ -72,6 +74,34 @@ FAULTS = (
         SELECTIONS,
         "store32(D[candidates, R_BIRTH], r, current)",
         "store32(D[candidates, R_BIRTH], r, load32(D[candidates, R_BIRTH], r))",
+        SELECTING,
+    ),
+    Fault(
+        "a search forgets rows that get better",
+        "kernels/frontier.py",
+        "    if value < least:\n        store64(queue, F_TURNS, 1)",
+        "    if value < least:\n        return",
+        SEARCHING,
+    ),
+    Fault(
+        "a search takes bits of a cost for less than they are",
+        "kernels/frontier.py",
+        "return bits + (rest != 0)",
+        "return bits + 1",
+        SEARCHING,
+    ),
+    Fault(
+        "indexes of a search remember values that have got better",
+        "maintain/searching.py",
+        "self.found[name].overwritten = True",
+        "pass",
+        SEARCHING,
+    ),
+    Fault(
+        "rows that no earlier one derives are shown all the same",
+        "maintain/selecting.py",
+        "raise UnsettledError(tuple(each.shown for each in node.selects))\n    else",
+        "pass\n    else",
         SELECTING,
     ),
     Fault(

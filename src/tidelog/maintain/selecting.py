@@ -88,9 +88,10 @@ def bootstrap_selecting(node: HyperNode, inputs: Inputs, facts: Mapping[str, Any
     rules = [rule for rule in node.rules if isinstance(rule, CoreRule)]
     change = NodeChange({name: words.astype(numpy.int64) for name, words in facts.items()}, {}, rules)
     best = None if any(each.front for each in node.selects) else best_rows(node, inputs, facts)
-    for each in node.selects if best is not None else ():
-        inputs.relations[each.shown].ensure(best[each.shown].rows)
-        inputs.relations[each.candidates].ensure(best[each.shown].emitted)
+    for each in node.selects:
+        if best is not None:
+            inputs.relations[each.shown].ensure(best[each.shown].rows)
+            inputs.relations[each.candidates].ensure(best[each.shown].emitted)
     maintained = prepare_selecting(node, [], change, inputs)
     run = _Selecting(node, inputs, maintained, float("inf"), best)
     last = run.insert(change)

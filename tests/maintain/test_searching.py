@@ -1,0 +1,149 @@
+"""From scratch, a search finds the best row of each key before any candidate is kept; then changes are followed."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable
+
+import numpy
+import pytest
+
+import tidelog
+from tidelog.certificate import certificate_of, check
+
+DISTANCES = """
+.decl e(x: number, y: number, w: number)
+.decl d(x: number, c: number) min(c)
+d(0, 0).
+d(y, c + w) :- d(x, c), e(x, y, w).
+"""
+LABELS = """
+.decl e(x: number, y: number)
+.decl l(x: number, c: number) min(c)
+l(x, x) :- e(x, _).
+l(y, c) :- l(x, c), e(x, y).
+l(y, c) :- l(x, c), e(y, x).
+"""
+Edge = tuple[int, int, int]
+
+
+def evaluated(text: str, edges: Iterable[tuple[int, ...]], **options: int) -> tidelog.Database:
+    db = tidelog.connect()
+    db.load(text)
+    db.options(**options)
+    db.insert("e", list(edges))
+    report = db.commit().report
+    assert any(node.reason.endswith("dominated tuples are dropped") for node in report.nodes)
+    return db
+
+
+def random_edges(seed: int, nodes: int, edges: int, longest: int) -> list[Edge]:
+    rng = numpy.random.default_rng(seed)
+    columns = rng.integers(0, nodes, edges), rng.integers(0, nodes, edges), rng.integers(0, longest + 1, edges)
+    return sorted({(int(x), int(y), int(w)) for x, y, w in zip(*columns, strict=True)})
+
+
+def best_values(
+    edges: Iterable[Edge], first: int, follow: Callable[[int, int], int], better: Callable[[int], int]
+) -> set[tuple[int, int]]:
+    """Return the best value of each node from node 0 on, by one node after the other in the order of their values."""
+    after: dict[int, list[tuple[int, int]]] = {}
+    for x, y, w in edges:
+        after.setdefault(x, []).append((y, w))
+    found: dict[int, int] = {}
+    waiting = [(better(first), 0, first)]
+    while waiting:
+        _, x, c = heapq.heappop(waiting)
+        if x not in found:
+            found[x] = c
+            for y, w in after.get(x, ()):
+                heapq.heappush(waiting, (better(follow(c, w)), y, follow(c, w)))
+    return set(found.items())
+
+
+def shortest(edges: Iterable[Edge]) -> set[tuple[int, int]]:
+    return best_values(edges, 0, lambda c, w: c + w, lambda c: c)
+
+
+@pytest.mark.parametrize("longest", [0, 3, 1_000, 400_000_000])
+def test_distances_and_their_changes(longest: int) -> None:
+    """Short edges give many rows of one cost, long ones costs that differ in high bits, the longest need wide words."""
+    edges = random_edges(longest, 3_000, 12_000, longest)
+    db = evaluated(DISTANCES, edges)
+    assert set(db["d"]) == shortest(edges)
+    rng = numpy.random.default_rng(1)
+    for number in rng.integers(0, len(edges), 12).tolist():
+        edge = edges[number]
+        db.delete("e", [edge])
+        assert not db.commit().report.bootstraps
+        assert set(db["d"]) == shortest([*edges[:number], *edges[number + 1 :]])
+        db.insert("e", [edge])
+        assert not db.commit().report.bootstraps
+    assert set(db["d"]) == shortest(edges)
+    check(certificate_of(db.engine, db.workspace.committed.checked))
+
+
+def test_widest_ways() -> None:
+    """A narrow edge gives the same value for a better way, so that a row may be found before what it follows from."""
+    edges = random_edges(5, 2_000, 9_000, 40)
+    db = evaluated(
+        ".decl e(x: number, y: number, w: number)\n.decl d(x: number, c: number) max(c)\n"
+        "d(0, 50).\nd(y, min(c, w)) :- d(x, c), e(x, y, w).",
+        edges,
+    )
+    assert set(db["d"]) == best_values(edges, 50, min, lambda c: -c)
+    check(certificate_of(db.engine, db.workspace.committed.checked))
+
+
+def test_each_row_is_read_about_once() -> None:
+    """Round by round, the least label would take half of all the ways: millions of better rows."""
+    nodes = 4_000
+    db = evaluated(LABELS, [(x, (x + 1) % nodes) for x in range(nodes)], max_rows=8 * nodes)
+    assert set(db["l"]) == {(x, 0) for x in range(nodes)}
+
+
+def test_edges_that_shorten_a_way() -> None:
+    """Each of 14 nodes in a row can be reached a little cheaper once all before it have been; the cheapest rows first
+    would be read again and again, twice as often for each node."""
+    steps, edges = 14, list[Edge]()
+    for i in range(steps):
+        gain = 2 ** (steps - i)
+        edges += [(2 * i, 2 * i + 2, 0), (2 * i, 2 * i + 1, gain), (2 * i + 1, 2 * i + 2, -2 * gain)]
+    db = evaluated(DISTANCES, edges, max_rows=3_000)
+    assert set(db["d"]) >= {(2 * i, -sum(2 ** (steps - j) for j in range(i))) for i in range(steps + 1)}
+
+
+def test_rules_that_join_a_selection_with_itself() -> None:
+    """Rows of the second atom get better after they have been entered into its index."""
+    edges = [(x, y, abs(x - y) ** 2) for x in range(14) for y in range(14) if x != y]
+    text = DISTANCES.replace("d(0, 0).", ".decl p(x: number, y: number, c: number) min(c)")
+    text = text.replace(
+        "d(y, c + w) :- d(x, c), e(x, y, w).", "p(x, y, w) :- e(x, y, w).\np(x, z, a + b) :- p(x, y, a), p(y, z, b)."
+    )
+    db = evaluated(text, edges)
+    assert set(db["p"]) == {(x, y, abs(x - y) if x != y else 2) for x in range(14) for y in range(14)}
+
+
+def test_relations_beside_a_selection() -> None:
+    """Rows of a relation that selects nothing wait for their turn as well, and may bring better ones."""
+    db = evaluated(
+        DISTANCES + ".decl open(x: number)\nopen(y) :- d(x, c), e(x, y, _), c < 100.\nd(y, 1) :- open(x), e(x, y, 7).",
+        [(0, 1, 50), (1, 2, 60), (2, 3, 60), (1, 3, 7), (3, 4, 7)],
+    )
+    assert set(db["d"]) == {(0, 0), (1, 50), (2, 110), (3, 1), (4, 1)}
+    assert set(db["open"]) == {(1,), (2,), (3,), (4,)}
+
+
+def test_floats_and_texts_beside_them() -> None:
+    db = evaluated(
+        ".decl e(x: number, y: number)\n.decl d(name: symbol, c: float) max(c)\n"
+        'd("a", 0.5).\nd(cat(x, to_string(y)), c - 0.5) :- d(x, c), e(1, y), c > 0.0.\nd("a", -2.5) :- e(_, _).',
+        [(1, 1), (1, 2)],
+    )
+    assert set(db["d"]) == {("a", 0.5), ("a1", 0.0), ("a2", 0.0)}
+
+
+def test_a_search_without_end_meets_the_limit() -> None:
+    """Rows that get better count as derived, though they take the places of others."""
+    with pytest.raises(tidelog.LimitError, match="its limit is 100,000"):
+        evaluated(DISTANCES, [(0, 1, -1), (1, 0, 0)], max_rows=100_000)
