@@ -102,7 +102,7 @@ FAULTS = (
         "maintain/selecting.py",
         "raise UnsettledError(tuple(each.shown for each in node.selects))\n    else",
         "pass\n    else",
-        SELECTING,
+        SEARCHING,
     ),
     Fault(
         "a derivation of equal birth is credited", CHANGES, "birth < load32(births, r)", "birth <= load32(births, r)"

@@ -124,6 +124,17 @@ def test_rules_that_join_a_selection_with_itself() -> None:
     assert set(db["p"]) == {(x, y, abs(x - y) if x != y else 2) for x in range(14) for y in range(14)}
 
 
+def test_two_rows_that_both_get_better() -> None:
+    db = evaluated(
+        DISTANCES
+        + ".decl t(x: number, c: number) min(c)\n.decl three(x: number, y: number, z: number)\nthree(1, 3, 9)."
+        "\nt(z, a + b) :- d(x, a), d(y, b), three(x, y, z).\nd(x, c) :- t(x, c).",
+        [(0, 1, 10), (0, 2, 1), (2, 1, 1), (0, 3, 20), (2, 3, 5)],
+    )
+    assert set(db["t"]) == {(9, 8)}
+    assert set(db["d"]) == {(0, 0), (1, 2), (2, 1), (3, 6), (9, 8)}
+
+
 def test_relations_beside_a_selection() -> None:
     """Rows of a relation that selects nothing wait for their turn as well, and may bring better ones."""
     db = evaluated(
@@ -141,6 +152,18 @@ def test_floats_and_texts_beside_them() -> None:
         [(1, 1), (1, 2)],
     )
     assert set(db["d"]) == {("a", 0.5), ("a1", 0.0), ("a2", 0.0)}
+
+
+def test_rows_that_no_earlier_one_derives() -> None:
+    """The best row follows from itself only: the search finds it, and the engine reads all candidates to maintain it."""
+    db = tidelog.connect()
+    db.load(
+        ".decl e(x: number, c: number)\n.decl d(x: number, c: number) min(c)\n"
+        "d(x, c) :- e(x, c).\nd(x, max(c - 1, 0)) :- d(x, c)."
+    )
+    db.insert("e", [(1, 5), (2, 3)])
+    assert any("did not settle" in node.reason for node in db.commit().report.nodes)
+    assert set(db["d"]) == {(1, 0), (2, 0)}
 
 
 def test_a_search_without_end_meets_the_limit() -> None:
