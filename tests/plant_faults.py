@@ -77,17 +77,10 @@ FAULTS = (
         SELECTING,
     ),
     Fault(
-        "a search forgets rows that get better",
+        "a search forgets rows that get better than those that they follow from",
         "kernels/frontier.py",
         "    if value < least:\n        store64(queue, F_TURNS, 1)",
         "    if value < least:\n        return",
-        SEARCHING,
-    ),
-    Fault(
-        "a search takes bits of a cost for less than they are",
-        "kernels/frontier.py",
-        "return bits + (rest != 0)",
-        "return bits + 1",
         SEARCHING,
     ),
     Fault(

@@ -155,7 +155,7 @@ def test_floats_and_texts_beside_them() -> None:
 
 
 def test_rows_that_no_earlier_one_derives() -> None:
-    """The best row follows from itself only: the search finds it, and the engine reads all candidates to maintain it."""
+    """The best row follows from itself only. The search finds it; the engine reads all candidates to maintain it."""
     db = tidelog.connect()
     db.load(
         ".decl e(x: number, c: number)\n.decl d(x: number, c: number) min(c)\n"
