@@ -89,7 +89,7 @@ class Database(RelationVerbs[Change, RelationChange, FactCall]):
 
     def _seal(self, draft: Draft, facts: Mapping[str, RowChange[Words]], prospect: Prospect[Any]) -> None:
         if self._keeper is not None:
-            self._keeper.seal(draft, facts)
+            self._keeper.seal(draft, facts, prospect)
 
     def _retract(self, pattern: Pattern) -> None:
         workspace, kept = self.workspace, self.engine.program.candidates

@@ -6,7 +6,7 @@
     ├── LimitError       a limit of time or size was reached E05xx
     ├── UsageError       the call is wrong                   E06xx
     ├── SetupError       the machine lacks something         E07xx
-    ├── CertificateRejected  a certificate proves nothing    E0801 to E0804
+    ├── CertificateRejected  a certificate proves nothing    E0801 to E0806
     └── InternalError    tidelog is wrong                    E09xx
 
 An error carries one `Problem` or several; each has a code, a message, the place, and a hint. `CODES` names every code;
@@ -88,6 +88,7 @@ CODES: dict[str, str] = {
     "E0261": "a branch is declared twice",
     "E0270": "undeclared functor",
     "E0271": "a functor is declared twice",
+    "E0275": "a counter where nothing can be numbered",
     "E0291": "warning: a relation has no facts, rules or input",
     "E0292": "warning: a variable occurs once",
     "E0293": "warning: a type has no values",
@@ -101,6 +102,7 @@ CODES: dict[str, str] = {
     "E0303": "recursion through the groups of an aggregate",
     "E0304": "too many combinations of alternatives",
     "E0305": "a path with `*` may not terminate",
+    "E0306": "a counter in a recursive rule",
     "E0310": "two columns of a relation are marked as its location",
     "E0311": "the location has a type that cannot name a node",
     "E0312": "the program has no locations",
@@ -213,6 +215,7 @@ CODES: dict[str, str] = {
     "E0803": "the view is not founded",
     "E0804": "the strata are wrong",
     "E0805": "the view is not selected",
+    "E0806": "a number of a counter is missing, or given twice",
     "E0810": "not a certificate",
     "E0811": "the manifest of a certificate cannot be read",
     "E0812": "the program of a certificate is wrong",

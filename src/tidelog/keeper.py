@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from tidelog.arrays import Words
-from tidelog.engine import RowChange
+from tidelog.engine import Prospect, RowChange
+from tidelog.maintain.deltas import AnyRows
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.workspace import Draft, Workspace
 
@@ -19,8 +20,9 @@ class EpochKeeper(Protocol):
         since waits there. The database makes that its first epoch, which need not be sealed. None where nothing is
         kept."""
 
-    def seal(self, draft: Draft, facts: Mapping[str, RowChange[Words]]) -> None:
-        """Let the epoch that these changes lead to last. What this raises takes the epoch back."""
+    def seal(self, draft: Draft, facts: Mapping[str, RowChange[Words]], prospect: Prospect[AnyRows]) -> None:
+        """Let the epoch that these changes of facts lead to last; `prospect` has the numbers that counters give. What
+        this raises takes the epoch back."""
 
     def settled(self, engine: EmbeddedEngine, seconds: float) -> None:
         """Note that an epoch is over, which has taken so long, and compact what is kept if it is time to."""

@@ -43,7 +43,8 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of a check that accepts: the names of the functors in Python whose functions were `trusted`."""
+    """The result of a check that accepts: the names of the functors in Python whose functions were `trusted`, and
+    "autoinc" where the numbers of counters were."""
 
     trusted: tuple[str, ...] = ()
 
@@ -70,6 +71,6 @@ def check_certificate(
                 given.give(each)
             certificate = load(Path(folder), partial(look, watch), given)
             check(certificate, watch)
-            return Verdict(tuple(certificate.program.functors))
+            return Verdict(certificate.trusted)
     except MemoryError as error:
         raise out_of_memory(error) from None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tidelog.arrays import AnyWords
+from tidelog.language.counters import COUNTER
 from tidelog.rules.components import components
 from tidelog.rules.core import AggregateRule, CoreProgram, CoreRule, HyperNode, NodeSelection
 from tidelog.rules.edges import body_of, head_of
@@ -46,6 +47,11 @@ class Certificate:
     def rules(self) -> tuple[CoreRule | AggregateRule, ...]:
         """The rules of the program."""
         return tuple(rule for node in self.program.nodes for rule in node.rules)
+
+    @property
+    def trusted(self) -> tuple[str, ...]:
+        """The functors whose values the checker takes as given: those in Python, and counters."""
+        return (*self.program.functors, *([COUNTER] if self.program.counters else []))
 
     @cached_property
     def strata(self) -> dict[str, int]:

@@ -8,7 +8,9 @@ It is, if the four conditions hold:
    tuples of the same stratum all have a smaller birth;
 4. negation and aggregates read lower strata only, and no rule reads a higher one;
 5. selected: where a relation selects and its rules are monotone, no tuple of the view dominates another one; for such
-   relations 1 and 2 ask for the tuple, or for one in the view that dominates it.
+   relations 1 and 2 ask for the tuple, or for one in the view that dominates it;
+6. numbered: each substitution of a rule with a counter has one number, and no other substitution has it. Which number
+   that is, is taken as given.
 
 2 makes the view a model, 3 makes it the least (see docs/theory.md). Both hold for the intermediate results of rules as
 well, which have no facts: so the views of declared relations are the model of the rules as written. Conditions 1 to 3
@@ -33,7 +35,7 @@ from numpy.typing import NDArray
 from tidelog.arrays import AnyWords
 from tidelog.certificate.certificate import Certificate
 from tidelog.certificate.functors import Functors, sql_type, typed
-from tidelog.certificate.sql import NO_BIRTH, dominates, instances
+from tidelog.certificate.sql import NO_BIRTH, dominates, instances, repeated, unnumbered
 from tidelog.certificate.stopping import look, stopping
 from tidelog.certificate.tables import out_of_memory
 from tidelog.errors import CertificateRejected, InternalError, Problem, TidelogError
@@ -155,7 +157,8 @@ class _Check:
         found = [problem for name in self.certificate.declared for problem in self.without_fact(name)]
         found += [problem for rule in self.certificate.rules for problem in self.not_closed(rule)]
         found += list(self.not_founded())
-        return found + [problem for each in self.certificate.selects.values() for problem in self.not_selected(each)]
+        found += [problem for each in self.certificate.selects.values() for problem in self.not_selected(each)]
+        return found + list(self.not_numbered())
 
     # --- the relations -----------------------------------------------------------------------------------------------
 
@@ -280,6 +283,22 @@ class _Check:
             )
             hint = "remove it from the view"
             yield Problem("E0805", message, hint=hint, place=self.certificate.place)
+
+    def not_numbered(self) -> Iterator[Problem]:
+        """Yield the problems of condition 6: substitutions without a number, and numbers that are given twice."""
+        rules = self.certificate.program.counters
+        table = {name: table.name for name, table in self.tables.items()}.__getitem__
+        hint = "check that the view has the numbers that the database gave"
+        for rule in rules:
+            if rows := self.connection.execute(f"{unnumbered(rule, table)} LIMIT {_SHOWN + 1}").fetchall():
+                message = f"condition 6 (numbered): rule {rule.origin} has no number for {self.shown(rule.inner, rows)}"
+                yield Problem("E0806", message, rule.span, hint=hint, place=self.certificate.place)
+        for query in repeated(rules, table) if rules else ():
+            if rows := self.connection.execute(f"{query} ORDER BY 1 LIMIT 1").fetchall():
+                names = ", ".join(dict.fromkeys(rule.origin for rule in rules))
+                message = f"condition 6 (numbered): the number {rows[0][0]} is given twice, or with another one,"
+                message += f" in the rules with counters ({names})"
+                yield Problem("E0806", message, hint=hint, place=self.certificate.place)
 
     def mark(self, name: str, select: str) -> int:
         """Mark the rows of a view that the instances of `select` support; the number of instances whose head is not in

@@ -7,7 +7,7 @@ computed follows in steps, each a materialised table that extends the one before
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tidelog.certificate.functors import Functors
 from tidelog.errors import InternalError, Problem
@@ -37,7 +37,7 @@ TableOf = Callable[[str], str]
 def instances(rule: CoreRule | AggregateRule, table: TableOf, strata: Mapping[str, int], functors: Functors) -> str:
     """Return the SELECT of a rule."""
     if isinstance(rule, AggregateRule):
-        return _groups(rule, table, functors)
+        return _numbered(rule, table) if rule.op == "autoinc" else _groups(rule, table, functors)
     body = _Body(rule, table, strata, functors)
     computed: list[CoreLiteral] = [literal for literal in rule.body if not isinstance(literal, CoreAtom)]
     while computed:
@@ -186,6 +186,40 @@ def _groups(rule: AggregateRule, table: TableOf, functors: Functors) -> str:
         f"SELECT {', '.join(heads)}, ({NO_BIRTH})::BIGINT AS youngest"
         f" FROM {table(rule.outer)} o LEFT JOIN ({inner}) i ON {same} WHERE {value} IS NOT NULL"
     )
+
+
+def _numbered(rule: AggregateRule, table: TableOf) -> str:
+    """Return the SELECT of a counter: the substitutions of its rule, each with the numbers that the view has for it.
+    `unnumbered` and `repeated` find wrong ones."""
+    heads = [f"v.c{i} AS h{i}" for i in range(rule.groups + 1)]
+    return (
+        f"SELECT {', '.join(heads)}, ({NO_BIRTH})::BIGINT AS youngest"
+        f" FROM {table(rule.inner)} o JOIN {table(rule.head)} v ON {_same_groups(rule)}"
+    )
+
+
+def unnumbered(rule: AggregateRule, table: TableOf) -> str:
+    """Return the SELECT of the substitutions of a rule to which the view of its counter gives no number."""
+    columns = ", ".join(f"o.c{i}" for i in range(rule.groups)) or "1"
+    having = f"SELECT 1 FROM {table(rule.head)} v WHERE {_same_groups(rule)}"
+    return f"SELECT DISTINCT {columns} FROM {table(rule.inner)} o WHERE NOT EXISTS ({having})"
+
+
+def repeated(rules: Sequence[AggregateRule], table: TableOf) -> Iterator[str]:
+    """Yield the SELECTs of the numbers that several substitutions have, and of those of a substitution that has
+    several."""
+    views = []
+    for number, rule in enumerate(rules):
+        groups = [f"c{i}" for i in range(rule.groups)]
+        rows = f"SELECT DISTINCT * EXCLUDE birth FROM {table(rule.head)}"
+        views.append(f"SELECT {number} AS rule, c{rule.groups} AS number FROM ({rows})")
+        by = f" GROUP BY {', '.join(groups)}" if groups else ""
+        yield f"SELECT min(c{rule.groups}) FROM ({rows}){by} HAVING count(*) > 1"
+    yield f"SELECT number FROM ({' UNION ALL '.join(views)}) GROUP BY number HAVING count(*) > 1"
+
+
+def _same_groups(rule: AggregateRule) -> str:
+    return _all(["TRUE", *(f"o.c{i} = v.c{i}" for i in range(rule.groups))])
 
 
 def dominates(selection: NodeSelection, one: str, other: str) -> str:

@@ -22,6 +22,7 @@ from tidelog.cli.shared import (
     warnings_of,
 )
 from tidelog.collecting import uncollected
+from tidelog.language.counters import COUNTER
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -97,14 +98,16 @@ def _check_certificate(arguments: argparse.Namespace) -> None:
         certificate = load(arguments.path, partial(look, watch), given)
         check(certificate, watch)
     rules = len({rule.origin for rule in certificate.rules})
-    _report("certificate", arguments, len(certificate.declared), rules, certificate.program.functors)
+    _report("certificate", arguments, len(certificate.declared), rules, certificate.trusted)
 
 
 def _check_store(arguments: argparse.Namespace) -> None:
     with existing(arguments.path, read_only=True, functors=functors_of(arguments)) as db:
         db.options(timeout=arguments.timeout)
         db.check()
-        _report("store", arguments, len(db.relations), len(db.rules), db.workspace.committed.core.functors)
+        core = db.workspace.committed.core
+        trusted = (*core.functors, *([COUNTER] if core.counters else []))
+        _report("store", arguments, len(db.relations), len(db.rules), trusted)
 
 
 def _report(what: str, arguments: argparse.Namespace, relations: int, rules: int, trusted: Iterable[str]) -> None:
@@ -116,7 +119,7 @@ def _report(what: str, arguments: argparse.Namespace, relations: int, rules: int
     else:
         _print_verdict(arguments.path, "the views follow from the facts and the rules", contents)
         if trusted:
-            print(f"trusted functions of functors: {', '.join(trusted)}")
+            print(f"trusted values of functors: {', '.join(trusted)}")
 
 
 def _print_verdict(path: Path, verdict: str, contents: Mapping[str, int]) -> None:

@@ -1,7 +1,8 @@
 """The aggregates of the language as a table: the properties of each, except how an engine computes it.
 
 Lexer, checker and rewrites read it, as do certificates (`sql`) and the cluster engine (`combined`). The computations
-are in `semantics/aggregates.py` on Python values and in `maintain/aggregates.py` on words.
+are in `semantics/aggregates.py` on Python values and in `maintain/aggregates.py` on words. `autoinc`, which no text
+calls an aggregate, gives each group a number (`rules/counters.py`, `maintain/strategies/counters.py`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-AggregateName: TypeAlias = Literal["count", "sum", "min", "max", "mean", "median", "any", "collect", "argmin", "argmax"]
+AggregateName: TypeAlias = Literal[
+    "count", "sum", "min", "max", "mean", "median", "any", "collect", "argmin", "argmax", "autoinc"
+]
 
 
 _INTEGERS = ("number", "unsigned")
@@ -94,6 +97,7 @@ AGGREGATES: Mapping[AggregateName, AggregateForm] = {
         AggregateForm("collect", ("collect",), result="symbol", over=_ORDERED, selective=True),
         AggregateForm("argmin", ("argmin",), over=_ORDERED, arguments=True),
         AggregateForm("argmax", ("argmax",), over=_ORDERED, arguments=True),
+        AggregateForm("autoinc", (), result="number"),
     )
 }
 SPELLINGS: Mapping[str, AggregateForm] = {word: form for form in AGGREGATES.values() for word in form.spellings}

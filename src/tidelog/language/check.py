@@ -17,6 +17,7 @@ from tidelog.callables import GivenFunctions
 from tidelog.collecting import uncollected
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.components import expand
+from tidelog.language.counters import counter_problems
 from tidelog.language.declarations import Scheme, resolve
 from tidelog.language.directives import directive_problems
 from tidelog.language.equalities import equalities_apart
@@ -293,6 +294,7 @@ def _check_rule(rule: Rule, scheme: Scheme, inline: frozenset[str]) -> tuple[Rul
         checked, found = infer(rule, scheme)
     problems += found
     problems += paths_over_inline(rule, inline) if reads_inline(rule, inline) else grounding_problems(rule)
+    problems += counter_problems(rule, inline)
     if not problems:
         problems = subtype_problems(checked, scheme) + pattern_problems(checked)
     for names in (written, witnesses):
@@ -302,6 +304,9 @@ def _check_rule(rule: Rule, scheme: Scheme, inline: frozenset[str]) -> tuple[Rul
 
 def _check_subsumption(rule: Rule, scheme: Scheme, inline: frozenset[str]) -> tuple[Rule, list[Problem]]:
     """Return a subsumption rule with its kinds, and its problems: a condition on two tuples."""
+    counted = counter_problems(rule)
+    if counted:
+        return rule, counted
     if reads_inline(rule, inline):
         hint = "remove `inline`, or write what the relation stands for"
         return rule, [Problem("E0241", "a subsumption rule reads an inline relation", rule.span, hint=hint)]

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from tidelog.errors import Problem
 from tidelog.language.aggregates import AGGREGATES
+from tidelog.language.counters import COUNTER
 from tidelog.language.declarations import BROKEN, Scheme, did_you_mean
 from tidelog.language.functors import NUMERIC, ORDERED, SAME, SIGNATURES, TESTS
 from tidelog.language.paths import typed
@@ -207,10 +208,11 @@ class _Inference:
         slots = [self.term(part, scope) for part in term.args]
         if term.name.startswith("@"):
             return self._declared(term, slots)
-        signature = SIGNATURES.get(term.name)
-        if signature is None:
-            self.problems.append(Problem("E0190", f"`{term.name}` is not supported yet", term.span))
-            return _Slot(kind=BROKEN)
+        if term.name == COUNTER:
+            if slots:
+                self.problems.append(Problem("E0210", f"`autoinc` takes no arguments, found {len(slots)}", term.span))
+            return _Slot(kind="number", reason=Reason("`autoinc()` gives {}", term.span))
+        signature = SIGNATURES[term.name]
         if not signature.least <= len(slots) <= signature.most:
             wanted = str(signature.least) if signature.least == signature.most else f"{signature.least} or more"
             wanted = "2 or 3" if signature.most == 3 > signature.least else wanted

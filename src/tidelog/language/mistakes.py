@@ -30,6 +30,7 @@ _TERM = frozenset(
         "NUMBER",
         "STRING",
         "UNDERSCORE",
+        "DOLLAR",
         "NIL",
         "LBRACKET",
         "LPAR",
@@ -85,9 +86,6 @@ def unexpected(tokens: list[Token], start: int, error: int, expected: set[str], 
     span = span_of(token, locate)
     if token.type == "UNCLOSED":
         return _unclosed(token, span)
-    feature = _unsupported(tokens, start, error)
-    if feature is not None:
-        return Problem("E0190", f"{feature} not supported yet", span)
     before = tokens[error - 1] if error > start else token
     end = span_of(before, locate).end
     gap = span.source.text[end : span.start] if end <= span.start else ""
@@ -165,14 +163,6 @@ def _strange(token: Token, span: Span, foreign: str | None) -> Problem:
     shown = f"character `{character}`" if character.isprintable() else f"character U+{ord(character):04X}"
     hint = "write strings in double quotes" if character in "'`‘’“”" else foreign
     return Problem("E0102", f"unexpected {shown}", span, hint=hint)
-
-
-def _unsupported(tokens: list[Token], start: int, error: int) -> str | None:
-    """Return the feature that the token at `error` looks like, with its verb; None if it is just wrong."""
-    token = tokens[error]
-    if token.type == "DOLLAR":
-        return "counters (`$`) are"
-    return None
 
 
 def _repeats_term(tokens: list[Token], start: int, error: int) -> bool:

@@ -14,6 +14,7 @@ from lark import Token, Transformer, v_args
 from tidelog.errors import Problem
 from tidelog.language import literals, precedence
 from tidelog.language.aggregates import SPELLINGS
+from tidelog.language.counters import COUNTER
 from tidelog.language.syntax import (
     Aggregate,
     Anonymous,
@@ -113,6 +114,9 @@ class TermBuilder(Transformer[Token, Built]):
 
     def functor(self, children: list[Any]) -> Term:
         return Functor(str(children[0]), arguments_of(children), span=self._join(children[0], children[-1]))
+
+    def counter(self, children: list[Token]) -> Term:
+        return Functor(COUNTER, (), span=self._at(children[0]))
 
     @inline
     def signed(self, sign: Token, operand: Any) -> Any:

@@ -267,7 +267,7 @@ def _fold(op: AggregateName, values: Values, sizes: NDArray[numpy.intp], look: L
             floats[filled] = _exact_sums(values.astype(numpy.float64), sizes[filled], look) / sizes[filled]
         case "median":
             floats[filled] = _medians(values, sizes[filled], look)
-        case "collect" | "argmin" | "argmax":
+        case "collect" | "argmin" | "argmax" | "autoinc":
             raise InternalError(Problem("E0901", f"`{op}` has no value of numbers"))
         case _:
             assert_never(op)

@@ -89,6 +89,7 @@ class EpochState:
         self.split: dict[int, list[HyperNode]] = {}
         """The positions of hyper-nodes that are others after the epoch, and these."""
         self.round = engine.round
+        self.next_number = engine.next_number
         self.closures = Overlay(engine.closures)
         """The relations that are kept as closures, with shapes and graphs."""
         self.mirrors = Overlay(engine.mirrors)
@@ -194,6 +195,7 @@ class EpochState:
         spent = sum(seconds - engine.costs.get(name, 0.0) for name, seconds in self.costs.items())
         engine.program, engine.compressing, engine.round = self.program, self.choice.closures, self.round
         engine.unsettled = self.unsettled
+        engine.next_number, engine.recorded = self.next_number, {}
         for field, value in state.items():
             setattr(engine, field, value)
         if not state:

@@ -9,6 +9,7 @@ from weakref import WeakSet
 import numpy
 from numpy.typing import NDArray
 
+from tidelog.arrays import Words
 from tidelog.looking import Look, unlimited
 from tidelog.maintain import closures
 from tidelog.maintain.deltas import Whole
@@ -49,6 +50,10 @@ class EngineState:
     wholes: WeakSet[Whole] = field(default_factory=WeakSet)
     unsettled: dict[str, str] = field(default_factory=dict)
     """Relations that select from all of their candidates, although their rules are monotone, and why."""
+    next_number: int = 0
+    """The number that the next substitution of a rule with a counter gets; all before it have been used."""
+    recorded: dict[str, Words] = field(default_factory=dict)
+    """Numbers that the last epoch on the disk had given, for the epoch that brings it back: rows of counters."""
     compressing: bool = True
     """Whether the last epoch evaluated closures as such."""
     spent: float = field(init=False)

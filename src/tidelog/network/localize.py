@@ -37,7 +37,7 @@ MOST_LOCATIONS = 6
 
 def localize(checked: CheckedProgram) -> LocatedProgram:
     """Return the rules of a located program, each for one node. Raise ProgramError with every rule that cannot be made
-    local (E0313, E0314, E0315), for relations that select (E0316), and for wrong marks (E0310 to E0312)."""
+    local (E0313, E0314, E0315), for relations that select and counters (E0316), and for wrong marks (E0310 to E0312)."""
     selections = selections_of(checked.relations, checked.rules, checked.subsumptions)
     if selections:
         raise ProgramError(*map(_selecting, selections.values()))
@@ -45,6 +45,8 @@ def localize(checked: CheckedProgram) -> LocatedProgram:
     program = compile_program(checked, as_written=True)
     if program.functors:
         raise ProgramError(*map(_in_python, program.functors.values()))
+    if program.counters:
+        raise ProgramError(*map(_counting, program.counters))
     rules = [
         replace(rule, body=tuple(map(tagged, rule.body))) if isinstance(rule, core.CoreRule) else rule
         for node in program.nodes
@@ -88,6 +90,12 @@ def _in_python(functor: FunctorType) -> Problem:
     message = f"nodes cannot call the functor `{functor.name}`: functions in Python do not travel between machines"
     hint = "compute the values before they are inserted, or use a database instead of nodes"
     return Problem("E0316", message, functor.span, hint=hint)
+
+
+def _counting(rule: core.AggregateRule) -> Problem:
+    message = f"nodes cannot evaluate the counter of rule {rule.origin}: they would give a number twice"
+    hint = "number the tuples in a database, or tell them apart by values that they have"
+    return Problem("E0316", message, rule.span, hint=hint)
 
 
 class _NotLocalError(Exception):

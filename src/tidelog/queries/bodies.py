@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from tidelog.callables import GivenFunctions
 from tidelog.errors import Problem, ProgramError
 from tidelog.language import Checker
+from tidelog.language.counters import counters_in
 from tidelog.language.declarations import resolve
 from tidelog.language.grounding import grounding_problems
 from tidelog.language.inlining import INLINE
@@ -105,6 +106,9 @@ def _checked(
     parameters = tuple(Column(name, kind, kind) for name, kind in _kinds_of(names, rule, declared))
     attributes = tuple(Attribute(column.name, column.type) for column in parameters)
     own = (Declaration(QUERY, ()), *((Declaration(GIVEN, attributes),) if names else ()))
+    for counter in counters_in(literals):
+        hint = "number the tuples in a rule, and ask for those of its relation"
+        raise ProgramError(Problem("E0275", "a counter cannot stand in a query", counter.span, hint=hint))
     checked = Checker(given).check(*declared, Program(declarations=own, rules=(rule,)))
     (found,) = (each for each in checked.rules if each.heads[0].relation == QUERY)
     shown = [name for name in _in_all(literals) if name not in names]

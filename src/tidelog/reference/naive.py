@@ -8,11 +8,14 @@ and so do relations that select, unless they depend on the rule's own head: its 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import count
 
 from tidelog.errors import InternalError, Problem
+from tidelog.language.counters import counters_in
 from tidelog.language.paths import steps
 from tidelog.language.syntax import Aggregate, Atom, CheckedProgram, Literal, Negation, Rule, Term
 from tidelog.language.trees import parts, variables, whole
+from tidelog.reference.counters import Counted, counted
 from tidelog.reference.paths import WithPaths
 from tidelog.reference.selections import recursions, selected, selections
 from tidelog.reference.substitutions import RuleScope, combinations, name_wildcards, solve
@@ -32,10 +35,15 @@ def evaluate(
         tables[fact.relation].add(normal_row(fact.values, checked.relations[fact.relation], checked.records))
     readable = WithPaths(tables, checked)
     shown = selections(checked)
+    rules = [*map(name_wildcards, checked.rules)]
+    counters = {i: found for i, rule in enumerate(rules) if (found := counted(rule)) is not None}
+    numbers = count()
     for stratum in strata(checked):
-        rules = map(name_wildcards, checked.rules)
         consequences = [
-            Consequences(head, rule, readable) for rule in rules for head in rule.heads if head.relation in stratum
+            CountedConsequences(head, counters[i], readable, numbers) if i in counters else Consequences(head, rule, readable)
+            for i, rule in enumerate(rules)
+            for head in (counters[i] if i in counters else rule).heads
+            if head.relation in stratum
         ]
         while True:
             before = {name: set(tables[name]) for name in stratum}
@@ -68,12 +76,20 @@ class Consequences:
         return {row for found in solve(self.body, {}, self.scope) for row in combinations(self.args, found, self.scope)}
 
 
+class CountedConsequences:
+    """The same for a rule with counters, whose new substitutions take the next `numbers`."""
+
+    def __init__(self, head: Atom, rule: Counted, tables: Mapping[str, set[Row]], numbers: Iterator[int]) -> None:
+        self.relation = head.relation
+        self.rows = lambda: set(rule.rows(head, tables, numbers))
+
+
 def strata(checked: CheckedProgram) -> list[set[str]]:
     """Return the relations by level: the head of a rule has at least the level of the relations that its body reads,
-    and a higher one than those that it negates."""
+    and a higher one than those that it negates, or whose tuples it numbers."""
     level = dict.fromkeys(checked.relations, 0)
     edges = [
-        (head.relation, relation, negative)
+        (head.relation, relation, negative or next(counters_in(whole(rule)), None) is not None)
         for rule in checked.rules
         for head in rule.heads
         for node in (*head.args, *rule.body)

@@ -16,10 +16,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
 from typing import TypeAlias
 
 from tidelog.errors import InternalError, Problem
 from tidelog.rules.core import (
+    NUMBERED,
     AggregateRule,
     Computation,
     CoreAtom,
@@ -185,6 +187,9 @@ def binds(literal: CoreLiteral) -> Iterator[str]:
 
 def aggregate_rows(rule: AggregateRule, tables: Mapping[str, CountedTable]) -> Iterator[Row]:
     """Return the tuples (groups, value) of an aggregate, for the groups that the rule asks for."""
+    if rule.op == "autoinc":
+        yield from numbered_rows(rule, tables)
+        return
     for group in tables[rule.outer]:
         inside = [row for row in tables[rule.inner] if row[: rule.groups] == group[: rule.groups]]
         values = [None if rule.op == "count" else row[rule.groups] for row in inside]
@@ -192,3 +197,14 @@ def aggregate_rows(rule: AggregateRule, tables: Mapping[str, CountedTable]) -> I
             yield (*group[: rule.groups], aggregate(rule.op, rule.kind, values))
         except NoValueError:
             continue
+
+
+def numbered_rows(rule: AggregateRule, tables: Mapping[str, CountedTable]) -> Iterator[Row]:
+    """Return the substitutions of a counter with their numbers: those that the table has already, and the next ones
+    for others, in the order of their values."""
+    known = {row[:-1]: row[-1] for row in tables[rule.head]}
+    new = sorted(tables[rule.inner].keys() - known.keys(), key=repr)
+    used = [row[-1] for name, table in tables.items() if name.startswith(NUMBERED) for row in table]
+    following = count(max(used, default=-1) + 1)
+    for row in [*tables[rule.inner].keys() & known.keys(), *new]:
+        yield (*row, known.get(row) if row in known else next(following))

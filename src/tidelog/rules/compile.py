@@ -28,6 +28,7 @@ from tidelog.rules.arguments import arguments
 from tidelog.rules.bench import Bench
 from tidelog.rules.closures import Known, looked_at, with_closures
 from tidelog.rules.components import components
+from tidelog.rules.counters import counters
 from tidelog.rules.demand import on_demand
 from tidelog.rules.disjunctions import disjunctions
 from tidelog.rules.edges import AnyRule, body_of
@@ -52,6 +53,7 @@ REWRITES: tuple[Rewrite, ...] = (
     paths,
     disjunctions,
     arguments,
+    counters,
     aggregates,
     pieces,
     anonymous,

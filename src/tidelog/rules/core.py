@@ -140,13 +140,18 @@ class CoreRule:
         return printer.rule_text(self)
 
 
+NUMBERED = "#counter."
+"""How the names of the relations of counters begin; their last column has the numbers."""
+
+
 @dataclass(frozen=True)
 class AggregateRule:
     """`head(groups, value)`: `op` over the column behind the first `groups` columns of `inner`.
 
     `inner` has the columns groups, value (missing for count), and witnesses that keep equal values apart. `outer` has
     the columns groups, and contains the requested groups: those without rows in `inner` give 0 for count and sum and no
-    tuple for the other operations. `kind` is the kind of the value aggregated. mean and median are floats.
+    tuple for the other operations. `kind` is the kind of the value aggregated. mean and median are floats. For a
+    counter, autoinc, both are the substitutions of a rule, and the value is the number of one.
     """
 
     name: str
@@ -260,6 +265,12 @@ class CoreProgram:
     """The functors in Python that rules call."""
     dropping: tuple[HyperNode, ...] = ()
     obstacles: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def counters(self) -> tuple[AggregateRule, ...]:
+        """The rules that number substitutions, in the order of evaluation."""
+        rules = (rule for node in self.nodes for rule in node.rules)
+        return tuple(rule for rule in rules if isinstance(rule, AggregateRule) and rule.op == "autoinc")
 
     def evaluated(self, whole: Collection[str] = ()) -> tuple[HyperNode, ...]:
         """Return the hyper-nodes with those in their places that drop dominated tuples, except for the relations

@@ -1,4 +1,4 @@
-"""Negation and aggregation through recursion, found and shown as a cycle of the user's own rules."""
+"""Negation, aggregation and counters in recursion, found and shown as a cycle of the user's own rules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Step:
 
 
 def check_strata(groups: Iterable[list[str]], rules: Sequence[AnyRule], relations: Mapping[str, RelationInfo]) -> None:
-    """Raise ProgramError (E0301 to E0303) with one problem for each group of relations that has a negative edge
+    """Raise ProgramError (E0301 to E0303, E0306) with one problem for each group of relations that has a negative edge
     inside."""
     group_of = {name: index for index, group in enumerate(groups) for name in group}
     wrong = {
@@ -113,6 +113,8 @@ class _Link:
         return (self.aggregate or self.steps[0].rule).span
 
     def __str__(self) -> str:
+        if self.aggregate is not None and self.aggregate.op == "autoinc":
+            return f"{self.head} needs the substitutions of {self.body}"
         if self.aggregate is not None:
             return f"{self.head} needs the {self.aggregate.op} of {self.body}"
         return f"{self.head} needs {'no ' if self.negative else ''}{self.body}"
@@ -138,6 +140,8 @@ def _problem(links: Sequence[_Link]) -> Problem:
     chain = ", ".join(map(str, links))
     if first.aggregate is None:
         code, what = "E0301", f"{first.head} depends on its own negation"
+    elif first.aggregate.op == "autoinc":
+        code, what = "E0306", f"the counter of {first.head} numbers substitutions that depend on {first.head}"
     elif any(_asks_for_groups(step) for step in first.steps):
         code, what = "E0303", f"an aggregate of {first.head} takes its groups from {first.body}, which depends on it"
         chain = ", ".join([f"rule {first.origin} takes the groups from {first.body}", *map(str, links[1:])])
@@ -145,6 +149,8 @@ def _problem(links: Sequence[_Link]) -> Problem:
         code, what = "E0302", f"{first.head} depends on an aggregate over itself"
     verb = "negate" if code == "E0301" else "aggregate"
     hint = f"break the cycle: {verb} only relations that do not depend on {first.head}"
+    if code == "E0306":
+        hint = f"number the tuples of {first.head} in a rule of their own, once the recursion is complete"
     if code == "E0303":
         hint = "ground the variables that the aggregate shares with the rule inside the aggregate"
     return Problem(code, f"{what}, in rule {first.origin}: {chain}", first.span, notes, hint)

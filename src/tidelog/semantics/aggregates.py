@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import assert_never
 
+from tidelog.errors import InternalError, Problem
 from tidelog.language.aggregates import AGGREGATES, AggregateName
 from tidelog.language.syntax import Kind
 from tidelog.semantics.functors import convert_to_string
@@ -45,6 +46,8 @@ def aggregate(op: AggregateName, kind: Kind, values: Sequence[Scalar]) -> Scalar
             return min((rank, value) for value, rank in values)[1]
         case "argmax":
             return min((-rank, value) for value, rank in values)[1]
+        case "autoinc":
+            raise InternalError(Problem("E0901", "the number of a substitution does not follow from the substitution"))
         case _:
             assert_never(op)
 

@@ -246,6 +246,7 @@ class SparkDatabase(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts
     ) -> SparkChange:
         """Go to a draft, the committed one or that to which all pending changes lead, with some facts."""
         started, keeper = time.perf_counter(), self.keeper
+        keeper.check(draft.core)
         engine, switched = self._engine_for(sum(change.count for change in pending if change.asserts))
         same = draft.programs is self.workspace.committed.programs
         keeping = keeper.epoch(None if same else draft.programs, draft.gone_from(self.workspace.committed), notes)
@@ -349,7 +350,10 @@ class SparkDatabase(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts
 
     def _wanted(self, incoming: int) -> tuple[str, str]:
         if self._choice.engine == "auto":
-            for functor in self.workspace.draft().core.functors.values():
+            core = self.workspace.draft().core
+            if core.counters:
+                return "embedded", "counters are in the driver"
+            for functor in core.functors.values():
                 try:
                     _ = function_of(functor).named
                 except UsageError as error:

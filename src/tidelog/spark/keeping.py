@@ -69,6 +69,13 @@ class StateKeeper:
         commit into the state folder. UsageError (E0691) where they do not see it."""
         return None if self.state is None else shared_folder(session, self.state.folder / _CLUSTER)
 
+    def check(self, core: CoreProgram) -> None:
+        """Raise ProgramError (E0709) for counters, whose numbers the state folder does not keep."""
+        for rule in core.counters if self.state is not None else ():
+            message = f"a state folder over Spark does not keep the numbers of the counter of rule {rule.origin}"
+            hint = "leave out `state=`, or use tidelog.connect(folder)"
+            raise ProgramError(Problem("E0709", message, rule.span, hint=hint))
+
     def epoch(self, programs: Sequence[Program] | None, gone: Collection[str], notes: Notes) -> Keeping:
         """Begin to keep an epoch; `programs` are None where no rule has changed, relations that are `gone` lose their
         facts."""

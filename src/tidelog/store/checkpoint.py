@@ -29,7 +29,7 @@ from tidelog.durable.damage import damaged
 from tidelog.maintain import closures
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.maintain.user_functors import memory_of
-from tidelog.rules.core import CoreProgram
+from tidelog.rules.core import NUMBERED, CoreProgram
 from tidelog.rules.graph import coarsened
 from tidelog.rules.selections import ALL
 from tidelog.storage.arrow_arrays import numbers_to_arrow
@@ -95,6 +95,7 @@ def write(engine: EmbeddedEngine, text: str, file: IO[bytes]) -> None:
             "records": list(dictionary.types),
             "bits": engine.catalog.bits,
             "round": engine.round,
+            "next_number": engine.next_number,
             "costs": engine.costs,
             "unsettled": engine.unsettled,
             "closures": list(engine.closures),
@@ -164,6 +165,13 @@ class Checkpoint:
             with self._reading():
                 yield name.removeprefix(ALL), self._arrays[f"rows.{number}"].astype(numpy.int64)
 
+    def numbers(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        """Yield the numbers of counters: rows of their relations."""
+        for name, number in self._about["views"].items():
+            if name.startswith(NUMBERED):
+                with self._reading():
+                    yield name, self._arrays[f"rows.{number}"].astype(numpy.int64)
+
     def restore(self, program: CoreProgram, dictionary: Dictionary) -> EmbeddedEngine | None:
         """Return the engine of the checkpoint, over the same program compiled again; None if another version of tidelog
         has compiled it differently."""
@@ -192,6 +200,7 @@ class Checkpoint:
                 mirrors=dict(about["mirrors"]),
                 costs=dict(about["costs"]),
                 round=about["round"],
+                next_number=about.get("next_number", 0),
                 unsettled=dict(about.get("unsettled", {})),
             )
             for name, (signature, i) in about.get("functors", {}).items():

@@ -20,16 +20,22 @@ import numpy
 from tidelog.arrays import Words
 from tidelog.durable.damage import damaged
 from tidelog.durable.files import Files
-from tidelog.engine import FactCall, RowChange
+from tidelog.engine import FactCall, Prospect, RowChange
 from tidelog.errors import UsageError
 from tidelog.io import encode
 from tidelog.language import read
 from tidelog.language.syntax import Program
+from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.engine import EmbeddedEngine
+from tidelog.rules.core import NUMBERED, CoreProgram
 from tidelog.store import checkpoint
+from tidelog.store.numbers import RecordedNumbers, numbered_relation
 from tidelog.store.state import GONE, StateFolder, text_of
-from tidelog.store.tables import facts_table
+from tidelog.store.tables import FactTables, facts_table
 from tidelog.workspace import Draft, Workspace
+
+NUMBERS = "numbers"
+"""The note of the next number of counters."""
 
 
 class FolderKeeper:
@@ -42,12 +48,15 @@ class FolderKeeper:
         self.price = 0.0
         """Seconds that writing the last checkpoint has taken, or reading it."""
         self._recovering = False
+        self._recorded: RecordedNumbers | None = None
+        """The numbers of counters, while the last epoch comes back."""
         self._workspace: Workspace[FactCall]
 
     # --- committing --------------------------------------------------------------------------------------------------
 
-    def seal(self, draft: Draft, facts: Mapping[str, RowChange[Words]]) -> None:
-        """Write the facts of an epoch, and replace the manifest. UsageError (E0681) where the disk does not take it."""
+    def seal(self, draft: Draft, facts: Mapping[str, RowChange[Words]], prospect: Prospect[AnyRows]) -> None:
+        """Write the facts and the numbers of an epoch, and replace the manifest. UsageError (E0681) where the disk does
+        not take it."""
         if self._recovering:
             return
         tables = {}
@@ -56,19 +65,36 @@ class FolderKeeper:
                 if len(words):
                     relation = draft.checked.relations[name]
                     tables[name, asserts] = facts_table(relation, self._workspace.dictionary, words)
+        numbers, notes = self._numbers(draft.core, prospect)
+        tables |= numbers
         same = draft.programs is self._workspace.committed.programs
         text = self.state.manifest.text if same else text_of(draft.programs)
         segment = self.state.prepare(tables)
         try:
-            self.state.publish(segment, text, {}, draft.gone_from(self._workspace.committed))
+            self.state.publish(segment, text, notes, draft.gone_from(self._workspace.committed))
         except BaseException:
             self.state.discard(segment)
             raise
 
+    def _numbers(self, core: CoreProgram, prospect: Prospect[AnyRows]) -> tuple[FactTables, Mapping[str, Any]]:
+        """Return the tables of the numbers that counters have given and forgotten, and the note of the next number."""
+        tables: dict[tuple[str, bool], Any] = {}
+        following = 0
+        for rule in core.counters:
+            change = prospect.deltas.get(rule.head)
+            for asserts in (False, True) if change is not None else ():
+                words = rows_of(change.inserted if asserts else change.deleted).astype(numpy.int64)
+                if len(words):
+                    relation = numbered_relation(core, rule.head)
+                    tables[rule.head, asserts] = facts_table(relation, self._workspace.dictionary, words)
+                    following = max(following, int(words[:, -1].max()) + 1)
+        known = self.state.manifest.notes.get(NUMBERS, {}).get("next", 0)
+        return tables, {NUMBERS: {"next": following}} if following > known else {}
+
     def settled(self, engine: EmbeddedEngine, seconds: float) -> None:
         """Write a checkpoint if the epochs since the last one have taken longer than that would."""
         if self._recovering:
-            self._recovering, self.spent = False, seconds
+            self._recovering, self.spent, self._recorded = False, seconds, None
             return
         self.spent += seconds
         if self.spent > self.price or self.state.is_scattered or GONE in self.state.manifest.notes:
@@ -97,8 +123,12 @@ class FolderKeeper:
         self.price = time.perf_counter() - started
         if not workspace.programs or text_of(workspace.programs) != manifest.text:
             workspace.replace(_parsed(manifest.text))
-        workspace.facts.extend(self._facts_since())
-        return engine or EmbeddedEngine(workspace.dictionary, workspace.committed.core)
+        self._recorded = self._recorded or RecordedNumbers(workspace.dictionary)
+        workspace.facts.extend(self._facts_since(self._recorded))
+        engine = engine or EmbeddedEngine(workspace.dictionary, workspace.committed.core)
+        engine.recorded = self._recorded.rows()
+        engine.next_number = max(engine.next_number, manifest.notes.get(NUMBERS, {}).get("next", 0))
+        return engine
 
     def _restored(self, saved: checkpoint.Checkpoint) -> EmbeddedEngine | None:
         """Return the engine of a checkpoint. Where that was another tidelog's, or has relations that have gone since,
@@ -113,11 +143,20 @@ class FolderKeeper:
         else:
             known = draft.checked.relations.keys() - gone.keys()
             workspace.facts.extend(FactCall(name, True, words) for name, words in saved.facts() if name in known)
+            self._recorded = RecordedNumbers(workspace.dictionary)
+            for name, words in saved.numbers():
+                if name in draft.core.relations:
+                    self._recorded.change(draft.core.relations[name], True, words)
         return engine
 
-    def _facts_since(self) -> Iterator[FactCall]:
-        """Return the changes of facts since the checkpoint."""
+    def _facts_since(self, recorded: RecordedNumbers) -> Iterator[FactCall]:
+        """Yield the changes of facts since the checkpoint; `recorded` gets those of the numbers of counters."""
+        core = self._workspace.draft().core
         for name, asserts, table in self.state.tables():
+            if name.startswith(NUMBERED):
+                if name in core.relations and not isinstance(table, Path):
+                    recorded.take(core, name, asserts, table)
+                continue
             relation = self._workspace.program.relations.get(name)
             if relation is None or isinstance(table, Path):
                 raise damaged(self.state.folder, f"it has facts of {name}, which the program does not declare")

@@ -117,6 +117,10 @@ class PartitionedEngine:
         self.owner.check()
         changes = {program.candidates.get(name, name): change for name, change in changes.items()}
         self._check_candidates(program)
+        for rule in program.counters:
+            message = f"partitions cannot evaluate the counter of rule {rule.origin}: they would give a number twice"
+            hint = 'evaluate in the driver: `db.options(engine="embedded")`'
+            raise ProgramError(Problem("E0709", message, rule.span, hint=hint))
         self.functions |= {name: function_of(each).named for name, each in program.functors.items()}
         epoch = Attempt(self, program, watch, choice)
         with changing_within_memory, Deferring() as interrupts:

@@ -1,0 +1,138 @@
+"""Hyper-nodes of counters: each substitution of a rule gets a number, and keeps it while it holds.
+
+A number is never used again: the engine knows the next one (`EngineState.next_number`), and the view itself has those
+that were given. So a bootstrap does not exist here: what is new gets numbers, what is gone loses them. New
+substitutions are numbered in the order of their values, so that equal programs over equal facts give equal numbers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy
+from numpy.typing import NDArray
+
+from tidelog.arrays import Words
+from tidelog.engine import NodeReport
+from tidelog.kernels import layout
+from tidelog.language.syntax import Kind
+from tidelog.looking import Look
+from tidelog.maintain.deltas import rows_of
+from tidelog.maintain.epoch import EpochState
+from tidelog.maintain.machine import WidenError, narrow
+from tidelog.maintain.report import names_of, shown, skipped
+from tidelog.maintain.sorting import order_of
+from tidelog.maintain.strategies.rows import inputs_of
+from tidelog.maintain.strategies.situation import parted, situation_of
+from tidelog.rules.core import AggregateRule, HyperNode
+from tidelog.storage.changes import change_facts
+from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.record_text import format_value
+from tidelog.storage.stored import StoredRelation
+
+
+def applies(node: HyperNode, state: EpochState) -> bool:
+    """Return True if a hyper-node is that of a counter."""
+    rule = node.rules[0]
+    return isinstance(rule, AggregateRule) and rule.op == "autoinc"
+
+
+def visit(node: HyperNode, state: EpochState) -> NodeReport:
+    """Number the substitutions that are new, and forget the numbers of those that are gone."""
+    started, rule, name = time.perf_counter(), node.rules[0], node.relations[0]
+    assert isinstance(rule, AggregateRule)
+    situation = situation_of(node, state)
+    everything = bool(situation.added) or parted(node, state) or name in state.engine.recorded
+    state.kept.append(node)
+    if situation.reason is None and not everything:
+        return skipped(node)
+    inputs_of(node, state, situation.dropped)
+    head = state.changeable(name)
+    gone, came = _changes_of_all(rule, head, state) if everything else _changes(rule, head, state)
+    if state.engine.catalog.bits == 32 and not narrow(came):
+        raise WidenError
+    state.watch.look(len(came))
+    change_facts(state.open(head), gone, came)
+    impact = state.note(name, head)
+    state.watch.derived += impact
+    strategy = "bootstrap" if everything else "update"
+    strategy = strategy if state.choice.strategy == "auto" else state.choice.strategy
+    seconds, reason = time.perf_counter() - started, situation.reason or "its numbers came back"
+    return NodeReport(shown([name]), names_of(node), strategy, reason, seconds, impact, 1)
+
+
+def _changes(rule: AggregateRule, head: StoredRelation, state: EpochState) -> tuple[Words, Words]:
+    """Return the numbers of the rows of a counter to delete, and the rows to insert, for the changes of an epoch."""
+    history, groups = state.history(rule.inner), rule.groups
+    gone, came = (rows_of(rows).astype(numpy.int64) for rows in (history.deleted, history.inserted))
+    keys = tuple(range(min(groups, layout.MAX_KEYS)))
+    near = head.select(keys, numpy.unique(gone[:, : len(keys)], axis=0) if len(keys) else gone)
+    lost = _find(gone, head.take(near)[:, :groups].astype(numpy.int64)) >= 0
+    return near[lost], _numbered(rule, came, state)
+
+
+def _changes_of_all(rule: AggregateRule, head: StoredRelation, state: EpochState) -> tuple[Words, Words]:
+    """Return the same from all substitutions: those with a number keep it, or have the number again that was kept for
+    them on the disk."""
+    groups = rule.groups
+    wanted = rows_of(state.history(rule.inner).now()).astype(numpy.int64)
+    live = head.live()
+    known = head.take(live).astype(numpy.int64)
+    again = state.engine.recorded.get(rule.head, known[:0])
+    desired = [known[:0]]
+    for given in (again, known):
+        place = _find(given[:, :groups], wanted)
+        desired.append(numpy.concatenate([wanted, given[place, -1:]], axis=1)[place >= 0] if len(given) else given)
+        wanted = wanted[place < 0]
+    desired.append(_numbered(rule, wanted, state))
+    rows = numpy.concatenate(desired)
+    return live[_find(rows, known) < 0], rows[_find(known, rows) < 0]
+
+
+def _find(rows: Words, wanted: Words) -> Words:
+    """Return for each row of `wanted` its position in `rows`, which are distinct, or -1."""
+    from tidelog.kernels.remembered import fill_slots, number_rows  # numba is slow to load
+
+    count = len(rows)
+    keys = numpy.concatenate([rows, wanted])
+    slots = numpy.zeros(1 << (2 * len(keys) + 1).bit_length(), numpy.int32)
+    fill_slots(keys, slots, count)
+    numbers = numpy.empty(len(wanted), numpy.int64)
+    number_rows(numpy.ascontiguousarray(wanted), keys, slots, count, numbers)
+    return numpy.where(numbers < count, numbers, -1)
+
+
+def _numbered(rule: AggregateRule, rows: Words, state: EpochState) -> Words:
+    """Return substitutions with the next numbers, in the order of their values."""
+    kinds = [column.kind for column in state.program.relations[rule.inner].columns]
+    ranks = [
+        _ranks(numpy.ascontiguousarray(rows[:, i]), kind, state.engine.dictionary, state.watch.look)
+        for i, kind in enumerate(kinds)
+    ]
+    ordered = rows[order_of(ranks, state.watch.look)] if ranks and len(rows) else rows
+    first = state.next_number
+    state.next_number += len(rows)
+    return numpy.concatenate([ordered, numpy.arange(first, state.next_number)[:, None]], axis=1)
+
+
+def _ranks(words: Words, kind: Kind, dictionary: Dictionary, look: Look) -> NDArray[numpy.generic]:
+    """Return an array that orders words of a kind as their values, records by their text."""
+    if kind in ("number", "unsigned", "float"):
+        return words.view({"number": numpy.int64, "unsigned": numpy.uint64, "float": numpy.float64}[kind])
+    distinct, place = numpy.unique(words, return_inverse=True)
+    look()
+    ranks = numpy.empty(len(distinct), numpy.int64)
+    ranks[_order(_texts(distinct, kind, dictionary))] = numpy.arange(len(distinct))
+    ordered: Words = ranks[place]
+    return ordered
+
+
+def _texts(words: Words, kind: Kind, dictionary: Dictionary) -> Sequence[str]:
+    if kind == "symbol":
+        return dictionary.strings(words)
+    return [format_value(value) for value in dictionary.decode_list(words, kind)]
+
+
+def _order(texts: Sequence[str]) -> list[int]:
+    return sorted(range(len(texts)), key=texts.__getitem__)
