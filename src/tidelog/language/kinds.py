@@ -18,6 +18,7 @@ from tidelog.language.aggregates import AGGREGATES
 from tidelog.language.counters import COUNTER
 from tidelog.language.declarations import BROKEN, Scheme, did_you_mean
 from tidelog.language.functors import NUMERIC, ORDERED, SAME, SIGNATURES, TESTS
+from tidelog.language.lexer import UNSUPPORTED_FUNCTORS
 from tidelog.language.paths import typed
 from tidelog.language.scopes import Scope, scope_of
 from tidelog.language.syntax import (
@@ -212,6 +213,10 @@ class _Inference:
             if slots:
                 self.problems.append(Problem("E0210", f"`autoinc` takes no arguments, found {len(slots)}", term.span))
             return _Slot(kind="number", reason=Reason("`autoinc()` gives {}", term.span))
+        if term.name in UNSUPPORTED_FUNCTORS:
+            hint = UNSUPPORTED_FUNCTORS[term.name]
+            self.problems.append(Problem("E0190", f"`{term.name}` is not supported", term.span, hint=hint))
+            return _Slot(kind=BROKEN)
         signature = SIGNATURES[term.name]
         if not signature.least <= len(slots) <= signature.most:
             wanted = str(signature.least) if signature.least == signature.most else f"{signature.least} or more"

@@ -62,6 +62,11 @@ UNSUPPORTED_DIRECTIVES = {
     ".lattice": "lattices",
 }
 
+UNSUPPORTED_FUNCTORS = {
+    "recursive_iteration_cnt": "no view depends on the rounds of a recursion; count steps in a column of the relation",
+}
+"""Functors of Soufflé that are not supported, each with a hint."""
+
 _RESERVED = {
     "_": "UNDERSCORE", "true": "TRUE", "false": "FALSE", "nil": "NIL",
     "bnot": "PREFIX", "lnot": "PREFIX", "lor": "LOR", "lxor": "LXOR", "land": "LAND",
@@ -86,6 +91,7 @@ _BEFORE_PARENTHESIS = {
             "utoi",
             "range",
             "autoinc",
+            *UNSUPPORTED_FUNCTORS,
         ],
         "FUNCTION",
     ),
@@ -113,8 +119,8 @@ QUALIFIERS = frozenset(
 )
 FUNCTIONS = frozenset(
     {word for word, kind in (*_BEFORE_PARENTHESIS.items(), *SOFT_WORDS.items()) if kind == "FUNCTION"} | {"min", "max"}
-)
-WORDS = frozenset({*_RESERVED, *_BEFORE_PARENTHESIS, *SPELLINGS}) - {"_", "autoinc"}
+) - UNSUPPORTED_FUNCTORS.keys()
+WORDS = frozenset({*_RESERVED, *_BEFORE_PARENTHESIS, *SPELLINGS}) - {"_", "autoinc", *UNSUPPORTED_FUNCTORS}
 """Words that mean something to the language at some place."""
 
 _CHOICE = "choice-domain"

@@ -53,7 +53,7 @@ def counted(rule: Rule) -> Counted | None:
     """Return a rule, whose `_` have names, with its counters apart; None for a rule without one."""
     if next(counters_in(whole(rule)), None) is None:
         return None
-    fresh, places, calls = count(), list[str](), list[Literal]()
+    fresh, places, calls = count(), list[str](), list[Comparison]()
 
     def number(term: Term) -> Term | None:
         if isinstance(term, Aggregate):
@@ -71,18 +71,15 @@ def counted(rule: Rule) -> Counted | None:
         return value
 
     alternatives = []
+    names = frozenset(variables(whole(rule), aggregates=False))
     heads = tuple(rebuild_atom(head, number) for head in rule.heads)
     for body in _bodies(rule.body):
         rest = [rebuild(literal, number) for literal in body] + calls
         given = set(places)
-        steady = evaluable([literal for literal in rest if given.isdisjoint(variables([literal]))])
+        steady = evaluable([literal for literal in rest if given.isdisjoint(variables([literal]))], names)
         alternatives.append((steady, tuple(literal for literal in rest if literal not in steady)))
-    names = {*variables(heads), *(name for parts in alternatives for part in parts for name in _outside(part))}
-    return Counted(heads, tuple(alternatives), tuple(places), frozenset(names))
-
-
-def _outside(body: tuple[Literal, ...]) -> tuple[str, ...]:
-    return variables(body, aggregates=False)
+    named = {variable.name for call in calls for variable in [call.left] if isinstance(variable, Variable)}
+    return Counted(heads, tuple(alternatives), tuple(places), names | named | {*places})
 
 
 def _bodies(body: tuple[Literal, ...]) -> Iterator[tuple[Literal, ...]]:

@@ -8,7 +8,7 @@ For `r: h(x, autoinc()) :- a(x, _), !b(x).` there are
 
 The substitutions are of all variables that the body binds without the numbers, each `_` of a positive atom and each
 value of a functor with several included. Literals that need a number stay behind in the rule. Two counters of a rule
-number the same substitutions, each for itself. Source: design of counters as functions of a rule and its variables.
+number the same substitutions, each for itself.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def counters(rule: Rule, bench: Bench) -> tuple[Rule, ...]:
     if next(counters_in(whole(rule)), None) is None:
         return (rule,)
     rule = with_variables(rule, bench)
-    steady = evaluable([literal for literal in rule.body if next(counters_in([literal]), None) is None])
+    plain = [literal for literal in rule.body if next(counters_in([literal]), None) is None]
+    steady = evaluable(plain, frozenset(variables(whole(rule), aggregates=False)))
     names = variables(steady, aggregates=False)
     columns = [(name, bench.kind(name, rule)) for name in names]
     substitution = tuple(map(Variable, names))
@@ -75,5 +76,13 @@ def with_variables(rule: Rule, bench: Bench) -> Rule:
         return value
 
     heads = tuple([rebuild_atom(head, taken) for head in rule.heads])
-    body = tuple([rebuild(literal, taken) for literal in rule.body])
+    body = tuple([literal if _gives_variable(literal) else rebuild(literal, taken) for literal in rule.body])
     return replace(rule, heads=heads, body=named((*body, *calls), bench))
+
+
+def _gives_variable(literal: Literal) -> bool:
+    """Return True for an equation between a variable and a call of arguments without calls."""
+    match literal:
+        case Comparison(op="=", left=Variable(), right=Functor(args=args)):
+            return all(not isinstance(arg, Functor) for arg in args)
+    return False

@@ -66,12 +66,17 @@ def pattern_variables(term: Term) -> Iterator[str]:
                 stack.append(inner)
 
 
-def evaluable(body: Sequence[Literal]) -> tuple[Literal, ...]:
-    """Return the largest part of `body` that grounds every variable of its own."""
+def evaluable(body: Sequence[Literal], shared: Collection[str] = ()) -> tuple[Literal, ...]:
+    """Return the largest part of `body` that grounds every variable of its own, and those of its aggregates that are
+    `shared` with the rule around them."""
     kept = tuple(body)
+    needs = {
+        id(literal): {*variables([literal], aggregates=False), *(name for name in variables([literal]) if name in shared)}
+        for literal in body
+    }
     while True:
         bound = grounded(kept)
-        fitting = tuple(literal for literal in kept if bound.issuperset(variables([literal], aggregates=False)))
+        fitting = tuple(literal for literal in kept if bound.issuperset(needs[id(literal)]))
         if len(fitting) == len(kept):
             return kept
         kept = fitting
