@@ -4,7 +4,8 @@
     problem = run(script, "update")       # "" or what is wrong, after every epoch
 
 Rules are drawn from pools, one for each stratum, so that every choice of them is stratified: equivalences, selections,
-inline relations, terms of an algebraic type, aggregates with witnesses, functors with several values, components. After
+inline relations, terms of an algebraic type, aggregates with witnesses, functors with several values, counters,
+components. Numbers of counters are compared up to their names (`renamed`), and never come back. After
 each epoch the views are those of the naive evaluation of the whole program, the changes are exact, a certificate is
 accepted, and no bootstrap happened where `strategy` is "update".
 """
@@ -12,7 +13,7 @@ accepted, and no bootstrap happened where `strategy` is "update".
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,7 +48,10 @@ front: q(x, c1, h1) <= q(x, c2, h2) :- c2 <= c1, h2 <= h1.
 .decl v(x: number, y: number)
 .decl w(x: number, y: number)
 .decl g(x: number)
-.decl part(p: symbol)"""
+.decl part(p: symbol)
+.decl num(x: number, y: number, i: number)
+.decl mark(x: number, i: number)
+.decl pair(i: number, j: number)"""
 
 FIRST = (
     "same(x, y) :- e(x, y).",
@@ -107,8 +111,15 @@ THIRD = (
     "w(x, z) :- w(x, y), same(y, z).",
     "w(x, s) :- n(x), s = sum y : { u(x, y), !v(x, y) }.",
     "w(x, y) :- f(x, y), !<u+>(x, y).",
+    "w(x, c) :- n(x), c = count : { pair(i, _), num(x, _, i) }.",
 )
-POOLS: tuple[Sequence[str], ...] = (FIRST, SECOND, THIRD)
+COUNTED = (
+    "num(x, y, $) :- u(x, y), !g(y).",
+    "mark(x, i) :- g(x), i = autoinc(), y = min z : { v(_, z) }, y < 3.",
+    "pair(i, j) :- num(x, y, i), num(y, _, j), !mark(x, i).",
+    "pair(i, j) :- mark(x, i), num(x, _, j), x < 3.",
+)
+POOLS: tuple[Sequence[str], ...] = (FIRST, SECOND, THIRD, COUNTED)
 WORDS = ("a", "b", "a-b", "b-b", "a-b-a", "-", "")
 
 
@@ -140,6 +151,8 @@ class MixtureFollower:
             self.db.insert(name, sorted(rows, key=repr))
         self.db.commit()
         self.updates = 0
+        self.used: dict[object, object] = {}
+        """The numbers that counters have given, and for which substitutions."""
         self.check({})
 
     def follow(self) -> None:
@@ -182,18 +195,50 @@ class MixtureFollower:
         """Return the tuples of all relations."""
         return {name: set(self.db[name]) for name in self.db.relations}
 
+    def follow_numbers(self, found: Views, before: Views) -> None:
+        """Raise WrongError for a number that is used again, or that a tuple has instead of the one that it had."""
+        known = {number: name for name, number in names_of_numbers(before).items()}
+        for number, name in names_of_numbers(found).items():
+            if self.used.setdefault(number, name) != name or (name in known and known[name] != number):
+                raise WrongError(f"the number {number} of {name} was that of {self.used[number]}")
+            if number in names_of_numbers(before) or not before:
+                continue
+            if number <= max((n for n in names_of_numbers(before) if isinstance(n, int)), default=-1):
+                raise WrongError(f"the number {number} of {name} has been used before")
+
     def check(self, before: dict[str, set[tuple[object, ...]]], change: tidelog.Change | None = None) -> None:
         """Raise WrongError unless views, net changes and certificate are right."""
         expected = evaluate_naive(self.script.text(tuple(self.active)), self.facts)
         found = self.views()
+        expected = {**expected, **renamed(expected)}
+        self.follow_numbers(found, before)
         for name, rows in found.items():
+            rows = renamed(found).get(name, rows)
             if rows != set(expected[name]):
                 raise WrongError(f"{name}: {rows - set(expected[name])} too many, {set(expected[name]) - rows} missing")
             if change is not None:
                 net = set(change[name].inserted), set(change[name].deleted)
-                if net != (rows - before[name], before[name] - rows):
+                if net != (found[name] - before[name], before[name] - found[name]):
                     raise WrongError(f"{name}: the change is {net}")
         self.db.check()
+
+
+Views = Mapping[str, Set[tuple[object, ...]]]
+
+
+def names_of_numbers(views: Views) -> dict[object, object]:
+    """Return the substitution that each number in `num` and `mark` belongs to."""
+    return {row[-1]: (name, *row[:-1]) for name in ("num", "mark") for row in views.get(name, ())}
+
+
+def renamed(views: Views) -> dict[str, set[tuple[object, ...]]]:
+    """Return the relations with numbers, which have substitutions in their places."""
+    names = names_of_numbers(views)
+    places = {"num": (2,), "mark": (1,), "pair": (0, 1)}
+    return {
+        name: {tuple(names.get(part, part) if i in own else part for i, part in enumerate(row)) for row in views[name]}
+        for name, own in places.items()
+    }
 
 
 def run(script: Script, strategy: str = "auto") -> str:

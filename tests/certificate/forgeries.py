@@ -77,11 +77,19 @@ q(x, c) :- q(c, x), c < 3.
 q(x, c1) <= q(x, c2) :- c2 <= c1, c1 != 7.
 """
 """A program whose selections are views over candidates."""
+COUNTING = """
+.decl e(x: number, y: number)
+.decl a(x: number, n: number)
+e(1, 2). e(2, 3).
+a(x, $) :- e(x, _).
+"""
+"""A program that numbers substitutions."""
 SORTS = {
     **dict.fromkeys(
         ("#aggregate", "#base", "#inner", "#matching", "#nodes", "#outer", "#path", "#projection"), EVERYTHING
     ),
     "#either": EITHER,
+    **dict.fromkeys(("#counter", "#substitution"), COUNTING),
     **dict.fromkeys(("#best", "#ranked", "#beats", "#beaten", "#keys"), SELECTING),
 }
 """The sorts of intermediate results, and a program that has them; each is forged by stating facts of it."""

@@ -1,4 +1,4 @@
-"""The four conditions, each broken by hand, and what the checker says about it."""
+"""The six conditions, each broken by hand, and what the checker says about it."""
 
 from __future__ import annotations
 
@@ -315,3 +315,56 @@ def test_a_closed_database() -> None:
     db.close()
     with pytest.raises(tidelog.UsageError, match="E0602"):
         db.check()
+
+
+# --- condition 6 -----------------------------------------------------------------------------------------------------
+
+COUNTED = """\
+.decl b(x: number, y: number)
+.decl a(x: number, n: number)
+.decl c(x: number, n: number)
+b(1, 10). b(1, 20). b(2, 30).
+a(x, $) :- b(x, _).
+c(x, $) :- b(_, x).
+"""
+
+
+@pytest.fixture(scope="module")
+def counted() -> Altered:
+    return altered(loaded(COUNTED))
+
+
+def renumbered(changed: Altered, name: str, row: tuple[int, ...], number: int) -> Altered:
+    """With another number of a substitution in the view of its counter, and in the relation that shows it."""
+    counter = {"a": "#counter.r1.1", "c": "#counter.r2.1"}[name]
+    shown = (row[0] if name == "a" else row[1], row[-1])
+    birth = changed.views[name][shown]
+    changed = changed.without(counter, row).with_row(counter, (*row[:-1], number))
+    return changed.without(name, shown).with_row(name, (shown[0], number), birth)
+
+
+def test_numbers_are_taken_as_given(counted: Altered) -> None:
+    assert verdict(counted) == set()
+    assert verdict(renumbered(counted, "a", (1, 10, 0), 77)) == set()
+
+
+def test_a_substitution_without_a_number(counted: Altered) -> None:
+    (problem,) = problems(counted.without("#counter.r1.1", (1, 10, 0)).without("a", (1, 0)))
+    assert problem.code == "E0806"
+    assert problem.message == "condition 6 (numbered): rule r1 has no number for (1, 10) (an intermediate result)"
+
+
+def test_one_number_for_two_substitutions(counted: Altered) -> None:
+    for name, row in (("a", (1, 20, 1)), ("c", (2, 30, 5))):
+        (problem,) = problems(renumbered(counted, name, row, 0))
+        assert problem.code == "E0806"
+        assert "the number 0 is given twice" in problem.message
+
+
+def test_two_numbers_for_one_substitution(counted: Altered) -> None:
+    changed = counted.with_row("#counter.r1.1", (1, 10, 99)).with_row("a", (1, 99))
+    assert verdict(changed) == {"E0806"}
+
+
+def test_a_number_of_no_substitution(counted: Altered) -> None:
+    assert verdict(counted.with_row("#counter.r1.1", (5, 5, 99)).with_row("a", (5, 99))) == {"E0803"}
