@@ -203,7 +203,8 @@ class MixtureFollower:
                 raise WrongError(f"the number {number} of {name} was that of {self.used[number]}")
             if number in names_of_numbers(before) or not before:
                 continue
-            if number <= max((n for n in names_of_numbers(before) if isinstance(n, int)), default=-1):
+            last = max((n for n in names_of_numbers(before) if isinstance(n, int)), default=-1)
+            if isinstance(number, int) and number <= last:
                 raise WrongError(f"the number {number} of {name} has been used before")
 
     def check(self, before: dict[str, set[tuple[object, ...]]], change: tidelog.Change | None = None) -> None:

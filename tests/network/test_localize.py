@@ -149,6 +149,7 @@ def test_the_tree_that_sends_least_is_taken() -> None:
         ("E0315", ".decl known(n: symbol)\nknown(y) :- link(@x, y)."),
         ("E0311", ".decl weight(@w: float)"),
         ("E0316", ".decl best(@x: symbol, c: number) min(c)"),
+        ("E0316", ".decl a(@x: symbol, n: number) .decl b(@x: symbol) a(@x, $) :- b(@x)."),
     ],
 )
 def test_what_cannot_be_made_local(expected: str, rules: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import tidelog
-from tidelog.errors import UsageError
+from tidelog.errors import ProgramError, UsageError
 from tidelog.spark import Pipeline, SparkDatabase
 from tidelog.spark import Source as Rows
 
@@ -254,3 +254,32 @@ def test_a_pipeline_on_the_cluster_works_on_the_difference_and_leaves_nothing(
         assert rows(second.change["t"].inserted) == {("c", "d"), ("b", "d")}
     assert (dict(spark.conf.getAll), spark.sparkContext._jsc.getPersistentRDDs().size()) == before
     assert list(tmp_path.iterdir()) == []
+
+
+COUNTED = """
+.decl b(x: number)
+.decl a(x: number, n: number)
+a(x, $) :- b(x).
+"""
+
+
+def test_counters_are_for_the_embedded_engine(spark: SparkSession, tmp_path: Path) -> None:
+    """The cluster engine rejects them, and a database that chooses by itself stays embedded. A state folder would not
+    keep the numbers."""
+    with tidelog.connect(spark=spark) as db:
+        db.options(embedded_limit=1)
+        db.load(COUNTED)
+        db.insert("b", [(3,), (1,), (2,)])
+        assert db.commit().report.engine == "embedded"
+        assert {tuple(row) for row in db["a"].collect()} == {(1, 0), (2, 1), (3, 2)}
+        db.options(engine="cluster")
+        db.insert("b", [(4,)])
+        with pytest.raises(ProgramError, match=r"E0709.*the counter of rule r1"):
+            db.commit()
+        db.options(engine="embedded")
+        db.commit()
+        assert {tuple(row) for row in db["a"].collect()} == {(1, 0), (2, 1), (3, 2), (4, 3)}
+    with tidelog.connect(spark=spark, state=tmp_path / "state") as db:
+        db.load(COUNTED)
+        with pytest.raises(ProgramError, match=r"E0709.*state folder"):
+            db.commit()

@@ -1,7 +1,7 @@
 """Counters: `autoinc()`, or `$`, gives each substitution of its rule a number that no other one gets.
 
-So a counter needs a rule whose substitutions are known once: where a rule is none, or becomes a part of others, it
-cannot stand.
+So a counter needs a rule of its own. It cannot stand in aggregates, in subsumption rules, and in rules that become a
+part of others.
 """
 
 from __future__ import annotations

@@ -117,9 +117,13 @@ QUALIFIERS = frozenset(
         "printsize",
     ]
 )
-FUNCTIONS = frozenset(
-    {word for word, kind in (*_BEFORE_PARENTHESIS.items(), *SOFT_WORDS.items()) if kind == "FUNCTION"} | {"min", "max"}
-) - UNSUPPORTED_FUNCTORS.keys()
+FUNCTIONS = (
+    frozenset(
+        {word for word, kind in (*_BEFORE_PARENTHESIS.items(), *SOFT_WORDS.items()) if kind == "FUNCTION"}
+        | {"min", "max"}
+    )
+    - UNSUPPORTED_FUNCTORS.keys()
+)
 WORDS = frozenset({*_RESERVED, *_BEFORE_PARENTHESIS, *SPELLINGS}) - {"_", "autoinc", *UNSUPPORTED_FUNCTORS}
 """Words that mean something to the language at some place."""
 

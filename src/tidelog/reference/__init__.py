@@ -3,6 +3,7 @@ tests.
 
     selections     relations that select, by definition
     paths          regular paths as operations on relations
+    counters       numbers of substitutions
     substitutions  the substitutions that satisfy a body of the checked program
     naive          checked program + facts -> the least model
     seminaive      core program + facts -> the least model with the birth and count of each tuple

@@ -40,9 +40,11 @@ def evaluate(
     numbers = count()
     for stratum in strata(checked):
         consequences = [
-            CountedConsequences(head, counters[i], readable, numbers) if i in counters else Consequences(head, rule, readable)
+            CountedConsequences(head, counters[i], readable, numbers)
+            if i in counters
+            else Consequences(head, rule, readable)
             for i, rule in enumerate(rules)
-            for head in (counters[i] if i in counters else rule).heads
+            for head in counters.get(i, rule).heads
             if head.relation in stratum
         ]
         while True:
@@ -81,7 +83,13 @@ class CountedConsequences:
 
     def __init__(self, head: Atom, rule: Counted, tables: Mapping[str, set[Row]], numbers: Iterator[int]) -> None:
         self.relation = head.relation
-        self.rows = lambda: set(rule.rows(head, tables, numbers))
+        self.head = head
+        self.rule = rule
+        self.tables = tables
+        self.numbers = numbers
+
+    def rows(self) -> set[Row]:
+        return set(self.rule.rows(self.head, self.tables, self.numbers))
 
 
 def strata(checked: CheckedProgram) -> list[set[str]]:

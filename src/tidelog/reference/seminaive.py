@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import count
 from typing import TypeAlias
 
 from tidelog.errors import InternalError, Problem
@@ -204,7 +203,8 @@ def numbered_rows(rule: AggregateRule, tables: Mapping[str, CountedTable]) -> It
     for others, in the order of their values."""
     known = {row[:-1]: row[-1] for row in tables[rule.head]}
     new = sorted(tables[rule.inner].keys() - known.keys(), key=repr)
-    used = [row[-1] for name, table in tables.items() if name.startswith(NUMBERED) for row in table]
-    following = count(max(used, default=-1) + 1)
-    for row in [*tables[rule.inner].keys() & known.keys(), *new]:
-        yield (*row, known.get(row) if row in known else next(following))
+    given = (row[-1] for name, table in tables.items() if name.startswith(NUMBERED) for row in table)
+    used = [number for number in given if isinstance(number, int)]
+    first = max(used, default=-1) + 1
+    known |= {row: first + i for i, row in enumerate(new)}
+    yield from ((*row, known[row]) for row in tables[rule.inner])

@@ -71,7 +71,10 @@ def evaluable(body: Sequence[Literal], shared: Collection[str] = ()) -> tuple[Li
     `shared` with the rule around them."""
     kept = tuple(body)
     needs = {
-        id(literal): {*variables([literal], aggregates=False), *(name for name in variables([literal]) if name in shared)}
+        id(literal): {
+            *variables([literal], aggregates=False),
+            *(name for name in variables([literal]) if name in shared),
+        }
         for literal in body
     }
     while True:

@@ -13,8 +13,9 @@ from pyspark.sql import SparkSession
 
 from tidelog.durable.damage import damaged
 from tidelog.engine import RowChange
-from tidelog.errors import TidelogError
+from tidelog.errors import Problem, ProgramError, TidelogError
 from tidelog.language.syntax import CheckedProgram, Program, RelationType
+from tidelog.rules.core import CoreProgram
 from tidelog.spark.frames.parts import shared_folder, write_parts
 from tidelog.spark.frames.translation import Translation
 from tidelog.spark.rows import Rows

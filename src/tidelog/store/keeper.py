@@ -82,8 +82,10 @@ class FolderKeeper:
         following = 0
         for rule in core.counters:
             change = prospect.deltas.get(rule.head)
-            for asserts in (False, True) if change is not None else ():
-                words = rows_of(change.inserted if asserts else change.deleted).astype(numpy.int64)
+            if change is None:
+                continue
+            for asserts, rows in ((False, change.deleted), (True, change.inserted)):
+                words = rows_of(rows).astype(numpy.int64)
                 if len(words):
                     relation = numbered_relation(core, rule.head)
                     tables[rule.head, asserts] = facts_table(relation, self._workspace.dictionary, words)

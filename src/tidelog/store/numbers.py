@@ -1,7 +1,7 @@
 """The numbers of counters as of the last epoch on the disk.
 
 A checkpoint has them in its views. The segments after it have the changes: for each epoch the rows of the relations of
-counters that came and went. They are no facts: the epoch that brings a database back takes them from here
+counters that were inserted and deleted. They are no facts: the epoch that brings a database back takes them from here
 (`EngineState.recorded`), so that each substitution has the number again that it had.
 """
 
@@ -33,8 +33,8 @@ class RecordedNumbers:
         dictionary.hold(self)
 
     def take(self, core: CoreProgram, name: str, asserts: bool, table: pa.Table) -> None:
-        """Take the numbers of an epoch that a relation gained or lost. Those of a former rule of the same name, over
-        variables of other types, are of no account."""
+        """Take the numbers of an epoch that a relation gained or lost. Leave out those of a former rule of the same
+        name, over variables of other types."""
         relation = numbered_relation(core, name)
         if table.column_names == [column.name for column in relation.columns]:
             try:

@@ -67,7 +67,7 @@ def _changes(rule: AggregateRule, head: StoredRelation, state: EpochState) -> tu
     history, groups = state.history(rule.inner), rule.groups
     gone, came = (rows_of(rows).astype(numpy.int64) for rows in (history.deleted, history.inserted))
     keys = tuple(range(min(groups, layout.MAX_KEYS)))
-    near = head.select(keys, numpy.unique(gone[:, : len(keys)], axis=0) if len(keys) else gone)
+    near = head.select(keys, numpy.unique(gone[:, : len(keys)], axis=0) if keys else gone)
     lost = _find(gone, head.take(near)[:, :groups].astype(numpy.int64)) >= 0
     return near[lost], _numbered(rule, came, state)
 
