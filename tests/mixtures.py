@@ -104,6 +104,8 @@ SECOND = (
     "g(x) :- n(x), !chain.way(x, x).",
     "g(x) :- same(x, y), x < y, !e(x, y).",
     "u(x, y) :- g(x), g(y), same(x, y).",
+    "u(x, y) :- n(x), _ = max y : { hop(x, y) }.",
+    "g(x) :- e(x, _), _ = min y : { near(x, y), y > 0 }.",
 )
 THIRD = (
     "w(x, c) :- g(x), c = count : { u(x, _) }.",

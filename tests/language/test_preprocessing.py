@@ -198,3 +198,13 @@ def test_a_problem_names_the_files_that_include_its_own(tmp_path: Path) -> None:
     (problem,) = raised.value.problems
     shown = [(Path(span.source.name).name, locate(span)[0], label) for span, label in problem.places]
     assert shown == [("one.dl", 2, "included here"), ("main.dl", 2, "included here")]
+
+
+def test_places_of_the_text(tmp_path: Path) -> None:
+    """`__LINE__` and `__FILE__` need no other line for the preprocessor; in a string they are text."""
+    text = '.decl n(x: number)\n.decl s(x: symbol)\nn(__LINE__).\ns(__FILE__). s("__LINE__").\n'
+    facts = check(read(text, name="places.dl")).facts
+    assert [fact.values for fact in facts] == [(3,), ("places.dl",), ("__LINE__",)]
+    path = tmp_path / "in_a_folder.dl"
+    path.write_text(text)
+    assert check(read(path, name="short.dl")).facts[1].values == ("short.dl",)

@@ -9,7 +9,8 @@ builder       reductions of the grammar to statements, with bodies, clauses and 
 syntax        the tree;  printer  the tree as source;  precedence  how strongly operators bind
 check         `check`, and `Checker` for programs that change: declarations, directives, names, kinds (with functors,
               scopes), paths, subtypes, grounding (with bindings), patterns;  equivalences  rules that `eqrel` brings;
-              inlining  `inline`;  selections  which tuples a relation shows;  witnesses  of min and max;
+              inlining  `inline`;  selections  which tuples a relation shows;  witnesses  of min and max, and
+              unnamed  values of aggregates;
               counters  numbers of substitutions;  once  each problem once
 branched      types with branches as they are declared;  branches  their values
 lints         `warnings`: constructs that are allowed but probably mistakes

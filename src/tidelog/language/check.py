@@ -57,6 +57,7 @@ from tidelog.language.syntax import (
     TypeDeclaration,
 )
 from tidelog.language.trees import atoms
+from tidelog.language.unnamed import with_values
 from tidelog.language.witnesses import with_witnesses
 from tidelog.looking import Look, unlimited
 from tidelog.source import Span
@@ -285,6 +286,7 @@ def _check_rule(rule: Rule, scheme: Scheme, inline: frozenset[str]) -> tuple[Rul
     if too_large:
         return rule, too_large
     wrong_plan = plan_problems(rule)
+    rule, unnamed = with_values(rule)
     rule, witnesses = with_witnesses(rule)
     rule, written = separate(rule)
     problems = wrong_plan + name_problems(rule, scheme)
@@ -297,7 +299,7 @@ def _check_rule(rule: Rule, scheme: Scheme, inline: frozenset[str]) -> tuple[Rul
     problems += counter_problems(rule, inline)
     if not problems:
         problems = subtype_problems(checked, scheme) + pattern_problems(checked)
-    for names in (written, witnesses):
+    for names in (written, witnesses, unnamed):
         problems = as_written(problems, names) if names else problems
     return checked, problems
 

@@ -109,7 +109,7 @@ class _Preprocessor(Preprocessor):  # type: ignore[misc]
         ends: dict[str, int] = {}  # how far each source has been read
         try:
             for token in self.parsegen(source.text, source.name, self.key):
-                yield token.value, self._origin(token, ends)
+                yield token.value.replace(self.key, source.name), self._origin(token, ends)
         except RecursionError:
             self._report("E0111", "macros are nested too deeply", self._last_line())
         except _TooLong:
