@@ -62,7 +62,7 @@ def read(
 
     locate: Locate = partial(Span, source)
     problems: list[Problem] = []
-    if preprocessing.enabled and (preprocessing.macros or _asks_for_places(source.text) or is_preprocessed(source.text)):
+    if preprocessing.enabled and (preprocessing.macros or _is_for_preprocessor(source.text)):
         from tidelog.language.preprocessor import preprocess
 
         text, locate, problems = preprocess(source, folder, file_text, preprocessing.folders, preprocessing.macros)
@@ -137,9 +137,9 @@ def _nul(source: SourceText) -> Problem | None:
     )
 
 
-def _asks_for_places(text: str) -> bool:
-    """Return True if the preprocessor has to write a line or the name of a file into a text."""
-    return "__LINE__" in text or "__FILE__" in text
+def _is_for_preprocessor(text: str) -> bool:
+    """Return True if some line is for the preprocessor, or if a text asks for its own lines or name."""
+    return "__LINE__" in text or "__FILE__" in text or is_preprocessed(text)
 
 
 def is_preprocessed(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Aggregates whose value nobody wants: `_ = min c : { price(x, c) }` only asks if there is a value, and binds witnesses.
+"""Aggregates whose value nobody wants: `_ = min c : { price(x, c) }` asks if there is a value, and binds witnesses.
 
 The value gets a name, as if the rule had one: `value_1 = min c : { price(x, c) }`.
 """
