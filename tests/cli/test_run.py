@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import sys
 from pathlib import Path
+
+import pytest
 
 from tests.cli.conftest import Run
 
@@ -52,6 +56,27 @@ def test_options_of_directives(folder: Path, tidelog: Run) -> None:
     assert tidelog("run", "p.dl", "-D", "out").code == 0
     with gzip.open(folder / "out/old.txt.gz", "rt") as stream:
         assert stream.read() == "b, c\n"
+
+
+def test_one_relation_reads_the_standard_input(folder: Path, tidelog: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second one would find nothing left."""
+    program = ".decl a(x: number) .decl b(x: number)\n.input a(IO=stdin)\n.printsize a, b\n"
+    (folder / "p.dl").write_text(program)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"3\n4\n")))
+    assert tidelog("run", "p.dl").out == "a\t2\nb\t0\n"
+    (folder / "p.dl").write_text(f"{program}.input b(IO=stdin)\n")
+    outcome = tidelog("run", "p.dl")
+    assert outcome.code == 1
+    assert "p.dl:4:8: error[E0413]: `a` and `b` both read the standard input" in outcome.err
+    assert "p.dl:2:8: note: `a` reads it to its end" in outcome.err
+
+
+def test_several_relations_are_printed(folder: Path, tidelog: Run) -> None:
+    (folder / "p.dl").write_text(
+        '.decl a(x: number) .decl b(x: symbol)\na(1). b("u").\n.output a, b(IO=stdout, delimiter=",")\n'
+    )
+    outcome = tidelog("run", "p.dl")
+    assert [line for line in outcome.out.splitlines() if line[0] not in "-="] == ["a", "x", "1", "b", "x", "u"]
 
 
 def test_json(closure: Path, tidelog: Run) -> None:

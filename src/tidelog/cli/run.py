@@ -161,7 +161,9 @@ def read_inputs(db: Database | SparkDatabase, folder: Path, needed: frozenset[st
     from tidelog.io import SymbolColumns, read_facts
 
     symbols, found = SymbolColumns(db.dictionary), []
-    for directive in _directives(db, "input"):
+    inputs = _directives(db, "input")
+    _check_standard_input(inputs)
+    for directive in inputs:
         relation = db.program.relations[directive.relation]
         try:
             words = read_facts(directive.options, folder, relation, db.dictionary, directive.span, symbols)
@@ -173,6 +175,20 @@ def read_inputs(db: Database | SparkDatabase, folder: Path, needed: frozenset[st
     symbols.encode()
     for name, words in found:
         db.insert_words(name, words)
+
+
+def _check_standard_input(inputs: list[Directive]) -> None:
+    """Raise DataError (E0413) if several relations read the standard input, which the first one would read to its
+    end."""
+    from tidelog.errors import DataError, Problem
+
+    reading = [directive for directive in inputs if directive.options.get("IO") == "stdin"]
+    if len(reading) > 1:
+        first, second = reading[:2]
+        message = f"`{first.relation}` and `{second.relation}` both read the standard input"
+        notes = ((first.span, f"`{first.relation}` reads it to its end"),) if first.span is not None else ()
+        hint = 'read all but one from files, such as `filename="/dev/fd/3"`'
+        raise DataError(Problem("E0413", message, second.span, notes, hint))
 
 
 def load_by_sizes(db: Database, demand: AutomaticDemand) -> None:

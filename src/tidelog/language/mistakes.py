@@ -86,6 +86,9 @@ def unexpected(tokens: list[Token], start: int, error: int, expected: set[str], 
     span = span_of(token, locate)
     if token.type == "UNCLOSED":
         return _unclosed(token, span)
+    if tokens[start].type == "DECL" and [str(each) for each in tokens[error : error + 2]] == ["=", "debug_delta"]:
+        hint = "no relation shows the rounds of a recursion; count steps in a column of the relation"
+        return Problem("E0190", "`debug_delta` is not supported", span_of(tokens[error + 1], locate), hint=hint)
     before = tokens[error - 1] if error > start else token
     end = span_of(before, locate).end
     gap = span.source.text[end : span.start] if end <= span.start else ""
@@ -221,6 +224,8 @@ def _hint(expected: set[str], token: Token | None, gap: str) -> str | None:
         return _PATH_HINT if token.type != "LPAR" else "put a path of several steps into `<` and `>`: `<^(a/b)>(x, y)`"
     if token is not None and (token.type == "POSTFIX" or (token.type in ("LESS", "CARET") and expected <= _STATEMENT)):
         return "use a path only as a literal of a body, not in a head or a term"
+    if token is not None and token.type == "STAR" and expected == {"NAME"}:
+        return "name each relation, with commas between them"
     if token is not None and token.type in ("RPAR", "RBRACKET", "RBRACE") and "DOT" in expected:
         return "remove it, or open a bracket before it"
     if token is not None and token.type == "NAME" and {"DOT", "SEMICOLON"} <= expected and "\n" not in gap:
