@@ -170,6 +170,14 @@ def test_readable_text(text: str) -> None:
     assert str(rule) == text.replace("-1 ^ 2,", "-(1 ^ 2),", 1) or read(str(rule)).rules == (rule,)
 
 
+def test_qualifiers_stand_before_and_behind_a_selection() -> None:
+    program = read(".decl d(x: number, c: number, h: number) brie min(c), max(h) magic no_inline\n")
+    (declaration,) = program.declarations
+    assert declaration.qualifiers == ("brie", "magic", "no_inline")
+    assert str(declaration) == ".decl d(x: number, c: number, h: number) brie magic no_inline min(c), max(h)"
+    assert read(f"{program}\n") == program
+
+
 def test_text_of_parts() -> None:
     (rule,) = read("a(x) :- b(x + 1), !c([x, _]), (d(x) ; x = 1).").rules
     assert list(map(str, rule.body)) == ["b(x + 1)", "!c([x, _])", "(d(x); x = 1)"]

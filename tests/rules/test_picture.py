@@ -53,6 +53,46 @@ def test_a_picture_names_paths_in_words(tmp_path: Path) -> None:
     assert not any("#" in text for text in shown)
 
 
+SELECTING = """
+.decl e(x: number, y: number, w: number)
+.decl d(x: number, c: number, h: number) min(c), max(h)
+.decl f(x: number, c: number)
+.decl open(x: number)
+.decl far(x: number)
+start: d(x, 1, 0) :- e(x, x, _).
+step: d(y, c + w, h + 1) :- d(x, c, h), e(x, y, w), open(x).
+opens: open(y) :- d(x, _, _), e(x, y, _).
+value: f(x, w) :- e(x, _, w).
+worse: f(x, c) <= f(x, k) :- e(c, k, _).
+fars: far(x) :- d(x, c, _), !f(x, c).
+"""
+
+
+def test_candidates_belong_to_the_relation_that_selects_from_them() -> None:
+    program = core(SELECTING)
+    assert describe(program).splitlines() == [
+        "6 rules, 3 hyper-nodes, 5 components of single rules",
+        "",
+        "  1  open, d  (recursive)",
+        "       start: d(x, 1, 0) :- e(x, x, _).",
+        "       step: d(y, c + w, h + 1) :- d(x, c, h), e(x, y, w), open(x).",
+        "       opens: open(y) :- d(x, _, _), e(x, y, _).",
+        "       reads e",
+        "",
+        "  2  f",
+        "       value: f(x, w) :- e(x, _, w).",
+        "       worse: f(x, c) <= f(x, k) :- e(c, k, _).",
+        "       reads e",
+        "",
+        "  3  far",
+        "       fars: far(x) :- d(x, c, _), !f(x, c).",
+        "       reads d, not f",
+    ]
+    graph = AGraph(string=dot(program))
+    assert {node.attr["label"] for node in graph.nodes()} == {"e", "start", "step, opens", "value", "worse", "fars"}
+    assert not [line for line in dot(program).splitlines() if "all." in line or "best." in line or "beat" in line]
+
+
 def test_a_description_looks_through_paths() -> None:
     text = describe(core(PATHS))
     assert "       first: t(x, y) :- <a/b|a+>(x, y).\n       reads a, b\n" in text

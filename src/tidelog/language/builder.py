@@ -94,7 +94,8 @@ class Builder(FunctorBuilder[tuple[Statement, ...]]):
     def declaration(
         self, _word: Token, names: tuple[Token, ...], _open: Token, attributes: Any, _close: Token, *rest: Any
     ) -> tuple[Statement, ...]:
-        *qualifiers, selections = (*rest, ()) if not rest or isinstance(rest[-1], Token) else rest
+        qualifiers = [each for each in rest if isinstance(each, Token)]
+        selections = next((each for each in rest if not isinstance(each, Token)), ())
         if selections and selections[0].op == "choice":
             message = "`choice-domain` is not supported yet"
             self.problems.append(Problem("E0190", message, selections[0].span))

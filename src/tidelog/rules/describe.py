@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tidelog.rules.core import AggregateRule, CoreProgram
 from tidelog.rules.edges import AnyRule, body_of, head_of
-from tidelog.rules.outline import Box, outline, rule_source
+from tidelog.rules.outline import Box, is_written, outline, rule_source
 
 
 def describe(core: CoreProgram) -> str:
@@ -23,13 +23,14 @@ def describe(core: CoreProgram) -> str:
     for number, box in enumerate(nodes, 1):
         lines += ["", f"{number:>3}  {', '.join(box.titles)}{'  (recursive)' if box.recursive else ''}"]
         lines += [f"       {text}" for text in dict.fromkeys(map(rule_source, _own(box)))]
-        reads = dict.fromkeys(_reads(box.rules, by_head, frozenset(box.titles)))
+        rules = [rule for rule in box.rules if not rule.name.endswith("#")] or box.rules
+        reads = dict.fromkeys(_reads(rules, by_head, frozenset(box.titles)))
         lines += [f"       reads {', '.join(reads)}"] if reads else []
     return "\n".join(lines)
 
 
 def _own(box: Box) -> list[AnyRule]:
-    return [rule for rule in box.rules if not rule.name.startswith("#")]
+    return [rule for rule in box.rules if is_written(rule)]
 
 
 def _reads(

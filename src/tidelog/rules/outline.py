@@ -2,7 +2,8 @@
 
 A box is a hyper-node, a relation that no rule derives, or everything auxiliary that one rule needs outside of its own
 hyper-node (such a box stands in front of that hyper-node, so boxes form no cycle). What several rules may share, the
-relations of paths, is a box for each hyper-node.
+relations of paths, is a box for each hyper-node. A relation that selects, its candidates and all between them are one
+box: an engine evaluates them together wherever it can.
 """
 
 from __future__ import annotations
@@ -49,7 +50,12 @@ class Outline:
 def outline(core: CoreProgram) -> Outline:
     """Return the boxes, relations with facts first, then in the order of evaluation, and the arrows between them."""
     members: dict[str, list[HyperNode]] = {}
+    homes = _homes(core)
     for index, node in enumerate(core.nodes):
+        home = next((homes[name] for name in map(_behind, node.relations) if name in homes), None)
+        if home is not None:
+            members.setdefault(f"node {home}", []).append(node)
+            continue
         alone = all(core.relations[name].auxiliary for name in node.relations)
         part = alone and not any(name.startswith(_SHARED) for name in node.relations)
         key = f"in {node.rules[0].origin}" if part else f"path {index}" if alone else f"node {index}"
@@ -62,6 +68,26 @@ def outline(core: CoreProgram) -> Outline:
     return Outline(tuple(boxes), tuple(_arrows(boxes)))
 
 
+def _homes(core: CoreProgram) -> dict[str, int]:
+    """Return for each relation that selects the position of the hyper-node of its candidates, where rules derive
+    some."""
+    places = {name: index for index, node in enumerate(core.nodes) for name in node.relations}
+    return {name: places[each] for name, each in core.candidates.items() if each in places}
+
+
+def _behind(name: str) -> str:
+    """Return the relation that selects for which an auxiliary relation is there, other relations as they are."""
+    sort, _, rest = name[1:].partition(".")
+    if not name.startswith("#") or sort not in _SELECTING:
+        return name
+    return rest.rpartition(".")[0] if sort in ("best", "ranked") else rest
+
+
+def is_written(rule: AnyRule) -> bool:
+    """Return True if a rule is one of the user, not one that prepares others."""
+    return not (rule.name.startswith("#") or rule.name.endswith("#"))
+
+
 def _box(sort: str, nodes: Sequence[HyperNode], core: CoreProgram) -> Box:
     rules = tuple(rule for node in nodes for rule in node.rules)
     names = [name for node in nodes for name in node.relations]
@@ -69,7 +95,7 @@ def _box(sort: str, nodes: Sequence[HyperNode], core: CoreProgram) -> Box:
         titles = tuple(label(name) for name in names if not name.startswith(("#outer.", "#inner.")))
         return Box(sort, titles, rules)
     titles = tuple(name for name in names if not core.relations[name].auxiliary)
-    components = rule_components(rules)
+    components = rule_components(tuple(filter(is_written, rules)) or rules)
     links = _links(components)
     parts = tuple(tuple(dict.fromkeys(rule.origin for rule in component)) for component in components)
     return Box(sort, titles, rules, parts, links, any(node.recursive for node in nodes))
@@ -131,13 +157,13 @@ def label(name: str) -> str:
         "matching": "pattern",
     }
     if sort in _SELECTING:
-        return f"{_SELECTING[sort]} {rest.partition('.')[0] if sort in ('best', 'ranked') else rest}"
+        return f"{_SELECTING[sort]} {_behind(name)}"
     return f"{words[sort]} in {origin}"
 
 
 def rule_source(rule: AnyRule) -> str:
     """Return the rule as the user wrote it, with its name."""
-    if rule.span is None or rule.name.startswith("#"):
+    if rule.span is None or not is_written(rule):
         return str(rule)
     text = " ".join(rule.span.source.text[rule.span.start : rule.span.end].split())
     return text if text.startswith(f"{rule.origin}:") else f"{rule.origin}: {text}"

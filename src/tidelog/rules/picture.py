@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tidelog.errors import Problem, SetupError, UsageError, how_to_install
 from tidelog.rules.core import CoreProgram
-from tidelog.rules.outline import Box, Outline, outline, rule_source
+from tidelog.rules.outline import Box, Outline, is_written, outline, rule_source
 
 FORMATS = (".dot", ".svg", ".html", ".png", ".pdf")
 MOST_DETAILED = 150
@@ -116,7 +116,7 @@ def dot(core: CoreProgram) -> str:
 def _below(core: CoreProgram, plan: Outline) -> list[str]:
     """Return the lines below the graph: the legend, and the user's rules unless they are many."""
     lines = [*_LEGEND, *([_RED_LEGEND] if any(arrow.negative for arrow in plan.arrows) else [])]
-    first = {rule.origin: rule for node in core.nodes for rule in node.rules if not rule.name.startswith("#")}
+    first = {rule.origin: rule for node in core.nodes for rule in node.rules if is_written(rule)}
     if len({rule.origin for node in core.nodes for rule in node.rules}) > MOST_LISTED:
         return lines
     rules = [textwrap.shorten(rule_source(rule), _RULE_WIDTH, placeholder=" …") for rule in first.values()]
@@ -129,7 +129,8 @@ def _title(box: Box) -> list[str]:
 
 
 def _tip(box: Box) -> str:
-    return "\n".join(dict.fromkeys(rule_source(rule) for rule in box.rules))
+    rules = [rule for rule in box.rules if is_written(rule)] if box.sort == "node" else box.rules
+    return "\n".join(dict.fromkeys(map(rule_source, rules)))
 
 
 def _plain(number: int, box: Box) -> str:
