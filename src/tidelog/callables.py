@@ -93,6 +93,14 @@ class GivenFunctions:
     functions: dict[str, GivenFunction] = field(default_factory=dict)
     remembered: dict[str, Any] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, source: FunctorSource) -> GivenFunctions:
+        """Return the functions of a source, see `marked`. Raise UsageError as `give` and `marked`."""
+        found = cls()
+        for each in marked(source):
+            found.give(each)
+        return found
+
     def give(self, given: GivenFunction) -> None:
         """Take a function. Raise UsageError (E0646) if the functor has one already, (E0609) if it cannot be called."""
         function: object = given.function

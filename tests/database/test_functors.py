@@ -17,7 +17,6 @@ import tidelog
 from tests.depth import cases
 from tests.suite import FIRST_SEED
 from tidelog.errors import CertificateRejected, LimitError, UsageError
-from tidelog.network import Simulation
 from tidelog.reference.naive import evaluate
 
 TEXT = """
@@ -465,7 +464,7 @@ def test_limits_stop_calls() -> None:
     assert not len(db["r"])
 
 
-# --- stores, nodes ---------------------------------------------------------------------------------------------------
+# --- stores ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_store_needs_its_functions_before_it_uses_them(tmp_path: Path) -> None:
@@ -484,14 +483,6 @@ def test_a_store_needs_its_functions_before_it_uses_them(tmp_path: Path) -> None
         db.functors(FUNCTIONS)
         db.commit()
         assert set(db["t"]) == {("é1",), ("é4",)}
-
-
-def test_nodes_say_that_they_cannot_call_functors() -> None:
-    text = """.functor f(x: number): number .decl a(@n: symbol, x: number) .decl b(@n: symbol, x: number)
-        b(@n, @f(x)) :- a(@n, x)."""
-    with pytest.raises(tidelog.ProgramError) as caught:
-        Simulation(text)
-    assert caught.value.code == "E0316"
 
 
 def test_a_functor_cannot_have_the_name_of_a_built_in_one() -> None:

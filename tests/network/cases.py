@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
+from typing import Any
 
 import tidelog
 from tidelog.errors import ProgramError
@@ -180,11 +181,12 @@ class World:
     case: Case
     facts: dict[str, dict[tuple[object, ...], None]] = field(default_factory=dict)
     rules: dict[str, str] = field(default_factory=dict)
+    functors: Any = ()
 
     def views(self) -> dict[str, set[tuple[object, ...]]]:
         """The centralised answer."""
         lines = [line for line in self.case.text.splitlines() if ":-" not in line]
-        database = tidelog.connect()
+        database = tidelog.connect(functors=self.functors)
         database.load("\n".join([*lines, *self.rules.values()]))
         for name, rows in self.facts.items():
             database.insert(name, list(rows))
@@ -210,7 +212,7 @@ def trial(seed: int, nodes: int, changes: int, case: Case | None = None, **optio
     losses = settings.pop("losses", rng.random() < 0.3)
     simulation = Simulation(case.text, seed, **settings)  # type: ignore[arg-type]
     rules = {line.split(":")[0]: line for line in case.text.splitlines() if ":-" in line}
-    world = World(case, {name: {} for name in case.base}, rules)
+    world = World(case, {name: {} for name in case.base}, rules, options.get("functors", ()))
     names = [f"n{number}" for number in range(nodes)]
     share = min(1.0, 2.2 / nodes) if nodes > 6 else 0.6  # of all pairs: the networks are sparse
     most = max(2, round(share * nodes * (nodes - 1) / len(case.base)))

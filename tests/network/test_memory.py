@@ -31,6 +31,7 @@ BEHIND = (
     "Node._",
     "Node.insert",
     "Node.delete",
+    "Node.change",
     "Node.tell",
     "Node.add_rules",
     "Node.remove_rule",

@@ -6,9 +6,11 @@ import argparse
 import re
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tidelog.cli.shared import add_functors, functors_of
 from tidelog.errors import Problem, TidelogError, UsageError
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--wait", metavar="S", type=float, default=60.0, help="seconds to wait until the network is quiet (60)"
     )
+    add_functors(parser)
     parser.set_defaults(execute=execute)
 
 
@@ -38,6 +41,8 @@ def execute(arguments: argparse.Namespace) -> int:
     from tidelog.network.local import LocalNetwork
 
     config = network_config(arguments.config)
+    files = tuple(str(path.absolute()) for path in functors_of(arguments))
+    config = replace(config, functors=(*config.functors, *files))
     with LocalNetwork(config) as network:
         _settle(network, f"{len(network.names)} nodes", arguments.wait)
         for line in sys.stdin:

@@ -10,6 +10,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tidelog.cli.shared import add_functors, functors_of
 from tidelog.errors import Problem, TidelogError, UsageError
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--new-keys", metavar="FILE", type=Path, help="write a new secret key, print the public one")
     parser.add_argument("--commands", action="store_true", help="take commands as lines of JSON from standard input")
+    add_functors(parser)
     parser.set_defaults(execute=execute)
 
 
@@ -45,7 +47,7 @@ def execute(arguments: argparse.Namespace) -> int:
         raise UsageError(
             Problem("E0624", "standard input has no configuration", hint="write it as one line of JSON, or name a file")
         )
-    with _node(config) as node:
+    with _node(config, functors_of(arguments)) as node:
         if arguments.commands:
             _obey(node)
         else:
@@ -74,7 +76,7 @@ def _config(path: Path) -> NodeConfig | None:
     return node_config_of_line(line) if line else None
 
 
-def _node(config: NodeConfig) -> Node:
+def _node(config: NodeConfig, functors: tuple[Path, ...]) -> Node:
     from tidelog.network import Node
     from tidelog.network.zeromq import Address, ZeroMQTransport
 
@@ -92,6 +94,7 @@ def _node(config: NodeConfig) -> Node:
             sticky=config.sticky,
             roots=config.roots,
             limits=config.limits,
+            functors=(*config.functors, *functors),
         )
         for relation, rows in config.facts.items():
             node.insert(relation, rows)

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, NamedTuple
 
+from tidelog.errors import Problem
 from tidelog.network.derivations import Derivation, Derivations
+from tidelog.network.functors import FailedError, Functors
 from tidelog.network.grounds import Grounds
 from tidelog.network.joins import Tuples
 from tidelog.network.limits import LARGEST_COUNT, Limits, OverrunError
@@ -62,18 +64,20 @@ class Choices:
     """The choices of the node `name` before any offer, for a program in which no rules have changed.
 
     `secret` and `count` are as for `Grounds`. `excluded` are tuples that the node does not use, because a rule takes
-    too many steps at them (`limits`). `rejected` counts rejected messages by reason.
+    too many steps at them (`limits`), or a functor has no result, with the error. `rejected` counts rejected messages
+    by reason.
     """
 
-    def __init__(self, name: str, text: str, options: Options, secret: bytes, count: int) -> None:
+    def __init__(self, name: str, text: str, options: Options, secret: bytes, count: int, functors: Functors) -> None:
         self.name = name
         self.options = options
-        self.book = Rulebook(text)
+        self.functors = functors
+        self.book = Rulebook(text, functors)
         self.tuples = Tuples()
         self.grounds = Grounds(name, kept=options.roots, secret=secret, count=count)
         self.rejected: Counter[str] = Counter()
         self.offers: dict[LocatedTuple, dict[str, Given]] = {}
-        self.excluded: dict[LocatedTuple, None] = {}
+        self.excluded: dict[LocatedTuple, Problem | None] = {}
         self.chosen: dict[LocatedTuple, Chosen] = {}
         self.last: dict[LocatedTuple, Derivation] = {}
         self.locations: dict[str, int | None] = {}
@@ -109,8 +113,18 @@ class Choices:
         self.options = replace(self.options, limits=limits)
         self._derivations.limits = limits
 
+    def renew(self) -> None:
+        """Use the functions that are given now, and try again where a functor had no result."""
+        self.functors.renew()
+        self._dirty.update({fact: None for fact, problem in self.excluded.items() if problem is not None})
+        self.excluded = {fact: None for fact, problem in self.excluded.items() if problem is None}
+        self._derivations = self._joined()
+        self._settle()
+
     def _joined(self) -> Derivations:
-        return Derivations(self.name, self.book.program, self.tuples, self.options.limits, self.book.own_keys)
+        self.functors.restart()
+        limits, own = self.options.limits, self.book.own_keys
+        return Derivations(self.name, self.book.program, self.tuples, limits, own, self.functors)
 
     # --- changes -----------------------------------------------------------------------------------------------------
 
@@ -132,17 +146,19 @@ class Choices:
         self.book.take(change)
         self._follow(before)
 
-    def _hold(self, keys: Mapping[str, None]) -> None:
-        """Set travelled rules aside that take too much. `_settle` then derives the consequences."""
+    def _hold(self, keys: Mapping[str, Problem | None]) -> None:
+        """Set travelled rules aside that take too much, or fail. `_settle` then derives the consequences."""
         before = self.book.program.keys
-        self.rejected["rule takes too much"] += self.book.hold(keys)
+        failed = {key: problem for key, problem in keys.items() if problem is not None}
+        self.rejected["functor failed"] += self.book.hold(failed)
+        self.rejected["rule takes too much"] += self.book.hold({key: None for key in keys if key not in failed})
         self._follow(before)
 
     def _follow(self, before: frozenset[str]) -> None:
         """Go on with other rules than those with the keys `before`."""
         self.grounds.switch(before, self.book.program.keys)
         self._learn_locations()
-        self._dirty.update(self.excluded)
+        self._dirty.update(dict.fromkeys(self.excluded))
         self.excluded.clear()
         self._derivations.switch(self.book.program)
 
@@ -218,9 +234,10 @@ class Choices:
         """Derive the consequences of a tuple, or exclude it if that takes too much."""
         try:
             self._derivations.appear(fact, trusted=BASE in self.offers[fact])
-        except OverrunError:
-            self.rejected["takes too much"] += 1
-            self.excluded[fact] = None
+        except OverrunError as error:
+            problem = error.problem if isinstance(error, FailedError) else None
+            self.rejected["takes too much" if problem is None else "functor failed"] += 1
+            self.excluded[fact] = problem
             self._dirty[fact] = None
 
     def _choice(self, fact: LocatedTuple) -> Chosen | None:

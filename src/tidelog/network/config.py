@@ -10,9 +10,10 @@
     [facts]               # optional
     link = [["a", "b"]]
 
-Both may have `sticky`, `roots` and a table `limits`, and that of a node `incarnation`, as for `Node`. Paths are
-relative to the file. The processes of `network.local` take the keys of a node as a line of JSON from standard input
-instead, with the text of the program and the secret itself, so that no secret is ever written to a disk.
+Both may have `sticky`, `roots`, `functors` and a table `limits`, and that of a node `incarnation`, as for `Node`;
+`functors` are names of modules or paths that end in ".py". Paths are relative to the file. The processes of
+`network.local` take the keys of a node as a line of JSON from standard input instead, with the text of the program and
+the secret itself, so that no secret is ever written to a disk.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from tidelog.errors import Problem, UsageError
+from tidelog.importing import is_file
 from tidelog.network.limits import Limits
 
 FactLists = Mapping[str, list[list[Any]]]
@@ -43,6 +45,7 @@ class NodeConfig:
     sticky: bool = False
     roots: bool = True
     limits: Limits | None = None
+    functors: tuple[str, ...] = ()
     facts: FactLists = field(default_factory=dict)
 
 
@@ -55,6 +58,7 @@ class NetworkConfig:
     sticky: bool = False
     roots: bool = True
     limits: Limits | None = None
+    functors: tuple[str, ...] = ()
     facts: FactLists = field(default_factory=dict)
 
 
@@ -87,7 +91,7 @@ def line_of(config: NodeConfig) -> str:
     options = {"incarnation": config.incarnation, "sticky": config.sticky, "roots": config.roots}
     limits = config.limits.to_json() if config.limits is not None else {}
     limits = {name: value for name, value in limits.items() if value is not None}
-    return json.dumps({**values, **options, "limits": limits, "facts": config.facts})
+    return json.dumps({**values, **options, "functors": config.functors, "limits": limits, "facts": config.facts})
 
 
 def _node_config(table: _Table, name: str, program: Path | str, secret: str, store: Path | None) -> NodeConfig:
@@ -108,6 +112,7 @@ def _node_config(table: _Table, name: str, program: Path | str, secret: str, sto
         sticky=table.take("sticky", bool, False),
         roots=table.take("roots", bool, True),
         limits=_limits(table),
+        functors=table.functors(),
         facts=table.facts(),
     )
     table.end()
@@ -145,6 +150,7 @@ def network_config(path: Path) -> NetworkConfig:
         sticky=table.take("sticky", bool, False),
         roots=table.take("roots", bool, True),
         limits=_limits(table),
+        functors=table.functors(),
         facts=table.facts(),
     )
     table.end()
@@ -154,13 +160,14 @@ def network_config(path: Path) -> NetworkConfig:
 class _Table:
     """Keys with their values, taken one by one; `place` is their place in the file."""
 
-    def __init__(self, values: dict[str, Any], place: str) -> None:
+    def __init__(self, values: dict[str, Any], place: str, folder: Path = Path()) -> None:
         self._values = values
         self._place = place
+        self._folder = folder
 
     @staticmethod
     def of_file(path: Path) -> _Table:
-        table = _Table({}, str(path))
+        table = _Table({}, str(path), path.parent)
         try:
             table._values = tomllib.loads(path.read_text("utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -185,6 +192,13 @@ class _Table:
             names = {str: "a text", bool: "true or false", list: "a list", dict: "a table", int: "a number"}
             raise self.wrong(f"`{key}` must be {names[kind]}, found {'nothing' if value is None else repr(value)}")
         return value
+
+    def functors(self) -> tuple[str, ...]:
+        """Return the list of modules with functions, their files as seen from here."""
+        functors = self.take("functors", list, [])
+        if not all(map(_is_text, functors)):
+            raise self.wrong(f"`functors` must be a list of texts, found {functors!r}")
+        return tuple(str(self._folder / each) if is_file(each) else each for each in functors)
 
     def facts(self) -> FactLists:
         """Return the table of facts: rows by relation."""

@@ -13,7 +13,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tidelog.network.joins import Substitution, Tuples, ground, matches, value_of
+from tidelog.errors import Problem, UsageError
+from tidelog.network.functors import Call, FailedError, Functors
+from tidelog.network.joins import Calling, Substitution, Tuples, ground, matches, value_of
 from tidelog.network.limits import Limits, Meter, OverrunError, is_sendable
 from tidelog.network.program import LocalAggregate, LocalRule, LocatedProgram, LocatedTuple, NodeRow
 from tidelog.semantics.aggregates import aggregate
@@ -32,30 +34,44 @@ class Derivations:
     """The instances of a node's rules over its tuples.
 
     `touched` collects the heads whose derivations have changed. `overrun` collects the keys of travelled rules that
-    took more than `limits` allow. The reader empties both. `own` are the keys of the other rules. The first evaluation
-    has no limits, since the node did all of it before.
+    took more than `limits` allow, or whose functors have no result, with the error. The reader empties both. `own` are
+    the keys of the other rules. The first evaluation has no limits, since the node did all of it before.
     """
 
-    def __init__(self, name: str, program: LocatedProgram, tuples: Tuples, limits: Limits, own: frozenset[str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        program: LocatedProgram,
+        tuples: Tuples,
+        limits: Limits,
+        own: frozenset[str],
+        functors: Functors,
+    ) -> None:
         self._name = name
+        self._functors = functors
+        self._calls: dict[tuple[LocatedTuple, Derivation], dict[Call, None]] = {}
         self._program = program
         self._tuples = tuples
         self.limits = limits
         self._own = own
         self._meters: dict[str, Meter] | None = None
         self._rows: Counter[str] = Counter()
-        self.overrun: dict[str, None] = {}
+        self.overrun: dict[str, Problem | None] = {}
         self._of: dict[LocatedTuple, dict[Derivation, None]] = {}
         self._uses: dict[LocatedTuple, dict[tuple[LocatedTuple, Derivation], None]] = {}
         self._groups: dict[tuple[LocalAggregate, NodeRow], tuple[LocatedTuple, Derivation] | None] = {}
         self._stale: dict[tuple[LocalAggregate, NodeRow], None] = {}
         self.touched: dict[LocatedTuple, None] = {}
-        self._join(program.rules, program.aggregates)
-        self.begin()
+        try:
+            self._join(program.rules, program.aggregates)
+        except FailedError as error:
+            raise UsageError(error.problem) from error
+        self._meters = {}
 
     def begin(self) -> None:
         """Begin a step of the node: travelled rules may take as many steps again."""
         self._meters = {}
+        self._functors.begin()
 
     def of(self, head: LocatedTuple) -> Iterable[Derivation]:
         """Return the instances that derive a tuple."""
@@ -135,20 +151,36 @@ class Derivations:
         limited = self._meters is not None and rule.key not in self._own
         if limited and rule.key in self.overrun:
             return
+        if rule.key not in self._own and not self._functors.known.issuperset(rule.functors):
+            return  # `Rulebook.refused` names it.
+        calling = Calling(self._functors, self._program.records)
         try:
             if limited:
                 assert self._meters is not None
                 meter = self._meters.setdefault(rule.key, Meter(self.limits.steps))
-            for bound, body in matches(rule, self._tuples, meter, position, row):
+            for bound, body in matches(rule, self._tuples, calling, meter, position, row):
                 if self._is_here(rule, bound):
                     absent = tuple([ground(atom, bound) for atom in rule.negative])
-                    self._link(ground(rule.head, bound), Derivation(rule.key, body, absent))
+                    head, instance = ground(rule.head, bound), Derivation(rule.key, body, absent)
+                    self._link(head, instance)
+                    self._use(head, instance, rule, bound)
                     if limited and self._rows[rule.key] > self.limits.rows:
                         raise OverrunError
-        except OverrunError:
-            if not limited:
+        except OverrunError as error:
+            # A rule of the node's own program that was removed comes back as a change, which can be set aside.
+            if not limited and (self._meters is None or position is not None):
                 raise
-            self.overrun[rule.key] = None
+            self.overrun[rule.key] = error.problem if isinstance(error, FailedError) else None
+
+    def _use(self, head: LocatedTuple, instance: Derivation, rule: LocalRule, bound: Substitution) -> None:
+        """Note the calls that an instance uses; its substitutions may use several."""
+        for each in rule.calls:
+            assert each.declared is not None
+            call = each.declared.name, tuple([value_of(arg, bound) for arg in each.args])
+            used = self._calls.setdefault((head, instance), {})
+            if call not in used:
+                used[call] = None
+                self._functors.use(call)
 
     def _is_here(self, rule: LocalRule, bound: Substitution) -> bool:
         """Return True if this node evaluates a rule. Tuples of other nodes never get here, but a rule may read only
@@ -174,6 +206,8 @@ class Derivations:
         self._rows[instance.rule] -= 1
         if not instances:
             del self._of[head]
+        for call in self._calls.pop((head, instance), ()):
+            self._functors.drop(call)
         self.touched[head] = None
         for fact in instance.body + instance.absent:
             users = self._uses.get(fact)

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from tidelog.language.syntax import RecordType
+from tidelog.network.functors import Functors
 from tidelog.network.limits import LONGEST_TEXT, Meter, OverrunError
 from tidelog.network.program import LocalRule, LocatedTuple, NodeRow
 from tidelog.rules import core
 from tidelog.rules.literals import variables_of
-from tidelog.semantics.literals import step
+from tidelog.semantics.literals import step, unify
 from tidelog.semantics.values import normal
 
 Substitution = dict[str, Any]
@@ -170,12 +172,31 @@ def ground(atom: core.CoreAtom, bound: Mapping[str, Any]) -> LocatedTuple:
     return atom.relation, tuple([value_of(arg, bound) for arg in atom.args])
 
 
+@dataclass(frozen=True)
+class Calling:
+    """The functions of a node, and the record types by which values are stored."""
+
+    functors: Functors
+    records: Mapping[str, RecordType]
+
+    def ways(
+        self, goal: core.CoreLiteral, rule: LocalRule, bound: Substitution, meter: Meter
+    ) -> Iterator[Substitution]:
+        """Yield the ways to satisfy a literal that is no atom. Raise FailedError if a functor has no result."""
+        if not isinstance(goal, core.Computation) or goal.declared is None:
+            yield from step(goal, (), bound)
+            return
+        args = tuple([value_of(arg, bound) for arg in goal.args])
+        for value in self.functors.results(goal.declared, args, rule.origin, meter, self.records):
+            yield from unify((goal.target,), (value,), bound)
+
+
 def matches(
-    rule: LocalRule, tuples: Tuples, meter: Meter, first: int | None = None, row: NodeRow = ()
+    rule: LocalRule, tuples: Tuples, calling: Calling, meter: Meter, first: int | None = None, row: NodeRow = ()
 ) -> Iterator[tuple[Substitution, tuple[LocatedTuple, ...]]]:
     """Yield the ways in which a body holds, but for negation: the substitution, and the tuple of each positive atom in
     order. With `first`, only those in which `row` matches the atom at that position. Each tuple and value tried is a
-    step for the `meter`, which may raise OverrunError."""
+    step for the `meter`, which may raise OverrunError; functors without a result raise FailedError."""
     plan = _plan(rule, first)
     chosen: list[LocatedTuple] = [("", ())] * len(rule.positive)
 
@@ -185,7 +206,7 @@ def matches(
             return
         goal = plan[number]
         if not isinstance(goal, _Lookup):
-            for extended in step(goal, (), bound):
+            for extended in calling.ways(goal, rule, bound, meter):
                 meter.spend()
                 if isinstance(goal, core.Computation) and _is_long(value_of(goal.target, extended)):
                     raise OverrunError

@@ -16,10 +16,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from tidelog.callables import GivenFunctions
 from tidelog.durable.files import Files, Output
 from tidelog.durable.local import LocalFiles
 from tidelog.durable.owner import Owner
 from tidelog.errors import DataError, Problem, UsageError
+from tidelog.network.functors import Call, Results, results_from_json, results_to_json
 from tidelog.network.machine import Letter, NodeState
 from tidelog.network.snapshot import dump, load
 from tidelog.network.wire import message_from_json, message_to_json
@@ -42,13 +44,14 @@ class Journal:
         self._generation = 0
         self._limit = LONGEST
 
-    def open(self, name: str, text: str) -> NodeState | None:
-        """Return the node as of its last step; None in a new store. Raise UsageError (E0623) if the store is in use,
-        cannot be used, or belongs to another node or program, DataError (E0416) if it cannot be read."""
+    def open(self, name: str, text: str, given: GivenFunctions | None = None) -> NodeState | None:
+        """Return the node as of its last step, with these functions for functors; None in a new store. Raise UsageError
+        (E0623) if the store is in use, cannot be used, or belongs to another node or program, DataError (E0416) if it
+        cannot be read."""
         with self._using():
-            return self._open(name, text)
+            return self._open(name, text, given)
 
-    def _open(self, name: str, text: str) -> NodeState | None:
+    def _open(self, name: str, text: str, given: GivenFunctions | None) -> NodeState | None:
         self._files.establish()
         self._look()
         found = self._files.lock("lock")
@@ -58,7 +61,7 @@ class Journal:
         try:
             first, state = self._files.read("state").split(b"\n", 1)
             self._generation = int(first)
-            machine = load(state)
+            machine = load(state, given=given)
         except FileNotFoundError:
             return None
         except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
@@ -67,10 +70,10 @@ class Journal:
         if (machine.name, machine.book.text) != (name, text):
             what = "node" if machine.name != name else "program"
             raise self._wrong(f"belongs to another {what}")
-        for kind, letters, refused in self._replayed():
+        for kind, letters, results, refused in self._replayed():
             if refused:
                 machine.rejected["no packet"] += refused
-            _do(machine, kind, letters)
+            _do(machine, kind, letters, results)
         return machine
 
     def _look(self) -> None:
@@ -110,7 +113,9 @@ class Journal:
         """Write a step of the node: a "step", a "resend" or an "ask". Raise as `check`; nothing behind an entry that
         failed to be written is ever read."""
         self.check()
-        entry = [kind, [[sender, message_to_json(message)] for sender, message in letters]]
+        entry: list[Any] = [kind, [[sender, message_to_json(message)] for sender, message in letters]]
+        if kind == "step" and machine.functors.made:
+            entry.append(results_to_json(machine.functors.made))
         data = json.dumps(entry, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
         assert self._file is not None
         with self._using():
@@ -134,7 +139,7 @@ class Journal:
     def _name(self) -> str:
         return f"journal.{self._generation}"
 
-    def _replayed(self) -> Iterator[tuple[str, list[Letter], int]]:
+    def _replayed(self) -> Iterator[tuple[str, list[Letter], dict[Call, Results], int]]:
         """Yield the entries of the journal; leave the file open behind the last whole one."""
         files = self._files
         if files.kind(self._name) is None:  # the machine has stopped before the name was on the disk, and any entry
@@ -167,25 +172,25 @@ class Journal:
         return UsageError(Problem("E0623", f"the store {what}", place=str(self._folder), hint="use another folder"))
 
 
-def _read(entry: bytes) -> tuple[str, list[Letter], int]:
-    """Return a whole entry: the kind of step, its messages, and the number of messages beyond a bound. An older node
-    may have stored such a message when it had no bound yet, and could not continue from it."""
+def _read(entry: bytes) -> tuple[str, list[Letter], dict[Call, Results], int]:
+    """Return a whole entry: the kind of step, its messages, the results of functors, and the number of messages beyond
+    a bound. An older node may have stored such a message when it had no bound yet, and could not continue from it."""
     try:
-        kind, parts = json.loads(entry.decode("utf-8", "surrogatepass"))
+        kind, parts, *results = json.loads(entry.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError):
-        return "step", [], 1
+        return "step", [], {}, 1
     letters: list[Letter] = []
     for sender, message in parts:
         with suppress(ValueError, TypeError, LookupError, RecursionError):
             letters.append((sender, message_from_json(message)))
-    return kind, letters, len(parts) - len(letters)
+    return kind, letters, results_from_json(results[0] if results else ()), len(parts) - len(letters)
 
 
-def _do(machine: NodeState, kind: str, letters: list[Letter]) -> Any:
+def _do(machine: NodeState, kind: str, letters: list[Letter], results: dict[Call, Results]) -> Any:
     match kind:
         case "resend":
             return machine.resend()
         case "ask":
             return machine.ask()
         case _:
-            return machine.step(letters)
+            return machine.step(letters, results)

@@ -209,6 +209,7 @@ def node_configs(config: NetworkConfig, program: str) -> dict[str, NodeConfig]:
             sticky=config.sticky,
             roots=config.roots,
             limits=config.limits,
+            functors=config.functors,
         )
         for name in config.nodes
     }

@@ -22,7 +22,7 @@ from itertools import product
 
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.selections import Selection, selections_of
-from tidelog.language.syntax import CheckedProgram, Column, FunctorType
+from tidelog.language.syntax import CheckedProgram, Column
 from tidelog.network.joins import is_ready, variables
 from tidelog.network.locations import declared_locations, places
 from tidelog.network.program import LocalAggregate, LocalRule, LocatedProgram, RelationLocation
@@ -44,8 +44,6 @@ def localize(checked: CheckedProgram) -> LocatedProgram:
         raise ProgramError(*map(_selecting, selections.values()))
     declared = declared_locations(checked)
     program = compile_program(checked, as_written=True)
-    if program.functors:
-        raise ProgramError(*map(_in_python, program.functors.values()))
     if program.counters:
         raise ProgramError(*map(_counting, program.counters))
     rules = [
@@ -85,12 +83,6 @@ def _selecting(selection: Selection) -> Problem:
     message = f"nodes cannot evaluate {selection.title}, by which `{selection.relation}` selects"
     hint = "declare the relation without it, and take the minimum or maximum in a rule of its own"
     return Problem("E0316", message, selection.span, hint=hint)
-
-
-def _in_python(functor: FunctorType) -> Problem:
-    message = f"nodes cannot call the functor `{functor.name}`: functions in Python do not travel between machines"
-    hint = "compute the values before they are inserted, or use a database instead of nodes"
-    return Problem("E0316", message, functor.span, hint=hint)
 
 
 def _counting(rule: core.AggregateRule) -> Problem:

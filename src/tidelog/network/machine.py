@@ -7,12 +7,14 @@ and those to send. `docs/explanation/network.md` explains why such nodes come to
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import TypeAlias
 
-from tidelog.errors import LimitError, Problem
+from tidelog.callables import GivenFunctions
+from tidelog.errors import LimitError, Problem, UsageError
 from tidelog.network.choices import BASE, Choices, Given, Options
+from tidelog.network.functors import Call, Functors, Results
 from tidelog.network.limits import VERSION_STEP, checked_name, is_name, is_sendable, weigh
 from tidelog.network.messages import Ack, Ask, Base, Floor, Heard, Hello, Message, Met, Noted, Offer, RuleChange, Tell
 from tidelog.network.peer import Peer, Said
@@ -32,8 +34,8 @@ class NodeState(Choices):
 
     A `blank` one has no facts and is to be restored. A node that begins again without its state has a greater
     `incarnation` than ever before. `secret` is for `Grounds`, at most 64 bytes that others cannot guess; None makes
-    one. Raises ProgramError for a wrong program, LimitError (E0507) if one of its facts is too large, UsageError
-    (E0624) for a bad name.
+    one. `functors` are the functions that rules may call. Raises ProgramError for a wrong program, LimitError (E0507)
+    if one of its facts is too large, UsageError for a bad name (E0624), or a fact for which a functor has no result.
     """
 
     conversation = Peer
@@ -47,9 +49,11 @@ class NodeState(Choices):
         blank: bool = False,
         incarnation: int = 0,
         secret: bytes | None = None,
+        functors: Functors | None = None,
     ) -> None:
         secret = os.urandom(16) if secret is None else secret
-        super().__init__(checked_name(name), text, options or Options(), secret, incarnation * LIFETIME)
+        functors = functors or Functors(GivenFunctions())
+        super().__init__(checked_name(name), text, options or Options(), secret, incarnation * LIFETIME, functors)
         self.incarnation = incarnation
         self.peers: dict[str, Peer] = {}
         self.activity = incarnation * LIFETIME
@@ -61,6 +65,9 @@ class NodeState(Choices):
                     raise LimitError(Problem("E0507", message, hint="nest records less deeply, or shorten the texts"))
                 self._base(fact, True)
         self._settle()
+        for problem in self.excluded.values():
+            if problem is not None:
+                raise UsageError(problem)
 
     # --- what a user sees --------------------------------------------------------------------------------------------
 
@@ -89,12 +96,14 @@ class NodeState(Choices):
 
     # --- steps -------------------------------------------------------------------------------------------------------
 
-    def step(self, letters: Iterable[Letter]) -> list[Letter]:
-        """Take messages, each with its sender, and return the messages that follow, each with its receiver.
+    def step(self, letters: Iterable[Letter], results: Mapping[Call, Results] | None = None) -> list[Letter]:
+        """Take messages, each with its sender, and return the messages that follow, each with its receiver. `results`
+        are those of functors, for a step that is repeated.
 
         Store the state before you send these: an acknowledgement is a promise.
         """
         self._derivations.begin()
+        self.functors.recall(results or {})
         replies: list[Letter] = []
         for sender, message in letters:
             replies += self._take(sender, message)

@@ -14,15 +14,18 @@ from contextlib import suppress
 from types import NoneType, TracebackType
 from typing import Any
 
+from tidelog.callables import FunctorSource, GivenFunctions
 from tidelog.copies import Uncopied
 from tidelog.errors import LimitError, Problem, TidelogError, UsageError, wrong_argument
 from tidelog.limits.watch import WithinMemory
-from tidelog.network.choices import Options
+from tidelog.network.choices import BASE, Options
+from tidelog.network.functors import Functors
 from tidelog.network.journal import Journal
 from tidelog.network.limits import MOST_INCARNATIONS, Limits, checked_name, checked_names, checked_seconds
 from tidelog.network.machine import Letter, NodeState
 from tidelog.network.messages import Base, Message, Met
 from tidelog.network.peer import Peer
+from tidelog.network.program import LocatedTuple
 from tidelog.network.rulebook import program_text
 from tidelog.network.transport import Transport
 from tidelog.network.values import declared, facts_of, shown
@@ -44,7 +47,8 @@ class Node(Uncopied):
     keeps the state; if it has one already, the node goes on from there. A node that comes back without its state has a
     greater `incarnation` than ever before, so that others forget its offers and repeat their own. Without `batch` every
     message is a packet of its own. `limits` bound what others make the node keep and do, and say who may change which
-    rules; None keeps those of the store, or takes the default.
+    rules; None keeps those of the store, or takes the default. `functors` are functions for the functors of rules, most
+    often the names of modules; the node calls no others, whatever rules travel.
 
     Raises ProgramError for a wrong program, UsageError (E0624) for a wrong name or incarnation.
     """
@@ -63,6 +67,7 @@ class Node(Uncopied):
         incarnation: int = 0,
         batch: bool = True,
         limits: Limits | None = None,
+        functors: FunctorSource = (),
     ) -> None:
         if type(incarnation) is not int or not 0 <= incarnation <= MOST_INCARNATIONS:
             message = f"the incarnation must be a number from 0 to {MOST_INCARNATIONS}, found {incarnation!r}"
@@ -78,10 +83,11 @@ class Node(Uncopied):
         self._journal = Journal(store) if store is not None else None
         made = program if isinstance(program, NodeState) else None
         text = program.book.text if isinstance(program, NodeState) else program_text(program)
+        own = Functors(GivenFunctions.of(functors))
         try:
-            stored = self._journal.open(name, text) if self._journal is not None else None
+            stored = self._journal.open(name, text, own.given) if self._journal is not None else None
             options = Options(sticky, roots, limits or Limits())
-            self.machine = stored or made or NodeState(name, text, options, incarnation=incarnation)
+            self.machine = stored or made or NodeState(name, text, options, incarnation=incarnation, functors=own)
         except TidelogError:
             if self._journal is not None:
                 self._journal.close()
@@ -100,8 +106,11 @@ class Node(Uncopied):
         changed = limits is not None and limits != self.machine.options.limits
         if changed and limits is not None:
             self.machine.limit(limits)
+        if stored is not None and (own.known != stored.functors.known or any(stored.excluded.values())):
+            stored.renew()
+            changed = True
         if self._journal is not None and (stored is None or changed):
-            self._journal.begin(self.machine)  # an old journal replays under the old limits
+            self._journal.begin(self.machine)  # an old journal replays under the old limits, with the old functions
 
     # --- changes -----------------------------------------------------------------------------------------------------
 
@@ -119,13 +128,16 @@ class Node(Uncopied):
     @_WITHIN_MEMORY
     def add_rules(self, text: str) -> None:
         """Add rules, which may bring declarations, at all nodes. Raise ProgramError and UsageError, LimitError (E0507)
-        if a rule is too large, or takes more than the limits of this node allow; the node then removes such rules
-        again."""
+        if a rule is too large, or takes more than the limits of this node allow, UsageError if a functor has no result;
+        the node then removes such rules again."""
         changes = self.machine.book.additions(text, self.name)
         self.tell(changes)
         held = [change.name for change in changes if self.machine.book.held.get(change.name) is change]
         if held:
+            reason = self.machine.book.reasons.get(held[0])
             self.tell(self.machine.book.undoing(changes))
+            if reason is not None:
+                raise UsageError(reason)
             message = f"rule `{held[0]}` exceeds the limits of steps or rows at node {self.name}"
             raise LimitError(Problem("E0507", message, hint="ground more variables, or raise `limits` at all nodes"))
 
@@ -145,10 +157,20 @@ class Node(Uncopied):
             if owner != self.name:
                 message = f"{relation}{fact[1]!r} lives at node {owner}, not at {self.name}"
                 raise UsageError(Problem("E0622", message, hint="insert and delete a fact at the node where it lives"))
+        self.change(facts, present)
+
+    def change(self, facts: Sequence[LocatedTuple], present: bool) -> None:
+        """Assert or retract facts as they are stored. Raise as `insert`."""
+        before = set(self.machine.excluded)
+        new = [fact for fact in facts if BASE not in self.machine.offers.get(fact, ())]
         self.tell(Base(fact, present) for fact in facts)
+        failed = [each for fact, each in self.machine.excluded.items() if each is not None and fact not in before]
+        if failed and present:  # of these facts or of what follows from them
+            self.tell(Base(fact, False) for fact in new)
+            raise UsageError(failed[0])
         excluded = [fact for fact in facts if fact in self.machine.excluded] if present else []
         if excluded:
-            self.tell(Base(fact, False) for fact in facts)
+            self.tell(Base(fact, False) for fact in new)
             relation, row = excluded[0]
             message = f"a rule derives a tuple from {relation}{row!r:.60} that is too large to send to other nodes"
             raise LimitError(Problem("E0507", message, hint="bound the lengths of texts and lists in the rules"))

@@ -61,6 +61,16 @@ class LocalRule:
         return tuple(each for each in self.body if isinstance(each, core.CoreAtom) and each.negated)
 
     @cached_property
+    def calls(self) -> tuple[core.Computation, ...]:
+        """Return the calls of functors in Python."""
+        return tuple(each for each in self.body if isinstance(each, core.Computation) and each.declared is not None)
+
+    @cached_property
+    def functors(self) -> frozenset[str]:
+        """Return the names of the functors in Python that the rule calls."""
+        return frozenset(each.declared.name for each in self.calls if each.declared is not None)
+
+    @cached_property
     def conditions(self) -> tuple[core.CoreLiteral, ...]:
         """Return comparisons and computations."""
         return tuple(each for each in self.body if not isinstance(each, core.CoreAtom))

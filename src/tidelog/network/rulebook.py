@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
@@ -23,6 +23,7 @@ from tidelog.language.components import expand
 from tidelog.language.reading import file_text, is_preprocessed
 from tidelog.language.syntax import Constant, Declaration, Program, Rule, Variable
 from tidelog.language.trees import walk
+from tidelog.network.functors import Functors
 from tidelog.network.limits import LONGEST_NAME, LONGEST_RULE, MOST_LITERALS
 from tidelog.network.localize import localize
 from tidelog.network.messages import RuleChange
@@ -41,14 +42,17 @@ class Assembled:
 class Rulebook:
     """The base program and the newest change of each rule.
 
-    `held` are changes that this node alone does not let count, because their rules take too much; `own_keys` are the
-    keys of the rules of the base program. Raises ProgramError for a wrong base program.
+    `held` are changes that this node alone does not let count, because their rules take too much, or a functor has no
+    result, with `reasons` then; `own_keys` are the keys of the rules of the base program. `functors` are those
+    that the node can call. Raises ProgramError for a wrong base program.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, functors: Functors | None = None) -> None:
         self.text = text
+        self.functors = functors
         self.changes: dict[str, RuleChange] = {}
         self.held: dict[str, RuleChange] = {}
+        self.reasons: dict[str, Problem] = {}
         self.fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
         self._assembled = _assemble(text, ())
         self.own_keys = self._assembled.program.keys
@@ -60,9 +64,21 @@ class Rulebook:
 
     @property
     def refused(self) -> Mapping[str, str]:
-        """Return the changes that were set aside: for each rule its error."""
+        """Return the changes that were set aside: for each rule its error. The node does not evaluate rules that call
+        functors for which it has no function."""
         held = {name: f"rule {name} takes more than this node's limits allow" for name in self.held}
-        return MappingProxyType({**self._assembled.refused, **held})
+        held |= {name: str(problem) for name, problem in self.reasons.items() if name in self.held}
+        return MappingProxyType({**self._assembled.refused, **self._lacking(), **held})
+
+    def _lacking(self) -> dict[str, str]:
+        if self.functors is None:
+            return {}
+        return {
+            rule.origin: f"this node has no function for the functor `{functor}`, which the rule {rule.origin} calls"
+            for rule in self.program.rules
+            for functor in sorted(rule.functors - self.functors.known)
+            if rule.key not in self.own_keys
+        }
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -78,12 +94,14 @@ class Rulebook:
         """Apply a change."""
         self.changes[change.name] = change
         self.held.pop(change.name, None)
+        self.reasons.pop(change.name, None)
         self.renew()
 
-    def hold(self, keys: Container[str]) -> int:
+    def hold(self, keys: Mapping[str, Problem | None]) -> int:
         """Set aside the changes whose rules have one of these keys; return their number."""
-        names = {rule.origin for rule in self.program.rules if rule.key in keys}
+        names = {rule.origin: keys[rule.key] for rule in self.program.rules if rule.key in keys}
         found = {name: change for name, change in self.changes.items() if name in names}
+        self.reasons |= {name: problem for name in found if (problem := names[name]) is not None}
         self.held.update(found)
         self.renew()
         return len(found)
@@ -111,7 +129,7 @@ class Rulebook:
             message = "a text of rules for a network contains facts"
             raise UsageError(Problem("E0620", message, hint="insert facts at the node where they live"))
         taken = {*self.rules, *self.changes, *(rule.name for rule in program.rules if rule.name is not None)}
-        declarations = "\n".join(map(str, (*program.types, *program.declarations)))
+        declarations = "\n".join(map(str, (*program.types, *program.functors, *program.declarations)))
         changes = []
         for rule in program.rules:
             name = rule.name or _free(taken)
@@ -193,7 +211,7 @@ def _compiled(text: str, changes: tuple[RuleChange, ...]) -> Assembled:
     rules: dict[str | None, Rule] = {rule.name: rule for rule in base.rules if rule.name is not None}
     facts = [rule for rule in base.rules if rule.name is None]
     declarations: list[Declaration] = list(base.declarations)
-    types = list(base.types)
+    types, functors = list(base.types), list(base.functors)
     for change in changes:
         rules.pop(change.name, None)
         if change.text is None:
@@ -202,9 +220,9 @@ def _compiled(text: str, changes: tuple[RuleChange, ...]) -> Assembled:
         rules[change.name] = replace(added.rules[0], name=change.name)
         declarations += [each for each in added.declarations if each not in declarations]
         types += [each for each in added.types if each not in types]
-    program = Program(
-        tuple(types), tuple(declarations), base.directives, (*facts, *rules.values()), functors=base.functors
-    )
+        functors += [each for each in added.functors if each not in functors]
+    parts = tuple(types), tuple(declarations), base.directives, (*facts, *rules.values())
+    program = Program(*parts, functors=tuple(functors))
     names = tuple(name for name in rules if name is not None)
     return Assembled(localize(check(program)), names)
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import hashlib
 import os
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from tidelog.callables import FunctorSource, GivenFunctions
 from tidelog.network.choices import Options
+from tidelog.network.functors import Functors
 from tidelog.network.machine import NodeState
-from tidelog.network.messages import Base, RuleChange
+from tidelog.network.messages import RuleChange
 from tidelog.network.node import Node
 from tidelog.network.rulebook import Rulebook, program_text
 from tidelog.network.snapshot import dump, load
@@ -36,7 +38,8 @@ class Simulation:
     """A network of nodes that run `program` (text or a path). Raises ProgramError for a wrong program.
 
     `loss` and `duplicates` are the probabilities that a packet is lost or comes again. `schedule` gives the order of
-    packets (see `SimulatedNetwork`). With `restarts`, nodes stop and start again from time to time.
+    packets (see `SimulatedNetwork`). With `restarts`, nodes stop and start again from time to time. `functors` are
+    the functions that rules may call at all nodes, or a function that gives those of a node by its name.
     """
 
     def __init__(
@@ -51,7 +54,9 @@ class Simulation:
         sticky: bool = False,
         roots: bool = True,
         machine: type[NodeState] = NodeState,
+        functors: FunctorSource | Callable[[str], FunctorSource] = (),
     ) -> None:
+        self._functors = functors
         self.book = Rulebook(program_text(program))
         self.network = SimulatedNetwork(seed, loss=loss, duplicates=duplicates, schedule=schedule)
         self.nodes: dict[str, Node] = {}
@@ -93,7 +98,7 @@ class Simulation:
     def restart(self, name: str) -> None:
         """Stop a node and start it again with its stored state; packets on their way to it may be lost."""
         node = self.node(name)
-        node.machine = load(dump(node.machine), self._machine)
+        node.machine = load(dump(node.machine), self._machine, self._given(name))
 
     def lose(self, name: str) -> None:
         """Stop a node whose store is lost, and start it again empty, in its next incarnation: the facts that were
@@ -176,7 +181,14 @@ class Simulation:
     def _made(self, name: str, incarnation: int = 0) -> NodeState:
         """Return a node at the beginning. Its secret depends on the seed, as everything does."""
         secret = hashlib.sha256(f"{self._seed} {incarnation} {name}".encode()).digest()
-        return self._machine(name, self.book.text, self._options, incarnation=incarnation, secret=secret)
+        functors = Functors(self._given(name))
+        return self._machine(
+            name, self.book.text, self._options, incarnation=incarnation, secret=secret, functors=functors
+        )
+
+    def _given(self, name: str) -> GivenFunctions:
+        source = self._functors
+        return GivenFunctions.of(source(name) if callable(source) else source)
 
     def _some(self) -> Node:
         return self._random.choice(list(self.nodes.values()))
@@ -184,7 +196,7 @@ class Simulation:
     def _base(self, relation: str, rows: Iterable[Any], present: bool) -> None:
         program = self.book.program
         for fact in facts_of(relation, rows, program):
-            self.node(str(program.owner(fact))).tell([Base(fact, present)])
+            self.node(str(program.owner(fact))).change([fact], present)
 
     def _change(self, *changes: RuleChange) -> None:
         for change in changes:

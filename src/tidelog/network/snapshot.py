@@ -8,7 +8,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tidelog.callables import GivenFunctions
+from tidelog.errors import Problem
 from tidelog.network.choices import Given, Options
+from tidelog.network.functors import Functors, results_from_json, results_to_json
 from tidelog.network.grounds import root_of
 from tidelog.network.limits import Limits
 from tidelog.network.machine import NodeState
@@ -33,7 +36,11 @@ def dump(machine: NodeState) -> bytes:
         "secret": machine.grounds.secret.hex(),
         "changes": [_change(change) for change in machine.book.changes.values()],
         "held": list(machine.book.held),
+        "reasons": {name: _problem(problem) for name, problem in machine.book.reasons.items()},
         "excluded": list(machine.excluded),
+        "failed": [[fact, _problem(problem)] for fact, problem in machine.excluded.items() if problem is not None],
+        "functors": sorted(machine.functors.known),
+        "results": results_to_json(machine.functors.used()),
         "offers": [
             [fact, sender, given.height, support_to_json(given.support), given.seq]
             for fact, offers in machine.offers.items()
@@ -54,11 +61,15 @@ def dump(machine: NodeState) -> bytes:
     return json.dumps(state, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
-def load(data: bytes, kind: type[NodeState] = NodeState) -> NodeState:
-    """Return the node with this state. Raise ValueError, TypeError or KeyError for bytes of another form."""
+def load(data: bytes, kind: type[NodeState] = NodeState, given: GivenFunctions | None = None) -> NodeState:
+    """Return the node with this state, and with these functions for functors. Raise ValueError, TypeError or KeyError
+    for bytes of another form."""
     state = json.loads(data.decode("utf-8", "surrogatepass"))
     if state["format"] != FORMAT:
         raise ValueError(f"format {state['format']}")
+    functors = Functors(given or GivenFunctions())
+    functors.known = frozenset(state.get("functors", ()))
+    functors.recall(results_from_json(state.get("results", ())))
     options = Options(state["sticky"], state["roots"], Limits(**state["limits"]))
     machine = kind(
         state["name"],
@@ -67,16 +78,19 @@ def load(data: bytes, kind: type[NodeState] = NodeState) -> NodeState:
         blank=True,
         incarnation=state["incarnation"],
         secret=bytes.fromhex(state["secret"]),
+        functors=functors,
     )
     for change in state["changes"]:
         machine.book.changes[change[0]] = RuleChange(*change)
     machine.book.held = {name: machine.book.changes[name] for name in state["held"]}
+    machine.book.reasons = {name: _read_problem(parts) for name, parts in state.get("reasons", {}).items()}
     machine.book.renew()
     machine.excluded = {fact_from_json(fact): None for fact in state["excluded"]}
+    machine.excluded |= {fact_from_json(fact): _read_problem(parts) for fact, parts in state.get("failed", ())}
     machine.locations = state["locations"]
     for fact, sender, height, support, seq in state["offers"]:
-        given = Given(height, frozenset(map(fact_from_json, support)), seq)
-        machine.offers.setdefault(fact_from_json(fact), {})[sender] = given
+        offer = Given(height, frozenset(map(fact_from_json, support)), seq)
+        machine.offers.setdefault(fact_from_json(fact), {})[sender] = offer
     grounds = machine.grounds
     grounds.count = state["count"]
     grounds.standing = {fact_from_json(fact): grounds.root(number) for fact, number in state["standing"]}
@@ -95,6 +109,14 @@ def load(data: bytes, kind: type[NodeState] = NodeState) -> NodeState:
         },
     )
     return machine
+
+
+def _problem(problem: Problem) -> list[str | None]:
+    return [problem.code, problem.message, problem.hint]
+
+
+def _read_problem(parts: list[str]) -> Problem:
+    return Problem(parts[0], parts[1], hint=parts[2])
 
 
 def _change(change: RuleChange) -> list[Any]:

@@ -110,15 +110,16 @@ def shown(rows: Iterable[NodeRow], relation: str, program: LocatedProgram) -> se
     if not any(type_.branches for type_ in program.records.values()):
         return set(rows)
     columns = program.places[relation].columns
-    return {tuple(_shown(v, c.kind, program.records) for v, c in zip(row, columns, strict=True)) for row in rows}
+    return {tuple(shown_value(v, c.kind, program.records) for v, c in zip(row, columns, strict=True)) for row in rows}
 
 
-def _shown(value: Any, kind: Kind, records: Mapping[str, RecordType]) -> Any:
+def shown_value(value: Any, kind: Kind, records: Mapping[str, RecordType]) -> Any:
+    """Return a stored value as the user sees it."""
     if kind not in records or value is None:
         return value
     branch = records[kind].branch(value[0]) if records[kind].branches else None
     fields, parts = (records[kind].fields, value) if branch is None else (branch.fields, value[1:])
-    values = [_shown(part, field.kind, records) for part, field in zip(parts, fields, strict=True)]
+    values = [shown_value(part, field.kind, records) for part, field in zip(parts, fields, strict=True)]
     return tuple(values) if branch is None else class_of(branch)(*values)
 
 
@@ -135,10 +136,10 @@ def tagged(literal: CoreLiteral) -> CoreLiteral:
 
 def stored_row(row: Iterable[Any], columns: Iterable[Column], records: Mapping[str, RecordType]) -> NodeRow:
     """Return a row as it is stored, without the values that are too many."""
-    return tuple(_stored(value, column.kind, records) for value, column in zip(row, columns, strict=False))
+    return tuple(stored_value(value, column.kind, records) for value, column in zip(row, columns, strict=False))
 
 
-def _stored(value: Any, kind: Kind, records: Mapping[str, RecordType]) -> Any:
+def stored_value(value: Any, kind: Kind, records: Mapping[str, RecordType]) -> Any:
     """Return a value as it is stored: ints are floats in a float column, no zero is negative, lists are tuples, and
     values with branches begin with the name of the branch. What does not fit comes out as something that does not."""
     if kind == "float" and type(value) in (int, float):
@@ -154,4 +155,4 @@ def _stored(value: Any, kind: Kind, records: Mapping[str, RecordType]) -> Any:
     fields = type_.parts(name[0] if name else None)
     if len(fields) != len(parts) or (type_.branches and not any(name == (each.name,) for each in type_.branches)):
         return (*name, *parts)
-    return (*name, *(_stored(part, field.kind, records) for part, field in zip(parts, fields, strict=True)))
+    return (*name, *(stored_value(part, field.kind, records) for part, field in zip(parts, fields, strict=True)))

@@ -1,0 +1,165 @@
+"""Functors in Python at a node: its own functions, and their results as long as derivations use them.
+
+A node calls only functions that its own user has given. Rules that travel name functors; no function ever travels. The
+results are part of the node's state: a node that restarts derives the same from them, also where a function would give
+another value by now. What a function raises counts as its result, until the rules change.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from tidelog.callables import GivenFunctions
+from tidelog.errors import Problem, UsageError
+from tidelog.language.syntax import FunctorType, RecordType
+from tidelog.network.limits import Meter, OverrunError
+from tidelog.network.program import NodeRow
+from tidelog.network.values import has_kind, shown_value, stored_value
+from tidelog.semantics.calls import CallSite, call_text, raised, within
+from tidelog.semantics.user_functors import called_on_rows, fitting, function_of
+
+Call: TypeAlias = tuple[str, NodeRow]
+"""A functor, without its `@`, and arguments."""
+Results: TypeAlias = "tuple[Any, ...] | Problem"
+"""The values for some arguments, or why there are none."""
+
+
+class FailedError(OverrunError):
+    """The error about a functor without a result; `problem` is for the user."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+
+class Functors:
+    """The functions of a node, and results by call.
+
+    `known` are the functors that have a function here. `made` are the results since the last `begin`, for the journal.
+    """
+
+    def __init__(self, given: GivenFunctions) -> None:
+        self.given = given
+        self.known = frozenset(given.functions)
+        self.made: dict[Call, Results] = {}
+        self._results: dict[Call, Results] = {}
+        self._uses: Counter[Call] = Counter()
+
+    def begin(self) -> None:
+        """Begin a step of the node: forget results that no derivation uses."""
+        for call in self.made:
+            if not self._uses[call]:
+                self._results.pop(call, None)
+        self.made = {}
+
+    def use(self, call: Call) -> None:
+        """Note that another derivation uses the results of a call."""
+        self._uses[call] += 1
+
+    def drop(self, call: Call) -> None:
+        """Note that one derivation less uses the results of a call; forget them with the next step."""
+        self._uses[call] -= 1
+        if not self._uses[call]:
+            del self._uses[call]
+            self.made.setdefault(call, self._results[call])
+
+    def results(
+        self, declared: FunctorType, args: NodeRow, rule: str, meter: Meter, records: Mapping[str, RecordType]
+    ) -> tuple[Any, ...]:
+        """Return the values for some arguments, all as nodes store them. Raise FailedError if there are none because
+        the node lacks the function, or the function raises or returns what does not fit."""
+        call = declared.name, args
+        found = self._results.get(call)
+        if found is None:
+            try:
+                found = self._called(replace(declared, given=self.given), args, CallSite(rule), meter, records)
+            except OverrunError:
+                message = f"in rule {rule}, {call_text(declared, args)} has more values than this node's limits allow"
+                found = Problem("E0507", message, hint="return fewer values, or raise the limit `steps`")
+            except UsageError as error:
+                problem = error.problems[0]
+                lacking = problem.code == "E0645"
+                hint = "pass the function, or its module, as `functors` of this node" if lacking else problem.hint
+                found = Problem(problem.code, problem.message, hint=hint)
+            self._results[call] = self.made[call] = found
+        if isinstance(found, Problem):
+            raise FailedError(found)
+        return found
+
+    def _called(
+        self, declared: FunctorType, args: NodeRow, site: CallSite, meter: Meter, records: Mapping[str, RecordType]
+    ) -> tuple[Any, ...]:
+        given, result = function_of(declared), declared.result
+        pairs = zip(args, declared.parameters, strict=True)
+        values: list[Any] = [shown_value(value, column.kind, records) for value, column in pairs]
+        found: list[Any] = []
+        if given.vectorized:
+            found = called_on_rows(declared, given, [values], site)
+        else:
+            try:
+                made = given.function(*values)
+                for each in made if given.several else [made]:
+                    meter.spend()
+                    found.append(each)
+            except (MemoryError, OverrunError):
+                raise
+            except Exception as error:
+                raise raised(declared, values, error, site) from error
+        fitted = (fitting(value, declared, values, site) for value in found)
+        stored = [stored_value(value, result.kind, records) for value in fitted if value is not None]
+        for value in stored:
+            if not has_kind(value, result.kind, records):
+                message = f"{within(site)}{call_text(declared, values)} returned {value!r:.80}, expected {result.type}"
+                hint = "return a value of the declared type, or None; yield several values"
+                raise UsageError(Problem("E0648", message, hint=hint))
+        return tuple(dict.fromkeys(stored))
+
+    # --- what lasts --------------------------------------------------------------------------------------------------
+
+    def used(self) -> dict[Call, Results]:
+        """Return the results that derivations use."""
+        return {call: self._results[call] for call in self._uses}
+
+    def recall(self, results: Mapping[Call, Results]) -> None:
+        """Take results that were `used` or `made` before; those that no derivation uses go with the next `begin`."""
+        self.made |= results
+        self._results |= results
+
+    def restart(self) -> None:
+        """Begin to count the uses anew, for new derivations."""
+        self._uses.clear()
+        self.made = dict(self._results)
+
+    def renew(self) -> None:
+        """Take the functions that were given as those that are known, and forget what failed."""
+        self.known = frozenset(self.given.functions)
+        failed = [call for call, found in self._results.items() if isinstance(found, Problem)]
+        for call in failed:
+            del self._results[call]
+            self.made.pop(call, None)
+
+
+def results_to_json(results: Mapping[Call, Results]) -> list[Any]:
+    """Return results as JSON can hold them."""
+    written: list[Any] = []
+    for (name, args), found in results.items():
+        if isinstance(found, Problem):
+            written.append([name, args, [found.code, found.message, found.hint], ()])
+        else:
+            written.append([name, args, None, found])
+    return written
+
+
+def results_from_json(parts: Iterable[Any]) -> dict[Call, Results]:
+    """Return results that JSON holds. Raise TypeError or ValueError for anything else."""
+    return {
+        (name, _tuple(args)): _tuple(values) if problem is None else Problem(problem[0], problem[1], hint=problem[2])
+        for name, args, problem, values in parts
+    }
+
+
+def _tuple(parts: list[Any]) -> tuple[Any, ...]:
+    return tuple([_tuple(part) if isinstance(part, list) else part for part in parts])
