@@ -1,0 +1,44 @@
+"""Each construct on both engines over one Spark session, as the table in the reference says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import tidelog
+from tests import functions
+from tests.constructs import CONSTRUCTS, Construct, cells, run
+
+
+@pytest.mark.parametrize("construct", CONSTRUCTS, ids=lambda construct: construct.name)
+@pytest.mark.parametrize("column", ["Spark, embedded", "Spark, cluster"])
+def test_a_construct_over_spark(spark: SparkSession, column: str, construct: Construct) -> None:
+    engine = column.removeprefix("Spark, ")
+
+    class OverSpark:
+        def __init__(self, text: str) -> None:
+            self.db: Any = tidelog.connect(spark=spark, functors=functions)
+            self.db.options(engine=engine)
+            self.db.load(text)
+
+        def insert(self, relation: str, rows: Any) -> None:
+            self.db.insert(relation, rows)
+
+        def delete(self, relation: str, rows: Any) -> None:
+            self.db.delete(relation, rows)
+
+        def add(self, rule: str) -> None:
+            self.db.rules.add(rule)
+
+        def settle(self) -> None:
+            assert self.db.commit().report.engine == engine
+
+        def view(self, relation: str) -> set[Any]:
+            return set(self.db.local(relation))
+
+        def close(self) -> None:
+            self.db.close()
+
+    assert run(construct, OverSpark) == cells(column)[construct.name]
