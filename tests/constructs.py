@@ -30,13 +30,15 @@ WEIGHT = ".decl w(@x: symbol, y: symbol, n: number)\n"
 
 @dataclass(frozen=True)
 class Construct:
-    """A row of the table: the program, its facts, those that go in the second step, and a rule that comes in the third
-    one."""
+    """A row of the table: a program, its facts, of which every other one goes in the second step, and a rule that comes
+    in the third one."""
 
     name: str
     text: str
     facts: Mapping[str, Sequence[tuple[Any, ...]]]
     rule: str
+    hidden: frozenset[str] = frozenset()
+    """The relations that may differ from the naive evaluation."""
 
 
 class Engine(Protocol):
@@ -193,6 +195,15 @@ CONSTRUCTS = (
         "way.t(y, x) :- e(x, y).",
     ),
     Construct(
+        "counters: `autoinc()`, `$`",
+        EDGE + ".decl id(@x: symbol, y: symbol, n: number)\n.decl twice(@x: symbol, n: number)\n"
+        ".decl p(@x: symbol, y: symbol)\nid(x, y, autoinc()) :- e(x, y).\n"
+        "twice(x, n) :- id(x, y, n), id(x, z, n), y != z.\np(x, y) :- id(x, y, n), !twice(x, n).",
+        {"e": EDGES},
+        "p(y, x) :- id(x, y, n), n >= 0.",
+        hidden=frozenset(("id", "twice")),
+    ),
+    Construct(
         "functors in Python",
         ".functor scaled(x: number, by: number): number\n.functor label(x: number, text: symbol): symbol\n"
         ".functor letters(text: symbol): symbol\n.functor divisors(x: number): number\n"
@@ -217,17 +228,17 @@ def run(construct: Construct, engine: Callable[[str], Engine]) -> str:
         for name, rows in facts.items():
             db.insert(name, rows)
         db.settle()
-        compare(db, construct.text, facts)
+        compare(db, construct, construct.text, facts)
         for name, rows in facts.items():
             db.delete(name, rows[::2])
             db.settle()
             db.insert(name, rows[:1])
             facts[name] = [row for row in rows if row == rows[0] or row not in rows[::2]]
         db.settle()
-        compare(db, construct.text, facts)
+        compare(db, construct, construct.text, facts)
         db.add(construct.rule)
         db.settle()
-        compare(db, f"{construct.text}\n{construct.rule}", facts)
+        compare(db, construct, f"{construct.text}\n{construct.rule}", facts)
     except TidelogError as error:
         return error.code
     finally:
@@ -235,10 +246,11 @@ def run(construct: Construct, engine: Callable[[str], Engine]) -> str:
     return "yes"
 
 
-def compare(db: Engine, text: str, facts: Mapping[str, Sequence[Any]]) -> None:
+def compare(db: Engine, construct: Construct, text: str, facts: Mapping[str, Sequence[Any]]) -> None:
     """Raise AssertionError where views differ from the naive evaluation, or are all empty."""
     checked = Checker(GivenFunctions.of(functions)).check(read(f"{text}\n"))
     wanted = {name: set(rows) for name, rows in evaluate(checked, facts).items() if seen(checked.relations[name])}
+    wanted = {name: rows for name, rows in wanted.items() if name not in construct.hidden}
     problem = difference({name: db.view(name) for name in wanted}, wanted)
     assert not problem, f"{problem}\n{text}"
     assert all(rows for name, rows in wanted.items())
