@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from tidelog.errors import Problem
 from tidelog.network.derivations import Derivation, Derivations
-from tidelog.network.functors import FailedError, Functors
+from tidelog.network.functors import FailedError, NodeFunctors
 from tidelog.network.grounds import Grounds
 from tidelog.network.joins import Tuples
 from tidelog.network.limits import LARGEST_COUNT, Limits, OverrunError
@@ -68,7 +68,9 @@ class Choices:
     by reason.
     """
 
-    def __init__(self, name: str, text: str, options: Options, secret: bytes, count: int, functors: Functors) -> None:
+    def __init__(
+        self, name: str, text: str, options: Options, secret: bytes, count: int, functors: NodeFunctors
+    ) -> None:
         self.name = name
         self.options = options
         self.functors = functors

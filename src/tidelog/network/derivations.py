@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tidelog.errors import Problem, UsageError
-from tidelog.network.functors import Call, FailedError, Functors
+from tidelog.network.functors import FailedError, FunctorCall, NodeFunctors
 from tidelog.network.joins import Calling, Substitution, Tuples, ground, matches, value_of
 from tidelog.network.limits import Limits, Meter, OverrunError, is_sendable
 from tidelog.network.program import LocalAggregate, LocalRule, LocatedProgram, LocatedTuple, NodeRow
@@ -45,11 +45,11 @@ class Derivations:
         tuples: Tuples,
         limits: Limits,
         own: frozenset[str],
-        functors: Functors,
+        functors: NodeFunctors,
     ) -> None:
         self._name = name
         self._functors = functors
-        self._calls: dict[tuple[LocatedTuple, Derivation], dict[Call, None]] = {}
+        self._calls: dict[tuple[LocatedTuple, Derivation], dict[FunctorCall, None]] = {}
         self._program = program
         self._tuples = tuples
         self.limits = limits

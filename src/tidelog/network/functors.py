@@ -1,4 +1,4 @@
-"""Functors in Python at a node: its own functions, and their results as long as derivations use them.
+"""NodeFunctors in Python at a node: its own functions, and their results as long as derivations use them.
 
 A node calls only functions that its own user has given. Rules that travel name functors; no function ever travels. The
 results are part of the node's state: a node that restarts derives the same from them, also where a function would give
@@ -21,7 +21,7 @@ from tidelog.network.values import has_kind, shown_value, stored_value
 from tidelog.semantics.calls import CallSite, call_text, raised, within
 from tidelog.semantics.user_functors import called_on_rows, fitting, function_of
 
-Call: TypeAlias = tuple[str, NodeRow]
+FunctorCall: TypeAlias = tuple[str, NodeRow]
 """A functor, without its `@`, and arguments."""
 Results: TypeAlias = "tuple[Any, ...] | Problem"
 """The values for some arguments, or why there are none."""
@@ -35,7 +35,7 @@ class FailedError(OverrunError):
         self.problem = problem
 
 
-class Functors:
+class NodeFunctors:
     """The functions of a node, and results by call.
 
     `known` are the functors that have a function here. `made` are the results since the last `begin`, for the journal.
@@ -44,9 +44,9 @@ class Functors:
     def __init__(self, given: GivenFunctions) -> None:
         self.given = given
         self.known = frozenset(given.functions)
-        self.made: dict[Call, Results] = {}
-        self._results: dict[Call, Results] = {}
-        self._uses: Counter[Call] = Counter()
+        self.made: dict[FunctorCall, Results] = {}
+        self._results: dict[FunctorCall, Results] = {}
+        self._uses: Counter[FunctorCall] = Counter()
 
     def begin(self) -> None:
         """Begin a step of the node: forget results that no derivation uses."""
@@ -55,11 +55,11 @@ class Functors:
                 self._results.pop(call, None)
         self.made = {}
 
-    def use(self, call: Call) -> None:
+    def use(self, call: FunctorCall) -> None:
         """Note that another derivation uses the results of a call."""
         self._uses[call] += 1
 
-    def drop(self, call: Call) -> None:
+    def drop(self, call: FunctorCall) -> None:
         """Note that one derivation less uses the results of a call; forget them with the next step."""
         self._uses[call] -= 1
         if not self._uses[call]:
@@ -119,11 +119,11 @@ class Functors:
 
     # --- what lasts --------------------------------------------------------------------------------------------------
 
-    def used(self) -> dict[Call, Results]:
+    def used(self) -> dict[FunctorCall, Results]:
         """Return the results that derivations use."""
         return {call: self._results[call] for call in self._uses}
 
-    def recall(self, results: Mapping[Call, Results]) -> None:
+    def recall(self, results: Mapping[FunctorCall, Results]) -> None:
         """Take results that were `used` or `made` before; those that no derivation uses go with the next `begin`."""
         self.made |= results
         self._results |= results
@@ -142,7 +142,7 @@ class Functors:
             self.made.pop(call, None)
 
 
-def results_to_json(results: Mapping[Call, Results]) -> list[Any]:
+def results_to_json(results: Mapping[FunctorCall, Results]) -> list[Any]:
     """Return results as JSON can hold them."""
     written: list[Any] = []
     for (name, args), found in results.items():
@@ -153,7 +153,7 @@ def results_to_json(results: Mapping[Call, Results]) -> list[Any]:
     return written
 
 
-def results_from_json(parts: Iterable[Any]) -> dict[Call, Results]:
+def results_from_json(parts: Iterable[Any]) -> dict[FunctorCall, Results]:
     """Return results that JSON holds. Raise TypeError or ValueError for anything else."""
     return {
         (name, _tuple(args)): _tuple(values) if problem is None else Problem(problem[0], problem[1], hint=problem[2])

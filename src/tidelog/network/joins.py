@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from tidelog.language.syntax import RecordType
-from tidelog.network.functors import Functors
+from tidelog.network.functors import NodeFunctors
 from tidelog.network.limits import LONGEST_TEXT, Meter, OverrunError
 from tidelog.network.program import LocalRule, LocatedTuple, NodeRow
 from tidelog.rules import core
@@ -176,7 +176,7 @@ def ground(atom: core.CoreAtom, bound: Mapping[str, Any]) -> LocatedTuple:
 class Calling:
     """The functions of a node, and the record types by which values are stored."""
 
-    functors: Functors
+    functors: NodeFunctors
     records: Mapping[str, RecordType]
 
     def ways(

@@ -21,7 +21,7 @@ from tidelog.durable.files import Files, Output
 from tidelog.durable.local import LocalFiles
 from tidelog.durable.owner import Owner
 from tidelog.errors import DataError, Problem, UsageError
-from tidelog.network.functors import Call, Results, results_from_json, results_to_json
+from tidelog.network.functors import FunctorCall, Results, results_from_json, results_to_json
 from tidelog.network.machine import Letter, NodeState
 from tidelog.network.snapshot import dump, load
 from tidelog.network.wire import message_from_json, message_to_json
@@ -139,7 +139,7 @@ class Journal:
     def _name(self) -> str:
         return f"journal.{self._generation}"
 
-    def _replayed(self) -> Iterator[tuple[str, list[Letter], dict[Call, Results], int]]:
+    def _replayed(self) -> Iterator[tuple[str, list[Letter], dict[FunctorCall, Results], int]]:
         """Yield the entries of the journal; leave the file open behind the last whole one."""
         files = self._files
         if files.kind(self._name) is None:  # the machine has stopped before the name was on the disk, and any entry
@@ -172,7 +172,7 @@ class Journal:
         return UsageError(Problem("E0623", f"the store {what}", place=str(self._folder), hint="use another folder"))
 
 
-def _read(entry: bytes) -> tuple[str, list[Letter], dict[Call, Results], int]:
+def _read(entry: bytes) -> tuple[str, list[Letter], dict[FunctorCall, Results], int]:
     """Return a whole entry: the kind of step, its messages, the results of functors, and the number of messages beyond
     a bound. An older node may have stored such a message when it had no bound yet, and could not continue from it."""
     try:
@@ -186,7 +186,7 @@ def _read(entry: bytes) -> tuple[str, list[Letter], dict[Call, Results], int]:
     return kind, letters, results_from_json(results[0] if results else ()), len(parts) - len(letters)
 
 
-def _do(machine: NodeState, kind: str, letters: list[Letter], results: dict[Call, Results]) -> Any:
+def _do(machine: NodeState, kind: str, letters: list[Letter], results: dict[FunctorCall, Results]) -> Any:
     match kind:
         case "resend":
             return machine.resend()

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from tidelog.callables import GivenFunctions
 from tidelog.errors import LimitError, Problem, UsageError
 from tidelog.network.choices import BASE, Choices, Given, Options
-from tidelog.network.functors import Call, Functors, Results
+from tidelog.network.functors import FunctorCall, NodeFunctors, Results
 from tidelog.network.limits import VERSION_STEP, checked_name, is_name, is_sendable, weigh
 from tidelog.network.messages import Ack, Ask, Base, Floor, Heard, Hello, Message, Met, Noted, Offer, RuleChange, Tell
 from tidelog.network.peer import Peer, Said
@@ -49,10 +49,10 @@ class NodeState(Choices):
         blank: bool = False,
         incarnation: int = 0,
         secret: bytes | None = None,
-        functors: Functors | None = None,
+        functors: NodeFunctors | None = None,
     ) -> None:
         secret = os.urandom(16) if secret is None else secret
-        functors = functors or Functors(GivenFunctions())
+        functors = functors or NodeFunctors(GivenFunctions())
         super().__init__(checked_name(name), text, options or Options(), secret, incarnation * LIFETIME, functors)
         self.incarnation = incarnation
         self.peers: dict[str, Peer] = {}
@@ -96,7 +96,7 @@ class NodeState(Choices):
 
     # --- steps -------------------------------------------------------------------------------------------------------
 
-    def step(self, letters: Iterable[Letter], results: Mapping[Call, Results] | None = None) -> list[Letter]:
+    def step(self, letters: Iterable[Letter], results: Mapping[FunctorCall, Results] | None = None) -> list[Letter]:
         """Take messages, each with its sender, and return the messages that follow, each with its receiver. `results`
         are those of functors, for a step that is repeated.
 

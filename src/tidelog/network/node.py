@@ -19,7 +19,7 @@ from tidelog.copies import Uncopied
 from tidelog.errors import LimitError, Problem, TidelogError, UsageError, wrong_argument
 from tidelog.limits.watch import WithinMemory
 from tidelog.network.choices import BASE, Options
-from tidelog.network.functors import Functors
+from tidelog.network.functors import NodeFunctors
 from tidelog.network.journal import Journal
 from tidelog.network.limits import MOST_INCARNATIONS, Limits, checked_name, checked_names, checked_seconds
 from tidelog.network.machine import Letter, NodeState
@@ -83,7 +83,7 @@ class Node(Uncopied):
         self._journal = Journal(store) if store is not None else None
         made = program if isinstance(program, NodeState) else None
         text = program.book.text if isinstance(program, NodeState) else program_text(program)
-        own = Functors(GivenFunctions.of(functors))
+        own = NodeFunctors(GivenFunctions.of(functors))
         try:
             stored = self._journal.open(name, text, own.given) if self._journal is not None else None
             options = Options(sticky, roots, limits or Limits())

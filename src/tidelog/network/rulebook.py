@@ -23,7 +23,7 @@ from tidelog.language.components import expand
 from tidelog.language.reading import file_text, is_preprocessed
 from tidelog.language.syntax import Constant, Declaration, Program, Rule, Variable
 from tidelog.language.trees import walk
-from tidelog.network.functors import Functors
+from tidelog.network.functors import NodeFunctors
 from tidelog.network.limits import LONGEST_NAME, LONGEST_RULE, MOST_LITERALS
 from tidelog.network.localize import localize
 from tidelog.network.messages import RuleChange
@@ -47,7 +47,7 @@ class Rulebook:
     that the node can call. Raises ProgramError for a wrong base program.
     """
 
-    def __init__(self, text: str, functors: Functors | None = None) -> None:
+    def __init__(self, text: str, functors: NodeFunctors | None = None) -> None:
         self.text = text
         self.functors = functors
         self.changes: dict[str, RuleChange] = {}

@@ -14,7 +14,7 @@ from typing import Any
 
 from tidelog.callables import FunctorSource, GivenFunctions
 from tidelog.network.choices import Options
-from tidelog.network.functors import Functors
+from tidelog.network.functors import NodeFunctors
 from tidelog.network.machine import NodeState
 from tidelog.network.messages import RuleChange
 from tidelog.network.node import Node
@@ -181,7 +181,7 @@ class Simulation:
     def _made(self, name: str, incarnation: int = 0) -> NodeState:
         """Return a node at the beginning. Its secret depends on the seed, as everything does."""
         secret = hashlib.sha256(f"{self._seed} {incarnation} {name}".encode()).digest()
-        functors = Functors(self._given(name))
+        functors = NodeFunctors(self._given(name))
         return self._machine(
             name, self.book.text, self._options, incarnation=incarnation, secret=secret, functors=functors
         )

@@ -11,7 +11,7 @@ from typing import Any
 from tidelog.callables import GivenFunctions
 from tidelog.errors import Problem
 from tidelog.network.choices import Given, Options
-from tidelog.network.functors import Functors, results_from_json, results_to_json
+from tidelog.network.functors import NodeFunctors, results_from_json, results_to_json
 from tidelog.network.grounds import root_of
 from tidelog.network.limits import Limits
 from tidelog.network.machine import NodeState
@@ -67,7 +67,7 @@ def load(data: bytes, kind: type[NodeState] = NodeState, given: GivenFunctions |
     state = json.loads(data.decode("utf-8", "surrogatepass"))
     if state["format"] != FORMAT:
         raise ValueError(f"format {state['format']}")
-    functors = Functors(given or GivenFunctions())
+    functors = NodeFunctors(given or GivenFunctions())
     functors.known = frozenset(state.get("functors", ()))
     functors.recall(results_from_json(state.get("results", ())))
     options = Options(state["sticky"], state["roots"], Limits(**state["limits"]))
