@@ -70,6 +70,7 @@ CODES: dict[str, str] = {
     "E0223": "a path needs relations with two columns",
     "E0224": "the types along a path do not fit",
     "E0225": "an equivalence relation needs two attributes of one type",
+    "E0226": "a subtype of a union or of a record",
     "E0230": "a component is declared twice",
     "E0231": "undeclared component",
     "E0232": "a component inherits from itself",

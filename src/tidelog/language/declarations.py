@@ -251,6 +251,8 @@ class _Kinds:
             found.setdefault(self.kinds[member], member)
         if BROKEN in found:
             return BROKEN
+        if type_.form == "sub":
+            self._check_base(type_)
         if len(found) > 1:
             (kind, member), (other_kind, other), *_ = found.items()
             one, two = (self._described(each) for each in (kind, other_kind))
@@ -264,6 +266,20 @@ class _Kinds:
             self.problems.append(Problem("E0206", message, type_.span, notes, hint=hint))  # type: ignore[arg-type]
             return BROKEN
         return next(iter(found))
+
+    def _check_base(self, type_: TypeDeclaration) -> None:
+        """Note the problem (E0226) of a subtype of a union or of a record, as in Soufflé."""
+        base = self.types.get(type_.members[0])
+        while base is not None and base.form == "alias":
+            base = self.types.get(base.members[0])
+        if base is None or base.form not in ("union", "record"):
+            return
+        message = f"`{type_.name}` cannot be a subtype of the {base.form} `{base.name}`"
+        hint = f"write `.type {type_.name} = {base.name}` for another name of the type"
+        if base.form == "union":
+            hint = f"derive it from {self.kinds[base.name]}, and list it in the union: `.type {base.name} = … | {type_.name}`"
+        notes = ((base.span, f"`{base.name}` is declared here"),) if base.span else ()
+        self.problems.append(Problem("E0226", message, type_.span, notes, hint))
 
     def _described(self, kind: Kind) -> str:
         type_ = self.types.get(kind)

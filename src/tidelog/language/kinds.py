@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from tidelog.errors import Problem
 from tidelog.language.aggregates import AGGREGATES
+from tidelog.language.casting import cast_hint, same_layout
 from tidelog.language.counters import COUNTER
 from tidelog.language.declarations import BROKEN, Scheme, did_you_mean
 from tidelog.language.functors import NUMERIC, ORDERED, SAME, SIGNATURES, TESTS
@@ -455,8 +456,10 @@ class _Inference:
     def _check_cast(self, cast: Cast, source: Kind, target: Kind) -> None:
         if BROKEN in (source, target) or source == target or {source, target} <= NUMERIC:
             return
+        if same_layout(source, target, self.scheme.records):
+            return
         message = f"`as` cannot turn {self.scheme.described(source)} into {self.scheme.described(target)}"
-        hint = "use `to_string`, `to_number` and their like to convert between numbers and symbols"
+        hint = cast_hint(cast, source, target, self.scheme.records)
         self.problems.append(Problem("E0220", message, cast.span, hint=hint))
 
 

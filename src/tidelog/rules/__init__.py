@@ -3,7 +3,7 @@
 `compile` names the rewrites in their order, `core` is the resulting language, `graph` finds the hyper-nodes, `growing`
 those of a program to which rules are added.
 
-paths, disjunctions, arguments, counters, aggregates, pieces, anonymous, heads, negations, nesting
+casts, paths, disjunctions, arguments, counters, aggregates, pieces, anonymous, heads, negations, nesting
              the rewrites, one after the other;  bench  their shared state
 translation  a flat rule to the core language;  equalities  solved on the way;  kinds  how its values are represented
 path_forms   equal paths are one relation;  searches  paths from one node;  growth  unbounded values

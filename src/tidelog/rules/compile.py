@@ -26,6 +26,7 @@ from tidelog.rules.aggregates import aggregates
 from tidelog.rules.anonymous import anonymous
 from tidelog.rules.arguments import arguments
 from tidelog.rules.bench import Bench
+from tidelog.rules.casts import casts
 from tidelog.rules.closures import Known, looked_at, with_closures
 from tidelog.rules.components import components
 from tidelog.rules.counters import counters
@@ -50,6 +51,7 @@ Columns: TypeAlias = tuple[tuple[str, int], ...]
 """Relations and positions in them."""
 
 REWRITES: tuple[Rewrite, ...] = (
+    casts,
     paths,
     disjunctions,
     arguments,
