@@ -1,7 +1,7 @@
 """Casts between kinds: records of equal layout, and hints where a cast has no meaning.
 
-A symbol is a number inside of an engine, and so is a record. These numbers differ from run to run, so that no cast gives
-them away: Soufflé warns there, tidelog rejects the cast.
+A symbol is a number inside of an engine, and so is a record. These numbers differ from run to run, and no cast shows
+them: Soufflé warns there, tidelog rejects the cast.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def cast_hint(cast: Cast, source: Kind, target: Kind, records: Mapping[str, Reco
     if source in NUMERIC and target == "symbol":
         return f"write `to_string({cast.term})` for its digits; the number of a symbol differs from run to run"
     if source == "symbol" and target in NUMERIC:
-        return f"write `to_{target}({cast.term})` for the number that it spells, or `ord({cast.term})` for its first letter"
+        return f"write `to_{target}({cast.term})` for the number in it, `ord({cast.term})` for its first letter"
     if source in records and target in NUMERIC:
         return "number the values by `autoinc()` in a rule of their own; their numbers inside differ from run to run"
     if source in records and target in records and not records[source].branches and not records[target].branches:

@@ -277,7 +277,8 @@ class _Kinds:
         message = f"`{type_.name}` cannot be a subtype of the {base.form} `{base.name}`"
         hint = f"write `.type {type_.name} = {base.name}` for another name of the type"
         if base.form == "union":
-            hint = f"derive it from {self.kinds[base.name]}, and list it in the union: `.type {base.name} = … | {type_.name}`"
+            members = f"`.type {base.name} = … | {type_.name}`"
+            hint = f"derive it from {self.kinds[base.name]}, and list it in the union: {members}"
         notes = ((base.span, f"`{base.name}` is declared here"),) if base.span else ()
         self.problems.append(Problem("E0226", message, type_.span, notes, hint))
 

@@ -61,7 +61,9 @@ class _Casts:
         """Return the variable for a cast between record types; None for other terms."""
         if isinstance(term, Aggregate):
             return term
-        if not isinstance(term, Cast) or term.kind not in self.bench.records or isinstance(term.term, Anonymous):
+        if not isinstance(term, Cast) or isinstance(term.term, Anonymous):
+            return None
+        if term.kind is None or term.kind not in self.bench.records:
             return None
         source = kind_of(term.term, self.rule, self.bench)
         if source == term.kind:
