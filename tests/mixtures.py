@@ -4,10 +4,10 @@
     problem = run(script, "update")       # "" or what is wrong, after every epoch
 
 Rules are drawn from pools, one for each stratum, so that every choice of them is stratified: equivalences, selections,
-inline relations, terms of an algebraic type, aggregates with witnesses, functors with several values, counters,
-components. Numbers of counters are compared up to their names (`renamed`), and never come back. After
-each epoch the views are those of the naive evaluation of the whole program, the changes are exact, a certificate is
-accepted, and no bootstrap happened where `strategy` is "update".
+inline relations, terms of an algebraic type, aggregates with witnesses or with groups through the recursion, functors
+with several values, counters, components. Numbers of counters are compared up to their names (`renamed`), and never
+come back. After each epoch the views are those of the naive evaluation of the whole program, the changes are exact, a
+certificate is accepted, and no bootstrap happened where `strategy` is "update".
 """
 
 from __future__ import annotations
@@ -83,6 +83,8 @@ FIRST = (
     "t(x, y) :- tree($Fork($Leaf(x), $Leaf(y))), x != y.",
     'part(p) :- word(w), p = split(w, "-").',
     'part(upper(p)) :- part(p), word(cat(p, "-", p)).',
+    "t(y, z) :- t(z, x), e(x, y), 1 < count : { f(w, _), w >= z }.",
+    "d(x, min(m)) :- d(x, c), m = max z : { n(z), z < c }.",
 )
 SECOND = (
     "u(x, y) :- t(x, y), !same(x, y).",
@@ -106,6 +108,7 @@ SECOND = (
     "u(x, y) :- g(x), g(y), same(x, y).",
     "u(x, y) :- n(x), _ = max y : { hop(x, y) }.",
     "g(x) :- e(x, _), _ = min y : { near(x, y), y > 0 }.",
+    "u(x, m) :- u(_, x), m = min z : { n(z), !g(z), z > x }.",
 )
 THIRD = (
     "w(x, c) :- g(x), c = count : { u(x, _) }.",

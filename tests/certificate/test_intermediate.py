@@ -47,6 +47,14 @@ MATCHING = """
 a(8). a(9). b(8, 1).
 n1: ok(x) :- a(x), !b(x, _).
 """
+GROUPS = """
+.decl f(x: number)
+.decl p(x: number, m: number)
+.decl q(x: number)
+f(0). p(1, 2).
+over: q(x) :- p(x, m), m > count : { f(y), y < x }.
+p(x, 0) :- q(x), x < 9.
+"""
 
 
 @dataclass(frozen=True)
@@ -82,6 +90,15 @@ FORGERIES = {
         (("#aggregate.cn.count1", (3,)), ("c", (3,))),
     ),
     "a path": Forgery(PATH, "#path.e+", ((1, 77),), (("q", (1, 77)),)),
+    "a value that a recursion reaches": Forgery(
+        GROUPS,
+        "#values.p",
+        ((7, 7),),
+        (
+            *(("#values.q", (7,)), ("#values.p", (7, 0)), ("#outer.over.count1", (7,))),
+            *(("#inner.over.count1", (7, 0)), ("#aggregate.over.count1", (7, 1)), ("q", (7,)), ("p", (7, 0))),
+        ),
+    ),
     "what a negation matches": Forgery(MATCHING, "#matching.n1.1", ((9,),), (), (("ok", (9,)),)),
 }
 

@@ -69,12 +69,11 @@ def certified(program: CoreProgram, whole: Iterable[str] = ()) -> CoreProgram:
     nodes = tuple(_selecting(node) if node.selects else node for node in program.evaluated(tuple(whole)))
     kept = {name for node in nodes for name in node.relations}
     gone = {name for node in program.nodes for name in node.relations} - kept
-    shown = {each.shown for node in nodes for each in node.selects}
     return replace(
         program,
         relations={name: info for name, info in program.relations.items() if name not in gone},
         nodes=nodes,
-        candidates={name: each for name, each in program.candidates.items() if name not in shown},
+        candidates={name: each for name, each in program.candidates.items() if each not in gone},
         dropping=(),
     )
 

@@ -31,6 +31,7 @@ from tidelog.rules import compile_program, core
 from tidelog.rules.components import components
 from tidelog.rules.edges import body_of, head_of
 from tidelog.rules.printer import value_text
+from tidelog.rules.reached import VALUES
 
 MOST_LOCATIONS = 6
 
@@ -46,6 +47,9 @@ def localize(checked: CheckedProgram) -> LocatedProgram:
     program = compile_program(checked, as_written=True)
     if program.counters:
         raise ProgramError(*map(_counting, program.counters))
+    if program.candidates:
+        grouped = {rule.origin: rule for node in program.nodes for rule in node.rules if _asks_for_values(rule)}
+        raise ProgramError(*map(_through_recursion, grouped.values()))
     rules = [
         replace(rule, body=tuple(map(tagged, rule.body))) if isinstance(rule, core.CoreRule) else rule
         for node in program.nodes
@@ -83,6 +87,17 @@ def _selecting(selection: Selection) -> Problem:
     message = f"nodes cannot evaluate {selection.title}, by which `{selection.relation}` selects"
     hint = "declare the relation without it, and take the minimum or maximum in a rule of its own"
     return Problem("E0316", message, selection.span, hint=hint)
+
+
+def _asks_for_values(rule: core.CoreRule | core.AggregateRule) -> bool:
+    """Return True if a rule asks for groups among the values of a recursion."""
+    return head_of(rule).startswith("#outer.") and any(name.startswith(VALUES) for name, _ in body_of(rule))
+
+
+def _through_recursion(rule: core.CoreRule | core.AggregateRule) -> Problem:
+    message = f"nodes cannot evaluate an aggregate whose groups come through the recursion, in rule {rule.origin}"
+    hint = "bind the variables that it shares with the rule by an atom inside of the aggregate"
+    return Problem("E0316", message, rule.span, hint=hint)
 
 
 def _counting(rule: core.AggregateRule) -> Problem:

@@ -9,6 +9,7 @@ translation  a flat rule to the core language;  equalities  solved on the way;  
 path_forms   equal paths are one relation;  searches  paths from one node;  growth  unbounded values
 cycles       negation through recursion
 selections   relations that select, by their candidates
+reached      the values that a recursion can reach, for the groups of its aggregates
 components   of any graph;  edges  of the rule graph;  closures  hyper-nodes that are transitive closures
 grounding    the variables that a body binds;  plans  the order of its literals, for each position of the delta
 printer      core rules as text

@@ -11,12 +11,13 @@ The groups are the aggregate's variables that also occur in the rule outside of 
 variables that the aggregate's body binds; they keep equal values of different substitutions apart.
 
 Where the groups come from a relation that depends on the rule's own head, they are taken from the aggregate's body
-instead if it binds them, because an aggregate has to be complete before it is read.
+instead if it binds them, because an aggregate has to be complete before it is read; or else from the values that the
+relations of the recursion can have at most (reached.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tidelog.errors import InternalError, Problem, ProgramError
@@ -42,6 +43,7 @@ from tidelog.rules.core import AggregateRule
 from tidelog.rules.disjunctions import MOST_ALTERNATIVES
 from tidelog.rules.grounding import connected, evaluable, grounded
 from tidelog.rules.kinds import kind_of, local_kinds, result_kind
+from tidelog.rules.reached import relaxed
 
 AGGREGATE = "#aggregate."
 """How the names of the relations of aggregates begin; their last column follows from the others."""
@@ -136,13 +138,36 @@ def _defined(found: _Found, rule: Rule, placed: Sequence[Literal], bench: Bench)
 
 
 def _context(found: _Found, rule: Rule, placed: Sequence[Literal], bench: Bench) -> tuple[tuple[Literal, ...], bool]:
-    """Return a body that grounds the groups, and True if it comes from the rule around the aggregate."""
+    """Return a body that grounds the groups, and True if it comes from the rule around the aggregate.
+
+    Bodies that do not read the recursion come first.
+    """
+    inside, groups = found.aggregate.body, found.groups
     steady = [literal for literal in rule.body if not _recursive(literal, bench)]
-    outside = [evaluable(body) for body in (steady, [*steady, *placed], rule.body, [*rule.body, *placed])]
-    binding = [index for index, body in enumerate(outside) if grounded(body).issuperset(found.groups)]
-    if (not binding or binding[0] > 1) and grounded(found.aggregate.body).issuperset(found.groups):
-        return found.aggregate.body, False
-    return connected(outside[binding[0]], found.groups), True
+    body = _grounding((steady, [*steady, *placed]), groups)
+    if body is not None:
+        return connected(body, groups), True
+    body = _grounding(((), steady, [*steady, *placed]), groups, inside)
+    if body is not None:
+        return body, False
+    columns = {**dict.fromkeys(bench.recursive, ()), **bench.bounded()}
+    values = relaxed(rule, columns, bench).body
+    body = _grounding((values, [*values, *placed]), groups)
+    if body is not None:
+        return connected(body, groups), True
+    body = _grounding(([*values, *placed],), groups, inside)
+    if body is not None:
+        return body, False
+    return connected(evaluable([*rule.body, *placed]), groups), True
+
+
+def _grounding(
+    bodies: Iterable[Sequence[Literal]], groups: Collection[str], inside: Sequence[Literal] = ()
+) -> tuple[Literal, ...] | None:
+    """Return the first body that grounds the groups together with literals `inside` of the aggregate; None if there is
+    none."""
+    found = ((*evaluable(body), *inside) for body in bodies)
+    return next((body for body in found if grounded(body).issuperset(groups)), None)
 
 
 def _possible(atom: Atom, absent: tuple[Literal, ...]) -> Literal:

@@ -7,7 +7,7 @@ relations when other rules change; those of shared relations describe their cont
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tidelog.language.syntax import Column, Kind, RecordType, RelationType, Rule, Variable
@@ -21,7 +21,7 @@ class Bench:
     The rewrites leave their results here, besides the rules that they return: `pending` rules, which go through all
     rewrites themselves, `aggregates`, and the `auxiliary` relations of both. `shared` are auxiliary relations that
     belong to no rule alone; all benches of a program have the same. `nodes` are the columns (relation, position) whose
-    values are the nodes of a type.
+    values are the nodes of a type. `bounded` returns the columns of recursive relations that relations of values have.
     """
 
     origin: str
@@ -34,6 +34,7 @@ class Bench:
     kinds: dict[str, Kind] = field(default_factory=dict)
     shared: dict[str, RelationInfo] = field(default_factory=dict)
     nodes: Mapping[str, Iterable[tuple[str, int]]] = field(default_factory=dict)
+    bounded: Callable[[], Mapping[str, tuple[int, ...]]] = dict
     _numbers: Counter[str] = field(default_factory=Counter)
 
     def number(self, stem: str) -> int:

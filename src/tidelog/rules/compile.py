@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain, repeat
 from operator import is_
 from typing import TypeAlias
 
@@ -18,7 +19,16 @@ from tidelog.collecting import uncollected
 from tidelog.errors import ProgramError
 from tidelog.language.paths import steps
 from tidelog.language.selections import Selection, selections_of
-from tidelog.language.syntax import Aggregate, Atom, CheckedProgram, Column, FunctorType, Rule
+from tidelog.language.syntax import (
+    Aggregate,
+    Atom,
+    CheckedProgram,
+    Column,
+    FunctorType,
+    RecordType,
+    RelationType,
+    Rule,
+)
 from tidelog.language.trees import walk, whole
 from tidelog.looking import Look, unlimited
 from tidelog.rules import core
@@ -43,6 +53,7 @@ from tidelog.rules.nesting import nesting
 from tidelog.rules.paths import paths
 from tidelog.rules.pieces import pieces
 from tidelog.rules.projections import projections
+from tidelog.rules.reached import VALUES, Bounded, Reached, facts_of, reached
 from tidelog.rules.selections import candidates_of, conditions, with_dropping, with_selections
 from tidelog.rules.translation import translation
 
@@ -106,13 +117,17 @@ class _Projections:
     seen: Mapping[int, tuple[core.CoreRule, _Seen, tuple[core.CoreRule, ...]]] = field(default_factory=dict)
 
 
-_Context: TypeAlias = tuple[frozenset[str] | None, frozenset[str] | None, Mapping[str, Columns] | None]
+_Text: TypeAlias = tuple[Rule, tuple[str, ...], Mapping[str, RelationType]]
+"""A rule, the relations that it reads, and all relations that it knows."""
+_Context: TypeAlias = tuple[frozenset[str] | None, frozenset[str] | None, Mapping[str, Columns] | None, Bounded | None]
 """For a rule with an aggregate the relations recursive with its heads; for one with a path the shared relations that
-were there before it, and the columns of nodes. None where that makes no difference."""
+were there before it, and the columns of nodes; for one whose groups come through the recursion the bounded columns of
+its relations. None where that makes no difference."""
 
 
 class _Recursions:
-    """Which relations are recursive with which, worked out when a rule asks: only those with an aggregate do.
+    """Which relations are recursive with which, worked out when a rule asks: only those with an aggregate do. Also the
+    values that they can have at most (`reached`), which few of these ask for.
 
     `last` are those of a program before, and `graph` its rule graph. Rules added since that read what stands before
     their heads leave them as they are.
@@ -126,12 +141,48 @@ class _Recursions:
         graph: Graph | None = None,
     ) -> None:
         self._rules, self._reads = rules, reads
+        self.reached: dict[frozenset[str], Reached] = {}
+        self._before = last.reached if last is not None else {}
         if last is not None and graph is not None and "_found" in vars(last) and last._lead_to(self, graph):
             self._found = last._found
 
     def of(self, rule: Rule) -> frozenset[str]:
         """Return the relations that are recursive with the heads of a rule."""
         return frozenset[str]().union(*(self._found.get(head.relation, ()) for head in rule.heads))
+
+    def values_of(
+        self, rule: Rule, relations: Mapping[str, RelationType], records: Mapping[str, RecordType]
+    ) -> Reached:
+        """Return the values that the relations recursive with the heads of a rule can have at most."""
+        names = self.of(rule)
+        if names not in self.reached:
+            own = [each for each in self._rules if any(head.relation in names for head in each.heads)]
+            before = self._before.get(names)
+            same = before is not None and len(before.own) == len(own) and all(map(is_, before.own, own))
+            if before is None or not same:
+                before = reached(names, own, Bench(VALUES, relations, records))
+            self.reached[names] = before
+        return self.reached[names]
+
+    def of_values(self, relations: Mapping[str, RelationType]) -> Iterator[_Text]:
+        """Yield the rules that derive such values, for the rules that have asked before, with the relations that they
+        know."""
+        for values in self.reached.values():
+            types = {**relations, **values.relations}
+            yield from ((rule, _reads(rule), types) for rule in values.rules)
+
+    @property
+    def added(self) -> Mapping[str, core.RelationInfo]:
+        """The relations of such values, and those of facts."""
+        types = (type_ for values in self.reached.values() for type_ in values.relations.values())
+        return {type_.name: core.RelationInfo(type_.name, type_.columns, auxiliary=True) for type_ in types}
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """The relations in which facts of others belong."""
+        return {
+            name: facts_of(name) for values in self.reached.values() for name, kept in values.columns.items() if kept
+        }
 
     @cached_property
     def _found(self) -> Mapping[str, frozenset[str]]:
@@ -196,15 +247,17 @@ class Compiler:
         shared: dict[str, core.RelationInfo] = {}
         nodes = _nodes(checked)
         selections = selections_of(checked.relations, checked.rules, checked.subsumptions)
-        for rule, names in zip(checked.rules, reads, strict=True):
+        texts = zip(checked.rules, reads, repeat(checked.relations))
+        for rule, names, types in chain(texts, recursions.of_values(checked.relations)):
             each = known.get(id(rule))
-            if each is None or not _sees(each, recursions, shared, nodes):
+            if each is None or not _sees(each, recursions, shared, nodes, types, checked.records):
                 look()
-                each = _compiled(rule, names, checked, recursions, shared, nodes)
+                each = _compiled(rule, names, types, checked.records, recursions, shared, nodes)
             compiled[id(rule)] = each
             rules += each.rules
             relations.update(each.auxiliary)
             shared.update(each.shared)
+        relations.update(recursions.added)
         relations.update(shared)
         plain = Graph()
         selecting: dict[int, tuple[AnyRule, frozenset[str], AnyRule]] = {}
@@ -229,7 +282,7 @@ class Compiler:
         found = tuple([_kept(last.nodes.get(node.relations), node) for node in found])
         kept = written, final, closures, recursions, plain, selecting, {node.relations: node for node in found}
         self._last = _Last(compiled, projected, *kept)
-        candidates = {name: candidates_of(name) for name in selections}
+        candidates = {**{name: candidates_of(name) for name in selections}, **recursions.facts}
         dropping, obstacles = with_dropping(found, selections, relations)
         dropping = tuple([_kept(last.dropping.get(node.relations), node) for node in dropping])
         self._last = replace(self._last, dropping={node.relations: node for node in dropping})
@@ -328,7 +381,8 @@ def _with_projections(
 def _compiled(
     rule: Rule,
     reads: tuple[str, ...],
-    checked: CheckedProgram,
+    types: Mapping[str, RelationType],
+    records: Mapping[str, RecordType],
     recursions: _Recursions,
     shared: Mapping[str, core.RelationInfo],
     nodes: Mapping[str, Columns],
@@ -336,27 +390,46 @@ def _compiled(
     """Return the core rules of a rule in a program in which the rules before it have `shared` relations."""
     aggregate = any(isinstance(part, Aggregate) for part in walk(whole(rule)))
     reach = recursions.of(rule) if aggregate else frozenset[str]()
-    bench = Bench(rule.name or "", checked.relations, checked.records, reach, shared=dict(shared), nodes=nodes)
+    asked: list[Bounded] = []
+
+    def bounded() -> Bounded:
+        values = recursions.values_of(rule, types, records)
+        bench.relations = {**types, **values.relations}
+        asked.append(values.columns)
+        return values.columns
+
+    bench = Bench(rule.name or "", types, records, reach, shared=dict(shared), nodes=nodes, bounded=bounded)
     rules = _named_apart(_rewritten(rule, bench))
     added = {name: info for name, info in bench.shared.items() if name not in shared}
-    context = _context(rule, reach if aggregate else None, shared, nodes)
+    context = _context(rule, reach if aggregate else None, shared, nodes, asked[0] if asked else None)
     return _Compiled(rule, context, (*rules, *bench.aggregates), bench.auxiliary, added, reads)
 
 
 def _context(
-    rule: Rule, reach: frozenset[str] | None, shared: Mapping[str, core.RelationInfo], nodes: Mapping[str, Columns]
+    rule: Rule,
+    reach: frozenset[str] | None,
+    shared: Mapping[str, core.RelationInfo],
+    nodes: Mapping[str, Columns],
+    bounded: Bounded | None,
 ) -> _Context:
     """Return the context that the rewrite of a rule depends on."""
     path = any(isinstance(part, Atom) and part.path is not None for part in walk(whole(rule)))
-    return reach, frozenset(shared) if path else None, nodes if path else None
+    return reach, frozenset(shared) if path else None, nodes if path else None, bounded
 
 
 def _sees(
-    known: _Compiled, recursions: _Recursions, shared: Mapping[str, core.RelationInfo], nodes: Mapping[str, Columns]
+    known: _Compiled,
+    recursions: _Recursions,
+    shared: Mapping[str, core.RelationInfo],
+    nodes: Mapping[str, Columns],
+    types: Mapping[str, RelationType],
+    records: Mapping[str, RecordType],
 ) -> bool:
     """Return True if the cached rewrite of a rule is still valid."""
-    reach, names, columns = known.context
+    reach, names, columns, bounded = known.context
     if reach is not None and reach != recursions.of(known.rule):
+        return False
+    if bounded is not None and bounded != recursions.values_of(known.rule, types, records).columns:
         return False
     return (names is None or names == shared.keys()) and (columns is None or columns == nodes)
 

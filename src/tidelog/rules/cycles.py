@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tidelog.errors import Problem, ProgramError
-from tidelog.rules.core import AggregateRule, RelationInfo
+from tidelog.rules.core import AggregateRule, CoreRule, RelationInfo
 from tidelog.rules.edges import AnyRule, body_of, head_of
+from tidelog.rules.literals import variables_of
 from tidelog.source import Span
 
 
@@ -59,6 +60,13 @@ def _cycle(steps: Sequence[_Step]) -> list[_Step]:
 
 def _asks_for_groups(step: _Step) -> bool:
     return step.body.startswith("#outer.")
+
+
+def _groups(link: _Link) -> str:
+    """Return the variables by which the aggregate of a link groups, as a text."""
+    rules = (step.rule for step in link.steps if step.head.startswith("#outer."))
+    names = [arg.name for rule in rules if isinstance(rule, CoreRule) for arg in variables_of(rule.head)]
+    return " and ".join(f"`{name}`" for name in dict.fromkeys(names))
 
 
 def _path(start: str, end: str, by_head: Mapping[str, Sequence[_Step]]) -> list[_Step] | None:
@@ -152,5 +160,5 @@ def _problem(links: Sequence[_Link]) -> Problem:
     if code == "E0306":
         hint = f"number the tuples of {first.head} in a rule of their own, once the recursion is complete"
     if code == "E0303":
-        hint = "ground the variables that the aggregate shares with the rule inside the aggregate"
+        hint = f"bind {_groups(first)} by an atom inside of the aggregate: the recursion itself computes new values"
     return Problem(code, f"{what}, in rule {first.origin}: {chain}", first.span, notes, hint)

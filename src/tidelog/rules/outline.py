@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from tidelog.rules.core import CoreProgram, HyperNode
 from tidelog.rules.edges import AnyRule, body_of, head_of
 from tidelog.rules.graph import rule_components
+from tidelog.rules.reached import FACTS, VALUES
+from tidelog.rules.selections import candidates_of
 
 _SHARED = ("#path.", "#nodes.")
 
@@ -63,7 +65,8 @@ def outline(core: CoreProgram) -> Outline:
     groups = sorted(members.items(), key=lambda item: core.nodes.index(item[1][-1]))
     derived = {name for node in core.nodes for name in node.relations}
     read = {name for node in core.nodes for rule in node.rules for name, _ in body_of(rule)}
-    boxes = [Box("given", (name,)) for name in core.relations if name in read - derived]
+    given = [name for name in core.relations if name in read - derived and not name.startswith(FACTS)]
+    boxes = [Box("given", (name,)) for name in given]
     boxes += [_box("node" if key.startswith("node ") else "auxiliary", nodes, core) for key, nodes in groups]
     return Outline(tuple(boxes), tuple(_arrows(boxes)))
 
@@ -72,7 +75,7 @@ def _homes(core: CoreProgram) -> dict[str, int]:
     """Return for each relation that selects the position of the hyper-node of its candidates, where rules derive
     some."""
     places = {name: index for index, node in enumerate(core.nodes) for name in node.relations}
-    return {name: places[each] for name, each in core.candidates.items() if each in places}
+    return {name: places[each] for name in core.candidates for each in [candidates_of(name)] if each in places}
 
 
 def _behind(name: str) -> str:
@@ -124,7 +127,7 @@ def _arrows(boxes: Sequence[Box]) -> Iterable[Arrow]:
         for rule in box.rules:
             aggregated = head_of(rule).startswith("#inner.")
             for name, negative in body_of(rule):
-                if owner[name] != target:
+                if owner.get(name, target) != target:
                     found[owner[name]] = found.get(owner[name], False) or negative or aggregated
         yield from (Arrow(source, target, negative) for source, negative in found.items())
 
@@ -156,6 +159,8 @@ def label(name: str) -> str:
         "either": "alternatives",
         "matching": "pattern",
     }
+    if name.startswith((VALUES, FACTS)):
+        return f"{sort} of {rest}"
     if sort in _SELECTING:
         return f"{_SELECTING[sort]} {_behind(name)}"
     return f"{words[sort]} in {origin}"

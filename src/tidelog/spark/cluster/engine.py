@@ -24,6 +24,7 @@ from tidelog.limits.interrupts import Deferring
 from tidelog.limits.watch import Watch, changing_within_memory
 from tidelog.maintain.report import names_of, prepares
 from tidelog.rules.core import CoreProgram
+from tidelog.rules.reached import facts_of
 from tidelog.semantics.user_functors import function_of
 from tidelog.spark.cluster.epoch import Attempt, Explanation, size_of
 from tidelog.spark.cluster.exchange import values, wire
@@ -189,6 +190,10 @@ class PartitionedEngine:
             if before is not None and before.candidates.get(name) != program.candidates.get(name):
                 message = f"`{name}` begins or ceases to select, which partitions cannot follow"
                 hint = "declare the selection together with the relation, or use the embedded engine"
+                if facts_of(name) in (before.candidates.get(name), program.candidates.get(name)):
+                    message = f"an aggregate begins or ceases to take its groups from the recursion of `{name}`"
+                    message += ", which partitions cannot follow"
+                    hint = "add the rule before there are facts, or use the embedded engine"
                 raise ProgramError(Problem("E0709", message, place="program", hint=hint))
 
     # --- reading ---------------------------------------------------------------------------------------------------
