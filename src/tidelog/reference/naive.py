@@ -56,8 +56,9 @@ def evaluate(
                 tables[name] = selected(shown[name], tables[name], tables)
             if all(tables[name] == before[name] for name in stratum):
                 break
+        candidates = WithPaths({**tables}, checked)
         for name in stratum & shown.keys():
-            tables[name] = selected(shown[name], tables[name], tables)
+            tables[name] = selected(shown[name], candidates[name], candidates)
         readable.known.clear()
     if any(type_.branches for type_ in checked.records.values()):  # values now get the names of their fields
         for name, declared in checked.relations.items():
@@ -107,7 +108,8 @@ def strata(checked: CheckedProgram) -> list[set[str]]:
     own = recursions({name: [body for head, body, _ in edges if head == name] for name in checked.relations})
     for name, selection in shown.items():
         conditions = (literal for rule in selection.rules for literal in rule.body)
-        edges += [(name, relation, True) for node in conditions for relation, _ in reads(node) if relation != name]
+        found = [relation for node in conditions for relation, _ in reads(node) if relation != name]
+        edges += [(name, relation, True) for relation in found if own.get(relation) != own.get(name)]
     edges = [(head, body, negative or (body in shown and own[body] != own[head])) for head, body, negative in edges]
     changed = True
     while changed:

@@ -26,7 +26,8 @@ class WithPaths(Mapping[str, set[Row]]):
         self.tables = tables
         self.derived = {head.relation for rule in checked.rules if rule.body for head in rule.heads}
         self.domains = checked.domains
-        found = (atom for rule in checked.rules for atom in atoms((*rule.heads, *rule.body)))
+        rules = (*checked.rules, *checked.subsumptions)
+        found = (atom for rule in rules for atom in atoms((*rule.heads, *rule.body)))
         self.paths = {atom.relation: atom.path for atom in found if atom.path is not None}
         self.known: dict[str, tuple[int, set[Row]]] = {}
 

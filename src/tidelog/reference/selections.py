@@ -30,7 +30,8 @@ def recursions(reads: Mapping[str, Iterable[str]]) -> dict[str, int]:
 
 
 def selected(selection: Selection, candidates: set[Row], tables: Mapping[str, set[Row]]) -> set[Row]:
-    """Return the candidates that a relation shows; conditions of subsumption rules read `tables`."""
+    """Return the candidates that a relation shows; conditions of subsumption rules read `tables`, which have the
+    candidates of the relation."""
     if selection.form == "dominance":
         return _undominated(selection, candidates, tables)
     groups: dict[Row, set[Row]] = {}
@@ -53,14 +54,13 @@ def _beats(selection: Selection, one: Row, other: Row) -> bool:
 
 
 def _undominated(selection: Selection, candidates: set[Row], tables: Mapping[str, set[Row]]) -> set[Row]:
-    every = {**tables, selection.relation: candidates}
     pairs: set[tuple[Row, Row]] = set()
     for rule in selection.rules:
         named = name_wildcards(replace(rule, heads=(), body=(*rule.heads, *rule.body)))
         worse, better, *_ = named.body
         assert isinstance(worse, Atom)
         assert isinstance(better, Atom)
-        scope = RuleScope(frozenset(variables(whole(named), aggregates=False)), every)
+        scope = RuleScope(frozenset(variables(whole(named), aggregates=False)), tables)
         for found in solve(named.body, {}, scope):
             rows = (combinations(atom.args, found, scope) for atom in (worse, better))
             pairs |= {(one, other) for ones, others in [map(list, rows)] for one in ones for other in others}

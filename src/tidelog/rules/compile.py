@@ -264,7 +264,7 @@ class Compiler:
         if selections:
             plain = graph_of(rules, relations, last.plain)
             rules, selecting = with_selections(rules, plain.nodes, selections, relations, last.selecting)
-            rules += _conditions(selections.values(), checked, relations)
+            rules += _conditions(selections.values(), checked, plain, relations, shared, nodes)
         written = graph_of(rules, relations, last.written)
         closures = looked_at(written.nodes, last.closures)
         found = with_closures(written.nodes, relations, closures)
@@ -328,16 +328,24 @@ def _with_demand(
 
 
 def _conditions(
-    selections: Iterable[Selection], checked: CheckedProgram, relations: dict[str, core.RelationInfo]
+    selections: Iterable[Selection],
+    checked: CheckedProgram,
+    plain: Graph,
+    relations: dict[str, core.RelationInfo],
+    shared: Mapping[str, core.RelationInfo],
+    nodes: Mapping[str, Columns],
 ) -> Iterator[AnyRule]:
-    """Yield the rules for the conditions of subsumption rules; `relations` gets the relations that they add."""
-    rules, added = conditions(selections, checked.relations)
+    """Yield the rules for the conditions of subsumption rules in a program with the rule graph `plain` and `shared`
+    relations; `relations` gets the relations that they add."""
+    rules, added = conditions(selections, checked.relations, plain.nodes)
+    together = dict(shared)
     known = {**checked.relations, **added}
     for rule in rules:
-        bench = Bench(rule.name or "", known, checked.records, nodes={})
+        bench = Bench(rule.name or "", known, checked.records, shared=together, nodes=nodes)
         yield from _named_apart(_rewritten(rule, bench))
         yield from bench.aggregates
         relations.update(bench.auxiliary)
+    relations.update(together)
 
 
 def _with_projections(

@@ -106,7 +106,12 @@ class _Link:
 
     @property
     def origin(self) -> str:
-        return self.steps[0].rule.origin
+        return (self.condition or self.steps[0].rule).origin
+
+    @property
+    def condition(self) -> AnyRule | None:
+        """The subsumption rule by which a relation selects."""
+        return next((step.rule for step in self.steps if step.head.startswith("#beats.")), None)
 
     @property
     def aggregate(self) -> AggregateRule | None:
@@ -118,11 +123,13 @@ class _Link:
 
     @property
     def span(self) -> Span | None:
-        return (self.aggregate or self.steps[0].rule).span
+        return (self.condition or self.aggregate or self.steps[0].rule).span
 
     def __str__(self) -> str:
         if self.aggregate is not None and self.aggregate.op == "autoinc":
             return f"{self.head} needs the substitutions of {self.body}"
+        if self.condition is not None:
+            return f"{self.head} selects by {self.body}"
         if self.aggregate is not None:
             return f"{self.head} needs the {self.aggregate.op} of {self.body}"
         return f"{self.head} needs {'no ' if self.negative else ''}{self.body}"
@@ -146,7 +153,9 @@ def _problem(links: Sequence[_Link]) -> Problem:
     first = links[0]
     notes = tuple((link.span, f"rule {link.origin}: {link}") for link in links[1:] if link.span is not None)
     chain = ", ".join(map(str, links))
-    if first.aggregate is None:
+    if first.condition is not None:
+        code, what = "E0301", f"{first.head} selects by a condition that depends on what it shows"
+    elif first.aggregate is None:
         code, what = "E0301", f"{first.head} depends on its own negation"
     elif first.aggregate.op == "autoinc":
         code, what = "E0306", f"the counter of {first.head} numbers substitutions that depend on {first.head}"
@@ -159,6 +168,8 @@ def _problem(links: Sequence[_Link]) -> Problem:
     hint = f"break the cycle: {verb} only relations that do not depend on {first.head}"
     if code == "E0306":
         hint = f"number the tuples of {first.head} in a rule of their own, once the recursion is complete"
+    if first.condition is not None:
+        hint = f"break the cycle: compare by relations that do not depend on {first.head}"
     if code == "E0303":
         hint = f"bind {_groups(first)} by an atom inside of the aggregate: the recursion itself computes new values"
     return Problem(code, f"{what}, in rule {first.origin}: {chain}", first.span, notes, hint)

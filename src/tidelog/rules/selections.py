@@ -19,7 +19,7 @@ So these views are maintained, certified and distributed like all others. Facts 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tidelog.language.selections import Selection
@@ -35,7 +35,7 @@ from tidelog.language.syntax import (
     Term,
     Variable,
 )
-from tidelog.language.trees import variables, whole
+from tidelog.language.trees import rename, variables, whole
 from tidelog.rules.core import (
     AggregateRule,
     CoreAtom,
@@ -286,10 +286,14 @@ def _prepares(auxiliary: str, name: str) -> bool:
 
 
 def conditions(
-    selections: Iterable[Selection], relations: Mapping[str, RelationType]
+    selections: Iterable[Selection], relations: Mapping[str, RelationType], nodes: Iterable[HyperNode]
 ) -> tuple[list[Rule], dict[str, RelationType]]:
     """Return the rules of `#beats` for subsumption rules that are no minima, maxima or fronts, with the relations that
-    they read and derive."""
+    they read and derive. `nodes` are the hyper-nodes of the rules as written: a condition reads the candidates of its
+    own recursion."""
+    own = {name: frozenset(node.relations) for node in nodes for name in node.relations}
+    selections = tuple(selections)
+    selecting = {selection.relation for selection in selections}
     rules: list[Rule] = []
     added: dict[str, RelationType] = {}
     for selection in selections:
@@ -298,8 +302,14 @@ def conditions(
             candidates, beats = candidates_of(relation.name), f"{BEATS}{relation.name}"
             added[candidates] = RelationType(candidates, relation.columns)
             added[beats] = RelationType(beats, (*relation.columns, *relation.columns))
-            rules.append(_condition(rule, relation, candidates, beats))
+            inside = selecting & own.get(relation.name, frozenset()) | {relation.name}
+            rules.append(_condition(_within(rule, inside), relation, candidates, beats))
     return rules, added
+
+
+def _within(rule: Rule, own: Collection[str]) -> Rule:
+    """Return the rule with candidates in place of the relations `own`."""
+    return rename(rule, lambda name: candidates_of(name) if name in own else name, str, str)
 
 
 def _condition(rule: Rule, relation: RelationType, candidates: str, beats: str) -> Rule:
