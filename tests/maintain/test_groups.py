@@ -8,6 +8,10 @@ import pytest
 
 import tidelog
 from tests.scripts import without_need
+from tidelog.language import check, read
+from tidelog.rules import compile_program
+from tidelog.rules.describe import describe
+from tidelog.rules.outline import outline
 
 STRATEGIES = ("auto", "update", "bootstrap")
 DECLARATIONS = """
@@ -103,6 +107,15 @@ def test_relations_that_select_give_groups_too() -> None:
     db.commit()
     assert set(db["far"]) == {(1, 0), (2, 1), (3, 0), (4, 1), (5, 2)}
     db.check()
+
+
+def test_pictures_show_the_rules_as_they_are_written() -> None:
+    core = compile_program(check(read(DECLARATIONS + NEXT + TIRED)), as_written=True)
+    boxes = outline(core).boxes
+    assert [box.titles for box in boxes if box.sort != "auxiliary"] == [("talk",), ("heard",), ("tired",)]
+    assert [box.parts for box in boxes if box.sort == "node"] == [(("next",),), (("tired",),)]
+    assert "#" not in "".join(title for box in boxes for title in box.titles)
+    assert "1  heard  (recursive)" in describe(core)
 
 
 def test_nodes_say_that_they_cannot() -> None:
