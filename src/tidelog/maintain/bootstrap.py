@@ -48,16 +48,28 @@ def bootstrap(node: HyperNode, inputs: Inputs) -> int:
             _aggregate(rule, inputs)
         else:
             (recursive if internal_atoms(rule, internal) else first).append(rule)
+    useful = [rule for rule in first if can_derive(rule, inputs, internal)]
+    if not useful and not any(inputs.relations[name].rows for name in node.relations):
+        inputs.watch.look()
+        return 2 if recursive else 1
     run = _Run(node, inputs)
     if first or recursive:
-        run.rounds(lambda statistics: [plan_full(rule, statistics) for rule in first], 1)
+        run.rounds(lambda statistics: [plan_full(rule, statistics) for rule in useful], 1)
     if recursive:
-        deltas = [(rule, i) for rule in recursive for i in internal_atoms(rule, internal)]
+        followed = [rule for rule in recursive if can_derive(rule, inputs, internal)]
+        deltas = [(rule, i) for rule in followed for i in internal_atoms(rule, internal)]
         run.rounds(lambda statistics: plan_deltas(deltas, internal, statistics), None)
     for name in node.relations:
         inputs.relations[name].settle()
         inputs.relations[name].marks.look_for_saturation()
     return max(1, run.round)
+
+
+def can_derive(rule: CoreRule, inputs: Inputs, internal: frozenset[str]) -> bool:
+    """Return False if a relation in the body has no rows, and gets none from the hyper-node itself. Large programs have
+    many such rules: most of what they read is empty at the start."""
+    read = (name for name, negated in rule.reads if not negated and name not in internal)
+    return all(len(inputs.relations[name]) for name in read)
 
 
 def internal_atoms(rule: CoreRule, internal: frozenset[str]) -> list[int]:

@@ -39,21 +39,20 @@ class Marks:
 
 
 class RowMarks:
-    """The marks of the rows of a relation, whose descriptor is `fields` and which has room for `capacity` rows.
+    """The marks of the rows of a relation, whose descriptor is `fields` and which has no room for rows yet.
 
     Counts are kept if the relation is `counted`, else it can only grow. `saturated` is True once a count has reached
     its maximum.
     """
 
-    def __init__(self, fields: Descriptor, capacity: int, counted: bool) -> None:
+    def __init__(self, fields: Descriptor, counted: bool) -> None:
         self.runs: list[tuple[int, int]] = []
         self.saturated = False
         self._fields = fields
-        self._counts = Block(4 * capacity) if counted else None
+        self._counts = Block(0) if counted else None
         self._births: Block | None = None
         self._supports: Block | None = None
         self._saved: tuple[bool, list[tuple[Block, NDArray[numpy.int32]]]] | None = None
-        self.publish()
 
     def publish(self) -> None:
         """Let kernels find the marks where they are now."""

@@ -27,6 +27,9 @@ _WORTH_AN_INDEX = 2_000
 """Relations with fewer rows need no index for queries."""
 _UNCOUNTED = 1 << 62
 _ROOM = 2 * SPARE
+"""Rows for which a relation gets room with its first one: of thousands of relations, most may stay empty."""
+_NO_SLOTS = Block(8)
+"""The slots of a relation without rows: a single one, which is empty. Nobody writes it."""
 _NONE = numpy.empty(0, numpy.int64)
 _MOST_ROWS = 1 << 31
 
@@ -52,22 +55,23 @@ class StoredRelation:
         """Whether columns that are no key of an index may change."""
         self.fields[layout.R_ARITY] = arity
         self.fields[layout.R_REPLAN] = 1 << 62
-        self._rows = Block(_ROOM * arity * catalog.dtype.itemsize)
-        self._slots = Block(8 * 2 * _ROOM)
-        self.marks = RowMarks(self.fields, _ROOM, counted)
+        self._rows = Block(0)
+        self._slots = Block(0)
+        self._capacity, self._slot_count = 0, 1
+        self.marks = RowMarks(self.fields, counted)
         self.journal = ChangeJournal(self.fields)
-        self._begin()
+        self._publish()
 
     def _begin(self) -> None:
-        """Start without rows, with room for a few."""
-        self._capacity, self._slot_count = _ROOM, 2 * _ROOM
+        """Start without rows, with room for a few if there was room."""
+        self._capacity, self._slot_count = min(self._capacity, _ROOM), min(self._slot_count, 2 * _ROOM)
         for field in (layout.R_N, layout.R_USED, layout.R_DEAD, layout.R_OLD, layout.R_NEW, layout.R_START):
             self.fields[field] = 0
         self._publish()
 
     def _publish(self) -> None:
         """Let kernels find the memory as it is now, and use no more of it than all blocks have room for."""
-        self.fields[layout.R_SLOTS] = self._slots.address
+        self.fields[layout.R_SLOTS] = self._slots.address or _NO_SLOTS.address
         self.fields[layout.R_MASK] = self._slot_count - 1
         self.fields[layout.R_ROWS] = self._rows.address
         self.fields[layout.R_CAPACITY] = self._capacity
@@ -229,7 +233,7 @@ class StoredRelation:
         if need <= self._capacity and used * 10 <= (self._slot_count - 1) * 7:
             return
         with Stopwatch(self.catalog):
-            capacity = self._capacity
+            capacity = max(self._capacity, _ROOM)
             while capacity < need:
                 capacity = capacity * 3 // 2
             if capacity >= _MOST_ROWS:
@@ -240,6 +244,10 @@ class StoredRelation:
                 self._publish()
                 self.marks.grow(capacity)
                 self._capacity = capacity
+                self._publish()
+            if self._slot_count == 1:
+                self._slots.grow(8 * 2 * _ROOM)
+                self._slot_count = 2 * _ROOM
                 self._publish()
             while used * 10 > (self._slot_count - 1) * 7:
                 self._slots.grow(16 * self._slot_count)
