@@ -21,7 +21,6 @@ from tidelog.copies import Uncopied
 from tidelog.engine import Engine
 from tidelog.errors import Problem, UsageError, wrong_argument
 from tidelog.io import at_hand
-from tidelog.language import read
 from tidelog.language.branches import class_of
 from tidelog.language.declarations import did_you_mean
 from tidelog.language.syntax import CheckedProgram, Program
@@ -158,9 +157,9 @@ class RelationVerbs(Verbs[Made], Generic[Made, Part, Facts]):
         """
         self._check_usable()
         with changing_within_memory:
-            parsed = program if isinstance(program, Program) else read(program)
+            found = self.workspace.reading(program) if not isinstance(program, Program) else program
         with self._changing(), changing_within_memory:
-            self.workspace.extend(parsed)
+            self.workspace.extend(found)
 
     def functor(
         self, name: str, function: Callable[..., Any], *, vectorized: Vectorized = False, compiled: bool = True

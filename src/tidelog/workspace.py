@@ -7,6 +7,7 @@ facts, and settles the draft when the engine has gone there.
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -27,6 +28,7 @@ from tidelog.looking import Look, unlimited
 from tidelog.maintain.deltas import AnyRows
 from tidelog.maintain.reclaim import Reclaimer
 from tidelog.maintain.state import EngineState
+from tidelog.programs import Compiled, Reading, reading
 from tidelog.relation import declared
 from tidelog.rules import Compiler
 from tidelog.rules.core import CoreProgram
@@ -137,15 +139,23 @@ class Workspace(Generic[Facts]):
 
     # --- changes -------------------------------------------------------------------------------------------------
 
-    def extend(self, program: Program) -> None:
+    @property
+    def is_empty(self) -> bool:
+        """Return True if a program that is loaded now is the first one, without functions for its functors."""
+        return not (self._pending.programs or self.committed.programs or self.given.functions)
+
+    def reading(self, text_or_path: str | os.PathLike[str], name: str | None = None) -> Reading:
+        """Read a program for `extend` or `replace`, the first one from the cache if it is there; `name` is shown in
+        messages instead of the path. Raise what `language.read` raises."""
+        return reading(text_or_path, self.given, name, first=self.is_empty)
+
+    def extend(self, program: Program | Reading) -> None:
         """Make the pending programs and `program` the program to go to; its facts wait as well. ProgramError where
         anything is wrong with them together, and then nothing has changed."""
-        if not isinstance(program, Program):
+        if not isinstance(program, Program | Reading):
             raise wrong_argument("a program that has been read", "a `Program`", program)
         pending = self._pending
-        checked = self._checker.check(*pending.programs, program)
-        self._check_renewed(checked)
-        core = self._compiler.compile(checked)
+        checked, core = self._compiled(program, pending.programs)
         self.dictionary.add_records(checked.records)
         by_relation: dict[str, list[tuple[Value, ...]]] = {}
         for each in checked.facts[len(pending.checked.facts) :]:
@@ -157,6 +167,19 @@ class Workspace(Generic[Facts]):
         facts = [*pending.facts, *encoded]
         self._pending = Pending(self._checker.programs, checked, core, facts, pending.gone)
 
+    def _compiled(self, program: Program | Reading, before: tuple[Program, ...]) -> tuple[CheckedProgram, CoreProgram]:
+        """Return programs together, checked and compiled; the first one of a database from the cache, or for it."""
+        reading = program if isinstance(program, Reading) else Reading(program)
+        is_first = self.is_empty
+        if reading.compiled is not None and is_first:
+            return reading.compiled.resume(self._checker, self._compiler)
+        checked = self._checker.check(*before, reading.program)
+        self._check_renewed(checked)
+        core = self._compiler.compile(checked)
+        if is_first:
+            reading.keep(Compiled(reading.program, self._checker.state, self._compiler.state, checked, core))
+        return checked, core
+
     def _check_renewed(self, checked: CheckedProgram) -> None:
         """Raise UsageError (E0606) where a relation that has gone since the last epoch comes back with other
         attributes, because an epoch has one form of a relation."""
@@ -165,12 +188,12 @@ class Workspace(Generic[Facts]):
                 message = f"{name} is removed and declared with other attributes in one epoch"
                 raise UsageError(Problem("E0606", message, hint="commit the removal first"))
 
-    def replace(self, program: Program) -> Draft:
+    def replace(self, program: Program | Reading) -> Draft:
         """Make `program`, whose facts are kept elsewhere, the program to go to in place of the one that there is."""
-        checked = self._checker.check(program)
+        checked, core = self._compiled(program, ())
         self.dictionary.add_records(checked.records)
         facts, gone = self._pending.facts, self._pending.gone
-        self._pending = Pending(self._checker.programs, checked, self._compiler.compile(checked), facts, gone)
+        self._pending = Pending(self._checker.programs, checked, core, facts, gone)
         return self.draft()
 
     def remove_rule(self, name: str) -> None:

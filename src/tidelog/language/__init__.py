@@ -1,6 +1,7 @@
 """Program text to checked program.
 
-reading       `read`: files and texts; with the C preprocessor (preprocessor, stretches) when a line starts with #
+reading       `read`: files and texts; with the C preprocessor (preprocessor, stretches) when a line starts with #;
+              consulted  the files that it looks at
 lexer         text to tokens, with soft_words;  grammar.lark  the grammar of one statement
 statements    tokens to statements, and recovery;  mistakes  problems of the syntax in words;  foreign  those of other
               languages

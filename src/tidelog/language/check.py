@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from operator import is_
+from typing import Any
 
 from tidelog.callables import GivenFunctions
 from tidelog.collecting import uncollected
@@ -88,9 +89,9 @@ class _Inlined:
 
 
 @dataclass(frozen=True)
-class _Last:
+class CheckerState:
     """The programs that passed last, and the results for them; `passed` by the identity of the statements, which live
-    as long as their entries."""
+    as long as their entries. A pickle has these without their identities, which differ after loading."""
 
     programs: tuple[Program, ...]
     types: tuple[TypeDeclaration | FunctorDeclaration, ...]
@@ -102,6 +103,13 @@ class _Last:
     inlined: Mapping[int, _Inlined] = field(default_factory=dict)
     """By the identity of the rules."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "passed": [*self.passed.values()], "inlined": [*self.inlined.values()]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        passed = {id(each.statement): each for each in state["passed"]}
+        vars(self).update({**state, "passed": passed, "inlined": {id(each.rule): each for each in state["inlined"]}})
+
 
 class Checker:
     """Checks the programs of a database one after another: it does not check statements again that the last program has
@@ -109,12 +117,22 @@ class Checker:
 
     def __init__(self, given: GivenFunctions | None = None) -> None:
         self._given = given or GivenFunctions()
-        self._last = _Last((), (), (), Scheme(), {})  # All of it is replaced at once, whatever interrupts a check.
+        self._last = CheckerState((), (), (), Scheme(), {})
+        """All of it is replaced at once, whatever interrupts a check."""
 
     @property
     def programs(self) -> tuple[Program, ...]:
         """The last programs that passed, with names for all rules."""
         return self._last.programs
+
+    @property
+    def state(self) -> CheckerState:
+        """The state between two checks, for a `Checker` that resumes after the same programs."""
+        return self._last
+
+    def resume(self, state: CheckerState) -> None:
+        """Go on from the state of another `Checker`."""
+        self._last = state
 
     @uncollected()
     def check(self, *programs: Program, look: Look = unlimited) -> CheckedProgram:
@@ -159,7 +177,7 @@ class Checker:
         plain = tuple(rule for rule in written if not rule.subsumes)
         results = self._inlined(plain, inline, scheme, directives) if inline else None
         known_now = {id(each.statement): each for each in passed}
-        self._last = _Last(programs, types, declarations, scheme, known_now, implied, results or {})
+        self._last = CheckerState(programs, types, declarations, scheme, known_now, implied, results or {})
         rules = plain
         if results is not None:
             rules = tuple(found for rule in plain if (found := results[id(rule)].result) is not None)

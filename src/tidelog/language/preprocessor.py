@@ -21,6 +21,7 @@ from pcpp.ply.ply.lex import LexToken
 from pcpp.preprocessor import Action, OutputDirective, Preprocessor
 
 from tidelog.errors import Problem, ProgramError
+from tidelog.language.consulted import Consulted
 from tidelog.language.stretches import stretches
 from tidelog.language.terms import Locate
 from tidelog.source import SourceText, Span
@@ -32,19 +33,25 @@ _OWN_LINE = re.compile(r"^([^\S\n]*)\.(include|once)\b", re.MULTILINE)
 """Soufflé's own lines, which mean what `#include` and `#pragma once` mean."""
 _BUILT_IN = frozenset(("__LINE__", "__COUNTER__"))
 """The names that pcpp expands beside macros."""
+_TIMES = ("__DATE__", "__TIME__")
 _IGNORED = ("warning", "pragma", "line", "ident")
 
 
 def preprocess(
-    source: SourceText, folder: Path, read_file: Any, folders: Iterable[Path] = (), macros: Iterable[str] = ()
+    source: SourceText,
+    folder: Path,
+    read_file: Any,
+    folders: Iterable[Path] = (),
+    macros: Iterable[str] = (),
+    consulted: Consulted | None = None,
 ) -> tuple[str, Locate, list[Problem]]:
     """Return the text after preprocessing, the way back to the original places, and the problems.
 
     `folder` is where `#include "…"` begins to look; `read_file(path, name)` returns the text of a file or raises
     ProgramError. `#include` looks in `folders` next; `macros` are defined before the first line, as `NAME` (1) or
-    `NAME=text`.
+    `NAME=text`. `consulted` gets the files that were looked for in vain, and whether a macro gave the time.
     """
-    processor = _Preprocessor(source, folder, read_file)
+    processor = _Preprocessor(source, folder, read_file, consulted or Consulted())
     processor.path += [str(each.absolute()) for each in folders]
     for macro in macros:
         name, equal, text = macro.partition("=")
@@ -93,12 +100,13 @@ class _TooLong(Exception):
 class _Preprocessor(Preprocessor):  # type: ignore[misc]
     """pcpp with its hooks: files are read as programs are, problems are kept."""
 
-    def __init__(self, source: SourceText, folder: Path, read_file: Any) -> None:
+    def __init__(self, source: SourceText, folder: Path, read_file: Any, consulted: Consulted) -> None:
         super().__init__()
         self.key = str((folder / "<text>").absolute())
         self.sources = {self.key: source}
         self.problems: list[Problem] = []
         self.read_file = read_file
+        self.consulted = consulted
         self.rewrite_paths: list[tuple[str, str]] = []
         self.temp_path = [str(folder.absolute())]
         self.files = 0
@@ -161,6 +169,8 @@ class _Preprocessor(Preprocessor):  # type: ignore[misc]
 
     def expand_macros(self, tokens: list[Any], expanding_from: list[str] | None = None) -> list[Any]:
         result: list[Any] = super().expand_macros(tokens, expanding_from or [])
+        if expanding_from and expanding_from[-1] in _TIMES:
+            self.consulted.dated = True
         if expanding_from and len(result) > _EXPANSION:
             raise _TooLong
         return result
@@ -183,6 +193,7 @@ class _Preprocessor(Preprocessor):  # type: ignore[misc]
     def on_file_open(self, is_system_include: bool, includepath: str) -> io.StringIO:
         path = Path(includepath)
         if not path.is_file():
+            self.consulted.note(path, None)
             raise FileNotFoundError(includepath)
         name = os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
         try:

@@ -11,6 +11,7 @@ from pathlib import Path
 from tidelog.collecting import uncollected
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.blocks import assemble
+from tidelog.language.consulted import Consulted
 from tidelog.language.statements import statements
 from tidelog.language.syntax import Literal, Program
 from tidelog.language.terms import Locate
@@ -30,7 +31,14 @@ class Preprocessing:
     enabled: bool = True
 
 
-@uncollected()
+@dataclass(frozen=True)
+class ProgramText:
+    """The text of a program, and the folder in which its `#include "…"` begins to look."""
+
+    source: SourceText
+    folder: Path
+
+
 def read(
     text_or_path: str | os.PathLike[str],
     *,
@@ -43,7 +51,11 @@ def read(
     `name` is shown in messages instead of the path or "<text>"; `look` is called before each statement, and may raise.
     Raise ProgramError with everything found.
     """
-    preprocessing = preprocessing or Preprocessing()
+    return parse(text_of(text_or_path, name), preprocessing=preprocessing, look=look)
+
+
+def text_of(text_or_path: str | os.PathLike[str], name: str | None = None) -> ProgramText:
+    """Return the text that `read` parses. Raise ProgramError if there is none."""
     given: object = text_or_path
     if not isinstance(given, (str, os.PathLike)):
         message = f"expected the text of a program or a path, found a value of type {type(given).__name__}"
@@ -59,13 +71,28 @@ def read(
         problem = _nul(source)
         if problem is not None:
             raise ProgramError(problem)
+    return ProgramText(source, folder)
 
+
+@uncollected()
+def parse(
+    given: ProgramText,
+    *,
+    preprocessing: Preprocessing | None = None,
+    look: Look = unlimited,
+    consulted: Consulted | None = None,
+) -> Program:
+    """Parse the text of a program, as `read` does; `consulted` gets the files that it includes."""
+    preprocessing = preprocessing or Preprocessing()
+    source = given.source
     locate: Locate = partial(Span, source)
     problems: list[Problem] = []
     if preprocessing.enabled and (preprocessing.macros or _is_for_preprocessor(source.text)):
         from tidelog.language.preprocessor import preprocess
 
-        text, locate, problems = preprocess(source, folder, file_text, preprocessing.folders, preprocessing.macros)
+        consulted = consulted or Consulted()
+        reading, options = partial(file_text, consulted=consulted), (preprocessing.folders, preprocessing.macros)
+        text, locate, problems = preprocess(source, given.folder, reading, *options, consulted)
     else:
         text = source.text
     found, mistakes = statements(text, locate, look)
@@ -101,8 +128,9 @@ def read_body(text: str, name: str = "<query>") -> tuple[Literal, ...]:
     return program.rules[0].body
 
 
-def file_text(path: Path, name: str) -> str:
-    """Return the text of a file. Raise ProgramError if it cannot be read (E0110) or is not valid text (E0109)."""
+def file_text(path: Path, name: str, consulted: Consulted | None = None) -> str:
+    """Return the text of a file, and note it in `consulted`. Raise ProgramError if it cannot be read (E0110) or is not
+    valid text (E0109)."""
     try:
         data = path.read_bytes()
     except (OSError, ValueError) as error:
@@ -118,6 +146,8 @@ def file_text(path: Path, name: str) -> str:
         raise ProgramError(
             Problem("E0109", message, place=f"{name}:{line}:{column}", hint="save the file as UTF-8")
         ) from None
+    if consulted is not None:
+        consulted.note(path, data)
     text = text.replace("\r\n", "\n")
     problem = _nul(SourceText(name, text))
     if problem is not None:

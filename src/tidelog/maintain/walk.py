@@ -12,6 +12,7 @@ from functools import partial
 import numpy
 
 from tidelog.arrays import AnyWords
+from tidelog.collecting import uncollected
 from tidelog.engine import NodeReport, Outcome, Prospect, RowChange, Seal
 from tidelog.maintain.assemble import UNIT
 from tidelog.maintain.deltas import AnyRows, rows_of
@@ -83,6 +84,7 @@ def others(state: EpochState) -> Iterator[int]:
                 yield position
 
 
+@uncollected()
 def place_relations(state: EpochState) -> None:
     """Give every relation of the program its storage; facts and view part where a relation has become derived."""
     if not state.is_new:

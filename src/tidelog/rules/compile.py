@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, repeat
 from operator import is_
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tidelog.collecting import uncollected
 from tidelog.errors import ProgramError
@@ -116,6 +116,12 @@ class _Projections:
     added: Mapping[str, core.RelationInfo] = field(default_factory=dict)
     seen: Mapping[int, tuple[core.CoreRule, _Seen, tuple[core.CoreRule, ...]]] = field(default_factory=dict)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "seen": [*self.seen.values()]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update({**state, "seen": {id(each[0]): each for each in state["seen"]}})
+
 
 _Text: TypeAlias = tuple[Rule, tuple[str, ...], Mapping[str, RelationType]]
 """A rule, the relations that it reads, and all relations that it knows."""
@@ -205,10 +211,11 @@ class _Recursions:
 
 
 @dataclass(frozen=True)
-class _Last:
+class CompilerState:
     """State kept from the last program: its rules by their identity, which live as long as their entries; the core
     rules likewise; the hyper-nodes before and after projections, closures among them; the marked ones; and for programs
-    that select the hyper-nodes before that, and the rules of candidates."""
+    that select the hyper-nodes before that, and the rules of candidates. A pickle has the same without identities,
+    which differ after loading."""
 
     rules: Mapping[int, _Compiled] = field(default_factory=dict)
     projected: _Projections = field(default_factory=_Projections)
@@ -221,6 +228,16 @@ class _Last:
     nodes: Nodes = field(default_factory=dict)
     dropping: Nodes = field(default_factory=dict)
 
+    def __getstate__(self) -> dict[str, Any]:
+        maps = {"rules": self.rules, "closures": self.closures, "selecting": self.selecting}
+        return {**vars(self), **{name: [*each.values()] for name, each in maps.items()}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        rules = {id(each.rule): each for each in state["rules"]}
+        closures = {id(each.node): each for each in state["closures"]}
+        selecting = {id(each[0]): each for each in state["selecting"]}
+        vars(self).update({**state, "rules": rules, "closures": closures, "selecting": selecting})
+
 
 class Compiler:
     """Compiles the programs of a `Checker` one after another. It does not rewrite rules again that the last one had as
@@ -228,8 +245,17 @@ class Compiler:
 
     def __init__(self, *, as_written: bool = False) -> None:
         self._as_written = as_written
-        self._last = _Last()
+        self._last = CompilerState()
         """All of it is replaced at once, whatever interrupts a compilation."""
+
+    @property
+    def state(self) -> CompilerState:
+        """The state between two compilations, for a `Compiler` that resumes after the same program."""
+        return self._last
+
+    def resume(self, state: CompilerState) -> None:
+        """Go on from the state of another `Compiler`."""
+        self._last = state
 
     @uncollected()
     def compile(self, checked: CheckedProgram, look: Look = unlimited) -> core.CoreProgram:
@@ -281,7 +307,7 @@ class Compiler:
                 found = with_closures(final.nodes, relations, closures)
         found = tuple([_kept(last.nodes.get(node.relations), node) for node in found])
         kept = written, final, closures, recursions, plain, selecting, {node.relations: node for node in found}
-        self._last = _Last(compiled, projected, *kept)
+        self._last = CompilerState(compiled, projected, *kept)
         candidates = {**{name: candidates_of(name) for name in selections}, **recursions.facts}
         dropping, obstacles = with_dropping(found, selections, relations)
         dropping = tuple([_kept(last.dropping.get(node.relations), node) for node in dropping])

@@ -23,10 +23,9 @@ from tidelog.durable.files import Files
 from tidelog.engine import FactCall, Prospect, RowChange
 from tidelog.errors import UsageError
 from tidelog.io import encode
-from tidelog.language import read
-from tidelog.language.syntax import Program
 from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.engine import EmbeddedEngine
+from tidelog.programs import Reading
 from tidelog.rules.core import NUMBERED, CoreProgram
 from tidelog.store import checkpoint
 from tidelog.store.numbers import RecordedNumbers, numbered_relation
@@ -124,7 +123,7 @@ class FolderKeeper:
                 engine = self._restored(checkpoint.Checkpoint(self.state.checkpoint_path, file))
         self.price = time.perf_counter() - started
         if not workspace.programs or text_of(workspace.programs) != manifest.text:
-            workspace.replace(_parsed(manifest.text))
+            workspace.replace(_reading(workspace, manifest.text))
         self._recorded = self._recorded or RecordedNumbers(workspace.dictionary)
         workspace.facts.extend(self._facts_since(self._recorded))
         engine = engine or EmbeddedEngine(workspace.dictionary, workspace.committed.core)
@@ -136,7 +135,7 @@ class FolderKeeper:
         """Return the engine of a checkpoint. Where that was another tidelog's, or has relations that have gone since,
         its facts wait."""
         workspace = self._workspace
-        draft = workspace.replace(_parsed(saved.program))
+        draft = workspace.replace(_reading(workspace, saved.program))
         saved.fill(workspace.dictionary)
         gone = self.state.manifest.notes.get(GONE, {})
         engine = None if gone else saved.restore(draft.core, workspace.dictionary)
@@ -186,5 +185,5 @@ class FolderKeeper:
         self.state.close()
 
 
-def _parsed(text: str) -> Program:
-    return read(f"{text}\n", name="<store>")
+def _reading(workspace: Workspace[FactCall], text: str) -> Reading:
+    return workspace.reading(f"{text}\n", "<store>")

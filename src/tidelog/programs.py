@@ -1,0 +1,225 @@
+"""Programs that start again: a cache of compiled programs by their content.
+
+Reading, checking and compiling thousands of rules takes seconds, but depends on the text, the files that it includes
+and tidelog alone. So a program that is the first of a database, and large, is kept in the user's cache folder
+(`~/.cache/tidelog/programs`, or below `XDG_CACHE_HOME`), together with the states of `Checker` and `Compiler`, which go
+on from there as if they had made it themselves.
+
+A file there has a checksum, the included files with their digests, and a pickle. Pickles can do harm, so that files
+count only if nobody but the user can write the folder, and then only classes of syntax trees and rules are unpickled.
+A file that is damaged, from another tidelog, or out of date is as good as none. A cache that cannot be written costs
+time and nothing else. Files that nobody has used for long go, and the oldest of too many bytes.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import io
+import json
+import os
+import pickle
+import stat
+import sys
+import threading
+import time
+from collections.abc import Iterable
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import lark
+
+from tidelog.callables import GivenFunctions
+from tidelog.collecting import old_at_once
+from tidelog.durable.local import LocalFiles
+from tidelog.language import Checker
+from tidelog.language.check import CheckerState
+from tidelog.language.consulted import Consulted, digest
+from tidelog.language.reading import ProgramText, is_preprocessed, parse, text_of
+from tidelog.language.syntax import CheckedProgram, Program
+from tidelog.rules import Compiler
+from tidelog.rules.compile import CompilerState
+from tidelog.rules.core import CoreProgram
+from tidelog.version import __version__
+
+WORTH = 200
+"""Statements of a program that is worth a file: fewer are compiled in a tenth of a second."""
+MOST_BYTES = 256 << 20
+"""Bytes of all files together."""
+_LONG = 30 * 24 * 3600.0
+"""Seconds."""
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A program as it was read, as it was checked and compiled when it was the first one of a database, and the states
+    of those who did."""
+
+    program: Program
+    checker: CheckerState
+    compiler: CompilerState
+    checked: CheckedProgram
+    core: CoreProgram
+
+    def resume(self, checker: Checker, compiler: Compiler) -> tuple[CheckedProgram, CoreProgram]:
+        """Return the checked and the core program, after which a checker and a compiler go on."""
+        checker.resume(self.checker)
+        compiler.resume(self.compiler)
+        return self.checked, self.core
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A program that was read: its compiled form if it was found in the cache, else what it was read from, if that can
+    be kept there."""
+
+    program: Program
+    compiled: Compiled | None = None
+    origin: tuple[ProgramText, Consulted] | None = None
+
+    def keep(self, compiled: Compiled) -> None:
+        """Keep the program, which was compiled as the first one of a database."""
+        if self.origin is not None:
+            keep(*self.origin, compiled)
+
+
+def reading(
+    text_or_path: str | os.PathLike[str], given: GivenFunctions, name: str | None = None, *, first: bool
+) -> Reading:
+    """Read a program, from the cache if it is the first one of a database. Raise what `language.read` raises."""
+    text = text_of(text_or_path, name)
+    found = find(text, given) if first else None
+    if found is not None:
+        return Reading(found.program, found)
+    consulted = Consulted()
+    return Reading(parse(text, consulted=consulted), None, (text, consulted) if first else None)
+
+
+def find(text: ProgramText, given: GivenFunctions) -> Compiled | None:
+    """Return the compiled program of a text from the cache, with the functions of its functors, or None."""
+    try:
+        folder = _folder()
+        if not _is_private(folder):
+            return None
+        with closing(LocalFiles(folder)) as files:
+            data = files.read(key := _key(text))
+        checksum, header, content = data.split(b"\n", 2)
+        if digest(header + b"\n" + content) != checksum.decode() or not Consulted(json.loads(header)).is_current():
+            return None
+        with old_at_once():
+            found = _Unpickler(io.BytesIO(content), given).load()
+        os.utime(folder / key)
+    except Exception:  # A damaged file, and one of another tidelog, fails in as many ways as pickles can.
+        return None
+    return found if isinstance(found, Compiled) else None
+
+
+def keep(text: ProgramText, consulted: Consulted, compiled: Compiled) -> None:
+    """Keep the compiled program of a text, if that is worth it and the disk takes it."""
+    checked = compiled.checked
+    if consulted.dated or len(checked.written) + len(checked.facts) + len(checked.relations) < WORTH:
+        return
+    with suppress(OSError, RuntimeError, pickle.PicklingError):  # RuntimeError: no home, or trees that are too deep
+        content = json.dumps(consulted.files).encode() + b"\n" + _pickled(compiled)
+        folder = _folder()
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        if not _is_private(folder) or len(content) > MOST_BYTES:
+            return
+        with closing(LocalFiles(folder)) as files:
+            new = f"{_key(text)}.{os.getpid()}.{threading.get_ident()}"
+            try:
+                files.put(new, digest(content).encode() + b"\n" + content)
+                files.replace(new, _key(text))
+            except OSError:
+                files.remove_tree(new)
+                raise
+        _remove_unused(folder)
+
+
+def _folder() -> Path:
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "tidelog" / "programs"
+
+
+def _is_private(folder: Path) -> bool:
+    """Return True if a folder is one that nobody but this user can write. OSError."""
+    found = folder.lstat()
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
+
+
+def _key(text: ProgramText) -> str:
+    """Return the name of the file for a text: a digest of all that the result depends on, but for included files."""
+    source = text.source
+    parts = [str(_FORMAT), __version__, sys.version, lark.__version__, _own_sources(), source.name, source.text]
+    if is_preprocessed(source.text):  # Messages name included files relative to the folder of the process.
+        parts += [str(text.folder.absolute()), str(Path.cwd()), _preprocessor()]
+    return digest("".join(f"{len(part)}:{part}" for part in parts).encode())
+
+
+@cache
+def _own_sources() -> str:
+    """Return a digest of the modules that read, check and compile programs."""
+    package = Path(__file__).parent
+    folders = [*sorted((package / "language").iterdir()), *sorted((package / "rules").iterdir())]
+    paths = [Path(__file__), package / "source.py", package / "callables.py", *folders]
+    return _digest_of(path for path in paths if path.suffix in (".py", ".lark"))
+
+
+@cache
+def _preprocessor() -> str:
+    """Return a digest of the preprocessor, which takes long to import."""
+    found = find_spec("pcpp")
+    places = found.submodule_search_locations if found is not None else None
+    return _digest_of(path for place in places or () for path in sorted(Path(place).glob("*.py")))
+
+
+def _digest_of(paths: Iterable[Path]) -> str:
+    return digest(b"".join(path.read_bytes() for path in paths))
+
+
+def _remove_unused(folder: Path) -> None:
+    """Remove the files that nobody has used for long, and as many others, oldest first, as are too many bytes."""
+    found = sorted(((path, path.stat()) for path in folder.iterdir()), key=lambda each: -each[1].st_mtime)
+    total = 0
+    for path, status in found:
+        total += status.st_size
+        if total > MOST_BYTES or time.time() - status.st_mtime > _LONG:
+            path.unlink(missing_ok=True)
+
+
+# --- pickles ---------------------------------------------------------------------------------------------------------
+
+
+def _pickled(compiled: Compiled) -> bytes:
+    buffer = io.BytesIO()
+    pickler = pickle.Pickler(buffer, pickle.HIGHEST_PROTOCOL)
+    # The functions in Python are those of the database that finds the program.
+    pickler.dispatch_table = copyreg.dispatch_table | {GivenFunctions: lambda _: (GivenFunctions, ())}
+    pickler.dump(compiled)
+    return buffer.getvalue()
+
+
+class _Unpickler(pickle.Unpickler):
+    """A reader of pickles that knows the classes of programs only."""
+
+    def __init__(self, file: io.BytesIO, given: GivenFunctions) -> None:
+        super().__init__(file)
+        self._given = given
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return a class of programs. UnpicklingError for anything else."""
+        if (module, name) == (GivenFunctions.__module__, GivenFunctions.__name__):
+            return lambda: self._given
+        if module in (__name__, "tidelog.source") or module.startswith(("tidelog.language.", "tidelog.rules.")):
+            found = super().find_class(module, name)
+            if isinstance(found, type) and found.__module__ == module:
+                return found
+            if (module, name) == ("tidelog.language.branches", "_made"):
+                return found
+        raise pickle.UnpicklingError(f"{module}.{name} is no class of programs")

@@ -1,0 +1,368 @@
+"""The cache of compiled programs: it gives the same programs as reading them anew, or nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pickle
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tidelog
+import tidelog.kernels.sets  # before the cache folder is another one, which has no kernels
+from tests.depth import cases
+from tests.mixtures import mixture_for
+from tidelog import programs
+from tidelog.callables import GivenFunctions
+from tidelog.database import Database
+from tidelog.language.consulted import digest
+from tidelog.language.reading import text_of
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = sorted([*ROOT.glob("tests/programs/*.dl"), *ROOT.glob("examples/constructs/*.dl")])
+
+tidelog.connect().load(".decl warm(x: number)")  # The grammar is in the cache folder, too.
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of the cache, an empty one, in which every program is worth a file."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(programs, "WORTH", 0)
+    return tmp_path / "cache/tidelog/programs"
+
+
+def loaded(program: Path | str) -> Database:
+    db = tidelog.connect()
+    db.load(program)
+    return db
+
+
+def is_found(program: Path | str) -> bool:
+    return programs.find(text_of(program), GivenFunctions()) is not None
+
+
+def unlike(one: Any, other: Any, place: str = "", seen: dict[tuple[int, int], Any] | None = None) -> str:
+    """Return where two objects differ, places in texts included, "" where they do not."""
+    seen = {} if seen is None else seen
+    if (id(one), id(other)) in seen:
+        return ""
+    seen[id(one), id(other)] = one, other
+    if type(one) is not type(other):
+        return f"{place}: {one!r} and {other!r}"
+    pairs: list[tuple[str, Any, Any]] = []
+    if dataclasses.is_dataclass(one):
+        if type(one) is GivenFunctions:
+            return ""
+        pairs = [(each.name, getattr(one, each.name), getattr(other, each.name)) for each in dataclasses.fields(one)]
+    elif isinstance(one, Mapping) and list(one) == list(other):
+        pairs = [(str(key), one[key], other[key]) for key in one]
+    elif isinstance(one, tuple | list) and len(one) == len(other):
+        pairs = [(str(number), *each) for number, each in enumerate(zip(one, other, strict=True))]
+    elif one != other and repr(one) != repr(other):  # NaN is another one each time.
+        return f"{place}: {one!r} and {other!r}"
+    return next((wrong for name, *both in pairs if (wrong := unlike(both[0], both[1], f"{place}.{name}", seen))), "")
+
+
+def same(one: Database, other: Database) -> None:
+    """Assert that two databases have the same programs, texts to core rules, with the same places in texts."""
+    for part in ("programs", "program"):
+        assert not unlike(getattr(one.workspace, part), getattr(other.workspace, part)), part
+    assert not unlike(one.workspace.draft().core, other.workspace.draft().core)
+
+
+def follow(db: Database, rng: random.Random) -> list[str]:
+    """Remove some rules of a database, and add them again; then add rules that copy relations. Return the errors."""
+    errors = []
+    changes: list[tuple[str, str]] = []
+    for rule in rng.sample(texts := [each for each in db.program.texts if each.name], min(3, len(texts))):
+        changes.append((str(rule.name), str(rule)))
+    for name in rng.sample(names := list(db.program.relations), min(3, len(names))):
+        columns = db.program.relations[name].columns
+        attributes = ", ".join(f"a{i}: {column.type}" for i, column in enumerate(columns))
+        variables = ", ".join(f"a{i}" for i in range(len(columns)))
+        new = f"copy_{name.replace('.', '_')}"
+        changes.append(("", f".decl {new}({attributes})\n{new}({variables}) :- {name}({variables})."))
+    for gone, text in changes:
+        try:
+            if gone:
+                db.rules.remove(gone)
+            db.rules.add(text)
+        except tidelog.ProgramError as error:
+            errors.append(str(error))
+    return errors
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_a_program_from_the_cache_is_the_same(path: Path) -> None:
+    fresh = loaded(path)
+    assert is_found(path)
+    found = loaded(path)
+    same(fresh, found)
+    seed = path.stem
+    assert follow(fresh, random.Random(seed)) == follow(found, random.Random(seed))
+    same(fresh, found)
+    if fresh.program.functors:
+        return
+    assert fresh.commit().report.bootstraps == found.commit().report.bootstraps
+    for name in fresh.relations:
+        if "inline" not in fresh.program.relations[name].qualifiers:
+            assert set(fresh[name]) == set(found[name]), name
+    for db in (fresh, found):
+        follow_after = [each for each in db.program.texts if each.name]
+        for rule in random.Random(seed).sample(follow_after, min(2, len(follow_after))):
+            db.rules.remove(str(rule.name))
+        db.commit()
+    same(fresh, found)
+    for name in fresh.relations:
+        if "inline" not in fresh.program.relations[name].qualifiers:
+            assert set(fresh[name]) == set(found[name]), name
+
+
+@pytest.mark.parametrize("seed", range(cases(12)))
+def test_programs_of_all_constructs_mixed_are_the_same(seed: int) -> None:
+    text = mixture_for(seed).text()
+    fresh = loaded(text)
+    assert is_found(text)
+    found = loaded(text)
+    assert follow(fresh, random.Random(seed)) == follow(found, random.Random(seed))
+    same(fresh, found)
+
+
+def test_the_rest_of_a_program_stays_the_same_object_when_a_rule_comes() -> None:
+    text = (
+        ".decl a(x: number)\n.decl b(x: number)\n.decl c(x: number)\nr1: b(x) :- a(x).\nr2: c(x) :- b(x).\n"
+        ".decl p(x: number, y: number)\nr3: p(x, z) :- p(x, y), p(y, z).\n.decl i(x: number) inline\n"
+        "r4: i(x) :- a(x).\nr5: c(x) :- i(x), b(x).\n"
+    )
+    loaded(text)
+    db = loaded(text)
+    before = db.workspace.draft()
+    assert is_found(text)
+    db.rules.add("late: c(x) :- a(x), p(x, _).")
+    after = db.workspace.draft()
+    kept = [id(rule) for rule in after.checked.rules]
+    assert all(id(rule) in kept for rule in before.checked.rules)
+    nodes = {node.relations: node for node in after.core.nodes}
+    assert all(nodes[node.relations] is node for node in before.core.nodes if "c" not in node.relations)
+    assert all(any(rule is new for node in after.core.nodes for new in node.rules) for rule in rules_of(before.core))
+
+
+def rules_of(core: Any) -> list[Any]:
+    return [rule for node in core.nodes for rule in node.rules]
+
+
+def test_errors_of_later_rules_show_the_same_places() -> None:
+    text = ".decl a(x: number)\nr1: a(x) :- a(x).\n"
+    loaded(text)
+    db = loaded(text)
+    with pytest.raises(tidelog.ProgramError) as caught:
+        db.rules.add("r1: a(1) :- a(2).")
+    assert "<text>:2:1" in str(caught.value)
+    assert "first used here" in str(caught.value)
+
+
+def test_an_included_file_counts(tmp_path: Path) -> None:
+    main, part = tmp_path / "main.dl", tmp_path / "part.dl"
+    main.write_text('#include "part.dl"\n')
+    part.write_text(".decl a(x: number)\na(1).\n")
+    loaded(main)
+    assert is_found(main)
+    part.write_text(".decl a(x: number)\na(2).\n")
+    assert not is_found(main)
+    db = loaded(main)
+    db.commit()
+    assert set(db["a"]) == {(2,)}
+    assert is_found(main)
+    part.unlink()
+    assert not is_found(main)
+
+
+def test_a_file_that_the_search_would_find_first_counts(tmp_path: Path) -> None:
+    below = tmp_path / "below"
+    below.mkdir()
+    (tmp_path / "main.dl").write_text('#include "below/first.dl"\n')
+    (below / "first.dl").write_text('#include "second.dl"\n')
+    (tmp_path / "second.dl").write_text(".decl a(x: number)\n")
+    loaded(tmp_path / "main.dl")
+    assert is_found(tmp_path / "main.dl")
+    (below / "second.dl").write_text(".decl b(x: number)\n")
+    assert not is_found(tmp_path / "main.dl")
+    assert loaded(tmp_path / "main.dl").relations == ("b",)
+
+
+@pytest.mark.parametrize(
+    "text", ["#define A __TIME__\na(A).", "a(__DATE__).", "#define J(x, y) x##y\na(J(__DA, TE__))."]
+)
+def test_a_program_with_the_time_in_it_is_not_kept(text: str, folder: Path) -> None:
+    loaded(f".decl a(x: symbol)\n#define N 1\n{text}\n")
+    assert not folder.exists()
+
+
+def test_names_of_included_files_follow_the_folder_of_the_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "main.dl").write_text('#include "part.dl"\n')
+    (tmp_path / "part.dl").write_text(".decl a(x: number)\nr1: a(x) :- a(x).\n")
+    loaded(tmp_path / "main.dl")
+    monkeypatch.chdir(tmp_path)
+    span = loaded(tmp_path / "main.dl").program.rules[0].span
+    assert span is not None
+    assert span.source.name == "part.dl"
+
+
+@pytest.mark.parametrize("cut", [0, 1, 64, 100, -1, "flip", "foreign"])
+def test_a_damaged_file_is_as_good_as_none(cut: int | str, folder: Path) -> None:
+    text = ".decl a(x: number)\na(1).\n"
+    loaded(text)
+    (file,) = folder.iterdir()
+    data = file.read_bytes()
+    if cut == "flip":
+        file.write_bytes(data[:-20] + bytes([data[-20] ^ 1]) + data[-19:])
+    elif cut == "foreign":
+        file.write_bytes(b"\x80\x05K\x01.")
+    elif isinstance(cut, int):
+        file.write_bytes(data[:cut])
+    assert not is_found(text)
+    db = loaded(text)
+    db.commit()
+    assert set(db["a"]) == {(1,)}
+    assert is_found(text)
+
+
+class Harm:
+    """An object whose pickle runs a command."""
+
+    def __init__(self, command: str) -> None:
+        self.command = command
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.system, (self.command,)
+
+
+def test_a_pickle_with_anything_but_programs_does_nothing(folder: Path, tmp_path: Path) -> None:
+    text = ".decl a(x: number)\n"
+    loaded(text)
+    (file,) = folder.iterdir()
+    content = b"{}\n" + pickle.dumps(Harm(f"touch {tmp_path}/harm"))
+    file.write_bytes(digest(content).encode() + b"\n" + content)
+    assert not is_found(text)
+    assert not (tmp_path / "harm").exists()
+    pickle.loads(content[3:])
+    assert (tmp_path / "harm").exists()
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707])
+def test_a_folder_that_others_can_write_is_not_read(mode: int, folder: Path) -> None:
+    text = ".decl a(x: number)\n"
+    loaded(text)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    folder.chmod(mode)
+    assert not is_found(text)
+    before = [path.stat().st_mtime_ns for path in folder.iterdir()]
+    loaded(text)
+    assert [path.stat().st_mtime_ns for path in folder.iterdir()] == before
+
+
+def test_a_link_is_no_folder_of_the_cache(folder: Path, tmp_path: Path) -> None:
+    text = ".decl a(x: number)\n"
+    loaded(text)
+    folder.rename(tmp_path / "elsewhere")
+    folder.symlink_to(tmp_path / "elsewhere")
+    assert not is_found(text)
+
+
+def test_a_cache_that_cannot_be_written_costs_nothing_else(folder: Path) -> None:
+    folder.parent.parent.mkdir()
+    folder.parent.write_text("a file in the place of the folder")
+    db = loaded(".decl a(x: number)\na(1).\n")
+    db.commit()
+    assert set(db["a"]) == {(1,)}
+
+
+def test_small_programs_are_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder.parent.parent))
+    loaded(".decl a(x: number)\na(1).\n")
+    assert not folder.exists()
+    loaded(".decl a(x: number)\n" + "".join(f"a({i}).\n" for i in range(programs.WORTH)))
+    assert len(list(folder.iterdir())) == 1
+
+
+def test_old_files_go_when_there_are_too_many_bytes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f".decl {name}(x: number)\n" for name in "abc"]
+    for age, text in zip((300, 200), texts, strict=False):
+        loaded(text)
+        newest = max(folder.iterdir(), key=lambda path: path.stat().st_mtime)
+        os.utime(newest, (time.time() - age,) * 2)
+    size = max(path.stat().st_size for path in folder.iterdir())
+    monkeypatch.setattr(programs, "MOST_BYTES", 2 * size + size // 2)
+    loaded(texts[2])
+    assert [is_found(text) for text in texts] == [False, True, True]
+    for path in folder.iterdir():
+        os.utime(path, (time.time() - 31 * 24 * 3600,) * 2)
+    loaded(texts[0])
+    assert [is_found(text) for text in texts] == [True, False, False]
+
+
+def test_functions_are_those_of_the_database() -> None:
+    text = ".functor twice(x: number): number\n.decl a(x: number)\n.decl b(x: number)\na(1).\nb(@twice(x)) :- a(x).\n"
+    for factor in (2, 3):
+        db = loaded(text)
+        db.functor("twice", lambda x, factor=factor: factor * x)
+        db.commit()
+        assert set(db["b"]) == {(factor,)}
+    assert is_found(text)
+    db = tidelog.connect()
+    db.functor("twice", lambda x: 4 * x)
+    db.load(text)
+    db.commit()
+    assert set(db["b"]) == {(4,)}
+
+
+def test_a_store_opens_with_the_program_from_the_cache(folder: Path, tmp_path: Path) -> None:
+    text = ".decl a(x: number)\n.decl b(x: number)\nr1: b(x) :- a(x).\n"
+    with tidelog.connect(tmp_path / "store") as db:
+        db.load(text)
+        db.insert("a", [(1,)])
+        db.commit()
+    for added in (2, 3):
+        with tidelog.connect(tmp_path / "store") as db:
+            db.insert("a", [(added,)])
+            db.commit()
+            assert set(db["b"]) == {(x,) for x in range(1, added + 1)}
+    with tidelog.connect(tmp_path / "store") as db:
+        assert db.opening is not None
+        assert db.opening.bootstraps == 0
+        db.rules.remove("r1")
+        db.commit()
+        assert set(db["b"]) == set()
+    assert len(list(folder.iterdir())) >= 2
+
+
+def test_processes_with_other_hashes_share_it(folder: Path, tmp_path: Path) -> None:
+    program = tmp_path / "program.dl"
+    program.write_text((ROOT / "examples/constructs/components.dl").read_text())
+    script = (
+        "import sys, tidelog\nfrom tidelog import programs\nprograms.WORTH = 0\n"
+        "db = tidelog.connect()\nfound = db.workspace.reading(sys.argv[1])\ndb.load(sys.argv[1])\n"
+        "print(found.compiled is not None)\ndb.rules.add('.decl late(x: number)\\nlate(1).')\n"
+        "print([[node.relations, *map(str, node.rules)] for node in db.workspace.draft().core.nodes])\n"
+    )
+    answers = []
+    for seed in "12":
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run(
+            [sys.executable, "-c", script, str(program)], capture_output=True, text=True, check=True, env=environment
+        )
+        answers.append(done.stdout.split("\n", 1))
+    assert [answer[0] for answer in answers] == ["False", "True"]
+    assert answers[0][1] == answers[1][1]
+    assert "precise.enters" in answers[0][1]
