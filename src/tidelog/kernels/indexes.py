@@ -227,12 +227,12 @@ def row_of(numbers, first, i):
 
 @kernel
 def bury(D, index, numbers, first, m, hashes, w):
-    """Complement the entries of `m` rows (see `row_of`), except those not yet entered or dead for good. Request no
-    memory. `hashes` is an address of int64[BATCH]."""
+    """Complement the entries of `m` rows (see `row_of`), except those not yet entered, and without numbers those that
+    are dead for good. Request no memory. `hashes` is an address of int64[BATCH]."""
     relation = D[index, I_RELATION]
     rows, k, arena, slots = D[relation, R_ROWS], D[relation, R_ARITY], D[index, I_ARENA], D[index, I_SLOTS]
     head, stride, size = HEADER + D[index, I_KEYS], 1 + D[index, I_PAYLOADS], width(w)
-    counts = D[relation, R_COUNT]
+    counts = D[relation, R_COUNT] if numbers == 0 else 0
     for start in range(0, m, BATCH):
         end = min(m, start + BATCH)
         for i in range(start, end):

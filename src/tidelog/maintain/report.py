@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from tidelog.engine import NodeReport
 from tidelog.rules.core import HyperNode
 from tidelog.rules.demand import DEMAND
-from tidelog.rules.edges import body_of, head_of
+from tidelog.rules.edges import head_of
 from tidelog.rules.projections import PROJECTION
 from tidelog.rules.selections import ALL, BEATEN, BEATS, BEST, KEYS, RANKED
 
@@ -34,18 +34,19 @@ def names_of(node: HyperNode) -> tuple[str, ...]:
 
 def with_demand(reason: str, node: HyperNode) -> str:
     """Return the reason for the strategy of a hyper-node, and True if it has relations that are derived on demand."""
-    read = {name for rule in node.rules for name, _ in body_of(rule)}
-    demanded = any(f"{DEMAND}{name}" in read for name in shown(node.relations))
+    demanded = any(f"{DEMAND}{name}" in node.reads for name in node.relations)
     return f"{reason}; on demand" if demanded else reason
 
 
-def with_mode(reason: str, node: HyperNode, obstacles: Mapping[str, str]) -> str:
-    """Return the reason for the strategy of a hyper-node, and how its relations select; `obstacles` says why some read
-    dominated tuples."""
+def with_mode(reason: str, node: HyperNode, *obstacles: Mapping[str, str]) -> str:
+    """Return the reason for the strategy of a hyper-node, and how its relations select; the last of `obstacles` says
+    why some read dominated tuples."""
     if node.selects:
         return f"{reason}; dominated tuples are dropped"
     own = [name.removeprefix(ALL) for name in node.relations if name.startswith(ALL)]
-    why = next((obstacles[name] for name in own if name in obstacles), None)
+    if not own:
+        return reason
+    why = next((found[name] for name in own for found in reversed(obstacles) if name in found), None)
     return reason if why is None else f"{reason}; dominated tuples are read: {why}"
 
 

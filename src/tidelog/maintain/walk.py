@@ -84,20 +84,20 @@ def others(state: EpochState) -> Iterator[int]:
                 yield position
 
 
-@uncollected()
 def place_relations(state: EpochState) -> None:
     """Give every relation of the program its storage; facts and view part where a relation has become derived."""
     if not state.is_new:
         return
-    for name, info in state.program.relations.items():
-        if name not in state.asserted:
-            state.asserted[name] = StoredRelation(state.engine.catalog, len(info.columns))
-        if name not in state.derived and name not in state.before:
-            state.views[name] = state.asserted[name]
-        elif name not in state.views:
-            state.views[name] = StoredRelation(state.engine.catalog, len(info.columns))
-        elif name in state.derived and state.views[name] is state.asserted[name]:
-            state.asserted[name] = state.views[name].copy_to(state.engine.catalog)
+    with uncollected():
+        for name, info in state.program.relations.items():
+            if name not in state.asserted:
+                state.asserted[name] = StoredRelation(state.engine.catalog, len(info.columns))
+            if name not in state.derived and name not in state.before:
+                state.views[name] = state.asserted[name]
+            elif name not in state.views:
+                state.views[name] = StoredRelation(state.engine.catalog, len(info.columns))
+            elif name in state.derived and state.views[name] is state.asserted[name]:
+                state.asserted[name] = state.views[name].copy_to(state.engine.catalog)
 
 
 def fact_changes(state: EpochState, changes: Mapping[str, RowChange[AnyRows]]) -> Mapping[str, RowChange[AnyRows]]:

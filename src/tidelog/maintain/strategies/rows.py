@@ -68,7 +68,7 @@ def evaluate(node: HyperNode, state: EpochState, update: Update) -> NodeReport:
         impact = sum(changed for name, changed in changes.items() if not is_hidden(name, node))
         reason = told(state, node.relations, reason)
     state.watch.derived += impact if strategy == "update" else sum(len(state.views[name]) for name in node.relations)
-    reason = with_mode(with_demand(reason, node), node, {**state.program.obstacles, **state.unsettled})
+    reason = with_mode(with_demand(reason, node), node, state.program.obstacles, state.unsettled)
     names, seconds = names_of(node), time.perf_counter() - started
     return NodeReport(shown(node.relations), names, strategy, reason, seconds, impact, rounds)
 
