@@ -23,7 +23,7 @@ from tidelog.rules.plans import Plan, plan_deltas, plan_full
 from tidelog.storage.memory import Block
 from tidelog.storage.stored import StoredRelation
 
-_WORK_BEFORE_LOOK = 10_000_000
+_WORK_BEFORE_LOOK = 1_000_000
 _FIRST, _FURTHER = "first", "further"
 _FRONT = "#front."
 _CHUNKS = 256
