@@ -129,6 +129,7 @@ _Context: TypeAlias = tuple[frozenset[str] | None, frozenset[str] | None, Mappin
 """For a rule with an aggregate the relations recursive with its heads; for one with a path the shared relations that
 were there before it, and the columns of nodes; for one whose groups come through the recursion the bounded columns of
 its relations. None where that makes no difference."""
+_ANYWHERE: _Context = None, None, None, None
 
 
 class _Recursions:
@@ -266,7 +267,7 @@ class Compiler:
         compiled: dict[int, _Compiled] = {}
         relations = {name: core.RelationInfo(name, relation.columns) for name, relation in checked.relations.items()}
         rules: list[core.CoreRule | core.AggregateRule] = []
-        reads = [known[id(rule)].reads if id(rule) in known else _reads(rule) for rule in checked.rules]
+        reads = [each.reads if (each := known.get(id(rule))) else _reads(rule) for rule in checked.rules]
         recursions = _Recursions(
             checked.rules, reads, last.recursions, last.plain if last.plain.rules else last.written
         )
@@ -276,13 +277,17 @@ class Compiler:
         texts = zip(checked.rules, reads, repeat(checked.relations))
         for rule, names, types in chain(texts, recursions.of_values(checked.relations)):
             each = known.get(id(rule))
-            if each is None or not _sees(each, recursions, shared, nodes, types, checked.records):
+            if each is None or (
+                each.context != _ANYWHERE and not _sees(each, recursions, shared, nodes, types, checked.records)
+            ):
                 look()
                 each = _compiled(rule, names, types, checked.records, recursions, shared, nodes)
             compiled[id(rule)] = each
             rules += each.rules
-            relations.update(each.auxiliary)
-            shared.update(each.shared)
+            if each.auxiliary:
+                relations.update(each.auxiliary)
+            if each.shared:
+                shared.update(each.shared)
         relations.update(recursions.added)
         relations.update(shared)
         plain = Graph()
