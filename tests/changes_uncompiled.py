@@ -1,13 +1,25 @@
-"""Change scripts for kernels that are not compiled: what `make mutants` runs on mutants of them."""
+"""Change scripts for kernels that are not compiled: what `make mutants` runs on mutants of them.
+
+Data are few here, so batches, lists and hashes are made small as well: kernels have to stop and continue everywhere,
+and to tell rows apart whose hashes are equal.
+"""
 
 from __future__ import annotations
 
+import random
+import sys
+from dataclasses import replace
+
 import pytest
 
+from tests import selecting
+from tests.maintain.test_closures_at_random import follow
 from tests.plant_faults import WAYS
-from tests.scripts import run, script_for
-from tidelog.maintain import large_groups
+from tests.scripts import Script, run, script_for, scripted
+from tidelog.kernels import indexes, words
+from tidelog.maintain import large_groups, machine
 from tidelog.maintain.strategies import situation
+from tidelog.storage import journal
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +30,80 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large_groups, "WIDTH", 2)
 
 
-@pytest.mark.parametrize("number", range(150))
-def test_script(number: int) -> None:
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two bindings fill a batch, and four rows a list."""
+    monkeypatch.setattr(machine, "BATCH", 2)
+    monkeypatch.setattr(indexes, "BATCH", 2)
+    monkeypatch.setattr(journal, "SPARE", 2)
+    monkeypatch.setattr(journal, "_ROOM", 4)
+
+
+@pytest.fixture
+def few_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are four hashes, which stand for the last two places of a table and the first two."""
+    real = words.mix
+
+    def mix(h: int) -> int:
+        return (real(h) & 0x3FFFFFFFF) - (2 << 32)
+
+    for name, module in list(sys.modules.items()):
+        if name.startswith("tidelog.kernels.") and hasattr(module, "mix"):
+            monkeypatch.setattr(module, "mix", mix)
+
+
+def check_script(number: int) -> None:
     way = WAYS[number % len(WAYS)]
     assert not run(script_for(number), way, 1e-6 if way == "auto" else 0.2)
+
+
+@pytest.mark.parametrize("number", range(150))
+def test_script(number: int) -> None:
+    check_script(number)
+
+
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("number", range(150, 300))
+def test_script_in_small_batches(number: int) -> None:
+    check_script(number)
+
+
+@pytest.mark.usefixtures("few_hashes")
+@pytest.mark.parametrize("number", range(300, 450))
+def test_script_with_few_hashes(number: int) -> None:
+    check_script(number)
+
+
+@pytest.mark.usefixtures("small_batches", "few_hashes")
+@pytest.mark.parametrize("number", range(3 * len(selecting.FAMILIES)))
+def test_selections(number: int) -> None:
+    assert not selecting.run(selecting.script_for(number))
+
+
+CLOSURE = """
+.decl e(x: number, y: number)
+.decl s(x: number)
+.decl t(x: number, y: number)
+.decl p(x: number, y: number)
+.decl w(x: number)
+t(x, y) :- e(x, y).
+t(x, z) :- t(x, y), t(y, z).
+"""
+READERS = (
+    "w(y) :- s(x), t(x, y). | w(x) :- s(y), t(x, y). | w(x) :- s(x), t(x, x), !t(_, 5). | w(x) :- t(x, _), s(x)."
+    " | p(x, y) :- t(x, y), s(y), !t(y, x). | p(x, y) :- e(x, y), t(y, x). | p(x, z) :- s(x), t(x, y), t(y, z)."
+)
+"""They look for the pairs of a node in both directions, for one pair, and at all pairs."""
+
+
+def reading(number: int) -> Script:
+    """Edges come and go, and so does what is read with the closure."""
+    rng = random.Random(f"closures uncompiled {number}")
+    pool = {"e": [(rng.randrange(6), rng.randrange(6)) for _ in range(9)], "s": [(x,) for x in range(6)]}
+    return replace(scripted(rng, CLOSURE, READERS.split(" | "), pool), seed=0)
+
+
+@pytest.mark.usefixtures("small_batches", "few_hashes")
+@pytest.mark.parametrize("number", range(30))
+def test_readers_of_a_closure(number: int) -> None:
+    follow(reading(number), "update")

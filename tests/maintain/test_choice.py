@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tidelog
+from tidelog.maintain import update
 
 PAIRS = """
 .decl a(x: number, y: number)
@@ -80,3 +81,93 @@ def test_rows_that_lose_several_derivations_are_as_before_when_the_epoch_fails()
     with pytest.raises(tidelog.LimitError):
         db.commit()
     assert db.engine.counts("pairs").tolist() == before
+
+
+# --- the estimate, of changes so few that their derivations can be counted by hand -----------------------------------
+
+THREE_OR_ONE = [(0, 10), (0, 11), (0, 12), (1, 10)]
+"""Rows of `b`: an even row of `a` has three derivations, an odd one has one."""
+
+
+@pytest.fixture
+def weighed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every change is weighed, and no number of derivations is too small for a bootstrap."""
+    monkeypatch.setattr(update, "_WEIGHED", 0)
+    monkeypatch.setattr(update, "_FEW", 0)
+
+
+def small_database(rows: int) -> tidelog.Database:
+    """`pairs` of so many rows of `a`, and beside them of four rows of `c`."""
+    db = tidelog.connect()
+    db.load(f"{PAIRS}.decl c(x: number)\npairs(x, 0) :- c(x).")
+    db.insert("a", [(x, x % 2) for x in range(rows)])
+    db.insert("b", THREE_OR_ONE)
+    db.insert("c", [(x,) for x in range(4)])
+    db.commit()
+    return db
+
+
+def estimate(db: tidelog.Database) -> str:
+    """What the update that is given up would have cost."""
+    strategy, reason = node(db.commit())
+    assert strategy == "bootstrap", reason
+    return reason.partition("at once, ")[2]
+
+
+@pytest.mark.usefixtures("weighed")
+@pytest.mark.parametrize("budget", [1, 100_000])
+def test_few_changes_are_counted(budget: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All rules count, and kernels that look at the clock in between continue where they were."""
+    monkeypatch.setattr(update, "WORK_BEFORE_LOOK", budget)
+    db = small_database(6)
+    db.delete("a", [(0, 0), (2, 0), (1, 1)])
+    db.delete("c", [(1,), (2,)])
+    db.insert("a", [(6, 0)])
+    assert estimate(db) == "to lose some 9 and win some 3 derivations of 16"
+
+
+@pytest.mark.usefixtures("weighed")
+@pytest.mark.parametrize(("deleted", "lost"), [(4, 12), (5, 18), (8, 24), (10, 36)])
+def test_many_changes_are_counted_by_a_sample(deleted: int, lost: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of five rows each second one is taken, which counts twice, and of ten rows each third one."""
+    monkeypatch.setattr(update, "_SAMPLE", 4)
+    db = small_database(24)
+    db.delete("a", [(2 * x, 0) for x in range(deleted)])
+    found = estimate(db) if lost > 12 else node(db.commit())[0]
+    assert found == (f"to lose some {lost} and win some 0 derivations of 52" if lost > 12 else "update")
+
+
+@pytest.mark.usefixtures("weighed")
+def test_counting_stops_at_twice_the_derivations_there_are() -> None:
+    """There are 304. Two batches of the first rule are more than twice as many; its 3,000 are not all counted."""
+    db = small_database(0)
+    db.insert("a", [(x, 1) for x in range(300)])
+    db.insert("b", [(2, z) for z in range(30)])
+    db.commit()
+    db.insert("a", [(x, 2) for x in range(100)])
+    db.insert("c", [(x,) for x in range(100, 110)])
+    assert estimate(db) == "to lose some 0 and win some 1,024 derivations of 304"
+
+
+@pytest.mark.usefixtures("weighed")
+@pytest.mark.parametrize(("deleted", "strategy"), [(20, "update"), (60, "bootstrap")])
+def test_functions_in_python_are_not_called_to_count(deleted: int, strategy: str) -> None:
+    called: list[int] = []
+
+    def twice(y: int) -> int:
+        called.append(y)
+        return 2 * y
+
+    db = tidelog.connect(functors={"twice": twice})
+    db.load(
+        ".functor twice(y: number): number\n.decl a(x: number)\n.decl pairs(x: number, y: number)\n"
+        "pairs(x, @twice(x)) :- a(x)."
+    )
+    db.insert("a", [(x,) for x in range(100)])
+    db.commit()
+    db.delete("a", [(x,) for x in range(deleted)])
+    found, reason = node(db.commit())
+    assert found == strategy
+    assert strategy == "update" or reason.endswith("to lose some 60 and win some 0 derivations of 100")
+    assert set(db["pairs"]) == {(x, 2 * x) for x in range(deleted, 100)}
+    assert sorted(called) == list(range(100)), "what a function gave is remembered"
