@@ -25,7 +25,6 @@ from tidelog.kernels.layout import (
     N_PHASE,
     N_POSITION,
     N_ROUND,
-    N_WORK,
     P_ARGUMENTS,
     P_HEAD,
     P_SOURCE,
@@ -252,9 +251,7 @@ def run_changes(D, plans, relations, indexes, node, st, inserting, once, registe
                     return GROW_RELATION
                 if lists_full(D, head, size):
                     return GROW_LISTS
-                work = st[S_WORK]
                 status, n = step(D, plan, st, registers, scratch, size, w)
-                node[N_WORK] += st[S_WORK] - work
                 if status != DONE:
                     return status
                 if n == 0:
@@ -282,11 +279,10 @@ def weigh(D, plans, sample, most, st, registers, scratch, size, w):
             begin(D, plans[p], st)
             st[S_SKIP] = (high - low - 1) // sample
             status, n = LOOK, 0
-            while total < most and (n > 0 or status == LOOK):
+            while total < most and (status == LOOK or (status == DONE and n > 0)):
                 st[S_WORK] = 0
                 status, n = step(D, plans[p], st, registers, scratch, size, w)
                 total += n * (1 + st[S_SKIP])
-    st[S_SKIP] = 0
     return total
 
 

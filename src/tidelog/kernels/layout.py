@@ -154,12 +154,11 @@ N_OBJECT = 3  # what has to grow, or the level that calls
 N_ROUND = 4
 N_LOG = 5  # address of the int64 log of row numbers at the end of each round
 N_LOG_CAPACITY = 6  # rounds that it can take
-N_WORK = 7  # bindings made in all
-N_STAGE = 8  # 1 while what is shown by selections follows a round
-N_SELECTION = 9  # the selection under way,
-N_PART = 10  # its part
-N_CURSOR = 11  # and the place in a list
-N_FIELDS = 12
+N_STAGE = 7  # 1 while what is shown by selections follows a round
+N_SELECTION = 8  # the selection under way,
+N_PART = 9  # its part
+N_CURSOR = 10  # and the place in a list
+N_FIELDS = 11
 
 # --- what a kernel returns ---------------------------------------------------------------------------------------
 DONE = 0

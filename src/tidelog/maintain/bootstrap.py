@@ -122,7 +122,7 @@ class _Run:
         self.numbers = numpy.array([stored.number for stored in self.derived], numpy.int64)
         self.round = 0
         self.log = Block(8 * 64 * len(self.derived))
-        self.state = numpy.zeros(layout.N_WORK + 1, numpy.int64)
+        self.state = numpy.zeros(layout.N_FIELDS, numpy.int64)
         self.state[layout.N_LOG], self.state[layout.N_LOG_CAPACITY] = self.log.address, 64
 
     def rounds(self, plan: Callable[[LiveStatistics], Sequence[Plan]], limit: int | None) -> None:

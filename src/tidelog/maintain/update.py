@@ -292,7 +292,7 @@ class NodeUpdate:
         """Run a group of plans, once or round by round from round `current`; return the last round."""
         from tidelog.kernels.changes import run_changes
 
-        state = numpy.zeros(layout.N_WORK + 1, numpy.int64)
+        state = numpy.zeros(layout.N_FIELDS, numpy.int64)
         machine.levels[:] = 0
         machine.levels[layout.S_BUDGET] = WORK_BEFORE_LOOK
         machine.levels[layout.S_ROUND] = current

@@ -193,7 +193,7 @@ class _Assembled:
                     stored.settle()
                     self._settled[name] = rows
             self._goal.restart()
-            numbers = numpy.zeros(layout.N_WORK + 1, numpy.int64)
+            numbers = numpy.zeros(layout.N_FIELDS, numpy.int64)
             numbers[layout.N_LOG], numbers[layout.N_LOG_CAPACITY] = self._log.address, 64
 
             def look() -> None:
