@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import random
 import sys
+from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from tests import selecting
+from tests.generate import Row
 from tests.maintain.test_closures_at_random import follow
 from tests.plant_faults import WAYS
 from tests.scripts import Script, run, script_for, scripted
+from tests.suite import loaded
 from tidelog.kernels import indexes, words
-from tidelog.maintain import large_groups, machine
+from tidelog.maintain import large_groups, machine, update
+from tidelog.maintain.machine import Interpreter
 from tidelog.maintain.strategies import situation
 from tidelog.storage import journal
 
@@ -45,7 +50,7 @@ def few_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
     real = words.mix
 
     def mix(h: int) -> int:
-        return (real(h) & 0x3FFFFFFFF) - (2 << 32)
+        return int(real(h) & 0x3FFFFFFFF) - (2 << 32)
 
     for name, module in list(sys.modules.items()):
         if name.startswith("tidelog.kernels.") and hasattr(module, "mix"):
@@ -99,7 +104,8 @@ READERS = (
 def reading(number: int) -> Script:
     """Edges come and go, and so does what is read with the closure."""
     rng = random.Random(f"closures uncompiled {number}")
-    pool = {"e": [(rng.randrange(6), rng.randrange(6)) for _ in range(9)], "s": [(x,) for x in range(6)]}
+    pool: dict[str, list[Row]] = {"e": [(rng.randrange(6), rng.randrange(6)) for _ in range(9)]}
+    pool["s"] = [(x,) for x in range(6)]
     return replace(scripted(rng, CLOSURE, READERS.split(" | "), pool), seed=0)
 
 
@@ -107,3 +113,33 @@ def reading(number: int) -> Script:
 @pytest.mark.parametrize("number", range(30))
 def test_readers_of_a_closure(number: int) -> None:
     follow(reading(number), "update")
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_kernels_look_at_the_clock_while_they_pass_dead_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten rows come that would join 100 others each, all of which go in the same epoch: a look per batch of two."""
+    looks: Counter[str] = Counter()
+    group = ""
+    real_run, real_look = update.NodeUpdate.run, update.NodeUpdate.look
+
+    def run(self: update.NodeUpdate, machine: Interpreter, name: str, *others: Any) -> int:
+        nonlocal group
+        group = name
+        return real_run(self, machine, name, *others)
+
+    def look(self: update.NodeUpdate) -> None:
+        looks[group] += 1
+        real_look(self)
+
+    monkeypatch.setattr(update.NodeUpdate, "run", run)
+    monkeypatch.setattr(update.NodeUpdate, "look", look)
+    monkeypatch.setattr(update, "WORK_BEFORE_LOOK", 20)
+    facts = [(x, x % 10) for x in range(1000)]
+    text = ".decl a(x: number, y: number) .decl b(x: number) .decl j(x: number) j(x) :- a(x, y), b(y)."
+    db = loaded(text, {"a": [*facts, (1, 11)], "b": [(10,)]})
+    db.options(strategy="update")
+    db.delete("a", facts)
+    db.insert("b", [(y,) for y in range(10)])
+    assert db.commit().report.bootstraps == 0
+    assert not db["j"]
+    assert looks["insert"] > 4

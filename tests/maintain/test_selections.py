@@ -155,6 +155,34 @@ def test_the_next_best_takes_the_place_of_what_goes() -> None:
     assert set(db["dist"]) == {("a", 0), ("b", 2), ("c", 5)}
 
 
+KINDS: dict[str, list[Any]] = {
+    "number": [-(2**63), -5, -1, 0, 7, 2**63 - 1],
+    "unsigned": [0, 7, 2**63 - 1, 2**63, 2**64 - 1],
+    "float": [-numpy.inf, -2.5, -1.5, 0.0, 1e-300, 3.5, numpy.inf],
+}
+"""Values of each kind, in ascending order."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("best", [min, max])
+def test_values_of_every_kind_have_their_order(kind: str, best: Callable[[list[Any]], Any]) -> None:
+    """They come and go one by one."""
+    db = connected(
+        f".decl e(x: number, c: {kind})\n.decl d(x: number, c: {kind}) {best.__name__}(c)\nd(x, c) :- e(x, c)."
+    )
+    db.options(strategy="update")
+    values = KINDS[kind][1::2] + KINDS[kind][::2]
+    for i, value in enumerate(values, 1):
+        db.insert("e", [(1, value)])
+        db.commit()
+        assert set(db["d"]) == {(1, best(values[:i]))}
+    while len(values) > 1:
+        values.remove(best(values))
+        db.delete("e", set(db["d"]))
+        assert db.commit().report.bootstraps == 0
+        assert set(db["d"]) == {(1, best(values))}
+
+
 def test_a_fact_competes_with_derived_tuples() -> None:
     db = connected()
     db.insert("dist", [("c", 3), ("b", 9)])
