@@ -91,8 +91,8 @@ CLOSURE = """
 .decl t(x: number, y: number)
 .decl p(x: number, y: number)
 .decl w(x: number)
-t(x, y) :- e(x, y).
-t(x, z) :- t(x, y), t(y, z).
+base: t(x, y) :- e(x, y).
+step: t(x, z) :- t(x, y), t(y, z).
 """
 READERS = (
     "w(y) :- s(x), t(x, y). | w(x) :- s(y), t(x, y). | w(x) :- s(x), t(x, x), !t(_, 5). | w(x) :- t(x, _), s(x)."
