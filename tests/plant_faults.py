@@ -296,6 +296,20 @@ FAULTS = (
         "tests/kernels/test_lists.py",
     ),
     Fault(
+        "numbers of counters are used again",
+        "maintain/strategies/counters.py",
+        "first = state.next_number\n    state.next_number += len(rows)",
+        "first = 0\n    state.next_number = len(rows)",
+        "tests/database/test_counters.py",
+    ),
+    Fault(
+        "rows are selected by their first eight columns only",
+        "storage/stored.py",
+        "return near[positions(groups.astype(numpy.int64), rows) >= 0]",
+        "return near",
+        "tests/storage/test_stored.py",
+    ),
+    Fault(
         "a change of a closure that is taken back takes the one before along",
         CLOSURE,
         "self.keep()\n        self._tidy()",

@@ -415,3 +415,23 @@ def test_a_window_of_equal_values() -> None:
     after = state.changed(numpy.full(3_000, 3.0), numpy.full(400, 3.0))
     assert after is not None
     assert (after.size, after.value(), len(after.values)) == (7_600, 3.0, large_groups.WIDTH)
+
+
+def test_groups_of_many_columns_follow() -> None:
+    """More than an index has; groups that differ in the last column only stay apart."""
+    names = [f"x{i}" for i in range(10)]
+    columns, args = ", ".join(f"{name}: number" for name in names), ", ".join(names)
+    db = tidelog.connect()
+    db.options(strategy="update")
+    db.load(
+        f".decl b({columns}) .decl c({columns}, y: number) .decl r({columns}, n: number)"
+        f"r({args}, n) :- b({args}), n = sum y : {{ c({args}, y) }}."
+    )
+    rows = [(*[0] * 9, i) for i in range(5)]
+    db.insert("b", rows)
+    db.insert("c", [(*row, y) for row in rows for y in range(3)])
+    db.commit()
+    db.insert("c", [(*rows[1], 10)])
+    db.delete("c", [(*rows[2], 1)])
+    assert db.commit().report.updates
+    assert [row[-1] for row in sorted(db["r"])] == [3, 13, 2, 3, 3]

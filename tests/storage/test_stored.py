@@ -171,3 +171,16 @@ def test_a_relation_that_was_large_is_used_again() -> None:
     for part in np.array_split(rows, 7):
         stored.insert(part)
     assert stored.words().tolist() == rows.tolist()
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("count", [7, 8, 9, 11])
+def test_rows_are_selected_by_any_number_of_columns(bits: int, count: int) -> None:
+    """An index has at most MAX_KEYS columns; rows that differ behind them are told apart all the same."""
+    rows = [(*([0] * 6), i // 4, 0, i % 2, 5, i % 3, i) for i in range(12)]
+    stored = relation(12, rows, bits)
+    remove(stored, np.array([4]))
+    keys = tuple(range(count))
+    wanted = sorted({row[:count] for row in rows[3:8]})
+    found = [tuple(row) for row in stored.take(stored.select(keys, words(wanted, count))).tolist()]
+    assert sorted(found) == sorted(row for i, row in enumerate(rows) if row[:count] in wanted and i != 4)

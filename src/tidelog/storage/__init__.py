@@ -2,6 +2,7 @@
 
 dictionary  values to words and back;  symbol_list, record_table, record_types, record_text, arrow_arrays  its parts
 usage       the words in use;  looking  work on many rows in parts that limits can stop
+positions   of rows among others
 stored      a relation: its rows and a set over them;  index  its rows by some columns;  marks  counts, births, supports
 changes     the changes of a relation in place, within an epoch;  journal  deaths and births, and how to undo them
 closure     a relation that is a transitive closure, whose pairs are written only when a caller reads them

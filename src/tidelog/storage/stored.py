@@ -20,6 +20,7 @@ from tidelog.storage.journal import SPARE, ChangeJournal
 from tidelog.storage.looking import in_parts
 from tidelog.storage.marks import RowMarks
 from tidelog.storage.memory import Block
+from tidelog.storage.positions import positions
 
 _SCANS = 8
 """So many times a query looks at all rows before it makes an index, which takes as long as about 100 looks."""
@@ -175,6 +176,11 @@ class StoredRelation:
 
         if not keys:
             return self.live() if len(groups) else _NONE
+        if len(keys) > layout.MAX_KEYS:  # An index has no room for more: look at the rows that it finds.
+            first = keys[: layout.MAX_KEYS]
+            near = self.select(first, numpy.unique(groups[:, : layout.MAX_KEYS], axis=0))
+            rows = self.take(near)[:, list(keys)].astype(numpy.int64)
+            return near[positions(groups.astype(numpy.int64), rows) >= 0]
         index = self.index(keys)
         index.extend(self.rows)
         rows = numpy.zeros((len(groups), self.arity), numpy.int64)

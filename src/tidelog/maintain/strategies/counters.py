@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from tidelog.arrays import Words
 from tidelog.engine import NodeReport
-from tidelog.kernels import layout
 from tidelog.language.syntax import Kind
 from tidelog.looking import Look
 from tidelog.maintain.deltas import rows_of
@@ -28,6 +27,7 @@ from tidelog.maintain.strategies.situation import parted, situation_of
 from tidelog.rules.core import AggregateRule, HyperNode
 from tidelog.storage.changes import change_facts
 from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.positions import positions
 from tidelog.storage.record_text import format_value
 from tidelog.storage.stored import StoredRelation
 
@@ -66,10 +66,7 @@ def _changes(rule: AggregateRule, head: StoredRelation, state: EpochState) -> tu
     """Return the numbers of the rows of a counter to delete, and the rows to insert, for the changes of an epoch."""
     history, groups = state.history(rule.inner), rule.groups
     gone, came = (rows_of(rows).astype(numpy.int64) for rows in (history.deleted, history.inserted))
-    keys = tuple(range(min(groups, layout.MAX_KEYS)))
-    near = head.select(keys, numpy.unique(gone[:, : len(keys)], axis=0) if keys else gone)
-    lost = _find(gone, head.take(near)[:, :groups].astype(numpy.int64)) >= 0
-    return near[lost], _numbered(rule, came, state)
+    return head.select(tuple(range(groups)), gone), _numbered(rule, came, state)
 
 
 def _changes_of_all(rule: AggregateRule, head: StoredRelation, state: EpochState) -> tuple[Words, Words]:
@@ -82,25 +79,12 @@ def _changes_of_all(rule: AggregateRule, head: StoredRelation, state: EpochState
     again = state.engine.recorded.get(rule.head, known[:0])
     desired = [known[:0]]
     for given in (again, known):
-        place = _find(given[:, :groups], wanted)
+        place = positions(given[:, :groups], wanted)
         desired.append(numpy.concatenate([wanted, given[place, -1:]], axis=1)[place >= 0] if len(given) else given)
         wanted = wanted[place < 0]
     desired.append(_numbered(rule, wanted, state))
     rows = numpy.concatenate(desired)
-    return live[_find(rows, known) < 0], rows[_find(known, rows) < 0]
-
-
-def _find(rows: Words, wanted: Words) -> Words:
-    """Return for each row of `wanted` its position in `rows`, which are distinct, or -1."""
-    from tidelog.kernels.remembered import fill_slots, number_rows  # numba is slow to load
-
-    count = len(rows)
-    keys = numpy.concatenate([rows, wanted])
-    slots = numpy.zeros(1 << (2 * len(keys) + 1).bit_length(), numpy.int32)
-    fill_slots(keys, slots, count)
-    numbers = numpy.empty(len(wanted), numpy.int64)
-    number_rows(numpy.ascontiguousarray(wanted), keys, slots, count, numbers)
-    return numpy.where(numbers < count, numbers, -1)
+    return live[positions(rows, known) < 0], rows[positions(known, rows) < 0]
 
 
 def _numbered(rule: AggregateRule, rows: Words, state: EpochState) -> Words:
