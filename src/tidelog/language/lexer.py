@@ -249,7 +249,16 @@ def _qualifies(text: str, end: int, word: str, before: list[Token]) -> bool:
         return True  # the path `<a.b/c>`
     if behind == "GREATER" and _ends_instance(before):
         return True
+    if behind == "LESS_EQUAL" and _dominates(before):
+        return True  # the second head of `a.b(x) <= a.b(y) :- …`
     return not called or (behind not in _OPERATES and behind not in _RESERVED)
+
+
+def _dominates(before: list[Token]) -> bool:
+    """Return True if a head and `<=` stand before the last token: no body has begun since the last clause."""
+    if len(before) < 3 or before[-3].type != "RPAR":
+        return False
+    return next((token.type == "DOT" for token in reversed(before) if token.type in ("DOT", "IF")), True)
 
 
 def _ends_instance(before: list[Token]) -> bool:
