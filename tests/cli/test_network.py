@@ -42,6 +42,36 @@ def test_processes_follow_commands(
     assert "assert a fact" in shown
 
 
+FUNCTIONS = """
+import tidelog
+
+@tidelog.functor("number -> number")
+def inverse(x):
+    return 12 // x
+"""
+
+
+@pytest.mark.parametrize("how", ["option", "file"])
+def test_processes_call_functions(
+    tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A function that raises takes the fact back, and the node goes on."""
+    (tmp_path / "my_inverse.py").write_text(FUNCTIONS)
+    (tmp_path / "p.dl").write_text(
+        ".functor inverse(x: number): number\n.decl e(@n: symbol, m: symbol, x: number)\n"
+        ".decl r(@n: symbol, x: number)\nr(@m, @inverse(x)) :- e(@n, m, x).\n"
+    )
+    more = 'functors = ["my_inverse.py"]\n' if how == "file" else ""
+    (tmp_path / "n.toml").write_text(f'program = "p.dl"\nnodes = ["a", "b"]\n{more}[facts]\ne = [["a", "b", 3]]\n')
+    lines = ['+e("a", "b", 0)', '+e("b", "a", 5)', "?r"]
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+    option = ["--functors", str(tmp_path / "my_inverse.py")] if how == "option" else []
+    assert main(["network", str(tmp_path / "n.toml"), *option]) == 0
+    shown = capsys.readouterr().out
+    assert "error[E0647]: in rule r1, `@inverse(0)` raised ZeroDivisionError" in shown
+    assert [line for line in shown.splitlines() if "\t" in line] == ["a\t2", "b\t4"]
+
+
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [

@@ -120,7 +120,12 @@ def _obey(node: Node) -> None:
         line = lines.get()
         if not line:
             return
-        print(json.dumps(_do(node, json.loads(line))), flush=True)
+        try:
+            answer = _do(node, json.loads(line))
+        except TidelogError as error:
+            problem = error.problems[0]
+            answer = {"error": [problem.code, problem.message, problem.hint]}
+        print(json.dumps(answer), flush=True)
 
 
 def _do(node: Node, command: dict[str, Any]) -> Any:

@@ -1,14 +1,17 @@
 """Located programs on asynchronous nodes: no coordinator, no rounds, no order of messages.
 
 localize    a located program to rules each of which reads the tuples of one node (program);  locations  the marks `@`
-rulebook    the program of a node while rules travel;  values  tuples as a user writes them joins       the ways in
-which a body holds at a node;  derivations  which heads these derive grounds     what derivations rest on;  choices
-which of them a node holds true machine     the node without I/O: messages in and out;  peer  the conversation with one
-other;  survey  is the network quiet? node        `Node`: the state machine with a transport, and a store: snapshot  its
-state,  journal  the steps since limits      bounds on what others cause at a node wire        messages as bytes;
-transport  carries them: SimulatedNetwork;  zeromq, mqtt  sockets, a broker simulation  `Simulation`: a whole network in
-one process, with an adversary and a seed local       a network of processes on this machine;  config  the files of
-`tidelog node` and `tidelog network`
+rulebook    the program of a node while rules travel;  values  tuples as a user writes them
+joins       the ways in which a body holds at a node;  derivations  which heads these derive
+functors    functions in Python at a node, and their results
+grounds     what derivations rest on;  choices  which of them a node holds true
+machine     the node without I/O: messages in and out;  peer  the conversation with one other;  survey  is the network
+            quiet?
+node        `Node`: the state machine with a transport, and a store: snapshot  its state,  journal  the steps since
+limits      bounds on what others cause at a node
+wire        messages as bytes;  transport  carries them: SimulatedNetwork;  zeromq, mqtt  sockets, a broker
+simulation  `Simulation`: a whole network in one process, with an adversary and a seed
+local       a network of processes on this machine;  config  the files of `tidelog node` and `tidelog network`
 """
 
 from tidelog.network.limits import Limits

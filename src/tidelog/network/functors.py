@@ -1,4 +1,4 @@
-"""NodeFunctors in Python at a node: its own functions, and their results as long as derivations use them.
+"""Functors in Python at a node: its own functions, and their results as long as derivations use them.
 
 A node calls only functions that its own user has given. Rules that travel name functors; no function ever travels. The
 results are part of the node's state: a node that restarts derives the same from them, also where a function would give

@@ -162,8 +162,8 @@ class LocalNetwork:
     def _tell(self, verb: str, relation: str, by_node: Mapping[str, list[Any]]) -> None:
         for name, rows in by_node.items():
             self._post([name], {verb: relation, "rows": rows})
-        for name in by_node:
-            self._answer(name)
+        for answer in [self._read(name) for name in by_node]:  # of all, before the first error is raised
+            _checked(answer)
 
     def _ask(self, name: str, command: dict[str, Any]) -> Any:
         self._post([name], command)
@@ -184,6 +184,9 @@ class LocalNetwork:
             raise _ended(name) from None
 
     def _answer(self, name: str) -> Any:
+        return _checked(self._read(name))
+
+    def _read(self, name: str) -> Any:
         stdout = self._processes[name].stdout
         assert stdout is not None
         line = stdout.readline()
@@ -213,6 +216,14 @@ def node_configs(config: NetworkConfig, program: str) -> dict[str, NodeConfig]:
         )
         for name in config.nodes
     }
+
+
+def _checked(answer: Any) -> Any:
+    """Return the answer of a node. Raise UsageError if it is an error."""
+    if isinstance(answer, dict) and "error" in answer:
+        code, message, hint = answer["error"]
+        raise UsageError(Problem(code, message, hint=hint))
+    return answer
 
 
 def _ended(name: str) -> SetupError:
