@@ -128,6 +128,36 @@ def test_deletions_charge_what_insertions_derived_where_a_function_misbehaves(li
         assert not any(db[name] for name in "abcs")
 
 
+def test_results_are_remembered_while_rows_are_suspected() -> None:
+    """After a deletion partitions run another program for a while; the results outlive that."""
+    text = """
+    .functor fickle(x: number): number
+    .decl e(x: number, y: number)
+    .decl t(x: number, y: number)
+    .decl v(x: number, y: number, n: number)
+    .decl w(x: number, n: number)
+    t(x, y) :- e(x, y).
+    t(x, z) :- t(x, y), t(y, z).
+    v(x, y, @fickle(x)) :- t(x, y).
+    """
+    with Cluster(3, NOTHING_EVERYWHERE, functors={"fickle": functions.fickle}) as db:
+        db.load(text)
+        edges = [(x, x + 1) for x in range(9)]
+        db.insert("e", edges)
+        db.commit()
+        values = {x: n for x, _, n in db["v"]}
+        for edge in (edges[4], edges[2]):
+            db.delete("e", [edge])
+            db.commit()
+            assert db.engine.explanation.rederived + db.engine.explanation.resets
+            db.insert("e", [edge, (8, 1)])
+            db.commit()
+            assert {(x, n) for x, _, n in db["v"]} == set(values.items())
+        db.rules.add("w(x, @fickle(x)) :- t(x, _).")
+        db.commit()
+        assert db["w"] == set(values.items())
+
+
 ONE = ".functor f(x: number): number .decl e(x: number) .decl r(x: number, y: number) sum: r(x, @f(x)) :- e(x)."
 
 
