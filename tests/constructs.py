@@ -214,6 +214,15 @@ CONSTRUCTS = (
         {"w": WEIGHTS},
         "p(x, n) :- w(x, _, _), w(_, x, m), n = @scaled(m, m).",
     ),
+    Construct(
+        "aggregates in Python",
+        ".aggregate total(x: number): number\n.functor plus(state: number, x: number): number\n"
+        + WEIGHT
+        + ".decl p(@x: symbol, n: number)\np(x, n) :- w(x, _, _), n = total m : { w(x, _, m) }.\n"
+        "p(x, n) :- w(x, _, _), n = @@plus m : -1, { w(x, _, m) }.",
+        {"w": WEIGHTS},
+        "p(x, n) :- w(x, _, _), n = total m * m : { w(x, _, m) }.",
+    ),
 )
 
 

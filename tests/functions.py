@@ -50,6 +50,39 @@ def first(pair: tuple[int, str] | None) -> int | None:
     return pair[0] if pair is not None else None
 
 
+def without(state: int, x: int) -> int:
+    return state - x
+
+
+@tidelog.aggregate("number -> number", init=0, inverse=without)
+def total(state: int, x: int) -> int:
+    return state + x
+
+
+@tidelog.functor("number, number -> number")
+def plus(state: int, x: int) -> int:
+    return state + x
+
+
+def half(state: tuple[int, int]) -> float | None:
+    return state[0] / state[1] if state[1] else None
+
+
+@tidelog.aggregate("number, number -> float", init=(0, 0), finish=half)
+def mean_by(state: tuple[int, int], x: int, weight: int) -> tuple[int, int]:
+    return state[0] + x * weight, state[1] + weight
+
+
+@tidelog.aggregate("symbol -> symbol", init=str)
+def joined(state: str, text: str) -> str:
+    return f"{state}{text}"[:12]
+
+
+@tidelog.aggregate("Pair -> number", init=0)
+def firsts(state: int, pair: tuple[int, str] | None) -> int:
+    return state + (pair[0] if pair is not None else 100)
+
+
 def failing(x: int) -> int:
     if x == 13:
         raise ValueError("no luck")

@@ -13,7 +13,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from tidelog.callables import functor
+from tidelog.callables import aggregate, functor
 from tidelog.certificate import check_certificate
 from tidelog.change import Change
 from tidelog.connect import connect
@@ -47,6 +47,7 @@ __all__ = [
     "TidelogError",
     "Transaction",
     "UsageError",
+    "aggregate",
     "check_certificate",
     "connect",
     "functor",

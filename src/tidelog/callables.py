@@ -1,17 +1,18 @@
-"""Functions in Python for the functors that programs declare with `.functor`.
+"""Functions in Python for the functors and aggregates that programs declare with `.functor` and `.aggregate`.
 
 A database has one `GivenFunctions`. The declared types in checked programs refer to it, so that whatever evaluates a
-rule finds the function by its name, also one that is given after the rule.
+rule finds the functions by their name, also those that are given after the rule.
 """
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from tidelog.errors import Problem, UsageError
@@ -60,7 +61,7 @@ class GivenFunction:
     @property
     def named(self) -> NamedFunction:
         """Return the function as other processes know it. Raise UsageError (E0649) if they cannot import it."""
-        found = import_name(self.function, self.name)
+        found = import_name(self.function, f"the functor `{self.name}`")
         return NamedFunction(self.name, found, self.vectorized, self.signature, self.compiled)
 
 
@@ -82,16 +83,97 @@ class NamedFunction:
 
 @cache
 def _imported(named: NamedFunction, where: str) -> GivenFunction:
-    function = imported(named.function, named.name, where)
+    function = imported(named.function, f"the functor `{named.name}`", where)
     return GivenFunction(named.name, function, named.vectorized, named.signature, named.compiled)
+
+
+@dataclass(frozen=True)
+class GivenAggregate:
+    """The functions of an aggregate: `step` takes the state and the operands of a member of the group, and returns the
+    next state. `init` is the first state, or a function that makes it."""
+
+    name: str
+    init: Any
+    step: Callable[..., Any]
+    merge: Callable[[Any, Any], Any] | None = None
+    inverse: Callable[..., Any] | None = None
+    finish: Callable[[Any], Any] | None = None
+    signature: str | None = None
+    compiled: bool = True
+    made: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """The compiled forms that engines keep, by name."""
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function that `aggregate` has marked."""
+        return self.step
+
+    @property
+    def place(self) -> str:
+        """Return the name of the step in its module."""
+        return f"{getattr(self.step, '__module__', '?')}.{getattr(self.step, '__qualname__', self.name)}"
+
+    @property
+    def named(self) -> NamedAggregate:
+        """Return the functions as other processes know them. Raise UsageError (E0649) if they cannot import them."""
+        parts = (self.init, self.step, self.merge, self.inverse, self.finish)
+        title = f"the aggregate `{self.name}`"
+        found = [import_name(each, title) if callable(each) else each for each in parts]
+        return NamedAggregate(self.name, tuple(found), self.signature, self.compiled)
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a digest of the functions, another one for nearly all other functions."""
+        parts = (self.init, self.step, self.inverse, self.finish)
+        return hashlib.sha256("\n".join(map(_content, parts)).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class NamedAggregate:
+    """A `GivenAggregate` that another process imports by the names of its `parts`: init, step, merge, inverse and
+    finish; a first state that is no function is itself."""
+
+    name: str
+    parts: tuple[Any, ...]
+    signature: str | None
+    compiled: bool
+
+    def given(self, where: str) -> GivenAggregate:
+        """Return the functions, imported in this process, which `where` describes. Raise UsageError (E0649)."""
+        title = f"the aggregate `{self.name}`"
+        parts = [imported(each, title, where) if isinstance(each, ImportName) else each for each in self.parts]
+        init, step, merge, inverse, finish = parts
+        return GivenAggregate(self.name, init, step, merge, inverse, finish, self.signature, self.compiled)
+
+
+def _content(value: object) -> str:
+    """Return the content of a function or of a value as a text that is the same in other processes."""
+    code = value if isinstance(value, CodeType) else getattr(value, "__code__", None)
+    if not isinstance(code, CodeType):
+        kept = isinstance(value, int | float | str | bytes | tuple | list | dict | None)
+        return repr(value) if kept else getattr(value, "__qualname__", type(value).__qualname__)
+    cells = [each.cell_contents for each in getattr(value, "__closure__", None) or ()]
+    inside = [*code.co_consts, *cells, *(getattr(value, "__defaults__", None) or ())]
+    return f"{code.co_code.hex()} {code.co_names} {[_content(each) for each in inside]}"
+
+
+Named: TypeAlias = NamedFunction | NamedAggregate
 
 
 @dataclass
 class GivenFunctions:
-    """The functions that were given to a database, by the names of their functors, and what engines remember."""
+    """The functions that were given to a database, by the names of their functors and aggregates, and what engines
+    remember.
+
+    Aggregates in `waiting` take the place of others in the next epoch, which computes all their groups again.
+    `computed` has the fingerprints of the functions that computed the views of a store.
+    """
 
     functions: dict[str, GivenFunction] = field(default_factory=dict)
     remembered: dict[str, Any] = field(default_factory=dict)
+    aggregates: dict[str, GivenAggregate] = field(default_factory=dict)
+    waiting: dict[str, GivenAggregate] = field(default_factory=dict)
+    computed: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, source: FunctorSource) -> GivenFunctions:
@@ -101,8 +183,14 @@ class GivenFunctions:
             found.give(each)
         return found
 
-    def give(self, given: GivenFunction) -> None:
-        """Take a function. Raise UsageError (E0646) if the functor has one already, (E0609) if it cannot be called."""
+    def give(self, given: GivenFunction | GivenAggregate, *, used: bool = False) -> None:
+        """Take a function. Raise UsageError (E0646) if the functor has one already, (E0609) if it cannot be called.
+
+        Those of an aggregate that is `used` wait for the next epoch if they replace others.
+        """
+        if isinstance(given, GivenAggregate):
+            self._give_aggregate(given, used)
+            return
         function: object = given.function
         if not callable(function):
             message = f"expected a function for the functor `{given.name}`, found {function!r}"
@@ -112,6 +200,51 @@ class GivenFunctions:
             hint = "declare a functor of another name for another function"
             raise UsageError(Problem("E0646", message, hint=hint))
         self.functions[given.name] = given
+
+    def _give_aggregate(self, given: GivenAggregate, used: bool) -> None:
+        for part in ("step", "merge", "inverse", "finish"):
+            function: object = getattr(given, part)
+            if not callable(function) and (function is not None or part == "step"):
+                message = f"expected a function as the {part} of the aggregate `{given.name}`, found {function!r}"
+                hint = "pass a function, for example `lambda state, x: state + x`"
+                raise UsageError(Problem("E0609", message, hint=hint))
+        self.waiting.pop(given.name, None)
+        if used and self.aggregates.get(given.name, given) != given:
+            self.waiting[given.name] = given
+        else:
+            self.aggregates[given.name] = given
+
+    def put(self, given: GivenFunction | GivenAggregate) -> None:
+        """Put a function in the place of one that there is."""
+        if isinstance(given, GivenAggregate):
+            self.aggregates[given.name] = given
+        else:
+            self.functions[given.name] = given
+
+    @property
+    def renewed(self) -> frozenset[str]:
+        """The aggregates whose views other functions have computed."""
+        others = (
+            name
+            for name, fingerprint in self.computed.items()
+            if name in self.aggregates and self.aggregates[name].fingerprint != fingerprint
+        )
+        return frozenset((*self.waiting, *others))
+
+    def renew(self) -> dict[str, GivenAggregate]:
+        """Put the functions that wait in their places, and return those that were there."""
+        before = {name: self.aggregates[name] for name in self.waiting}
+        self.aggregates |= self.waiting
+        return before
+
+    def take_back(self, before: Mapping[str, GivenAggregate]) -> None:
+        """Undo `renew`; the functions wait again."""
+        self.aggregates |= before
+
+    def keep(self) -> None:
+        """Make `renew` last."""
+        self.waiting.clear()
+        self.computed.clear()
 
 
 def functor(
@@ -131,9 +264,32 @@ def functor(
     return mark
 
 
-def marked(source: FunctorSource) -> tuple[GivenFunction, ...]:
-    """Return the functions of modules, or among some objects, that `functor` has marked; of a mapping by their names.
-    Raise UsageError for a module that cannot be imported (E0649), or a file that cannot be run (E0650)."""
+def aggregate(
+    signature: str,
+    *,
+    init: Any,
+    merge: Callable[[Any, Any], Any] | None = None,
+    inverse: Callable[..., Any] | None = None,
+    finish: Callable[[Any], Any] | None = None,
+    name: str | None = None,
+    compiled: bool = True,
+) -> Callable[[Made], Made]:
+    """Return a decorator that marks the step of an aggregate, with the types of its operands and of its value, as in
+    `@tidelog.aggregate("number -> float", init=list, finish=middle)`. `tidelog run --functors` and `db.functors`
+    collect it. The aggregate has the name of the step, or `name`; the other parts are those of `db.aggregate`.
+    """
+
+    def mark(step: Made) -> Made:
+        own = name or step.__name__
+        setattr(step, _MARK, GivenAggregate(own, init, step, merge, inverse, finish, signature, compiled))
+        return step
+
+    return mark
+
+
+def marked(source: FunctorSource) -> tuple[GivenFunction | GivenAggregate, ...]:
+    """Return the functions of modules, or among some objects, that `functor` or `aggregate` has marked; of a mapping by
+    their names. Raise UsageError for a module that cannot be imported (E0649), or a file that cannot be run (E0650)."""
     if isinstance(source, (str, os.PathLike)):
         source = module_at(source)
     if isinstance(source, ModuleType):
@@ -153,8 +309,9 @@ def files_of(source: FunctorSource) -> list[str]:
     return [os.path.abspath(each) for each in places if is_file(each)]
 
 
-def _marked_among(objects: Iterable[Any]) -> tuple[GivenFunction, ...]:
+def _marked_among(objects: Iterable[Any]) -> tuple[GivenFunction | GivenAggregate, ...]:
     found: list[Any] = []
     for each in objects:
         found += marked(each) if isinstance(each, (str, os.PathLike, ModuleType)) else [getattr(each, _MARK, None)]
-    return tuple(dict.fromkeys(given for given in found if isinstance(given, GivenFunction)))
+    given = [each for each in found if isinstance(each, GivenFunction | GivenAggregate)]
+    return tuple({id(each): each for each in given}.values())

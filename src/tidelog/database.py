@@ -72,7 +72,7 @@ class Database(RelationVerbs[Change, RelationChange, FactCall]):
             workspace.sweep(engine, ((name, words) for name, _, words in workspace.facts))
             draft = workspace.draft(watch.look)
             net = net_changes(workspace.due(self._retraction))
-            if net or draft.core is not engine.program:
+            if net or draft.core is not engine.program or workspace.given.renewed:
                 workspace.check_given(draft)
             outcome = engine.epoch(draft.core, net, watch, self._options, partial(self._seal, draft, net))
         workspace.settle(draft)

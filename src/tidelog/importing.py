@@ -30,9 +30,9 @@ class ImportName:
         return f"{self.module}.{self.path}"
 
 
-def import_name(function: Callable[..., Any], functor: str) -> ImportName:
-    """Return the name under which other processes import the function of a functor. Raise UsageError (E0649) if it has
-    none."""
+def import_name(function: Callable[..., Any], title: str) -> ImportName:
+    """Return the name under which other processes import a function; `title` says of what. Raise UsageError (E0649) if
+    it has none."""
     module: str = getattr(function, "__module__", None) or type(function).__module__
     path: str = getattr(function, "__qualname__", None) or getattr(function, "__name__", None) or ""
     reason = None
@@ -45,7 +45,7 @@ def import_name(function: Callable[..., Any], functor: str) -> ImportName:
     elif not path or _found(ImportName(module, path)) is not function:
         reason = f"`{module}.{path or '?'}` names something else here"
     if reason is not None:
-        message = f"other processes cannot import the function of the functor `{functor}`: {reason}"
+        message = f"other processes cannot import the function of {title}: {reason}"
         hint = "define it at the top level of a module that they can import, or evaluate in one process"
         raise UsageError(Problem("E0649", message, hint=hint))
     return ImportName(module, path)
@@ -58,15 +58,15 @@ def _found(name: ImportName) -> object:
         return None
 
 
-def imported(name: ImportName, functor: str, where: str) -> Callable[..., Any]:
-    """Return the function with a name, imported in this process, which `where` describes. Raise UsageError (E0649) with
-    the error of the import."""
+def imported(name: ImportName, title: str, where: str) -> Callable[..., Any]:
+    """Return the function with a name, of what `title` says, imported in this process, which `where` describes. Raise
+    UsageError (E0649) with the error of the import."""
     try:
         function: Any = import_module(name.module)
         for part in name.path.split("."):
             function = getattr(function, part)
     except Exception as error:
-        message = f"{where} cannot import `{name}` for the functor `{functor}`: {type(error).__name__}: {error}"
+        message = f"{where} cannot import `{name}` for {title}: {type(error).__name__}: {error}"
         hint = "install the module there, or ship it with `spark.sparkContext.addPyFile`"
         raise UsageError(Problem("E0649", message, hint=hint)) from error
     found: Callable[..., Any] = function

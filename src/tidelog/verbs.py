@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
 from tidelog.arrays import Words
-from tidelog.callables import FunctorSource, GivenFunction, Vectorized, marked
+from tidelog.callables import FunctorSource, GivenAggregate, GivenFunction, Vectorized, marked
 from tidelog.certificate import Certificate, check, program_text, save
 from tidelog.copies import Uncopied
 from tidelog.engine import Engine
@@ -172,15 +172,38 @@ class RelationVerbs(Verbs[Made], Generic[Made, Part, Facts]):
         where that is possible, unless `compiled` is False. Raise UsageError: not a function (E0609), a function for the
         functor is there already, or it states other types than the program (E0646).
         """
-        given = getattr(function, "__tidelog_functor__", None) or GivenFunction(
-            name, function, vectorized, None, compiled
-        )
+        given = getattr(function, "__tidelog_functor__", None)
+        if not isinstance(given, GivenFunction):
+            given = GivenFunction(name, function, vectorized, None, compiled)
         with self._changing():
             self.workspace.give(replace(given, name=name))
 
+    def aggregate(
+        self,
+        name: str,
+        init: Any,
+        step: Callable[..., Any],
+        *,
+        merge: Callable[[Any, Any], Any] | None = None,
+        inverse: Callable[..., Any] | None = None,
+        finish: Callable[[Any], Any] | None = None,
+        compiled: bool = True,
+    ) -> None:
+        """Give the functions of the aggregate that a program declares with `.aggregate name(…): …`, see
+        docs/how-to/functors.md.
+
+        `init` is the state of a group without members, or a function that makes it. `step(state, *operands)` returns
+        the state with one more member, `inverse` that with one less, and `merge` that of two groups together. `finish`
+        makes the value of a state; None is no value. Functions given again take effect with the next `commit`, which
+        computes all groups anew. Raise UsageError: not a function (E0609), stated for other types (E0646).
+        """
+        given = GivenAggregate(name, init, step, merge, inverse, finish, None, compiled)
+        with self._changing():
+            self.workspace.give(given)
+
     def functors(self, source: FunctorSource) -> None:
-        """Give the functions of a module, or among some objects, that `tidelog.functor` has marked, or those of a
-        mapping by their names."""
+        """Give the functions of a module, or among some objects, that `tidelog.functor` and `tidelog.aggregate` have
+        marked, or those of a mapping by their names."""
         with self._changing():
             for given in marked(source):
                 self.workspace.give(given)

@@ -16,7 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy
 
 from tidelog.arrays import Words
-from tidelog.callables import GivenFunction, GivenFunctions
+from tidelog.callables import GivenAggregate, GivenFunction, GivenFunctions
 from tidelog.engine import Outcome
 from tidelog.errors import Problem, UsageError, wrong_argument
 from tidelog.io import encode
@@ -32,7 +32,8 @@ from tidelog.programs import Compiled, Reading, reading
 from tidelog.relation import declared
 from tidelog.rules import Compiler
 from tidelog.rules.core import CoreProgram
-from tidelog.semantics.user_functors import check_signature, function_of
+from tidelog.semantics.user_aggregates import given_of
+from tidelog.semantics.user_functors import check_signature
 from tidelog.storage.dictionary import Dictionary
 
 Facts = TypeVar("Facts", bound="FactEntry")
@@ -111,7 +112,7 @@ class Workspace(Generic[Facts]):
     @property
     def has_pending(self) -> bool:
         """Return True if changes of facts or rules wait."""
-        return bool(self._pending.facts) or self._pending.checked is not self.committed.checked
+        return bool(self._pending.facts or self.given.waiting) or self._pending.checked is not self.committed.checked
 
     def relation(self, name: str) -> RelationType:
         """Return a declared relation. UsageError (E0601) for an unknown name."""
@@ -129,13 +130,13 @@ class Workspace(Generic[Facts]):
             pending.core = self._compiler.compile(pending.checked, look)
         return Draft(pending.programs, pending.checked, pending.core)
 
-    def give(self, given: GivenFunction) -> None:
-        """Take a function for a functor. UsageError (E0646) if the program declares it with other types, or if it has a
-        function already."""
+    def give(self, given: GivenFunction | GivenAggregate) -> None:
+        """Take a function for a functor, or the functions of an aggregate. UsageError (E0646) if the program declares
+        it with other types, or if a functor has a function already."""
         declared = self._pending.checked.functors.get(given.name)
         if declared is not None:
             check_signature(declared, given)
-        self.given.give(given)
+        self.given.give(given, used=given.name in self.committed.core.functors)
 
     # --- changes -------------------------------------------------------------------------------------------------
 
@@ -246,9 +247,10 @@ class Workspace(Generic[Facts]):
         return relation
 
     def check_given(self, draft: Draft) -> None:
-        """Raise UsageError (E0645) if a rule of a draft calls a functor that has no function."""
+        """Raise UsageError (E0645) if a rule of a draft calls a functor that has no function, or an aggregate without
+        functions."""
         for functor in draft.core.functors.values():
-            function_of(functor)
+            given_of(functor)
 
     # --- from epoch to epoch -------------------------------------------------------------------------------------
 
@@ -260,6 +262,7 @@ class Workspace(Generic[Facts]):
     def rollback(self) -> None:
         """Drop all that waits."""
         self._pending = self._nothing()
+        self.given.waiting.clear()
 
     def waiting(self) -> Pending[Facts]:
         """Return what waits, to `wait_again` later."""

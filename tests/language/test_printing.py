@@ -56,6 +56,7 @@ def compound(terms: st.SearchStrategy[Term]) -> st.SearchStrategy[Term]:
     some = st.lists(terms, max_size=3).map(tuple)
     several = st.lists(terms, min_size=2, max_size=3).map(tuple)
     pair = st.tuples(terms, terms)
+    operands = st.lists(terms, min_size=1, max_size=3).map(tuple)
     return st.one_of(
         st.builds(Functor, st.sampled_from(BINARY), pair),
         st.builds(Functor, st.sampled_from(["neg", "bnot", "lnot"]), st.tuples(terms)),
@@ -67,6 +68,15 @@ def compound(terms: st.SearchStrategy[Term]) -> st.SearchStrategy[Term]:
         st.builds(Aggregate, st.just("count"), st.none(), bodies(terms)),
         st.builds(Aggregate, st.sampled_from(["sum", "min", "max", "mean", "median", "any"]), terms, bodies(terms)),
         st.builds(Aggregate, st.sampled_from(["argmin", "argmax"]), st.builds(Record, pair), bodies(terms)),
+        st.builds(Aggregate, st.just("own"), st.builds(Record, operands), bodies(terms), called=st.just("p95")),
+        st.builds(
+            Aggregate,
+            st.just("own"),
+            st.builds(Record, st.tuples(terms)),
+            bodies(terms),
+            called=names,
+            start=constants,
+        ),
     )
 
 

@@ -30,7 +30,8 @@ from tidelog.language.functors import NUMERIC, several
 from tidelog.language.regex import PatternError, translated
 from tidelog.language.syntax import FunctorType, Kind
 from tidelog.looking import Look
-from tidelog.rules.core import CoreConstant
+from tidelog.rules.core import CoreConstant, OwnAggregate
+from tidelog.semantics.user_aggregates import folded
 from tidelog.semantics.user_functors import values_of
 from tidelog.semantics.values import Scalar
 from tidelog.storage.arrow_arrays import mask_to_arrow, numbers_to_arrow, numbers_to_numpy
@@ -139,6 +140,17 @@ class Functors:
         result = AGGREGATES[op].result or kind
         return self._called(("fold", op, kind), _FOLDS[op], [f"{kind} list"], result, [f"list({column})"])
 
+    def fold_own(self, own: OwnAggregate, columns: Sequence[str]) -> str:
+        """Return the value of an aggregate in Python for columns of a group that is not empty."""
+        kinds = [f"{column.kind} list" for column in own.operands]
+
+        def value(*operands: list[Scalar]) -> Scalar:
+            return folded(own, zip(*operands, strict=True))
+
+        order = ", ".join(columns)
+        lists = [f"list({column} ORDER BY {order})" for column in columns]
+        return self._called(("own", own.word, str(own.start)), value, kinds, own.declared.result.kind, lists)
+
     def pack(self, kind: Kind, args: Sequence[str]) -> str:
         """Return the record of these fields."""
         fields = [field.kind for field in self._dictionary.types[kind].fields]
@@ -234,11 +246,9 @@ class Functors:
 
     def _values(self, column: pa.Array, kind: Kind) -> list[Scalar]:
         """Return the values of a column, None where it is NULL."""
-        if kind == "symbol list":
+        if kind.endswith(" list") and (inner := kind.removesuffix(" list")) not in NUMERIC:
             decode = self._dictionary.decode
-            return [
-                None if words is None else [decode(word, "symbol") for word in words] for words in column.to_pylist()
-            ]
+            return [None if words is None else [decode(word, inner) for word in words] for words in column.to_pylist()]
         if kind in NUMERIC or kind.endswith(" list"):
             return column.to_pylist()  # type: ignore[no-any-return]
         if not column.null_count:
@@ -253,6 +263,8 @@ class Functors:
         if kind == "symbol":
             ids = iter(self._dictionary.ids_of([value for value in values if value is not None]))
             values = [None if value is None else next(ids) for value in values]
+        elif kind not in NUMERIC:
+            values = [value and self._dictionary.encode(value, kind) for value in values]
         return _nullable(_numbers([value or 0 for value in values], kind), present)
 
 
@@ -315,7 +327,7 @@ def _attempt(function: Callable[..., Scalar], args: Sequence[Scalar]) -> Scalar:
 
 def _fit(value: Scalar, kind: Kind) -> Scalar:
     """Return a result as a value of its kind: integers wrap around, there is no NaN and no -0.0."""
-    if value is None or kind in ("symbol", "test"):
+    if value is None or kind not in NUMERIC:
         return value
     if kind == "float":
         return None if math.isnan(value) else value + 0.0

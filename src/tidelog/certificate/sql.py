@@ -26,6 +26,7 @@ from tidelog.rules.core import (
     Unpack,
 )
 from tidelog.rules.literals import is_several
+from tidelog.semantics.user_aggregates import start_value
 
 NO_BIRTH = -(2**63)
 """Smaller than every birth."""
@@ -174,11 +175,16 @@ def _groups(rule: AggregateRule, table: TableOf, functors: Functors) -> str:
     """Return the SELECT of an aggregate: the requested groups, each with its value. A tuple that a view lists twice
     counts once."""
     groups = [f"c{i}" for i in range(rule.groups)]
-    fold = functors.fold(rule.op, rule.kind, f"c{rule.groups}")
+    if rule.own is None:
+        fold = functors.fold(rule.op, rule.kind, f"c{rule.groups}")
+    else:
+        fold = functors.fold_own(rule.own, [f"c{rule.groups + i}" for i in range(len(rule.own.operands))])
     rows = f"SELECT DISTINCT * EXCLUDE birth FROM (SELECT *, 1 AS holds FROM {table(rule.inner)})"
     inner = f"SELECT {', '.join([*groups, f'{fold} AS value', 'count(*) AS size'])} FROM ({rows})"
     inner += f" GROUP BY {', '.join(groups)}" if groups else ""
-    empty = AGGREGATES[rule.op].empty
+    empty: int | str | None = AGGREGATES[rule.op].empty
+    if rule.own is not None and rule.own.start is not None:
+        empty = functors.constant(CoreConstant(start_value(rule.own.start), rule.own.declared.result.kind))
     value = "i.value" if empty is None else f"CASE WHEN coalesce(i.size, 0) = 0 THEN {empty} ELSE i.value END"
     heads = [*(f"o.{group} AS h{i}" for i, group in enumerate(groups)), f"{value} AS h{rule.groups}"]
     same = _all(["TRUE", *(f"o.{group} = i.{group}" for group in groups)])

@@ -2,7 +2,7 @@
 
 reading       `read`: files and texts; with the C preprocessor (preprocessor, stretches) when a line starts with #;
               consulted  the files that it looks at
-lexer         text to tokens, with soft_words;  grammar.lark  the grammar of one statement
+lexer         text to tokens, with soft_words and own_aggregates;  grammar.lark  the grammar of one statement
 statements    tokens to statements, and recovery;  mistakes  problems of the syntax in words;  foreign  those of other
               languages
 builder       reductions of the grammar to statements, with bodies, clauses and terms;  literals  numbers and strings;

@@ -2,7 +2,8 @@
 
 Lexer, checker and rewrites read it, as do certificates (`sql`) and the cluster engine (`combined`). The computations
 are in `semantics/aggregates.py` on Python values and in `maintain/aggregates.py` on words. `autoinc`, which no text
-calls an aggregate, gives each group a number (`rules/counters.py`, `maintain/strategies/counters.py`).
+calls an aggregate, gives each group a number (`rules/counters.py`, `maintain/strategies/counters.py`). `own` stands for
+those that a program declares, whose functions in Python are called in `semantics/user_aggregates.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 AggregateName: TypeAlias = Literal[
-    "count", "sum", "min", "max", "mean", "median", "any", "collect", "argmin", "argmax", "autoinc"
+    "count", "sum", "min", "max", "mean", "median", "any", "collect", "argmin", "argmax", "autoinc", "own"
 ]
 
 
@@ -98,6 +99,7 @@ AGGREGATES: Mapping[AggregateName, AggregateForm] = {
         AggregateForm("argmin", ("argmin",), over=_ORDERED, arguments=True),
         AggregateForm("argmax", ("argmax",), over=_ORDERED, arguments=True),
         AggregateForm("autoinc", (), result="number"),
+        AggregateForm("own", (), over=frozenset()),
     )
 }
 SPELLINGS: Mapping[str, AggregateForm] = {word: form for form in AGGREGATES.values() for word in form.spellings}

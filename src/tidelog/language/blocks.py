@@ -111,7 +111,8 @@ def assemble(statements: Iterable[Statement]) -> tuple[Program, list[Problem]]:
             case Instance():
                 block.instances.append(statement)
             case FunctorDeclaration() if block.opening is not None:
-                message = f"`.functor {statement.name}` stands inside of a component"
+                word = "aggregate" if statement.aggregate else "functor"
+                message = f"`.{word} {statement.name}` stands inside of a component"
                 problems.append(Problem("E0115", message, statement.span, hint="put it in front of the component"))
             case FunctorDeclaration():
                 block.functors.append(statement)

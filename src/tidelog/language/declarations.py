@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from tidelog.callables import GivenFunctions
 from tidelog.errors import Problem
 from tidelog.language import foreign
+from tidelog.language.aggregates import SPELLINGS
 from tidelog.language.branched import branch_names, branched
 from tidelog.language.syntax import (
     PRIMITIVES,
@@ -156,13 +157,37 @@ def _functors(
             Column(name, kinds.get(type_, BROKEN), type_)
             for name, type_ in [*((each.name, each.type) for each in declaration.parameters), ("", declaration.result)]
         )
-        made = FunctorType(declaration.name, tuple(columns), result, given, span=declaration.span)
+        made = FunctorType(
+            declaration.name, tuple(columns), result, given, declaration.aggregate, span=declaration.span
+        )
         first = found.setdefault(declaration.name, made)
-        if str(first) != str(made):
+        if first.aggregate != made.aggregate or str(first) != str(made):
             notes = ((first.span, "first declared here"),) if first.span else ()
-            message = f"the functor `{made.name}` is declared twice, as `{first}` and as `{made}`"
+            other = (
+                f"{'an aggregate' if first.aggregate else 'a functor'} " if first.aggregate != made.aggregate else ""
+            )
+            message = f"{made.title} is declared twice, as {other}`{first}` and as `{made}`"
             problems.append(Problem("E0271", message, made.span, notes, hint="remove or rename one of the two"))
     return found
+
+
+def declared_functor(
+    name: str, functors: Mapping[str, FunctorType], place: Span | None, *, aggregate: bool, count: int
+) -> FunctorType | Problem:
+    """Return the declaration of a functor or an aggregate with `count` operands, or the problem (E0270) if there is
+    none."""
+    declared = functors.get(name)
+    if declared is not None and declared.aggregate == aggregate:
+        return declared
+    word = "aggregate" if aggregate else "functor"
+    known = [each.name for each in functors.values() if each.aggregate == aggregate]
+    near = did_you_mean(name, [*known, *(SPELLINGS if aggregate else ())])
+    hint = near or f"declare it: `.{word} {name}({', '.join(['number'] * count)}): number`"
+    if declared is not None and aggregate:
+        hint = f"write `@@{name} x : start, {{ … }}`: it is a functor"
+    elif declared is not None:
+        hint = f"write `{name} x : {{ … }}`: it is an aggregate"
+    return Problem("E0270", f"the {word} `{name}` is not declared", place, hint=hint)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:

@@ -100,6 +100,9 @@ def written_here(tokens: list[Token], start: int, error: int, gap: str, expected
         return divides(gap)
     if token.type in _COMPARISONS and "DOT" in expected and _compares(tokens, start, error):
         return "write two comparisons: `a < x, x < b`"
+    fold = next((each for each in reversed(tokens[start:error]) if each.type == "FOLD"), None)
+    if fold is not None and (token.type == "COMMA" or (token.type, before.type) == ("LBRACE", "COLON")):
+        return f"write the state to begin with between the colon and a comma: `{fold} x : 0, {{ … }}`"
     if token.type == "LBRACE" and str(before) in SPELLINGS:
         return aggregate(str(before))
     if token.type == "COLON" and "IF" in expected:

@@ -15,7 +15,7 @@ from tidelog.language.terms import Built, inline, without_commas
 
 
 class FunctorBuilder(SelectionBuilder[Built]):
-    """The methods for `.functor`."""
+    """The methods for `.functor` and `.aggregate`."""
 
     def parameters(self, children: list[Any]) -> tuple[Attribute, ...]:
         return without_commas(children)
@@ -32,4 +32,10 @@ class FunctorBuilder(SelectionBuilder[Built]):
             hint = f"choose another name; `{name}` is a word of the language"
             message = f"expected a name, found the reserved word `{name}`"
             self.problems.append(Problem("E0101", message, self._at(name), hint=hint))
-        return (FunctorDeclaration(str(name), parameters, str(rest[0]), span=self._join(word, rest[0])),)
+        aggregate = word.type == "AGGREGATE_DECL"
+        if aggregate and not parameters:
+            message = f"the aggregate `{name}` has no parameter"
+            hint = f"declare what it takes of each member of a group: `.aggregate {name}(x: number): {rest[0]}`"
+            self.problems.append(Problem("E0101", message, self._at(name), hint=hint))
+        span = self._join(word, rest[0])
+        return (FunctorDeclaration(str(name), parameters, str(rest[0]), aggregate, span=span),)

@@ -78,3 +78,11 @@ SIGNATURES: Mapping[str, Signature] = {
 def several(name: str, arguments: int) -> bool:
     """Return True if a functor with so many arguments may have more than one value."""
     return name in ("range", "positions") or (name in ("split", "groups") and arguments == 2)
+
+
+def conversion(have: frozenset[Kind], want: frozenset[Kind]) -> str | None:
+    """Return how to make a text of a number, or a number of a text."""
+    text, other = frozenset(("symbol",)), NUMERIC
+    if (have <= other and want == text) or (have == text and want <= other):
+        return "convert with `to_string(…)`, or with `to_number(…)` and its like"
+    return None

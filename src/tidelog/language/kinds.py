@@ -10,15 +10,16 @@ message.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 from tidelog.errors import Problem
 from tidelog.language.aggregates import AGGREGATES
 from tidelog.language.casting import cast_hint, same_layout
 from tidelog.language.counters import COUNTER
-from tidelog.language.declarations import BROKEN, Scheme, did_you_mean
-from tidelog.language.functors import NUMERIC, ORDERED, SAME, SIGNATURES, TESTS
+from tidelog.language.declarations import BROKEN, Scheme, declared_functor, did_you_mean
+from tidelog.language.functors import NUMERIC, ORDERED, SAME, SIGNATURES, TESTS, conversion
 from tidelog.language.lexer import UNSUPPORTED_FUNCTORS
 from tidelog.language.paths import typed
 from tidelog.language.scopes import Scope, scope_of
@@ -32,6 +33,7 @@ from tidelog.language.syntax import (
     Constant,
     Disjunction,
     Functor,
+    FunctorType,
     Kind,
     Literal,
     Negation,
@@ -247,21 +249,32 @@ class _Inference:
     def _declared(self, term: Functor, slots: list[_Slot]) -> _Slot:
         """Return the slot of a call of a functor that the program declares."""
         name = term.name[1:]
-        declared = self.scheme.functors.get(name)
-        if declared is None:
-            near = did_you_mean(name, self.scheme.functors)
-            hint = near or f"declare it: `.functor {name}({', '.join(['number'] * len(slots))}): number`"
-            self.problems.append(Problem("E0270", f"the functor `{name}` is not declared", term.span, hint=hint))
+        declared = self._found(name, term, aggregate=False, count=len(slots))
+        if declared is None or not self._taken(term, term.name, declared, term.args, slots):
             return _Slot(kind=BROKEN)
-        notes = ((declared.span, f"`{name}` is declared here"),) if declared.span else ()
-        if len(slots) != len(declared.parameters):
-            count = len(declared.parameters)
-            message = f"`{term.name}` takes {count} argument{'s' * (count != 1)}, found {len(slots)}"
-            self.problems.append(Problem("E0210", message, term.span, notes))
-            return _Slot(kind=BROKEN)
-        for part, slot, column in zip(term.args, slots, declared.parameters, strict=True):
-            self.expect(slot, column.kind, Reason(f"`{term.name}` takes {{}}", part.span, declared.span), part)
         return _Slot(kind=declared.result.kind, reason=Reason(f"`{term.name}` gives {{}}", term.span, declared.span))
+
+    def _found(self, name: str, term: Functor | Aggregate, *, aggregate: bool, count: int) -> FunctorType | None:
+        found = declared_functor(name, self.scheme.functors, term.span, aggregate=aggregate, count=count)
+        if isinstance(found, FunctorType):
+            return found
+        self.problems.append(found)
+        return None
+
+    def _taken(
+        self, term: Functor | Aggregate, word: str, declared: FunctorType, terms: Sequence[Term], slots: list[_Slot]
+    ) -> bool:
+        """Require that terms have the types of a functor's parameters; return False with a problem if there are more or
+        fewer of them (E0210)."""
+        if len(slots) != len(declared.parameters):
+            count, noun = len(declared.parameters), "operand" if isinstance(term, Aggregate) else "argument"
+            notes = ((declared.span, f"`{declared.name}` is declared here"),) if declared.span else ()
+            message = f"`{word}` takes {count} {noun}{'s' * (count != 1)}, found {len(slots)}"
+            self.problems.append(Problem("E0210", message, term.span, notes))
+            return False
+        for part, slot, column in zip(terms, slots, declared.parameters, strict=True):
+            self.expect(slot, column.kind, Reason(f"`{word}` takes {{}}", part.span, declared.span), part)
+        return True
 
     def _cast(self, term: Cast, scope: Scope) -> _Slot:
         inner = self.term(term.term, scope)
@@ -279,6 +292,8 @@ class _Inference:
         self.literals(term.body, inside)
         if term.target is None:
             return _Slot(kind="number", reason=Reason("`count` gives {}", term.span))
+        if term.called:
+            return self._own_aggregate(term, inside, scope)
         form, first = AGGREGATES[term.op], term.target
         terms = first.fields or () if isinstance(first, Record) else (first,)
         if len(terms) != 1 + form.arguments:
@@ -292,10 +307,28 @@ class _Inference:
             self.allow(ranked, NUMERIC, Reason(f"the second term of `{term.op}` is {{}}", rank.span), rank)
         target = self.term(first, inside)
         self.allow(target, form.over, Reason(f"`{term.op}` takes {{}}", first.span), first)
-        result = form.result
-        if result is not None:
-            return _Slot(kind=result, reason=Reason(f"`{term.op}` gives {{}}", term.span))
+        if form.result is not None:
+            return _Slot(kind=form.result, reason=Reason(f"`{term.op}` gives {{}}", term.span))
         return target
+
+    def _own_aggregate(self, term: Aggregate, inside: Scope, scope: Scope) -> _Slot:
+        """Return the slot of an aggregate that the program declares, or of the fold of a functor: its first parameter
+        is the state, which its value becomes."""
+        assert isinstance(term.target, Record)
+        terms = [*([] if term.start is None else [term.start]), *(term.target.fields or ())]
+        slots = [self.term(part, inside) for part in terms]
+        self.slots[id(term.target)] = slots[-1]
+        declared = self._found(term.called, term, aggregate=term.start is None, count=len(terms))
+        if declared is None or not self._taken(term, term.word, declared, terms, slots):
+            return _Slot(kind=BROKEN)
+        if term.start is not None and declared.parameters[0].type != declared.result.type:
+            notes = ((declared.span, f"`{term.called}` is declared here"),) if declared.span else ()
+            state, result = declared.parameters[0].type, declared.result.type
+            message = f"`{term.word}` takes a state of the type `{state}`, but gives `{result}`"
+            hint = "declare the first parameter and the value with one type"
+            self.problems.append(Problem("E0211", message, term.span, notes, hint))
+            return _Slot(kind=BROKEN)
+        return _Slot(kind=declared.result.kind, reason=Reason(f"`{term.word}` gives {{}}", term.span, declared.span))
 
     # --- unification -------------------------------------------------------------------------------------------------
 
@@ -371,7 +404,7 @@ class _Inference:
         code = "E0214" if first.literal or second.literal else "E0211"
         place, hint = second.span or term.span, self._about_order(first_kinds, second_kinds)
         if hint is None and isinstance(term, Variable | Functor | Aggregate):
-            hint = _conversion(first_kinds, second_kinds)
+            hint = conversion(first_kinds, second_kinds)
         self.problems.append(Problem(code, f"{subject}{one}, but {two}", place, tuple(notes), hint))
 
     def _about_order(self, one: frozenset[Kind], two: frozenset[Kind]) -> str | None:
@@ -463,14 +496,6 @@ class _Inference:
         self.problems.append(Problem("E0220", message, cast.span, hint=hint))
 
 
-def _conversion(have: frozenset[Kind], want: frozenset[Kind]) -> str | None:
-    """Return how to make a text of a number, or a number of a text."""
-    text, other = frozenset(("symbol",)), NUMERIC
-    if (have <= other and want == text) or (have == text and want <= other):
-        return "convert with `to_string(…)`, or with `to_number(…)` and its like"
-    return None
-
-
 # --- filling in -------------------------------------------------------------------------------------------------------
 
 
@@ -490,7 +515,7 @@ class _Annotation:
         for (owner, name), slot in inference.variables.items():
             kind = slot.root().kind or BROKEN
             if self.kinds.setdefault(name, kind) != kind:
-                fresh = next(f"{name}_{i}" for i in _counting() if f"{name}_{i}" not in taken)
+                fresh = next(f"{name}_{i}" for i in count(2) if f"{name}_{i}" not in taken)
                 taken.add(fresh)
                 self.kinds[fresh] = kind
                 self.renamed[owner, name] = fresh
@@ -556,11 +581,15 @@ class _Annotation:
                 over = None if term.target is None else self._kind(term.target)
                 if isinstance(term.target, Record) and term.target.fields:  # the value, and what ranks it
                     over = self._kind(term.target.fields[0])
-                return Aggregate(term.op, target, self._body(term.body, inside), over, self._kind(term), span=term.span)
-
-
-def _counting() -> Iterator[int]:
-    i = 2
-    while True:
-        yield i
-        i += 1
+                body, start = self._body(term.body, inside), term.start and self._term(term.start, scope)
+                return Aggregate(
+                    term.op,
+                    target,
+                    body,
+                    over,
+                    self._kind(term),
+                    term.called,
+                    start,
+                    self.functors.get(term.called),
+                    span=term.span,
+                )

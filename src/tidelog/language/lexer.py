@@ -12,7 +12,7 @@ import re
 
 from lark import Token
 
-from tidelog.language import soft_words
+from tidelog.language import own_aggregates, soft_words
 from tidelog.language.aggregates import SPELLINGS
 from tidelog.language.soft_words import SOFT_WORDS
 
@@ -55,6 +55,7 @@ DIRECTIVES = {
     ".init": "INIT",
     ".override": "OVERRIDE",
     ".functor": "FUNCTOR",
+    ".aggregate": "AGGREGATE_DECL",
 }
 UNSUPPORTED_DIRECTIVES = {
     ".include": "the directive .include without the preprocessor",
@@ -147,6 +148,7 @@ _STARTS_TERM = frozenset(
         "COUNT",
         "BRANCH",
         "DOLLAR",
+        "FOLD",
     ]
 )
 _BEFORE_TERM = SPELLINGS.keys() | _RESERVED.keys()
@@ -171,6 +173,7 @@ def tokens(text: str, comments: list[tuple[int, Token]] | None = None) -> list[T
     found: list[Token] = []
     special: list[int] = []
     repeated: list[int] = []
+    colons: list[int] = []
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup
         if kind == "SKIP":
@@ -185,7 +188,11 @@ def tokens(text: str, comments: list[tuple[int, Token]] | None = None) -> list[T
             kind = _OPERATORS[value]
             if kind == "QUESTION" and not (found and _repeats(text, match.end(), found[-1])):
                 kind = "NAME"
+            if kind == "LBRACE" and found and found[-1].type == "COLON":
+                colons.append(len(found) - 1)
             if kind == "LPAR" and found:
+                if len(found) > 3 and found[-2].type == "COLON" and found[-1].type == "NAME":
+                    colons.append(len(found) - 2)
                 if found[-1].type in _REPEATS:
                     repeated.append(len(found))
                 elif (
@@ -196,7 +203,10 @@ def tokens(text: str, comments: list[tuple[int, Token]] | None = None) -> list[T
                 ):
                     _merge_call(found, special)
         elif kind == "NAME":
-            if value in _SPECIAL:
+            if len(found) > 1 and found[-1].type == found[-2].type == "AT":
+                start, value, kind = found[-2].start_pos or 0, f"@@{value}", "FOLD"
+                del found[-2:]
+            elif value in _SPECIAL:
                 special.append(len(found))
         elif kind == "DIRECTIVE":
             if _qualifies(text, match.end(), value, found):
@@ -214,11 +224,13 @@ def tokens(text: str, comments: list[tuple[int, Token]] | None = None) -> list[T
                     special.append(len(found))
         elif kind == "OTHER" and value == "$":
             kind = "DOLLAR"
-        found.append(Token(str(kind), value, start, end_pos=start + len(value)))
+        found.append(Token(str(kind), value, start, end_pos=match.end()))
     if repeated:
         _settle_repeats(found, repeated)
     if special:
         _settle(found, special)
+    if colons:
+        own_aggregates.settle(found, colons, _OPERATES, _CALLED_PLAINLY)
     return found
 
 

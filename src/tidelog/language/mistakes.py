@@ -51,9 +51,7 @@ _INFIX = frozenset(
 )
 _COMPARISON = frozenset(["EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"])
 _BEHIND_TERM = frozenset(["DOT", "RPAR", "RBRACKET", "RBRACE", "COMMA"])
-_STATEMENT = frozenset(
-    ["NAME", "DECL", "TYPE", "OLD_TYPE", "IO", "PLAN", "PRAGMA", "COMP", "INIT", "OVERRIDE", "FUNCTOR", "RBRACE"]
-)
+_STATEMENT = frozenset(["NAME", "RBRACE", *lexer.DIRECTIVES.values()])
 _GROUPS = (
     (_STATEMENT, "a statement"),
     (_LITERAL, "an atom or a comparison"),

@@ -83,7 +83,8 @@ def source_text(node: SyntaxNode) -> str:
             return f"{'@' if node.located else ''}{node.name}: {node.type}"
         case FunctorDeclaration():
             parameters = (f"{each.name}: {each.type}" if each.name else each.type for each in node.parameters)
-            return f".functor {node.name}({', '.join(parameters)}): {node.result}"
+            word = "aggregate" if node.aggregate else "functor"
+            return f".{word} {node.name}({', '.join(parameters)}): {node.result}"
         case Directive():
             options = ", ".join(f"{key}={_option(value)}" for key, value in node.options.items())
             return f".{node.name} {node.relation}" + (f"({options})" if options else "")
@@ -231,6 +232,10 @@ def _term(term: Term) -> tuple[str, int]:
             return f"${name}({_list(parts)})" if parts else f"${name}", PRIMARY
         case Cast():
             return f"as({source_text(term.term)}, {term.type})", PRIMARY
+        case Aggregate(target=Record(fields=tuple(operands)), called=str(name)) if name:
+            start = "" if term.start is None else f"{source_text(term.start)}, "
+            shown = f"({_list(operands)})" if term.start is None else f" {_list(operands)}"
+            return f"{term.word}{shown} : {start}{{ {_list(term.body)} }}", PRIMARY
         case Aggregate():
             target = "" if term.target is None else f"{source_text(term.target)} "
             if isinstance(term.target, Record) and term.target.fields and AGGREGATES[term.op].arguments:

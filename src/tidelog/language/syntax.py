@@ -122,6 +122,9 @@ class Aggregate(SyntaxNode):
     It ranges over the distinct substitutions of the body, each `_` of a positive atom included. Variables of the body
     that also occur in the rule outside of aggregates are given from there (they group).
     `kind` is the kind of the target, `result` the kind of the value.
+
+    The op `own` stands for an aggregate with the name `called`, `declared` by the program, whose target is a record of
+    its operands. With a `start`, `called` is a functor that takes the state and an operand, `@@f x : start, { body }`.
     """
 
     op: AggregateName
@@ -129,7 +132,15 @@ class Aggregate(SyntaxNode):
     body: tuple[Literal, ...]
     kind: Kind | None = field(default=None, compare=False)
     result: Kind | None = field(default=None, compare=False)
+    called: str = ""
+    start: Term | None = None
+    declared: FunctorType | None = field(default=None, compare=False, repr=False)
     span: Span | None = _span()
+
+    @property
+    def word(self) -> str:
+        """The word that begins it in a text."""
+        return self.op if not self.called else self.called if self.start is None else f"@@{self.called}"
 
 
 Term: TypeAlias = Variable | Anonymous | Constant | Functor | Record | Cast | Aggregate
@@ -311,11 +322,13 @@ class BranchDeclaration(SyntaxNode):
 
 @dataclass(frozen=True)
 class FunctorDeclaration(SyntaxNode):
-    """`.functor name(parameters): result`. Parameters without names have the name ""."""
+    """`.functor name(parameters): result`, or `.aggregate` for an `aggregate`. Parameters without names have the name
+    ""."""
 
     name: str
     parameters: tuple[Attribute, ...]
     result: str
+    aggregate: bool = False
     span: Span | None = _span()
 
 
@@ -468,13 +481,20 @@ class RelationType:
 
 @dataclass(frozen=True)
 class FunctorType:
-    """A functor that the program declares, without the `@` of its calls; `given` are the functions in Python."""
+    """A functor that the program declares, without the `@` of its calls, or an `aggregate`; `given` are the functions
+    in Python."""
 
     name: str
     parameters: tuple[Column, ...]
     result: Column
     given: GivenFunctions = field(compare=False, repr=False)
+    aggregate: bool = False
     span: Span | None = _span()
+
+    @property
+    def title(self) -> str:
+        """The functor or aggregate with its name, for messages."""
+        return f"the {'aggregate' if self.aggregate else 'functor'} `{self.name}`"
 
     def __str__(self) -> str:
         return f"{', '.join(column.type for column in self.parameters)} -> {self.result.type}"

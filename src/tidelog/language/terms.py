@@ -190,10 +190,32 @@ class TermBuilder(Transformer[Token, Built]):
         target = Record((value, rank), span=self._join(opening, closing))
         return Aggregate(SPELLINGS[word].name, target, body[0], span=self._join(word, body[1]))
 
+    def own_aggregate(self, children: list[Any]) -> Term:
+        word, *operands, _, body = children
+        opening, closing = operands[0], operands[-1]
+        terms = tuple(operands) if len(operands) == 1 else tuple(operands[1:-1:2])
+        return self._own(word, str(word), Record(terms, span=self._join(opening, closing)), body)
+
+    @inline
+    def fold(self, word: Token, operand: Term, _colon: Token, start: Term, _comma: Token, body: Any) -> Term:
+        if not _is_constant(start):
+            message = f"`{word}` begins with the term `{start}`, expected a constant"
+            hint = f"write a number or a string: `{word} x : 0, {{ … }}`"
+            self.problems.append(Problem("E0101", message, start.span, hint=hint))
+            start = Constant(0, span=start.span)
+        return self._own(word, str(word)[2:], Record((operand,), span=operand.span), body, start)
+
+    def _own(self, word: Token, name: str, target: Record, body: tuple[Body, Any], start: Term | None = None) -> Term:
+        return Aggregate("own", target, body[0], called=name, start=start, span=self._join(word, body[1]))
+
     @inline
     def aggregate_body(self, *children: Any) -> tuple[Body, Any]:
         """Return the body and its last token or node."""
         return (children[1] if len(children) == 3 else (children[0],)), children[-1]
+
+
+def _is_constant(term: Term) -> bool:
+    return isinstance(term, Constant) or (isinstance(term, Record) and all(map(_is_constant, term.fields or ())))
 
 
 def without_commas(children: list[Any]) -> tuple[Any, ...]:

@@ -27,6 +27,7 @@ from tidelog.maintain.folds_of_texts import fold_texts, folds_texts
 from tidelog.maintain.large_groups import LargeGroups, Total, Values, state_of
 from tidelog.maintain.machine import Inputs, WidenError, narrow
 from tidelog.maintain.sorting import order_of
+from tidelog.maintain.user_aggregates import Fold, Members, OwnGroups, follow
 from tidelog.rules.core import AggregateRule
 from tidelog.storage.changes import change_facts, changed_rows
 from tidelog.storage.dictionary import Dictionary
@@ -43,8 +44,13 @@ def evaluate(rule: AggregateRule, outer: Words, inner: Words, dictionary: Dictio
     g = rule.groups
     numbers = _number_groups(numpy.concatenate([outer[:, :g], inner[:, :g]]), look)
     asked, place = numbers[: len(outer)], numbers[len(outer) :]
-    gathered = _gathered(rule, place, inner, int(numbers.max(initial=-1)) + 1, look)
-    values, has = _values(rule, *gathered, dictionary, look)
+    count = int(numbers.max(initial=-1)) + 1
+    if rule.own is not None:
+        keys = numpy.empty((count, g), numpy.int64)
+        keys[numbers] = numpy.concatenate([outer[:, :g], inner[:, :g]])
+        values, has = Fold(rule, dictionary).values(keys, _members(rule, place, inner, count, look), look)
+    else:
+        values, has = _values(rule, *_gathered(rule, place, inner, count, look), dictionary, look)
     wanted = has[asked]
     return numpy.concatenate([outer[wanted, :g], values[asked[wanted], None]], axis=1)
 
@@ -52,7 +58,9 @@ def evaluate(rule: AggregateRule, outer: Words, inner: Words, dictionary: Dictio
 # --- following changes -----------------------------------------------------------------------------------------------
 
 
-def update_aggregate(rule: AggregateRule, inputs: Inputs, large: LargeGroups, *, everything: bool = False) -> None:
+def update_aggregate(
+    rule: AggregateRule, inputs: Inputs, large: LargeGroups | OwnGroups, *, everything: bool = False
+) -> None:
     """Bring the open head of an aggregate rule up to date with the rows that its two relations have gained and lost,
     or, by reading `everything` again, with all their rows.
 
@@ -69,7 +77,10 @@ def update_aggregate(rule: AggregateRule, inputs: Inputs, large: LargeGroups, *,
     groups = keys[example]
     change = _Change(died, numbers[: len(died)], born, numbers[len(died) :][: len(born)])
     rows, before = _values_before(head, groups, look)
-    if everything:
+    if isinstance(large, OwnGroups):
+        fold = Fold(rule, inputs.dictionary)
+        values, has = _followed_own(rule, fold, inner, groups, change, large, look, everything=everything)
+    elif everything:
         values, has = _read(rule, inner, groups, large, inputs.dictionary, look)
     elif _counts(rule):
         values, has = _counted(rule, before, change), numpy.ones(len(groups), bool)
@@ -160,6 +171,30 @@ def _followed(
     return values, has
 
 
+def _followed_own(
+    rule: AggregateRule,
+    fold: Fold,
+    inner: StoredRelation,
+    groups: Words,
+    change: _Change,
+    own: OwnGroups,
+    look: Look,
+    *,
+    everything: bool,
+) -> tuple[Words, Flags]:
+    """Return the values of groups of an aggregate in Python, and a mask of those that have one."""
+
+    def read(which: Flags) -> Members:
+        wanted = groups[which]
+        members = inner.take(inner.select(tuple(range(rule.groups)), wanted)).astype(numpy.int64)
+        own.read += len(members)
+        return _members(rule, _places(wanted, members, look), members, len(wanted), look)
+
+    born = _members(rule, change.born_in, change.born, len(groups), look)
+    died = _members(rule, change.died_in, change.died, len(groups), look)
+    return follow(fold, groups, born, died, own, read, look, everything=everything)
+
+
 def _read(
     rule: AggregateRule,
     inner: StoredRelation,
@@ -222,6 +257,13 @@ def _gathered(
     return _typed(inner[order_of([place], look), rule.groups], rule.kind), sizes
 
 
+def _members(rule: AggregateRule, place: Words, inner: Words, count: int, look: Look) -> Members:
+    """Return the operands of an aggregate in Python, see `_gathered`."""
+    assert rule.own is not None
+    columns = slice(rule.groups, rule.groups + len(rule.own.operands))
+    return inner[order_of([place], look), columns].astype(numpy.int64), numpy.bincount(place, minlength=count)
+
+
 def _typed(words: Words, kind: Kind) -> Values:
     return words.view({"unsigned": numpy.uint64, "float": numpy.float64}.get(kind, numpy.int64))
 
@@ -267,7 +309,7 @@ def _fold(op: AggregateName, values: Values, sizes: NDArray[numpy.intp], look: L
             floats[filled] = _exact_sums(values.astype(numpy.float64), sizes[filled], look) / sizes[filled]
         case "median":
             floats[filled] = _medians(values, sizes[filled], look)
-        case "collect" | "argmin" | "argmax" | "autoinc":
+        case "collect" | "argmin" | "argmax" | "autoinc" | "own":
             raise InternalError(Problem("E0901", f"`{op}` has no value of numbers"))
         case _:
             assert_never(op)

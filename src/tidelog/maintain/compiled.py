@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
-from tidelog.callables import GivenFunction
+from tidelog.callables import GivenAggregate, GivenFunction
 from tidelog.language.syntax import FunctorType
+from tidelog.rules.core import OwnAggregate
 from tidelog.semantics.vectors import DTYPES
 
 _LOOP = """
@@ -32,6 +34,76 @@ def loop_of(declared: FunctorType, given: GivenFunction) -> Callable[..., Any] |
         with suppress(Exception):  # numba has many errors for what it cannot compile
             given.made["loop"] = _compiled(given.function, kinds, declared.result.kind)
     return given.made["loop"]  # type: ignore[no-any-return]
+
+
+_FOLD = """
+def fold({columns}, start, end):
+    state = {first}
+    for i in range(start, end):
+        state = step(state, {args})
+    return finish(state)
+"""
+_FOLDS = """
+def folds({columns}, sizes, found):
+    start = 0
+    for group in range(len(sizes)):
+        if sizes[group]:
+            found[group] = fold({columns}, start, start + sizes[group])
+        start += sizes[group]
+"""
+
+
+def fold_of(own: OwnAggregate) -> Callable[..., Any] | None:
+    """Return a compiled loop over arrays of operands, sizes of groups and values, for an aggregate whose operands,
+    states and values are numbers; None where its functions cannot be compiled, or would give values of another type."""
+    kinds = [column.kind for column in own.operands]
+    given = own.declared.given.aggregates.get(own.declared.name) if own.start is None else None
+    if given is None or not given.compiled or not {own.declared.result.kind, *kinds} <= {"number", "float"}:
+        return None
+    if "fold" not in given.made:
+        given.made["fold"] = None
+        with suppress(Exception), catch_warnings():
+            simplefilter("ignore")
+            given.made["fold"] = _compiled_fold(given, kinds, own.declared.result.kind)
+    return given.made["fold"]  # type: ignore[no-any-return]
+
+
+def _compiled_fold(given: GivenAggregate, kinds: list[str], result: str) -> Callable[..., Any] | None:
+    import numba
+
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return None
+    types = {"number": numba.int64, "float": numba.float64}
+    names = [f"a{i}" for i in range(len(kinds))]
+    parts = {
+        "columns": ", ".join(names),
+        "args": ", ".join(f"{name}[i]" for name in names),
+        "first": "first()" if callable(given.init) else "first",
+    }
+    finish = given.finish or (lambda state: state)
+    scope: dict[str, Any] = {"step": numba.njit(given.step), "finish": numba.njit(finish)}
+    scope["first"] = numba.njit(given.init) if callable(given.init) else given.init
+    exec(_FOLD.format(**parts), scope)  # see `_compiled`
+    fold = numba.njit(nogil=True)(scope["fold"])
+    signature = (*(types[kind][::1] for kind in kinds), numba.int64, numba.int64)
+    fold.compile(signature)
+    made: Any = fold.overloads[signature]
+    states = [kind for name, kind in made.type_annotation.typemap.items() if name.split(".")[0] == "state"]
+    if made.signature.return_type != types[result] or not all(map(_is_plain, states)):
+        return None
+    scope["fold"] = fold
+    exec(_FOLDS.format(**parts), scope)
+    loop: Callable[..., Any] = numba.njit(nogil=True)(scope["folds"])
+    return loop
+
+
+def _is_plain(kind: Any) -> bool:
+    """Return True for the numbers of numba, and for tuples of them."""
+    import numba
+
+    if isinstance(kind, numba.types.Tuple | numba.types.UniTuple):
+        return all(_is_plain(each) for each in kind)
+    return isinstance(kind, numba.types.Number | numba.types.Boolean)
 
 
 def _compiled(function: Callable[..., Any], kinds: list[str], result: str) -> Callable[..., Any] | None:

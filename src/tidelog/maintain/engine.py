@@ -23,6 +23,7 @@ from tidelog.maintain.machine import WidenError
 from tidelog.maintain.report import names_of, prepares
 from tidelog.maintain.selecting import UnsettledError
 from tidelog.maintain.state import EngineState
+from tidelog.maintain.user_aggregates import folds
 from tidelog.maintain.user_functors import calls
 from tidelog.maintain.walk import run
 from tidelog.rules.core import CoreProgram
@@ -56,7 +57,10 @@ class EmbeddedEngine(EngineState):
         seal: Seal[AnyRows],
     ) -> Outcome[AnyRows]:
         started = time.perf_counter()
-        if program is self.program and not changes and self.views and (choice.closures or not self.closures):
+        given = next((each.given for each in program.functors.values()), None)
+        renewed = given is not None and given.renewed
+        steady = program is self.program and not changes and not renewed
+        if steady and self.views and (choice.closures or not self.closures):
             watch.look()
             structure = self.structure
             return Outcome({}, Report(time.perf_counter() - started, (), every=lambda: structure.idle))
@@ -124,12 +128,21 @@ class EmbeddedEngine(EngineState):
             },
             "forms": {name: view.form for name, view in self.views.items() if not name.startswith("#")},
             "word_bits": self.catalog.bits,
-            **({"functors": calls(self.program.functors)} if self.program.functors else {}),
+            **self._calls(),
             "bootstraps": self.bootstraps,
             "updates": self.updates,
             "rounds": self.round,
             "derivations": sum(each.emitted for each in stored),
         }
+
+    def _calls(self) -> dict[str, Any]:
+        """Return how functors and aggregates in Python are called, if there are any."""
+        called = self.program.functors
+        names = {head: rule.own.declared.name for head, rule in self.structure.own.items() if rule.own is not None}
+        functors = {name: each for name, each in called.items() if not each.aggregate}
+        own = {name: each for name, each in called.items() if each.aggregate}
+        found = {"functors": calls(functors), "aggregates": folds(own, self.large, names)}
+        return {sort: each for sort, each in found.items() if each}
 
     def explain(self) -> str:
         """Return the hyper-nodes in their order, as text."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy
 
 from tidelog.arrays import AnyWords
-from tidelog.callables import Remembered
+from tidelog.callables import GivenFunctions, Remembered
 from tidelog.engine import EpochOptions, NodeReport, Outcome, Report
 from tidelog.limits.watch import Watch
 from tidelog.maintain.assemble import UNIT
@@ -26,6 +26,7 @@ from tidelog.maintain.overlay import Overlay
 from tidelog.maintain.report import prepares
 from tidelog.maintain.state import EngineState
 from tidelog.maintain.structure import Structure
+from tidelog.maintain.user_aggregates import OwnGroups
 from tidelog.rules.core import CoreProgram, HyperNode
 from tidelog.rules.graph import coarsened
 from tidelog.storage.changes import call_all_new, settle_change
@@ -100,20 +101,34 @@ class EpochState:
         """Relations for which the pairs of a closure had to be written."""
         self.wasted = 0.0
         """Seconds of updates that were given up."""
-        self.grouped: list[LargeGroups] = []
+        self.grouped: list[LargeGroups | OwnGroups] = []
         """What has been changed of `large`."""
         self.reserve: Block | None = Block(_RESERVE)
         """Given back before what must not fail."""
+        given = self.given
+        names = given.renewed if given is not None else frozenset[str]()
+        self.renewed = {
+            name: rule.own.declared.name
+            for name, rule in (self.structure.own.items() if names else ())
+            if rule.own is not None and rule.own.declared.name in names
+        }
+        """The relations of aggregates that have other functions in Python than in the last epoch, with their names."""
+        self.former = {} if given is None else given.renew()
 
     def readers(self, name: str) -> tuple[int, ...]:
         """Return the positions of the hyper-nodes that read a relation."""
         return self.structure.readers.get(name, ())
 
     @property
+    def given(self) -> GivenFunctions | None:
+        """The functions in Python that rules call, now or in the last epoch."""
+        functors = (*self.program.functors.values(), *self.engine.program.functors.values())
+        return next((each.given for each in functors), None)
+
+    @property
     def memories(self) -> list[Remembered]:
         """Return the remembered results of functors in Python."""
-        given = next((each.given for each in self.program.functors.values()), None)
-        return [] if given is None else [*given.remembered.values()]
+        return [] if self.given is None else [*self.given.remembered.values()]
 
     # --- changing relations ------------------------------------------------------------------------------------------
 
@@ -190,6 +205,8 @@ class EpochState:
             engine.closures[name][1].keep()
         for memory in self.memories:
             memory.keep()
+        if self.given is not None:
+            self.given.keep()
         for name in engine.program.functors.keys() - self.program.functors.keys():
             engine.program.functors[name].given.remembered.pop(name, None)
         spent = sum(seconds - engine.costs.get(name, 0.0) for name, seconds in self.costs.items())
@@ -236,6 +253,8 @@ class EpochState:
             large.take_back()
         for memory in self.memories:
             memory.take_back()
+        if self.given is not None:
+            self.given.take_back(self.former)
 
 
 def _is_sparse(stored: StoredRelation) -> bool:

@@ -167,7 +167,7 @@ def _start(rank: int, size: int) -> int:
     return max(0, min(rank - (WIDTH - 1) // 2, size - WIDTH))
 
 
-Group: TypeAlias = tuple[int, ...]
+GroupKey: TypeAlias = tuple[int, ...]
 """The words of a group."""
 
 
@@ -176,16 +176,16 @@ class LargeGroups:
     """The states of the large groups of one aggregate. `keep` makes later changes undoable. `read` counts the members
     that were read, for states or because there is none."""
 
-    states: dict[Group, GroupState] = field(default_factory=dict)
+    states: dict[GroupKey, GroupState] = field(default_factory=dict)
     read: int = 0
-    _before: dict[Group, GroupState | None] = field(default_factory=dict)
+    _before: dict[GroupKey, GroupState | None] = field(default_factory=dict)
 
-    def put(self, group: Group, state: GroupState | None) -> None:
+    def put(self, group: GroupKey, state: GroupState | None) -> None:
         """Keep a state, unless the group is small."""
         self._before.setdefault(group, self.states.get(group))
         self._set(group, state if state is not None and state.size >= LARGE else None)
 
-    def _set(self, group: Group, state: GroupState | None) -> None:
+    def _set(self, group: GroupKey, state: GroupState | None) -> None:
         if state is None:
             self.states.pop(group, None)
         else:

@@ -100,7 +100,7 @@ def _rows(engine: EngineState) -> Iterator[tuple[tuple[Column, ...], Any]]:
     """Return the relations that contain all used words, with their columns, if these can have words."""
     rules = [rule for node in engine.nodes for rule in node.rules]
     making = {rule.head.relation for rule in rules if isinstance(rule, CoreRule) and _makes_words(rule)}
-    making |= {rule.head for rule in rules if isinstance(rule, AggregateRule) and rule.op == "collect"}
+    making |= {rule.head for rule in rules if isinstance(rule, AggregateRule) and rule.op in ("collect", "own")}
     for name, info in engine.program.relations.items():
         if any(column.kind in ("symbol", *engine.program.records) for column in info.columns):
             if name in engine.asserted:

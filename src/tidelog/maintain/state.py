@@ -16,6 +16,7 @@ from tidelog.maintain.deltas import Whole
 from tidelog.maintain.large_groups import LargeGroups
 from tidelog.maintain.structure import Structure
 from tidelog.maintain.update import Maintained
+from tidelog.maintain.user_aggregates import OwnGroups
 from tidelog.rules.core import ClosureShape, CoreProgram, HyperNode
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.closure import Closure
@@ -42,7 +43,7 @@ class EngineState:
     maintained: dict[tuple[str, ...], Maintained] = field(default_factory=dict)
     closures: dict[str, tuple[ClosureShape, Closure]] = field(default_factory=dict)
     mirrors: dict[str, str] = field(default_factory=dict)
-    large: dict[str, LargeGroups] = field(default_factory=dict)
+    large: dict[str, LargeGroups | OwnGroups] = field(default_factory=dict)
     costs: dict[str, float] = field(default_factory=dict)
     round: int = 0
     bootstraps: int = 0

@@ -42,6 +42,12 @@ class Structure:
         return frozenset(name for rule in rules for name, _ in body_of(rule))
 
     @cached_property
+    def own(self) -> Mapping[str, AggregateRule]:
+        """The rules of aggregates in Python, by the relations that they derive."""
+        rules = (rule for node in self.nodes for rule in node.rules if isinstance(rule, AggregateRule))
+        return {rule.head: rule for rule in rules if rule.own is not None}
+
+    @cached_property
     def places(self) -> Mapping[str, int]:
         """The position among the parts of the hyper-node of each derived relation."""
         return {name: i for i, node in enumerate(self.parts) for name in node.relations}

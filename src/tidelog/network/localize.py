@@ -38,8 +38,8 @@ MOST_LOCATIONS = 6
 
 def localize(checked: CheckedProgram) -> LocatedProgram:
     """Return the rules of a located program, each for one node. Raise ProgramError with every rule that cannot be made
-    local (E0313, E0314, E0315), for relations that select and for counters (E0316), and for wrong marks (E0310 to
-    E0312)."""
+    local (E0313, E0314, E0315), for relations that select, counters and aggregates in Python (E0316), and for wrong
+    marks (E0310 to E0312)."""
     selections = selections_of(checked.relations, checked.rules, checked.subsumptions)
     if selections:
         raise ProgramError(*map(_selecting, selections.values()))
@@ -50,6 +50,11 @@ def localize(checked: CheckedProgram) -> LocatedProgram:
     if program.candidates:
         grouped = {rule.origin: rule for node in program.nodes for rule in node.rules if _asks_for_values(rule)}
         raise ProgramError(*map(_through_recursion, grouped.values()))
+    folds = [
+        rule.own for node in program.nodes for rule in node.rules if isinstance(rule, core.AggregateRule) and rule.own
+    ]
+    if folds:
+        raise ProgramError(*map(_in_python, folds))
     rules = [
         replace(rule, body=tuple(map(tagged, rule.body))) if isinstance(rule, core.CoreRule) else rule
         for node in program.nodes
@@ -98,6 +103,12 @@ def _through_recursion(rule: core.CoreRule | core.AggregateRule) -> Problem:
     message = f"nodes cannot evaluate an aggregate whose groups come through the recursion, in rule {rule.origin}"
     hint = "bind the variables that it shares with the rule by an atom inside of the aggregate"
     return Problem("E0316", message, rule.span, hint=hint)
+
+
+def _in_python(own: core.OwnAggregate) -> Problem:
+    message = f"nodes cannot call the aggregate `{own.word}`: they evaluate the aggregates of the language only"
+    hint = "aggregate in a database, or use an aggregate of the language"
+    return Problem("E0316", message, own.declared.span, hint=hint)
 
 
 def _counting(rule: core.AggregateRule) -> Problem:

@@ -40,9 +40,11 @@ from tidelog.language.syntax import (
     Variable,
 )
 from tidelog.language.trees import parts, rebuild, rebuild_atom, rebuild_term, variables
+from tidelog.rules.core import OwnAggregate
 from tidelog.semantics.aggregates import aggregate
 from tidelog.semantics.functors import apply, holds
 from tidelog.semantics.literals import Substitution
+from tidelog.semantics.user_aggregates import folded
 from tidelog.semantics.user_functors import values_of
 from tidelog.semantics.values import NoValueError, Row, cast, normal
 
@@ -191,6 +193,11 @@ def aggregate_values(term: Aggregate, bound: Substitution, scope: RuleScope) -> 
     given = {name: bound[name] for name in scope.needs(term)}
     names = sorted(bound_by(term.body))
     distinct = {tuple(found[name] for name in names): found for found in solve(term.body, given, inner)}.values()
+    if term.declared is not None and term.target is not None:
+        own = OwnAggregate(term.declared, term.start, ())
+        value = folded(own, [row for found in distinct for row in values(term.target, found, inner)])
+        yield from () if value is None else (value,)
+        return
     if term.target is None:
         targets: list[Any] = list(distinct)
     else:

@@ -32,6 +32,7 @@ from tidelog.language.syntax import (
     Kind,
     Literal,
     Negation,
+    Record,
     Rule,
     Term,
     Variable,
@@ -39,7 +40,7 @@ from tidelog.language.syntax import (
 from tidelog.language.trees import rebuild, rebuild_atom, variables, walk, whole
 from tidelog.rules.anonymous import named
 from tidelog.rules.bench import Bench
-from tidelog.rules.core import AggregateRule
+from tidelog.rules.core import AggregateRule, OwnAggregate
 from tidelog.rules.disjunctions import MOST_ALTERNATIVES
 from tidelog.rules.grounding import connected, evaluable, grounded
 from tidelog.rules.kinds import kind_of, local_kinds, result_kind
@@ -95,7 +96,7 @@ def _hoisted(rule: Rule, bench: Bench) -> tuple[Rule, tuple[_Found, ...]]:
             return None
         if term not in found:
             groups = tuple(name for name in variables([term]) if name in outside)
-            found[term] = _Found(term, bench.variable(term.op, result_kind(term)), groups)
+            found[term] = _Found(term, bench.variable(term.word, result_kind(term)), groups)
         return found[term].value
 
     heads = tuple([rebuild_atom(head, hoist) for head in rule.heads])
@@ -112,7 +113,7 @@ def _defined(found: _Found, rule: Rule, placed: Sequence[Literal], bench: Bench)
     found = replace(found, aggregate=aggregate)
     groups = tuple(Variable(name) for name in found.groups)
     op = aggregate.op
-    stem = f"{bench.origin}.{op}{bench.number(op)}"
+    stem = f"{bench.origin}.{aggregate.word}{bench.number(aggregate.word)}"
     columns = [(name, bench.kind(name, rule)) for name in found.groups]
     kinds = {**rule.kinds, **local_kinds(aggregate.body, bench), **dict(columns)}
 
@@ -126,15 +127,18 @@ def _defined(found: _Found, rule: Rule, placed: Sequence[Literal], bench: Bench)
     inner = _inner(found, outer_atom, f"#inner.{stem}", replace(rule, kinds=kinds), bench)
     head = bench.relation(f"{AGGREGATE}{stem}", [*columns, (found.value.name, result_kind(aggregate))])
     kind = "number" if aggregate.target is None else _target_kind(aggregate, aggregate.target, kinds, bench)
+    own = None
+    if aggregate.declared is not None:
+        own = OwnAggregate(aggregate.declared, aggregate.start, tuple(group_kind for _, group_kind in columns))
     bench.aggregates.append(
-        AggregateRule(head, bench.origin, head, op, kind, len(groups), inner, outer, span=aggregate.span)
+        AggregateRule(head, bench.origin, head, op, kind, len(groups), inner, outer, own, span=aggregate.span)
     )
     atom = Atom(head, (*groups, found.value), span=aggregate.span)
-    empty = AGGREGATES[op].empty
+    result, value = result_kind(aggregate), AGGREGATES[op].empty
+    empty = aggregate.start if value is None else Constant(value, result)
     if from_outside or empty is None:
         return atom, ()
-    result = result_kind(aggregate)
-    return atom, (Negation(outer_atom), Comparison("=", found.value, Constant(empty, result), kind=result))
+    return atom, (Negation(outer_atom), Comparison("=", found.value, empty, kind=result))
 
 
 def _context(found: _Found, rule: Rule, placed: Sequence[Literal], bench: Bench) -> tuple[tuple[Literal, ...], bool]:
@@ -189,7 +193,7 @@ def _recursive(literal: Literal, bench: Bench) -> bool:
 def _inner(found: _Found, outer: Atom, name: str, rule: Rule, bench: Bench) -> str:
     """Declare the relation that is aggregated and leave its rule on the bench."""
     aggregate = found.aggregate
-    target = () if aggregate.target is None else (aggregate.target,)
+    target = _operands(aggregate)
     carried = {*found.groups, *(term.name for term in target if isinstance(term, Variable))}
     witnesses: tuple[str, ...] = ()
     if not AGGREGATES[aggregate.op].selective:
@@ -197,12 +201,23 @@ def _inner(found: _Found, outer: Atom, name: str, rule: Rule, bench: Bench) -> s
         own = variables(aggregate.body, aggregates=False)
         witnesses = tuple(variable for variable in own if variable in bound and variable not in carried)
     columns: list[tuple[str, Kind]] = [(group, bench.kind(group, rule)) for group in found.groups]
-    columns += [("value", _target_kind(aggregate, term, rule.kinds, bench)) for term in target]
+    kinds = [
+        kind_of(term, rule, bench) if aggregate.called else _target_kind(aggregate, term, rule.kinds, bench)
+        for term in target
+    ]
+    columns += [("value" if i == 0 else f"value{i + 1}", kind) for i, kind in enumerate(kinds)]
     columns += [(witness, bench.kind(witness, rule)) for witness in witnesses]
     bench.relation(name, columns)
     head = Atom(name, (*outer.args, *target, *(Variable(witness) for witness in witnesses)), span=aggregate.span)
     bench.pending.append(replace(rule, name=name, heads=(head,), body=(outer, *aggregate.body)))
     return name
+
+
+def _operands(aggregate: Aggregate) -> tuple[Term, ...]:
+    """Return the terms that an aggregate takes of each member of a group."""
+    if aggregate.called and isinstance(aggregate.target, Record):
+        return aggregate.target.fields or ()
+    return () if aggregate.target is None else (aggregate.target,)
 
 
 def _target_kind(aggregate: Aggregate, target: Term, kinds: Mapping[str, Kind], bench: Bench) -> Kind:

@@ -324,12 +324,19 @@ class Compiler:
 
 
 def _called(checked: CheckedProgram, nodes: Iterable[core.HyperNode]) -> dict[str, FunctorType]:
-    """Return the functors in Python that rules call."""
+    """Return the functors and aggregates in Python that rules call."""
     if not checked.functors:
         return {}
-    rules = (rule for node in nodes for rule in node.rules if isinstance(rule, core.CoreRule))
-    calls = (literal for rule in rules for literal in rule.body if isinstance(literal, core.Computation))
-    return {each.declared.name: each.declared for each in calls if each.declared is not None}
+    rules = [rule for node in nodes for rule in node.rules]
+    calls = (
+        literal.declared
+        for rule in rules
+        if isinstance(rule, core.CoreRule)
+        for literal in rule.body
+        if isinstance(literal, core.Computation)
+    )
+    folds = (rule.own.declared for rule in rules if isinstance(rule, core.AggregateRule) and rule.own is not None)
+    return {each.name: each for each in (*calls, *folds) if each is not None}
 
 
 def _with_demand(

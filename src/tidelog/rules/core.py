@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from tidelog.language.aggregates import AggregateName
-from tidelog.language.syntax import BranchType, Column, Fact, FunctorType, Kind, RecordType
+from tidelog.language.syntax import BranchType, Column, Fact, FunctorType, Kind, RecordType, Term
 from tidelog.rules import printer
 from tidelog.source import Span
 
@@ -145,13 +145,34 @@ NUMBERED = "#counter."
 
 
 @dataclass(frozen=True)
+class OwnAggregate:
+    """An aggregate that the program declares, or the fold of a functor from `start` on; `keys` are the kinds of the
+    groups."""
+
+    declared: FunctorType
+    start: Term | None
+    keys: tuple[Kind, ...]
+
+    @property
+    def operands(self) -> tuple[Column, ...]:
+        """The parameters for the operands of a member of a group."""
+        return self.declared.parameters if self.start is None else self.declared.parameters[1:]
+
+    @property
+    def word(self) -> str:
+        """The word that begins it in a text."""
+        return self.declared.name if self.start is None else f"@@{self.declared.name}"
+
+
+@dataclass(frozen=True)
 class AggregateRule:
     """`head(groups, value)`: `op` over the column behind the first `groups` columns of `inner`.
 
     `inner` has the columns groups, value (missing for count), and witnesses that keep equal values apart. `outer` has
     the columns groups, and contains the requested groups: those without rows in `inner` give 0 for count and sum and no
     tuple for the other operations. `kind` is the kind of the value aggregated. mean and median are floats. For a
-    counter, autoinc, both are the substitutions of a rule, and the value is the number of one.
+    counter, autoinc, both are the substitutions of a rule, and the value is the number of one. `own` is an aggregate of
+    the program, with a column of `inner` for each operand.
     """
 
     name: str
@@ -162,7 +183,13 @@ class AggregateRule:
     groups: int
     inner: str
     outer: str
+    own: OwnAggregate | None = None
     span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def word(self) -> str:
+        """The word that begins the aggregate in a text."""
+        return self.op if self.own is None else self.own.word
 
     @property
     def reads(self) -> tuple[tuple[str, bool], ...]:

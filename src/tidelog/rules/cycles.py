@@ -131,7 +131,7 @@ class _Link:
         if self.condition is not None:
             return f"{self.head} selects by {self.body}"
         if self.aggregate is not None:
-            return f"{self.head} needs the {self.aggregate.op} of {self.body}"
+            return f"{self.head} needs the {self.aggregate.word} of {self.body}"
         return f"{self.head} needs {'no ' if self.negative else ''}{self.body}"
 
 

@@ -44,7 +44,7 @@ def _reads(
                     yield f"{label}{'not ' if negative else ''}{name}"
             elif name not in known and not (isinstance(rule, AggregateRule) and name == rule.outer):
                 if isinstance(rule, AggregateRule):
-                    inner = f"{rule.op} of "
+                    inner = f"{rule.word} of "
                 elif name.startswith("#outer."):
                     inner = ""
                 else:

@@ -39,6 +39,8 @@ def kind_of(term: Term, rule: Rule, bench: Bench) -> Kind:
 
 def result_kind(aggregate: Aggregate) -> Kind:
     """Return the kind of an aggregate's value."""
+    if aggregate.declared is not None:
+        return aggregate.declared.result.kind
     return AGGREGATES[aggregate.op].result or aggregate.result or aggregate.kind or "number"
 
 

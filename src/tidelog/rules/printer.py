@@ -74,7 +74,7 @@ def rule_text(rule: core.CoreRule) -> str:
 
 def aggregate_text(rule: core.AggregateRule) -> str:
     """Return `head(groups, value)` in words."""
-    return f"{rule.head}: {rule.op} of {rule.inner} for each tuple of {rule.outer}."
+    return f"{rule.head}: {rule.word} of {rule.inner} for each tuple of {rule.outer}."
 
 
 def _list(values: tuple[core.CoreValue, ...]) -> str:

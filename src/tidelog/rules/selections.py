@@ -169,7 +169,7 @@ class _Views:
         column, op = selection.orders[number]
         op = "max" if op == "max" else "min"
         kind, groups, outer = self.columns[column].kind, len(selection.keys), f"{KEYS}{self.name}"
-        return AggregateRule(f"{head}#", self.origin, head, op, kind, groups, inner, outer, self.span)
+        return AggregateRule(f"{head}#", self.origin, head, op, kind, groups, inner, outer, span=self.span)
 
     # --- the undominated ---------------------------------------------------------------------------------------------
 

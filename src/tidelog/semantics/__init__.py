@@ -3,7 +3,7 @@
     values      kinds in Python, and how a value is stored
     functors    functors and comparisons;  texts  functors on texts
     user_functors  functors in Python;  vectors  those on arrays;  calls  their errors
-    aggregates  aggregates over the values of a group
+    aggregates  aggregates over the values of a group;  user_aggregates  those in Python
     literals    a literal of the core language, given a substitution
 
 Kernels (on words) and the certificate checker (in SQL) have the same meaning in other terms; tests compare them with

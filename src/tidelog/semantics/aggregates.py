@@ -48,6 +48,8 @@ def aggregate(op: AggregateName, kind: Kind, values: Sequence[Scalar]) -> Scalar
             return min((-rank, value) for value, rank in values)[1]
         case "autoinc":
             raise InternalError(Problem("E0901", "the number of a substitution does not follow from the substitution"))
+        case "own":
+            raise InternalError(Problem("E0901", "an aggregate in Python is no aggregate of the language"))
         case _:
             assert_never(op)
 

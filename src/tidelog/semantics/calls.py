@@ -23,11 +23,16 @@ class CallSite:
 
 def raised(declared: FunctorType, args: Sequence[Scalar], error: Exception, site: CallSite | None) -> UsageError:
     """Return the error (E0647) for one that a function has raised."""
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f", in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
-    message = f"{within(site)}{call_text(declared, args)} raised {type(error).__name__}: {error}{where}"
+    message = f"{within(site)}{call_text(declared, args)} raised {error_text(error)}"
     hint = "mend the function, or let it return None where there is no value; nothing has changed"
     return UsageError(Problem("E0647", message, place(declared, site), hint=hint))
+
+
+def error_text(error: Exception) -> str:
+    """Return the type and the text of an error, and where it was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f", in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}: {error}{where}"
 
 
 def place(declared: FunctorType, site: CallSite | None) -> Span | None:
@@ -42,5 +47,10 @@ def within(site: CallSite | None) -> str:
 
 def call_text(declared: FunctorType, args: Sequence[Scalar]) -> str:
     """Return a call as a message shows it."""
-    shown = ", ".join(f'"{each}"' if isinstance(each, str) else str(each) for each in args)
-    return f"`@{declared.name}({shown if len(shown) <= 200 else shown[:199] + '…'})`"
+    return f"`@{declared.name}({values_text(args)})`"
+
+
+def values_text(values: Sequence[Scalar]) -> str:
+    """Return values as a message shows them."""
+    shown = ", ".join(f'"{each}"' if isinstance(each, str) else str(each) for each in values)
+    return shown if len(shown) <= 200 else shown[:199] + "…"

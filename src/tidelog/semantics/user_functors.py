@@ -11,7 +11,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from tidelog.callables import GivenFunction
+from tidelog.callables import GivenAggregate, GivenFunction
 from tidelog.errors import Problem, UsageError
 from tidelog.language.syntax import Column, FunctorType
 from tidelog.semantics.calls import CallSite, call_text, place, raised, within
@@ -33,7 +33,7 @@ def function_of(declared: FunctorType) -> GivenFunction:
     return given
 
 
-def check_signature(declared: FunctorType, given: GivenFunction) -> None:
+def check_signature(declared: FunctorType, given: GivenFunction | GivenAggregate) -> None:
     """Raise UsageError (E0646) if a function has stated other types than those that its functor is declared with."""
     if given.signature is not None and _plain(given.signature) != _plain(str(declared)):
         name = declared.name
@@ -76,39 +76,46 @@ def fitting(value: Any, declared: FunctorType, args: Sequence[Scalar], site: Cal
     does not fit."""
     if value is None:
         return None
-    found = _fitted(value, declared.result)
-    if found is _WRONG:
-        wanted = f"{'an' if declared.result.type[0] in 'aeiou' else 'a'} {declared.result.type}"
-        shown = repr(value) if len(repr(value)) <= 80 else f"{repr(value)[:79]}…"
-        message = f"{within(site)}{call_text(declared, args)} returned {shown}, expected {wanted}"
+    found = fitted(value, declared.result)
+    if found is WRONG:
+        message = f"{within(site)}{call_text(declared, args)} returned {misfit_text(value, declared)}"
         hint = "return a value of the declared type, or None; yield several values"
         raise UsageError(Problem("E0648", message, place(declared, site), hint=hint))
     return found
 
 
-_WRONG = object()
+def misfit_text(value: Any, declared: FunctorType) -> str:
+    """Return a value that does not fit, with the type that it should have."""
+    wanted = f"{'an' if declared.result.type[0] in 'aeiou' else 'a'} {declared.result.type}"
+    shown = repr(value) if len(repr(value)) <= 80 else f"{repr(value)[:79]}…"
+    return f"{shown}, expected {wanted}"
 
 
-def _fitted(value: Any, result: Column) -> Any:
+WRONG = object()
+"""In the place of a value that does not fit."""
+
+
+def fitted(value: Any, result: Column) -> Any:
+    """Return a result that is not None as a value of a type, None for NaN, `WRONG` where it does not fit."""
     match result.kind:
         case "number" | "unsigned":
             try:
                 number = operator.index(value)
             except TypeError:
-                return _WRONG
+                return WRONG
             low, high = _RANGES[result.kind]
-            return number if low <= number <= high else _WRONG
+            return number if low <= number <= high else WRONG
         case "float":
             if isinstance(value, str) or not hasattr(value, "__float__"):
-                return _WRONG
+                return WRONG
             try:
                 fraction = float(value)
             except (TypeError, ValueError, OverflowError):
-                return _WRONG
+                return WRONG
             return None if math.isnan(fraction) else proper_float(fraction)
         case "symbol":
-            return str(value) if isinstance(value, str) and _is_text(value) else _WRONG
-    return tuple(value) if isinstance(value, list) else value if isinstance(value, tuple) else _WRONG
+            return str(value) if isinstance(value, str) and _is_text(value) else WRONG
+    return tuple(value) if isinstance(value, list) else value if isinstance(value, tuple) else WRONG
 
 
 def _is_text(value: str) -> bool:

@@ -32,7 +32,7 @@ from tidelog.queries.answers import NAME, Answers, Query
 from tidelog.queries.bodies import BodyQuery
 from tidelog.queries.pattern import QUERY, Pattern
 from tidelog.relation import Relation, WordRows
-from tidelog.semantics.user_functors import function_of
+from tidelog.semantics.user_aggregates import given_of
 from tidelog.spark.aside import Aside
 from tidelog.spark.change import Delivered, SparkChange, SparkRelationChange, SparkReport, nowhere
 from tidelog.spark.choice import EngineChoice
@@ -355,7 +355,7 @@ class SparkDatabase(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts
                 return "embedded", "counters are in the driver"
             for functor in core.functors.values():
                 try:
-                    _ = function_of(functor).named
+                    _ = given_of(functor).named
                 except UsageError as error:
                     return "embedded", error.problems[0].message
         count = self.engine.count() if isinstance(self.engine, Embedded) else 0

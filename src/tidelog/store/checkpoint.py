@@ -102,6 +102,11 @@ def write(engine: EmbeddedEngine, text: str, file: IO[bytes]) -> None:
             "mirrors": engine.mirrors,
             "views": {name: number[id(each)] for name, each in engine.views.items()},
             "facts": {name: number[id(each)] for name, each in engine.asserted.items()},
+            "aggregates": {
+                name: each.given.aggregates[name].fingerprint
+                for name, each in engine.program.functors.items()
+                if each.aggregate and name in each.given.aggregates
+            },
             "functors": {name: [str(declared), i] for i, (name, (declared, _)) in enumerate(memories.items())},
             "by_row": [i for i, each in enumerate(stored) if each.marks.keeps_births],
         }
@@ -208,6 +213,9 @@ class Checkpoint:
                     values = self._arrays[f"values.{i}"].astype(numpy.int64)[:, 0]
                     keys, counts = (self._arrays[f"{part}.{i}"].astype(numpy.int64) for part in ("arguments", "sizes"))
                     memory_of(program.functors[name], dictionary).restore(keys, counts, values)
+            for name, fingerprint in about.get("aggregates", {}).items():
+                if name in program.functors:
+                    program.functors[name].given.computed[name] = fingerprint
             for node in nodes:
                 name = node.relations[0]
                 if name in about["closures"] and node.closure is not None:

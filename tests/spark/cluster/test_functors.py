@@ -32,6 +32,12 @@ DECLARATIONS = """
 .functor divisors(x: number): number
 .functor pair(x: number, text: symbol): Pair
 .functor first(p: Pair): number
+.functor plus(state: number, x: number): number
+.aggregate total(x: number): number
+.aggregate mean_by(x: number, weight: number): float
+.aggregate joined(text: symbol): symbol
+.aggregate firsts(p: Pair): number
+.decl m(x: number, y: float)
 .decl e(x: number, y: number)
 .decl f(x: number, y: number)
 .decl n(x: number)
@@ -58,6 +64,12 @@ RULES = (
     "u(x, m) :- m = max y : { t(_, z), y = @scaled(z, 3) }, n(x).",
     "u(x, y) :- n(x), n(y), !t(@doubled(x), y).",
     "u(x, z) :- u(x, y), f(y, z), z >= @scaled(1, y).",
+    "u(x, y) :- n(x), y = total z : { t(x, z) }.",
+    "u(x, y) :- n(x), y = total z : { e(_, z), z > 1 }.",
+    "m(x, y) :- n(x), y = mean_by(z, w) : { e(x, z), f(z, w) }.",
+    "s(y) :- e(x, _), y = joined z : { e(x, w), z = to_string(w) }.",
+    "u(x, y) :- n(x), y = firsts p : { p(p), e(x, _) }.",
+    "u(x, y) :- n(x), y = @@plus z : 1, { f(x, z) }.",
 )
 
 

@@ -9,6 +9,7 @@ from tidelog.maintain.large_groups import LargeGroups
 from tidelog.maintain.machine import Inputs
 from tidelog.maintain.strategies.rows import evaluate
 from tidelog.maintain.strategies.situation import Situation
+from tidelog.maintain.user_aggregates import OwnGroups
 from tidelog.rules.core import AggregateRule, HyperNode
 
 
@@ -29,7 +30,7 @@ def update_groups(node: HyperNode, state: EpochState, situation: Situation, inpu
     state.open(state.views[name])
     if situation.added:
         state.large.pop(name, None)
-    large = state.large.setdefault(name, LargeGroups())
+    large = state.large.setdefault(name, LargeGroups() if rule.own is None else OwnGroups())
     state.grouped.append(large)
     update_aggregate(rule, inputs, large, everything=bool(situation.added))
     return 1, ""

@@ -32,7 +32,11 @@ def situation_of(node: HyperNode, state: EpochState) -> Situation:
     """Return the situation of a hyper-node in this epoch."""
     old = made_of(node, state)
     added, dropped = rule_changes(node, old)
-    return Situation(old, added, dropped, why(node, state, rules_changed=bool(added or dropped)))
+    reason = why(node, state, rules_changed=bool(added or dropped))
+    if old and node.relations[0] in state.renewed:
+        added = [*node.rules]
+        reason = f"the aggregate {state.renewed[node.relations[0]]} has other functions"
+    return Situation(old, added, dropped, reason)
 
 
 def made_of(node: HyperNode, state: EpochState) -> list[HyperNode]:

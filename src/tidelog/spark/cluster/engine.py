@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from tidelog.callables import NamedFunction
+from tidelog.callables import Named
 from tidelog.durable.damage import damaged
 from tidelog.engine import EpochOptions, Outcome, Prospect, RowChange, Seal, sealed_at_once
 from tidelog.errors import Problem, ProgramError
@@ -25,7 +25,7 @@ from tidelog.limits.watch import Watch, changing_within_memory
 from tidelog.maintain.report import names_of, prepares
 from tidelog.rules.core import CoreProgram
 from tidelog.rules.reached import facts_of
-from tidelog.semantics.user_functors import function_of
+from tidelog.semantics.user_aggregates import given_of
 from tidelog.spark.cluster.epoch import Attempt, Explanation, size_of
 from tidelog.spark.cluster.exchange import values, wire
 from tidelog.spark.cluster.exchange.folder import LOCK, Folder
@@ -70,8 +70,8 @@ class PartitionedEngine:
         self.symbols: tuple[str, ...] = ()
         self.committed = ClusterManifest(partitions)
         self.plan: ClusterPlan | None = None
-        self.functions: dict[str, NamedFunction] = {}
-        """The functions of functors, by which partitions import them."""
+        self.functions: dict[str, Named] = {}
+        """The functions of functors and aggregates, by which partitions import them."""
         self.owner: Owner | None = None
         try:
             folder.create()
@@ -122,7 +122,12 @@ class PartitionedEngine:
             message = f"partitions cannot evaluate the counter of rule {rule.origin}: they would give a number twice"
             hint = 'evaluate in the driver: `db.options(engine="embedded")`'
             raise ProgramError(Problem("E0709", message, rule.span, hint=hint))
-        self.functions |= {name: function_of(each).named for name, each in program.functors.items()}
+        for functor in program.functors.values():
+            if functor.name in functor.given.waiting:
+                message = f"partitions keep the functions that {functor.title} has"
+                hint = "call `rollback()`, and declare an aggregate of another name"
+                raise ProgramError(Problem("E0709", message, functor.span, hint=hint))
+        self.functions |= {name: given_of(each).named for name, each in program.functors.items()}
         epoch = Attempt(self, program, watch, choice)
         with changing_within_memory, Deferring() as interrupts:
             try:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from tidelog.callables import NamedFunction
+from tidelog.callables import Named
 from tidelog.engine import EpochOptions, Report, RowChange
 from tidelog.limits.watch import Watch
 from tidelog.rules.core import CoreProgram
@@ -64,7 +64,7 @@ class ClusterState(Protocol):
     """The files of symbols that partitions know."""
     told: dict[str, int]
     """The extent of the dictionary that these files have."""
-    functions: dict[str, NamedFunction]
+    functions: dict[str, Named]
     """The functions of functors."""
 
     def tasks(self, what: str, arguments: tuple[Any, ...] = ()) -> list[Task]:

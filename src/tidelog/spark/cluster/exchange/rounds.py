@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from tidelog.callables import NamedFunction
+from tidelog.callables import Named
 from tidelog.engine import NodeReport
 from tidelog.spark.cluster.exchange.pieces import PieceMessage
 from tidelog.spark.cluster.placement.skew import Frequent
@@ -74,7 +74,7 @@ class Task:
     round: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     arguments: tuple[Any, ...] = ()
-    functions: tuple[NamedFunction, ...] = ()
+    functions: tuple[Named, ...] = ()
     paths: tuple[str, ...] = ()
 
 

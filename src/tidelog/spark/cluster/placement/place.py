@@ -40,6 +40,7 @@ from tidelog.spark.cluster.placement.intermediates import in_two
 from tidelog.spark.cluster.placement.levels import levels
 from tidelog.spark.cluster.placement.plan import ClusterPlan, Export, Placement, copy_name, facts_name, home_name
 from tidelog.spark.cluster.placement.sites import (
+    PLAIN,
     Evenly,
     PlacedRule,
     PlacementStatistics,
@@ -421,12 +422,16 @@ class _Placer:
 
 
 def _needs_dictionary(rule: AnyRule) -> bool:
-    """Return True if a rule looks into symbols or records; an aggregate does when it compares symbols."""
+    """Return True if a rule looks into symbols or records; an aggregate does when it compares symbols, and one in
+    Python for its operands."""
+    if isinstance(rule, AggregateRule) and rule.own is not None:
+        return not {*(column.kind for column in rule.own.operands), rule.own.declared.result.kind} <= PLAIN
     if isinstance(rule, AggregateRule):
         return rule.kind == "symbol" or rule.op == "collect"
     return looks_into_values(rule)
 
 
 def _place_of_groups(rule: AggregateRule) -> Placement:
-    """Return where the groups of an aggregate live; one that makes symbols runs in the first partition."""
-    return 0 if rule.groups and rule.op != "collect" else "one"
+    """Return where the groups of an aggregate live; one that makes symbols or records runs in the first partition."""
+    makes_values = rule.op == "collect" if rule.own is None else rule.own.declared.result.kind not in PLAIN
+    return 0 if rule.groups and not makes_values else "one"

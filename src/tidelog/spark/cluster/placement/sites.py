@@ -50,7 +50,7 @@ Site: TypeAlias = CoreVariable | Evenly | Resident | Literal["all", "one"]
 
 _CROSSING = 5e6
 """Rows that could be sent in the time of the rounds of a recursion that crosses partitions."""
-_PLAIN = frozenset(("number", "unsigned", "float"))
+PLAIN = frozenset(("number", "unsigned", "float"))
 _NEW_VALUES = frozenset(name for name, form in SIGNATURES.items() if form.result == "symbol")
 _LOOKING = frozenset(("strlen", "substr", "ord", "cat", "to_string"))
 
@@ -199,7 +199,7 @@ def _makes_value(literal: CoreLiteral) -> bool:
         case Pack():
             return True
         case Computation(declared=FunctorType(result=result)):
-            return result.kind not in _PLAIN
+            return result.kind not in PLAIN
         case Computation(functor=functor):
             return functor in _NEW_VALUES
     return False
@@ -222,6 +222,6 @@ def looks_into_values(rule: CoreRule) -> bool:
             return True
         if isinstance(literal, Computation) and literal.declared is not None:
             declared = literal.declared
-            if any(column.kind not in _PLAIN for column in (*declared.parameters, declared.result)):
+            if any(column.kind not in PLAIN for column in (*declared.parameters, declared.result)):
                 return True
     return False

@@ -16,7 +16,7 @@ from typing import Any
 import numpy
 
 from tidelog.arrays import Words
-from tidelog.callables import GivenFunctions, NamedFunction
+from tidelog.callables import GivenFunctions, Named
 from tidelog.engine import EpochOptions, NodeReport, net_changes
 from tidelog.errors import InternalError, Problem
 from tidelog.limits.watch import Watch
@@ -43,7 +43,7 @@ class Partition:
         self.partitions = partitions
         self.dictionary = Dictionary({})
         self.given = GivenFunctions()
-        self.functions: dict[str, NamedFunction] = {}
+        self.functions: dict[str, Named] = {}
         self.symbols: list[str] = []
         self.engine = EmbeddedEngine(self.dictionary, CoreProgram({}, {}, ()))
         self.plan: ClusterPlan | None = None
@@ -85,7 +85,7 @@ class Partition:
         sys.path += [each for each in task.paths if each not in sys.path]
         for function in task.functions:
             if self.functions.get(function.name) != function:
-                self.given.functions[function.name] = function.given("an executor")
+                self.given.put(function.given("an executor"))
                 self.functions[function.name] = function
 
     def repeat(self, plan: str, log: Sequence[Logged]) -> None:

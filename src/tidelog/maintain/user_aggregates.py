@@ -1,0 +1,261 @@
+"""Aggregates in Python over the groups of a rule.
+
+Without an inverse, a group that has changed is read again. With one, the first change of a group reads it and keeps its
+state, and later changes cost a step for each member that comes or goes. The engine compares such a value with that of
+the group read again at the 1st, 2nd, 4th, 8th, … change of each aggregate, because an inverse that does not undo the
+step would let views drift. After an epoch that fails, the groups that it touched have no state: a step may have changed
+a state in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy
+from numpy.typing import NDArray
+
+from tidelog.arrays import Flags, Words
+from tidelog.errors import DataError
+from tidelog.language.syntax import FunctorType
+from tidelog.looking import Look
+from tidelog.maintain.compiled import fold_of
+from tidelog.maintain.large_groups import GroupKey
+from tidelog.rules.core import AggregateRule, OwnAggregate
+from tidelog.semantics.calls import CallSite
+from tidelog.semantics.user_aggregates import Folding, Group, folding_of, in_order, start_value
+from tidelog.semantics.values import Scalar
+from tidelog.semantics.vectors import DTYPES
+from tidelog.storage.dictionary import Dictionary
+
+_PACE = 64
+"""Groups between two looks at the limits."""
+WORTH_COMPILING = 100_000
+"""Members that are read at once, from which on compiling takes less time than it saves."""
+_AT_ONCE = 1 << 20
+"""Members that a compiled fold takes between two looks."""
+
+Members = tuple[Words, NDArray[numpy.intp]]
+"""The operands of members as words, shape (members, operands), group by group, and the sizes of the groups."""
+
+
+@dataclass
+class OwnGroups:
+    """The states of the groups of one aggregate with an inverse, each with its number of members. `read` counts the
+    members that were read, `changes` the groups that changed by their states."""
+
+    states: dict[GroupKey, tuple[Any, int]] = field(default_factory=dict)
+    read: int = 0
+    changes: int = 0
+    _touched: set[GroupKey] = field(default_factory=set)
+
+    def touch(self, group: GroupKey) -> tuple[Any, int] | None:
+        """Return the state of a group, which a call may now change in place; None if there is none."""
+        self._touched.add(group)
+        return self.states.get(group)
+
+    def put(self, group: GroupKey, state: Any, size: int) -> None:
+        """Keep a state that was touched, unless no member is left."""
+        if size:
+            self.states[group] = state, size
+        else:
+            self.states.pop(group, None)
+
+    def keep(self) -> None:
+        """Make the changes last."""
+        self._touched.clear()
+
+    def take_back(self) -> None:
+        """Drop the states that were touched since `keep`; these groups are read again."""
+        for group in self._touched:
+            self.states.pop(group, None)
+        self._touched.clear()
+
+
+class Fold:
+    """The calls of an aggregate from one rule."""
+
+    def __init__(self, rule: AggregateRule, dictionary: Dictionary) -> None:
+        assert rule.own is not None
+        self.own: OwnAggregate = rule.own
+        self.dictionary = dictionary
+        self.site = CallSite(rule.origin, rule.span)
+        self.folding: Folding = folding_of(self.own)
+
+    def group(self, key: Words) -> Group:
+        """Return a group."""
+
+        def keys() -> list[Scalar]:
+            with suppress(DataError):  # a partition of the cluster engine may not know a symbol
+                words = zip(key.tolist(), self.own.keys, strict=True)
+                return [self.dictionary.decode(word, kind) for word, kind in words]
+            return []
+
+        return Group(self.own, self.site, keys)
+
+    def rows(self, words: Words) -> list[tuple[Scalar, ...]]:
+        """Return the operands of members in ascending order."""
+        columns = [
+            self.dictionary.decode_list(numpy.ascontiguousarray(words[:, i]), column.kind)
+            for i, column in enumerate(self.own.operands)
+        ]
+        return in_order(self.own, zip(*columns, strict=True))
+
+    def state(self, group: Group, words: Words) -> Any:
+        """Return the state of a group with these members."""
+        return group.after("step", self.folding, group.init(self.folding), self.rows(words))
+
+    def values(self, keys: Words, members: Members, look: Look) -> tuple[Words, Flags]:
+        """Return the values of groups from all their members, and a mask of those that have one."""
+        words, sizes = members
+        loop = fold_of(self.own) if len(words) >= WORTH_COMPILING else None
+        found = None if loop is None else self._in_a_loop(loop, words, sizes, look)
+        return found or self.encoded(self._one_by_one(keys, members, look))
+
+    def _one_by_one(self, keys: Words, members: Members, look: Look) -> Iterator[Scalar]:
+        for number, (key, words) in enumerate(_apart(keys, members)):
+            if number % _PACE == 0 or len(words) > _PACE:
+                look()
+            if len(words):
+                group = self.group(key)
+                yield group.value(self.folding, self.state(group, words))
+            else:
+                yield None if self.own.start is None else start_value(self.own.start)
+
+    def _in_a_loop(
+        self, loop: Callable[..., Any], words: Words, sizes: NDArray[numpy.intp], look: Look
+    ) -> tuple[Words, Flags] | None:
+        """Return the values of groups by compiled code; None if it raises, because only the functions themselves say
+        for which group."""
+        kinds = [column.kind for column in self.own.operands]
+        typed = [numpy.ascontiguousarray(words[:, i]).view(DTYPES[kind]) for i, kind in enumerate(kinds)]
+        order = numpy.lexsort([*typed[::-1], numpy.repeat(numpy.arange(len(sizes)), sizes)])
+        typed = [column[order] for column in typed]
+        found = numpy.zeros(len(sizes), DTYPES[self.own.declared.result.kind])
+        ends = numpy.cumsum(sizes)
+        first = 0
+        while first < len(sizes):
+            look()
+            start = int(ends[first] - sizes[first])
+            last = max(first + 1, int(numpy.searchsorted(ends, start + _AT_ONCE, "right")))
+            try:
+                loop(*(column[start : ends[last - 1]] for column in typed), sizes[first:last], found[first:last])
+            except Exception:
+                return None
+            first = last
+        has = sizes > 0
+        if found.dtype == numpy.float64:
+            found += 0.0  # -0.0 is 0.0
+            has &= ~numpy.isnan(found)
+        result = found.view(numpy.int64)
+        result[~has] = 0
+        if self.own.start is not None:
+            empty, _ = self.encoded(iter([start_value(self.own.start)]))
+            result[sizes == 0] = empty[0]
+            has |= sizes == 0
+        return result, has
+
+    def encoded(self, values: Iterator[Scalar]) -> tuple[Words, Flags]:
+        """Return values as words, and a mask of those that are no None."""
+        kind, found = self.own.declared.result.kind, list(values)
+        has = numpy.fromiter((value is not None for value in found), bool, len(found))
+        words = numpy.zeros(len(found), numpy.int64)
+        words[has] = [self.dictionary.encode(value, kind) for value in found if value is not None]
+        return words, has
+
+
+def follow(
+    fold: Fold,
+    groups: Words,
+    born: Members,
+    died: Members,
+    kept: OwnGroups,
+    read: Callable[[Flags], Members],
+    look: Look,
+    *,
+    everything: bool,
+) -> tuple[Words, Flags]:
+    """Return the values of groups after members were born and died, and a mask of those that have one. `read` gives all
+    members of some of the groups."""
+    if fold.folding.inverse is None or everything:
+        return fold.values(groups, read(numpy.ones(len(groups), bool)), look)
+    found: list[Scalar] = [None if fold.own.start is None else start_value(fold.own.start)] * len(groups)
+    unknown = numpy.zeros(len(groups), bool)
+    suspects: list[int] = []
+    parts = zip(groups, _parts(born), _parts(died), strict=True)
+    for i, (key, came, went) in enumerate(parts):
+        if i % _PACE == 0:
+            look()
+        state = kept.touch(tuple(key.tolist()))
+        if state is None:
+            unknown[i] = True
+            continue
+        if not len(came) and not len(went):  # The group was asked for, or is so no more.
+            found[i] = fold.group(key).value(fold.folding, state[0])
+            continue
+        found[i] = _changed(fold, key, state, came, went, kept, found[i])
+        kept.changes += 1
+        if kept.changes & (kept.changes - 1) == 0:
+            suspects.append(i)
+    for i, words in zip(numpy.flatnonzero(unknown).tolist(), _parts(read(unknown)), strict=True):
+        look()
+        if len(words):
+            group = fold.group(groups[i])
+            state = fold.state(group, words)
+            kept.put(tuple(groups[i].tolist()), state, len(words))
+            found[i] = group.value(fold.folding, state)
+    _verify(fold, groups, suspects, found, read)
+    return fold.encoded(iter(found))
+
+
+def _changed(
+    fold: Fold, key: Words, before: tuple[Any, int], came: Words, went: Words, kept: OwnGroups, empty: Scalar
+) -> Scalar:
+    """Return the value of a group after a change of its members, and keep its state."""
+    state, size = before
+    group, size = fold.group(key), size + len(came) - len(went)
+    if size:
+        state = group.after("step", fold.folding, state, fold.rows(came))
+        state = group.after("inverse", fold.folding, state, fold.rows(went))
+    kept.put(tuple(key.tolist()), state, size)
+    return group.value(fold.folding, state) if size else empty
+
+
+def _verify(
+    fold: Fold, groups: Words, suspects: list[int], found: list[Scalar], read: Callable[[Flags], Members]
+) -> None:
+    """Raise UsageError (E0644) if a group has another value when it is read again."""
+    if not suspects:
+        return
+    mask = numpy.zeros(len(groups), bool)
+    mask[suspects] = True
+    for i, words in zip(suspects, _parts(read(mask)), strict=True):
+        if len(words):
+            group = fold.group(groups[i])
+            again = group.value(fold.folding, fold.state(group, words))
+            if again != found[i]:
+                raise group.changed(found[i], again)
+
+
+def _parts(members: Members) -> list[Words]:
+    """Return the members of each group."""
+    words, sizes = members
+    return numpy.split(words, numpy.cumsum(sizes)[:-1]) if len(sizes) else []
+
+
+def _apart(keys: Words, members: Members) -> Iterator[tuple[Words, Words]]:
+    return zip(keys, _parts(members), strict=True)
+
+
+def folds(aggregates: Mapping[str, FunctorType], kept: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """Return for each aggregate how its functions are called, and of how many groups states are kept; `names` are the
+    aggregates of the relations in `kept`."""
+    found = {}
+    for name, declared in aggregates.items():
+        given = declared.given.aggregates.get(name)
+        own = [kept[relation] for relation, other in names.items() if other == name and relation in kept]
+        way = "missing" if given is None else "compiled" if given.made.get("fold") is not None else "rows"
+        found[name] = {"way": way, "states": sum(len(each.states) for each in own), "read": sum(e.read for e in own)}
+    return found
