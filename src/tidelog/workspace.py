@@ -143,7 +143,8 @@ class Workspace(Generic[Facts]):
     @property
     def is_empty(self) -> bool:
         """Return True if a program that is loaded now is the first one, without functions for its functors."""
-        return not (self._pending.programs or self.committed.programs or self.given.functions)
+        given = self.given.functions or self.given.aggregates
+        return not (self._pending.programs or self.committed.programs or given)
 
     def reading(self, text_or_path: str | os.PathLike[str], name: str | None = None) -> Reading:
         """Read a program for `extend` or `replace`, the first one from the cache if it is there; `name` is shown in
