@@ -156,6 +156,14 @@ CONSTRUCTS = (
         "p(x, s) :- w(x, _, _), s = argmax(y, n) : { w(x, y, n) }.",
     ),
     Construct(
+        "groups that come through the recursion",
+        ".decl talk(@p: symbol, s: number, e: number)\n.decl heard(@p: symbol, s: number, e: number)\n"
+        "heard(p, s, e) :- talk(p, s, e), s = 1.\n"
+        "heard(p, s, e) :- heard(p, _, now), s = min z : { talk(p, z, _), z >= now }, talk(p, s, e).",
+        {"talk": [("a", 1, 3), ("a", 2, 6), ("a", 4, 5), ("a", 6, 9), ("a", 5, 7), ("b", 1, 2), ("b", 3, 4)]},
+        "heard(p, s, e) :- talk(p, s, e), e = 6.",
+    ),
+    Construct(
         "witnesses of `min` and `max`",
         WEIGHT + ".decl p(@x: symbol, y: symbol)\np(x, y) :- w(x, _, _), 0 < min n : { w(x, y, n) }.",
         {"w": WEIGHTS},
