@@ -98,8 +98,8 @@ def judged(changed: Altered) -> set[str]:
     """The same by enumeration of all derivations in Python."""
     strata = changed.certificate().strata
     tables = {name: {row: (birth, 0) for row, birth in view.items()} for name, view in changed.views.items()}
-    facts = {name: rows if name in changed.original.declared else frozenset() for name, rows in changed.facts.items()}
-    facts = {changed.program.candidates.get(name, name): rows for name, rows in facts.items()}
+    declared = {name: rows for name, rows in changed.facts.items() if name in changed.original.declared}
+    facts = {changed.program.candidates.get(name, name): rows for name, rows in declared.items()}
     supported = {name: set(facts.get(name, ())) for name in changed.views}
     selects = {each.shown: each for node in changed.program.nodes for each in node.selects}
 
