@@ -45,6 +45,7 @@ PAIRS, KEPT_AS = "maintain/strategies/pairs.py", "maintain/strategies/closures.p
 IN_CHANGE = "tests/storage/test_changes.py"
 SELECTIONS, SELECTING = "kernels/selections.py", "tests/maintain/test_selections.py"
 SEARCHING = "tests/maintain/test_searching.py"
+CHOICES, CHOOSING = "kernels/choices.py", "tests/maintain/test_choices.py"
 
 FAULTS = (
     Fault("nothing", CHANGES, "", ""),
@@ -96,6 +97,65 @@ FAULTS = (
         "raise UnsettledError(tuple(each.shown for each in node.selects))\n    else",
         "pass\n    else",
         SEARCHING,
+    ),
+    Fault(
+        "another candidate is chosen in the place of a dead one during deletions",
+        CHOICES,
+        "            status = lose_shown(D, choice, node, st, w)\n",
+        "            status = lose_shown(D, choice, node, st, w)\n"
+        "            from tidelog.kernels.layout import R_N\n"
+        "            for r in range(D[candidates, R_N] if status == DONE else 0):\n"
+        "                if load32(D[candidates, R_COUNT], r) > 0 and not taken(\n"
+        "                    D, choice, D[candidates, R_ROWS], r, D[candidates, R_ARITY], w\n"
+        "                ):\n"
+        "                    show(D, choice, r, st[S_ROUND], w)\n",
+        CHOOSING,
+    ),
+    Fault(
+        "a lesser candidate takes the place of a chosen one",
+        CHOICES,
+        "            alive = other >= 0 and load32(D[shown, R_COUNT], other) > 0\n",
+        "            alive = other >= 0 and load32(D[shown, R_COUNT], other) > 0\n"
+        "            if alive and load(rows, r * k + k - 1, w) < load(D[shown, R_ROWS], other * k + k - 1, w):\n"
+        "                from tidelog.kernels.selections import hide\n"
+        "                hide(D, shown, other, 0)\n"
+        "                alive = False\n",
+        CHOOSING,
+    ),
+    Fault(
+        "a candidate keeps its birth when it is chosen",
+        SELECTIONS,
+        "store32(D[candidates, R_BIRTH], r, current)",
+        "store32(D[candidates, R_BIRTH], r, load32(D[candidates, R_BIRTH], r))",
+        CHOOSING,
+    ),
+    Fault(
+        "what was chosen before does not come first",
+        CHOICES,
+        "wanted = not former or row_like(D, shown, rows, r, k, w) >= 0",
+        "wanted = True",
+        CHOOSING,
+    ),
+    Fault(
+        "candidates are chosen whatever their age",
+        "maintain/choosing.py",
+        'return numbers[numpy.argsort(candidates.marks.births()[numbers], kind="stable")]',
+        "return numbers",
+        CHOOSING,
+    ),
+    Fault(
+        "candidates of a round are chosen in any order",
+        "maintain/choosing.py",
+        "free[:] = self.in_order(free, selection, stored)",
+        "free[:] = free.copy()",
+        CHOOSING,
+    ),
+    Fault(
+        "a key in the second domain does not count",
+        CHOICES,
+        "for _ in range(load64(choice, X_DOMAINS)):\n        index = load64(choice, at)\n        first",
+        "for _ in range(1):\n        index = load64(choice, at)\n        first",
+        CHOOSING,
     ),
     Fault(
         "a derivation of equal birth is credited", CHANGES, "birth < load32(births, r)", "birth <= load32(births, r)"

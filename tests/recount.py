@@ -121,8 +121,21 @@ def mistakes(db: tidelog.Database, tables: Tables, facts: Mapping[str, set[Row]]
 
 
 def not_selected(selection: NodeSelection, tables: Tables) -> Iterator[str]:
-    """What is wrong with the rows that a hyper-node shows: those that no candidate beats, with births of these."""
+    """What is wrong with the rows that a hyper-node shows: those that no candidate beats, with births of these; of a
+    choice some candidates, one for each key, with which all others have a key in common."""
     shown, candidates = tables[selection.shown], tables[selection.candidates]
+    for row, (birth, count) in shown.items():
+        if (birth, count) != (candidates.get(row, (None, None))[0], 1):
+            yield f"{selection.shown}: {row} has birth {birth} and count {count}, its candidate {candidates.get(row)}"
+    if selection.domains:
+        domains = selection.domains
+        keys = [(domain, tuple(row[i] for i in domain)) for row in shown for domain in domains]
+        if len(set(keys)) < len(keys):
+            yield f"{selection.shown}: shows two of a key: {sorted(shown)}"
+        for row in candidates:
+            if row not in shown and not {(domain, tuple(row[i] for i in domain)) for domain in domains} & {*keys}:
+                yield f"{selection.shown}: does not show {row}, although it is free"
+        return
     groups: dict[Row, list[Row]] = {}
     for row in candidates:
         groups.setdefault(tuple(row[i] for i in selection.keys), []).append(row)
@@ -139,9 +152,6 @@ def not_selected(selection: NodeSelection, tables: Tables) -> Iterator[str]:
     best = {row for group in groups.values() for row in group if not any(beats(other, row) for other in group)}
     if best != set(shown):
         yield f"{selection.shown}: shows {set(shown) - best} too much and {best - set(shown)} too little"
-    for row, (birth, count) in shown.items():
-        if (birth, count) != (candidates.get(row, (None, None))[0], 1):
-            yield f"{selection.shown}: {row} has birth {birth} and count {count}, its candidate {candidates.get(row)}"
 
 
 def derived_by(

@@ -6,7 +6,7 @@ Relations are Python dicts here: a fact or a view is a set of tuples of values, 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -107,7 +107,11 @@ def judged(changed: Altered) -> set[str]:
         return row not in tables[name] and not (name in selects and hidden(selects[name], row, tables[name]))
 
     codes = {"E0801" for name, rows in facts.items() if any(missing(name, row) for row in rows)}
-    codes |= {"E0805" for name, each in selects.items() if any(hidden(each, row, tables[name]) for row in tables[name])}
+    codes |= {
+        "E0805"
+        for name, each in selects.items()
+        if any(hidden(each, row, [x for x in tables[name] if x != row]) for row in tables[name])
+    }
     for node in changed.program.nodes:
         for rule in node.rules:
             head = rule.head if isinstance(rule, AggregateRule) else rule.head.relation
@@ -122,8 +126,10 @@ def judged(changed: Altered) -> set[str]:
     return codes
 
 
-def hidden(selection: NodeSelection, row: Row, rows: Iterable[Row]) -> bool:
-    """Return True if some of the rows has the key of `row` and is better."""
+def hidden(selection: NodeSelection, row: Row, rows: Collection[Row]) -> bool:
+    """Return True if some of the rows has the key of `row` and is better, or has one of its keys by a choice."""
+    if selection.domains:
+        return any(all(each[i] == row[i] for i in domain) for domain in selection.domains for each in rows)
 
     def costs(each: Row) -> list[Any]:
         return [each[column] if op == "min" else -each[column] for column, op, _ in selection.orders]

@@ -6,6 +6,7 @@ import pytest
 
 from tidelog.errors import ProgramError, locate
 from tidelog.language import check, read, warnings
+from tidelog.language.selections import selections_of
 from tidelog.language.syntax import (
     Aggregate,
     Atom,
@@ -296,10 +297,10 @@ def test_qualifiers_that_are_directives() -> None:
     assert read(".decl a(x: number)\n.output a(IO=stdoutprintsize)").directives[0].name == "printsize"
 
 
-@pytest.mark.parametrize("qualifier", ["choice-domain x"])
-def test_qualifiers_that_change_the_meaning_are_refused(qualifier: str) -> None:
-    with pytest.raises(ProgramError):
-        read(f".decl a(x: number, y: number) {qualifier}")
+def test_domains_of_a_choice_are_columns() -> None:
+    program = check(read(".decl a(x: number, y: number, z: number) choice-domain y, (z, x)"))
+    selection = selections_of(program.relations, (), ())["a"]
+    assert (selection.form, selection.domains) == ("choice", ((1,), (2, 0)))
 
 
 @pytest.mark.parametrize(

@@ -150,6 +150,7 @@ def test_the_tree_that_sends_least_is_taken() -> None:
         ("E0311", ".decl weight(@w: float)"),
         ("E0316", ".decl best(@x: symbol, c: number) min(c)"),
         ("E0316", ".decl a(@x: symbol, n: number) .decl b(@x: symbol) a(@x, $) :- b(@x)."),
+        ("E0316", ".decl tree(@x: symbol, parent: symbol) choice-domain x"),
     ],
 )
 def test_what_cannot_be_made_local(expected: str, rules: str) -> None:

@@ -65,10 +65,12 @@ class Certificate:
 
 def certified(program: CoreProgram, whole: Iterable[str] = ()) -> CoreProgram:
     """Return the program whose views prove themselves: relations that select have no candidates, and rules derive them
-    up to tuples that are dominated, except for those of `whole` and those whose rules are not monotone."""
+    up to tuples that are dominated or not free, except for those of `whole` and those whose rules are not monotone."""
     nodes = tuple(_selecting(node) if node.selects else node for node in program.evaluated(tuple(whole)))
     kept = {name for node in nodes for name in node.relations}
+    shown = {each.shown for node in nodes for each in node.selects}
     gone = {name for node in program.nodes for name in node.relations} - kept
+    gone |= {program.candidates[name] for name in shown}  # No rules derive those of facts only.
     return replace(
         program,
         relations={name: info for name, info in program.relations.items() if name not in gone},

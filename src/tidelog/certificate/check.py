@@ -8,15 +8,17 @@ It is, if the four conditions hold:
    tuples of the same stratum all have a smaller birth;
 4. negation and aggregates read lower strata only, and no rule reads a higher one;
 5. selected: where a relation selects and its rules are monotone, no tuple of the view dominates another one; for such
-   relations 1 and 2 ask for the tuple, or for one in the view that dominates it;
+   relations 1 and 2 ask for the tuple, or for one in the view that dominates it. Where a relation has choice-domains,
+   no two tuples of the view agree in one; 1 and 2 ask for the tuple, or for one in the view that agrees with it;
 6. numbered: each substitution of a rule with a counter has one number, and no other substitution has it. Which number
    that is, is taken as given.
 
-2 makes the view a model, 3 makes it the least (see docs/theory.md). Both hold for the intermediate results of rules as
-well, which have no facts: so the views of declared relations are the model of the rules as written. Conditions 1 to 3
-are SQL, one statement for each rule: its instances (`sql`), joined with the view of the head. An instance without
-partner breaks 2; the row numbers of the partners that it supports become a set of bits, and 3 holds when no bit is
-missing in the end. Nothing here evaluates a program, and the checker shares no code with the engine's evaluation.
+2 makes the view a model, 3 makes it the least, or a right choice (see docs/theory.md). Both hold for the intermediate
+results of rules as well, which have no facts: so the views of declared relations are the model of the rules as written.
+Conditions 1 to 3 are SQL, one statement for each rule: its instances (`sql`), joined with the view of the head. An
+instance without partner breaks 2; the row numbers of the partners that it supports become a set of bits, and 3 holds
+when no bit is missing in the end. Nothing here evaluates a program, and the checker shares no code with the engine's
+evaluation.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from numpy.typing import NDArray
 from tidelog.arrays import AnyWords
 from tidelog.certificate.certificate import Certificate
 from tidelog.certificate.functors import Functors, sql_type, typed
-from tidelog.certificate.sql import NO_BIRTH, dominates, instances, repeated, unnumbered
+from tidelog.certificate.sql import NO_BIRTH, contradicting, excluding, instances, repeated, unnumbered
 from tidelog.certificate.stopping import look, stopping
 from tidelog.certificate.tables import out_of_memory
 from tidelog.errors import CertificateRejected, InternalError, Problem, TidelogError
@@ -252,7 +254,8 @@ class _Check:
         name = head_of(rule)
         if self.mark(name, select):
             message = f"condition 2 (closed): rule {rule.origin} derives {self.missing(name, select)} from the view,"
-            message += " but the view does not contain it"
+            chosen = name in self.certificate.selects and self.certificate.selects[name].domains
+            message += f" but the view does not contain it{', nor a tuple of its key' if chosen else ''}"
             hint = "check that the view is complete, and that the rule reads the right tuples"
             yield Problem("E0802", message, rule.span, hint=hint, place=self.certificate.place)
 
@@ -270,18 +273,18 @@ class _Check:
                 yield Problem("E0803", message, None, notes, hint, self.certificate.place)
 
     def not_selected(self, selection: NodeSelection) -> Iterator[Problem]:
-        """Yield the problem of condition 5 for a relation: a tuple of the view that another one dominates."""
+        """Yield the problem of condition 5 for a relation: a tuple of the view that another one dominates, or two that
+        agree in a domain."""
         name, table = selection.shown, self.tables[selection.shown].name
         columns = ", ".join(f"v.c{i}" for i in range(len(self.kinds(name))))
+        ways = [f"EXISTS (SELECT 1 FROM {table} u WHERE {way})" for way in contradicting(selection, "u.c{}", "v.c{}")]
         worse = self.connection.execute(
-            f"SELECT DISTINCT {columns} FROM {table} v WHERE EXISTS"
-            f" (SELECT 1 FROM {table} u WHERE {dominates(selection, 'u.c{}', 'v.c{}')}) LIMIT {_SHOWN + 1}"
+            f"SELECT DISTINCT {columns} FROM {table} v WHERE {' OR '.join(ways)} LIMIT {_SHOWN + 1}"
         ).fetchall()
         if worse:
-            message = (
-                f"condition 5 (selected): {self.shown(name, worse)} is in the view, with a tuple that dominates it"
-            )
-            hint = "remove it from the view"
+            why = "another tuple of the same key" if selection.domains else "a tuple that dominates it"
+            message = f"condition 5 (selected): {self.shown(name, worse)} is in the view, with {why}"
+            hint = "keep one tuple of each key" if selection.domains else "remove it from the view"
             yield Problem("E0805", message, hint=hint, place=self.certificate.place)
 
     def not_numbered(self) -> Iterator[Problem]:
@@ -304,11 +307,11 @@ class _Check:
         """Mark the rows of a view that the instances of `select` support; the number of instances whose head is not in
         the view."""
         table = self.tables[name]
-        missing, undominated = 0, self.undominated(name)
+        missing, wanted = 0, self.wanted(name)
         for within in _slices(table.cuts):
             look(self.watch)
             missing += self.value(
-                f"INSERT INTO marks SELECT {table.number}, count(*) FILTER (WHERE v.birth IS NULL{undominated}),"
+                f"INSERT INTO marks SELECT {table.number}, count(*) FILTER (WHERE v.birth IS NULL{wanted}),"
                 f" bitstring_agg(CASE WHEN i.youngest < v.birth THEN v.number END, 0, {max(table.rows - 1, 0)})"
                 f" FROM (FROM {select} WHERE {within.format('h0')}) i"
                 f" LEFT JOIN (SELECT *, rowid AS number FROM {table.name} WHERE {within.format('c0')}) v"
@@ -316,13 +319,12 @@ class _Check:
             )
         return missing
 
-    def undominated(self, name: str) -> str:
-        """Return the condition that no tuple of a view dominates the head of the instance i, if the view selects."""
+    def wanted(self, name: str) -> str:
+        """Return the condition that no tuple of a view stands for the head of the instance i, if the view selects: none
+        dominates it, or agrees with it in a domain."""
         selection = self.certificate.selects.get(name)
-        if selection is None:
-            return ""
-        dominating = dominates(selection, "u.c{}", "i.h{}")
-        return f" AND NOT EXISTS (SELECT 1 FROM {self.tables[name].name} u WHERE {dominating})"
+        ways = [] if selection is None else excluding(selection, "u.c{}", "i.h{}")
+        return "".join(f" AND NOT EXISTS (SELECT 1 FROM {self.tables[name].name} u WHERE {way})" for way in ways)
 
     def same(self, name: str) -> str:
         """Return the condition that v is the head of the instance i."""
@@ -352,7 +354,7 @@ class _Check:
         rows = self.connection.execute(
             f"SELECT DISTINCT {heads} FROM {select} i"
             f" WHERE NOT EXISTS (SELECT 1 FROM {self.tables[name].name} v WHERE {self.same(name)})"
-            f"{self.undominated(name)} LIMIT {_SHOWN + 1}"
+            f"{self.wanted(name)} LIMIT {_SHOWN + 1}"
         )
         return self.shown(name, rows.fetchall())
 

@@ -228,6 +228,22 @@ def _same_groups(rule: AggregateRule) -> str:
     return _all(["TRUE", *(f"o.c{i} = v.c{i}" for i in range(rule.groups))])
 
 
+def excluding(selection: NodeSelection, one: str, other: str) -> list[str]:
+    """Return conditions of which one holds if, with tuple `one` in the view, tuple `other` need not be there: it is
+    dominated, or agrees with it in a domain. Both are formats of columns, such as `u.c{}`."""
+    if selection.domains:
+        return [_all([f"{one.format(i)} = {other.format(i)}" for i in domain]) for domain in selection.domains]
+    return [dominates(selection, one, other)]
+
+
+def contradicting(selection: NodeSelection, one: str, other: str) -> list[str]:
+    """Return conditions of which one holds if tuple `other` cannot be in a view with tuple `one`: those of `excluding`
+    for different tuples."""
+    different = " OR ".join(f"{one.format(i)} != {other.format(i)}" for i, _, _ in selection.orders)
+    ways = excluding(selection, one, other)
+    return [_all([way, f"({different})"]) for way in ways] if selection.domains else ways
+
+
 def dominates(selection: NodeSelection, one: str, other: str) -> str:
     """Return the condition that tuple `one` dominates tuple `other`; both are formats of columns, such as `u.c{}`."""
     same = [f"{one.format(i)} = {other.format(i)}" for i in selection.keys]

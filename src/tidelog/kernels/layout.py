@@ -111,6 +111,10 @@ BUCKETS = 65  # least, those of bucket i differ from it in bit i - 1 and in no h
 F_WORDS = F_BUCKET + 3 * BUCKETS
 CHUNK = 128  # words of a chunk
 
+# --- choices: int64 words at an address (kernels/choices.py); the first two are those of selections ------------------
+X_DOMAINS = 2
+X_DOMAIN = 3  # for each domain: index of the shown rows by it, its number of columns, and these columns
+
 # --- plans: int64 words at an address ---------------------------------------------------------------------------
 P_LEVELS = 0
 P_HEAD = 1  # relation of the head
@@ -158,7 +162,8 @@ N_STAGE = 7  # 1 while what is shown by selections follows a round
 N_SELECTION = 8  # the selection under way,
 N_PART = 9  # its part
 N_CURSOR = 10  # and the place in a list
-N_FIELDS = 11
+N_FREE = 11  # candidates born in this round that can be shown
+N_FIELDS = 12
 
 # --- what a kernel returns ---------------------------------------------------------------------------------------
 DONE = 0
@@ -170,6 +175,7 @@ CALL_OUT = 5  # a level wants a Python function applied to its batch
 LOOK = 6  # time to look at the clock and at limits
 WIDEN = 7  # a value does not fit into 32 bits
 GROW_LISTS = 9  # the lists of a relation are full
+ORDER = 10  # candidates of a choice that were born in one round want an order
 REPLAN = 8  # a relation has outgrown the sizes that the plans were made for
 
 # --- operators ---------------------------------------------------------------------------------------------------

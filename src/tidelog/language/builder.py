@@ -15,7 +15,7 @@ from tidelog.language import lexer, literals
 from tidelog.language.blocks import Closing, Opening, Statement
 from tidelog.language.functor_declarations import FunctorBuilder
 from tidelog.language.qualifiers import qualifier_problems
-from tidelog.language.selections import with_selections
+from tidelog.language.selections import two_ways, with_selections
 from tidelog.language.syntax import (
     Atom,
     Attribute,
@@ -95,10 +95,10 @@ class Builder(FunctorBuilder[tuple[Statement, ...]]):
         self, _word: Token, names: tuple[Token, ...], _open: Token, attributes: Any, _close: Token, *rest: Any
     ) -> tuple[Statement, ...]:
         qualifiers = [each for each in rest if isinstance(each, Token)]
-        selections = next((each for each in rest if not isinstance(each, Token)), ())
-        if selections and selections[0].op == "choice":
-            message = "`choice-domain` is not supported yet"
-            self.problems.append(Problem("E0190", message, selections[0].span))
+        ways = [each for each in rest if not isinstance(each, Token)]
+        selections = ways[0] if ways else ()
+        if len(ways) > 1:
+            self.problems.append(two_ways(str(names[0]), selections, ways[1][0].span))
         marked = [attribute for attribute in attributes if attribute.located]
         if len(marked) > 1:
             message = "a relation can have one location, but two attributes are marked with `@`"

@@ -114,7 +114,7 @@ def conflicts(definitions: Definitions, scheme: Scheme, directives: Iterable[Dir
             yield Problem("E0241", message, directive.span, hint="remove `inline` from its declaration")
     for name in definitions:
         relation = scheme.relations[name]
-        others = [word for word in relation.qualifiers if word in ("eqrel", "choice-domain", "magic")]
+        others = [word for word in relation.qualifiers if word in ("eqrel", "magic")]
         if others:
             message = f"the relation `{name}` cannot be `inline` and `{others[0]}`"
             yield Problem("E0241", message, relation.span, hint="remove one of the two")

@@ -23,6 +23,7 @@ from tidelog.language.syntax import (
     Kind,
     RelationType,
     Rule,
+    SelectionClause,
     SelectOp,
     Variable,
 )
@@ -187,9 +188,7 @@ def selection_problems(scheme: Scheme, rules: Sequence[Rule]) -> list[Problem]:
     ways: dict[str, list[tuple[str, Span | None]]] = {}
     for relation in scheme.relations.values():
         if relation.selections:
-            text = ", ".join(map(str, relation.selections))
-            choice = "choice-domain " if relation.selections[0].op == "choice" else ""
-            ways[relation.name] = [(f"{choice}{text}", relation.selections[0].span)]
+            ways[relation.name] = [(_text(relation.selections), relation.selections[0].span)]
     for rule in rules:
         if rule.subsumes:
             problems += _subsumption_problems(rule)
@@ -210,10 +209,37 @@ def selection_problems(scheme: Scheme, rules: Sequence[Rule]) -> list[Problem]:
     return problems
 
 
+def _text(clauses: Sequence[SelectionClause]) -> str:
+    """Return the selections of a declaration as they are written."""
+    return f"{'choice-domain ' if clauses[0].op == 'choice' else ''}{', '.join(map(str, clauses))}"
+
+
+def two_ways(name: str, clauses: Sequence[SelectionClause], span: Span | None) -> Problem:
+    """Return the problem (E0253) of a relation that selects by its `clauses`, and in another way at `span`."""
+    return _two_ways(name, _text(clauses), clauses[0].span, span)
+
+
+def _two_ways(name: str, first: str, place: Span | None, span: Span | None) -> Problem:
+    written = first if first == "subsumption" else f"`{first}`"
+    notes = ((place, f"{written} here"),) if place is not None else ()
+    hint = "select in one way; several orders stand in one list: `min(a), min(b)`"
+    hint = "keep the domains, or the other selection" if first.startswith("choice-domain") else hint
+    return Problem("E0253", f"`{name}` selects in two ways", span, notes, hint)
+
+
 def _clause_problems(relation: RelationType, scheme: Scheme) -> Iterator[Problem]:
     columns = {column.name: column for column in relation.columns}
     ordered: set[str] = set()
+    domains: dict[frozenset[str], Span | None] = {}
     for clause in relation.selections:
+        if clause.op == "choice":
+            domain = frozenset(clause.attributes)
+            if domain in domains:
+                first = domains[domain]
+                notes = ((first, "the first one"),) if first is not None else ()
+                message = f"the domain `{clause}` of `{relation.name}` stands twice"
+                yield Problem("E0250", message, clause.span, notes, "remove one of the two")
+            domains.setdefault(domain, clause.span)
         once: set[str] = set()
         for name in clause.attributes:
             if name not in columns:
@@ -258,10 +284,7 @@ def _conflicts(relation: RelationType, ways: Sequence[tuple[str, Span | None]]) 
     first, *others = ways
     for text, span in others:
         if text != first[0]:
-            notes = ((first[1], f"`{first[0]}` here" if first[0] != "subsumption" else "subsumption here"),)
-            message = f"`{relation.name}` selects in two ways"
-            hint = "select in one way; several orders stand in one list: `min(a), min(b)`"
-            yield Problem("E0253", message, span, notes if first[1] else (), hint)  # type: ignore[arg-type]
+            yield _two_ways(relation.name, *first, span)
             return
     closed = next((word for word in ("inline", "eqrel") if word in relation.qualifiers), None)
     if closed is not None:

@@ -114,7 +114,7 @@ class EmbeddedEngine(EngineState):
     @property
     def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
         """The names of the rules of each hyper-node of the program as it is written, in the order of evaluation."""
-        return tuple(names_of(node) for node in self.nodes if not prepares(node.relations))
+        return tuple(names_of(node) for node in self.nodes if node.rules and not prepares(node.relations))
 
     def stats(self) -> dict[str, Any]:
         """Return memory in bytes, forms of relations, the word size, and totals since the engine was made."""

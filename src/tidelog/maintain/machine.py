@@ -164,7 +164,7 @@ class Interpreter:
             concerned = int(node[layout.N_OBJECT])
             look()
             match status:
-                case layout.DONE | layout.REPLAN:
+                case layout.DONE | layout.REPLAN | layout.ORDER:
                     return status
                 case layout.GROW_RELATION:
                     stored_by_number[concerned].ensure(SPARE)

@@ -41,6 +41,8 @@ def with_demand(reason: str, node: HyperNode) -> str:
 def with_mode(reason: str, node: HyperNode, *obstacles: Mapping[str, str]) -> str:
     """Return the reason for the strategy of a hyper-node, and how its relations select; the last of `obstacles` says
     why some read dominated tuples."""
+    if node.chooses:
+        return f"{reason}; one tuple of each key is chosen"
     if node.selects:
         return f"{reason}; dominated tuples are dropped"
     own = [name.removeprefix(ALL) for name in node.relations if name.startswith(ALL)]

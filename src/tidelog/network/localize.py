@@ -91,6 +91,9 @@ def localize(checked: CheckedProgram) -> LocatedProgram:
 def _selecting(selection: Selection) -> Problem:
     message = f"nodes cannot evaluate {selection.title}, by which `{selection.relation}` selects"
     hint = "declare the relation without it, and take the minimum or maximum in a rule of its own"
+    if selection.form == "choice":
+        message += ": messages may come in any order, and choose differently each time"
+        hint = "choose in a database, and insert the tuples that it shows at the nodes"
     return Problem("E0316", message, selection.span, hint=hint)
 
 

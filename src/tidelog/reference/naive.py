@@ -3,12 +3,17 @@
 This is section 2.2 of the paper on elastic incrementalization before any optimisation: Γ(I) = I ∪ {t | t follows from I
 by a rule}, iterated from the facts. Relations that a rule reads under negations or aggregates belong to lower strata,
 and so do relations that select, unless they depend on the rule's own head: its recursion reads all of their tuples.
+
+Relations with choice-domains are evaluated in rounds, all of them and their recursion at once: a round brings the facts
+and consequences of the rounds before, and shows those that are free, the least first (`_choose`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import count
+from types import MappingProxyType
+from typing import TypeAlias
 
 from tidelog.errors import InternalError, Problem
 from tidelog.language.counters import counters_in
@@ -17,17 +22,33 @@ from tidelog.language.syntax import Aggregate, Atom, CheckedProgram, Literal, Ne
 from tidelog.language.trees import parts, variables, whole
 from tidelog.reference.counters import Counted, counted
 from tidelog.reference.paths import WithPaths
-from tidelog.reference.selections import recursions, selected, selections
+from tidelog.reference.selections import Domains, chosen, recursions, selected, selections
 from tidelog.reference.substitutions import RuleScope, combinations, name_wildcards, solve
 from tidelog.semantics.values import Row, normal_row
 
+ChosenRows: TypeAlias = Mapping[str, Set[Row]]
+"""Tuples of relations with choice-domains."""
+
 
 def evaluate(
-    checked: CheckedProgram, facts: Mapping[str, Iterable[Row]], dropping: Collection[str] = ()
+    checked: CheckedProgram,
+    facts: Mapping[str, Iterable[Row]],
+    dropping: Collection[str] = (),
+    choices: ChosenRows = MappingProxyType({}),
 ) -> dict[str, set[Row]]:
     """Return every relation of the least (stratified) model of the program and `facts`. Relations in `dropping` select
     after each step already, which shows the same tuples where rules are monotone, and may end where the model has no
-    end."""
+    end. Those in `choices` show no others than these tuples, each that is derived from such."""
+    return with_candidates(checked, facts, dropping, choices)[0]
+
+
+def with_candidates(
+    checked: CheckedProgram,
+    facts: Mapping[str, Iterable[Row]],
+    dropping: Collection[str] = (),
+    choices: ChosenRows = MappingProxyType({}),
+) -> tuple[dict[str, set[Row]], dict[str, set[Row]]]:
+    """Return the same, and all tuples that the rules derive for relations with choice-domains."""
     tables: dict[str, set[Row]] = {name: set() for name in checked.relations}
     for name, rows in facts.items():
         tables[name] |= {normal_row(row, checked.relations[name], checked.records) for row in rows}
@@ -38,6 +59,7 @@ def evaluate(
     rules = [*map(name_wildcards, checked.rules)]
     counters = {i: found for i, rule in enumerate(rules) if (found := counted(rule)) is not None}
     numbers = count()
+    candidates: dict[str, set[Row]] = {name: set() for name, each in shown.items() if each.form == "choice"}
     for stratum in strata(checked):
         consequences = [
             CountedConsequences(head, counters[i], readable, numbers)
@@ -47,23 +69,56 @@ def evaluate(
             for head in counters.get(i, rule).heads
             if head.relation in stratum
         ]
+        if stratum & candidates.keys():
+            domains = {name: shown[name].domains for name in stratum & candidates.keys()}
+            _choose(stratum, consequences, tables, candidates, domains, choices)
         while True:
             before = {name: set(tables[name]) for name in stratum}
             new = [(each.relation, row) for each in consequences for row in each.rows() - tables[each.relation]]
             for relation, row in new:
-                tables[relation].add(row)
+                if relation not in candidates:
+                    tables[relation].add(row)
             for name in stratum.intersection(dropping):
                 tables[name] = selected(shown[name], tables[name], tables)
             if all(tables[name] == before[name] for name in stratum):
                 break
-        candidates = WithPaths({**tables}, checked)
-        for name in stratum & shown.keys():
-            tables[name] = selected(shown[name], candidates[name], candidates)
+        every = WithPaths({**tables}, checked)
+        for name in (stratum & shown.keys()) - candidates.keys():
+            tables[name] = selected(shown[name], every[name], every)
         readable.known.clear()
     if any(type_.branches for type_ in checked.records.values()):  # values now get the names of their fields
         for name, declared in checked.relations.items():
             tables[name] = {normal_row(row, declared, checked.records) for row in tables[name]}
-    return tables
+    return tables, candidates
+
+
+def _choose(
+    stratum: set[str],
+    consequences: Sequence[Consequences],
+    tables: dict[str, set[Row]],
+    candidates: dict[str, set[Row]],
+    domains: Mapping[str, Domains],
+    choices: ChosenRows,
+) -> None:
+    """Fill the tables of a stratum with choices, round by round; they have its facts."""
+    born = {name: set(tables[name]) for name in stratum}
+    for name in stratum:
+        tables[name].clear()
+    while True:
+        for each in consequences:
+            born[each.relation] |= each.rows()
+        for name, rows in born.items():
+            rows -= candidates[name] if name in domains else tables[name]
+        if not any(born.values()):
+            return
+        for name, rows in born.items():
+            if name in domains:
+                candidates[name] |= rows
+                allowed = rows & choices[name] if name in choices else rows
+                tables[name].update(chosen(domains[name], allowed, tables[name]))
+            else:
+                tables[name] |= rows
+        born = {name: set() for name in stratum}
 
 
 class Consequences:
@@ -110,7 +165,11 @@ def strata(checked: CheckedProgram) -> list[set[str]]:
         conditions = (literal for rule in selection.rules for literal in rule.body)
         found = [relation for node in conditions for relation, _ in reads(node) if relation != name]
         edges += [(name, relation, True) for relation in found if own.get(relation) != own.get(name)]
-    edges = [(head, body, negative or (body in shown and own[body] != own[head])) for head, body, negative in edges]
+    choosing = {own[name] for name, selection in shown.items() if selection.form == "choice"}
+    edges = [
+        (head, body, negative or ((body in shown or own[head] in choosing) and own[body] != own[head]))
+        for head, body, negative in edges
+    ]
     changed = True
     while changed:
         changed = False

@@ -1,13 +1,14 @@
 """Relations that select, by definition: all tuples of a relation, and those of them that it shows.
 
-`recursions` says which relations read each other's candidates, `selected` takes the shown ones out of candidates.
+`recursions` says which relations read each other's candidates, `selected` takes the shown ones out of candidates. A
+choice is made while its candidates come: `chosen` takes those of one round that are free.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from tidelog.language.selections import Selection, selections_of
 from tidelog.language.syntax import Atom, CheckedProgram
@@ -15,6 +16,9 @@ from tidelog.language.trees import variables, whole
 from tidelog.reference.substitutions import RuleScope, combinations, name_wildcards, solve
 from tidelog.rules.components import components
 from tidelog.semantics.values import Row
+
+Domains: TypeAlias = tuple[tuple[int, ...], ...]
+"""Columns, of which no two shown tuples have the same values."""
 
 
 def selections(checked: CheckedProgram) -> dict[str, Selection]:
@@ -65,3 +69,42 @@ def _undominated(selection: Selection, candidates: set[Row], tables: Mapping[str
             rows = (combinations(atom.args, found, scope) for atom in (worse, better))
             pairs |= {(one, other) for ones, others in [map(list, rows)] for one in ones for other in others}
     return candidates - {one for one, other in pairs if (other, one) not in pairs}
+
+
+# --- choices ---------------------------------------------------------------------------------------------------------
+
+
+def chosen(domains: Domains, candidates: Iterable[Row], shown: Collection[Row]) -> list[Row]:
+    """Return the candidates that are free, each after the lesser ones: no tuple that is shown agrees with one of them
+    in all columns of a domain."""
+    keys = {key for row in shown for key in _keys(domains, row)}
+    found = []
+    for row in sorted(candidates, key=order_of):
+        own = _keys(domains, row)
+        if keys.isdisjoint(own):
+            keys.update(own)
+            found.append(row)
+    return found
+
+
+def _keys(domains: Domains, row: Row) -> list[tuple[int, Row]]:
+    """Return the keys of a tuple, each with the number of its domain."""
+    return [(number, tuple(row[i] for i in domain)) for number, domain in enumerate(domains)]
+
+
+def order_of(value: object) -> Any:
+    """Return a value by which tuples are in order: nil before other records, these by their fields, values with
+    branches by their texts."""
+    if value is None:
+        return ()
+    if isinstance(value, tuple):
+        return _text(value) if hasattr(value, "_fields") else (0, *map(order_of, value))
+    return value
+
+
+def _text(value: object) -> str:
+    """Return a value with branches as it is written."""
+    if not isinstance(value, tuple):
+        return str(value)
+    parts = ", ".join(map(_text, value))
+    return f"${type(value).__name__}({parts})" if value else f"${type(value).__name__}"

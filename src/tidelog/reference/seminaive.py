@@ -6,6 +6,7 @@ This is Algorithm 2 ("Bootstrap") of the paper on elastic incrementalization, on
 - round 1: the facts asserted for the node's relations, and the consequences without any tuple of the node itself;
 - round k: the consequences of the tuples born before round k, at least one of them in round k - 1. A derivation is met
   once: at the first of its body atoms that was born in round k - 1, the atoms before it being older;
+- of a relation with choice-domains a round shows the candidates born in it that are free, the least first;
 - the birth of a tuple is the first round that derives it, its count the number of derivations of that round - one for
   each rule with a substitution of all variables of the body that positive literals bind, and one for a fact.
 
@@ -19,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from tidelog.errors import InternalError, Problem
+from tidelog.reference.selections import chosen
 from tidelog.rules.core import (
     NUMBERED,
     AggregateRule,
@@ -51,7 +53,8 @@ def evaluate(core: CoreProgram, facts: Mapping[str, Iterable[Row]]) -> dict[str,
             normal_row(row, core.relations[relation], core.records) for row in rows
         }
     tables: dict[str, CountedTable] = {name: dict.fromkeys(rows, (1, 1)) for name, rows in asserted.items()}
-    for node in core.nodes:
+    others = [each.shown for node in core.dropping if not node.chooses for each in node.selects]
+    for node in core.evaluated(others):
         bootstrap(node, asserted, tables)
     return tables
 
@@ -73,6 +76,9 @@ def bootstrap(node: HyperNode, asserted: Mapping[str, set[Row]], tables: dict[st
         latest += 1
         for (relation, row), count in born.items():
             newest[relation][row] = tables[relation][row] = (latest, count)
+        for choice in node.selects:
+            for row in chosen(choice.domains, newest[choice.candidates], tables[choice.shown]):
+                newest[choice.shown][row] = tables[choice.shown][row] = (latest, 1)
         born = Counter()
         for rule in node.rules:
             if isinstance(rule, CoreRule):

@@ -304,7 +304,8 @@ class Compiler:
         if not self._as_written:
             rules, found = _with_demand(rules, found, checked, relations, selections.keys())
             without = {name: info for name, info in relations.items() if not name.startswith("#base.")}
-            projected = _with_projections(rules, found, last.projected, look)
+            chosen = frozenset(name for name, selection in selections.items() if selection.form == "choice")
+            projected = _with_projections(rules, found, chosen, last.projected, look)
             if projected.added:
                 relations = {**without, **projected.added}
                 final = graph_of(projected.projected, relations, last.final)
@@ -387,9 +388,14 @@ def _conditions(
 
 
 def _with_projections(
-    rules: Sequence[AnyRule], nodes: Sequence[core.HyperNode], last: _Projections, look: Look
+    rules: Sequence[AnyRule],
+    nodes: Sequence[core.HyperNode],
+    chosen: frozenset[str],
+    last: _Projections,
+    look: Look,
 ) -> _Projections:
-    """Return the rules after projections; `nodes` are the hyper-nodes of the rules before."""
+    """Return the rules after projections; `nodes` are the hyper-nodes of the rules before. Rules of a recursion with a
+    relation that is `chosen` stay: a derivation by way of a projection comes a round later, after other choices."""
     closed = frozenset(name for node in nodes if node.closure or node.mirrors for name in node.relations)
     own = {name: frozenset(node.relations) for node in nodes if node.recursive for name in node.relations}
     projected: list[AnyRule] = []
@@ -401,7 +407,7 @@ def _with_projections(
     else:
         done = 0
     for rule in rules[done:]:
-        if isinstance(rule, core.AggregateRule):
+        if isinstance(rule, core.AggregateRule) or not chosen.isdisjoint(own.get(rule.head.relation, ())):
             projected.append(rule)
             continue
         sight = _NOTHING

@@ -241,7 +241,8 @@ class NodeSelection:
     """A relation of a hyper-node, `shown`, with the selected tuples of another one, `candidates`.
 
     Of two tuples that agree in the columns `keys` the one is better that is first by `orders` (column, min or max,
-    kind), one after the other; of a `front` the one that is at least as good in all of them.
+    kind), one after the other; of a `front` the one that is at least as good in all of them. With `domains`, lists of
+    columns, it is a choice instead: no two tuples agree in all columns of one of them; `orders` then are all columns.
     """
 
     shown: str
@@ -249,6 +250,7 @@ class NodeSelection:
     keys: tuple[int, ...]
     orders: tuple[tuple[int, str, Kind], ...]
     front: bool = False
+    domains: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -257,7 +259,8 @@ class HyperNode:
 
     `recursive` is True if some body refers to a relation of the node itself. A node may be known to be a `closure`, or
     to show one under another name (`mirrors`). One that `selects` reads selected tuples only, also inside of its
-    recursion; `whole` are the hyper-nodes that take its place where that does not settle.
+    recursion; `whole` are the hyper-nodes that take its place where that does not settle. All of its selections are
+    choices, or none is.
     """
 
     relations: tuple[str, ...]
@@ -267,6 +270,11 @@ class HyperNode:
     mirrors: str | None = None
     selects: tuple[NodeSelection, ...] = ()
     whole: tuple[HyperNode, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def chooses(self) -> bool:
+        """Return True if its selections are choices."""
+        return any(each.domains for each in self.selects)
 
     @cached_property
     def reads(self) -> tuple[str, ...]:
@@ -298,6 +306,11 @@ class CoreProgram:
         """The rules that number substitutions, in the order of evaluation."""
         rules = (rule for node in self.nodes for rule in node.rules)
         return tuple(rule for rule in rules if isinstance(rule, AggregateRule) and rule.op == "autoinc")
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The relations with choice-domains."""
+        return tuple(each.shown for node in self.dropping if node.chooses for each in node.selects)
 
     def evaluated(self, whole: Collection[str] = ()) -> tuple[HyperNode, ...]:
         """Return the hyper-nodes with those in their places that drop dominated tuples, except for the relations

@@ -93,7 +93,7 @@ def coarsened(nodes: Sequence[HyperNode], groups: Sequence[frozenset[str]]) -> t
         else:
             recursive = any(name in names for rule in rules for name, _ in body_of(rule))
             joined.append(HyperNode(names, rules, recursive))
-    joined = [node for node in joined if node.rules]
+    joined = [node for node in joined if node.rules or node.selects]
     return tuple(joined[index] for index in in_order(node_reads(joined)))
 
 

@@ -15,6 +15,9 @@ Of several orders each takes an aggregate, within the best of those before it. F
     d(x, c) :- #all.d(x, c), !#beaten.d(x, c).
 
 So these views are maintained, certified and distributed like all others. Facts asserted for `d` are candidates.
+
+No rules express a choice, and its own recursion reads what it shows. `d(x, y) :- #all.d(x, y)` only says what it is
+shown of: the hyper-node that takes the place of this rule chooses (`with_dropping`).
 """
 
 from __future__ import annotations
@@ -81,7 +84,8 @@ def with_selections(
         seen = own[head]
         entry = known.get(id(rule))
         if entry is None or entry[1] != seen:
-            entry = rule, seen, _renamed(rule, seen) if isinstance(rule, CoreRule) and seen else rule
+            chosen = frozenset(name for name in seen if selections[name].form == "choice")
+            entry = rule, seen, _renamed(rule, seen, chosen) if isinstance(rule, CoreRule) and seen else rule
         now[id(rule)] = entry
         made.append(entry[2])
     for name, selection in selections.items():
@@ -91,14 +95,15 @@ def with_selections(
     return made, now
 
 
-def _renamed(rule: CoreRule, own: frozenset[str]) -> CoreRule:
-    """Return a rule that derives and reads candidates of the relations that its own recursion selects from."""
+def _renamed(rule: CoreRule, own: frozenset[str], chosen: frozenset[str]) -> CoreRule:
+    """Return a rule that derives and reads candidates of the relations that its own recursion selects from. Those that
+    it has `chosen` from it reads as they are shown."""
 
-    def named(atom: CoreAtom) -> CoreAtom:
-        return replace(atom, relation=candidates_of(atom.relation)) if atom.relation in own else atom
+    def named(atom: CoreAtom, names: frozenset[str]) -> CoreAtom:
+        return replace(atom, relation=candidates_of(atom.relation)) if atom.relation in names else atom
 
-    body = tuple(named(literal) if isinstance(literal, CoreAtom) else literal for literal in rule.body)
-    return replace(rule, head=named(rule.head), body=body)
+    body = tuple(named(each, own - chosen) if isinstance(each, CoreAtom) else each for each in rule.body)
+    return replace(rule, head=named(rule.head, own), body=body)
 
 
 # --- views of candidates ---------------------------------------------------------------------------------------------
@@ -111,6 +116,8 @@ def _views(
     views = _Views(info, selection, origin, relations)
     if selection.form == "best":
         yield from views.best()
+    elif selection.form == "choice":
+        yield views.rule(CoreAtom(info.name, views.args), views.candidate(views.args))
     else:
         yield from views.front() if selection.form == "front" else ()
         yield from views.undominated()
@@ -214,19 +221,27 @@ _MOST_KEYS = 8
 def with_dropping(
     nodes: Sequence[HyperNode], selections: Mapping[str, Selection], relations: Mapping[str, RelationInfo]
 ) -> tuple[tuple[HyperNode, ...], dict[str, str]]:
-    """Return hyper-nodes that read selected tuples only, for those of `nodes` whose rules are monotone, and for the
-    other relations that select the reason why they have none."""
+    """Return hyper-nodes that read selected tuples only, for those of `nodes` that choose or whose rules are monotone,
+    and for the other relations that select the reason why they have none."""
     by_candidates = {candidates_of(name): selection for name, selection in selections.items()}
     owner = {name: node for node in nodes for name in node.relations}
     made: list[HyperNode] = []
     reasons: dict[str, str] = {}
+    for name, selection in by_candidates.items():
+        if selection.form == "choice" and name not in owner:  # It has facts only.
+            made.append(_choosing([owner[selection.relation]], [selection], relations))
     for node in dict.fromkeys(owner[name] for name in by_candidates if name in owner):
         own = {name: by_candidates[name] for name in node.relations if name in by_candidates}
-        reason = _obstacle(node, own)
+        chosen = {name: selection for name, selection in own.items() if selection.form == "choice"}
+        if chosen:
+            parts = dict.fromkeys([node, *(owner[selection.relation] for selection in chosen.values())])
+            made.append(_choosing(list(parts), list(chosen.values()), relations))
+        reason = "its recursion chooses" if chosen else _obstacle(node, own)
         if reason is None:
             made.append(_dropping(node, own, owner, relations))
         else:
-            reasons |= dict.fromkeys((selection.relation for selection in own.values()), reason)
+            names = (selection.relation for name, selection in own.items() if name not in chosen)
+            reasons |= dict.fromkeys(names, reason)
     return tuple(made), reasons
 
 
@@ -275,6 +290,26 @@ def _dropping(
     rules = tuple(map(read, node.rules))
     return HyperNode(
         (*node.relations, *shown.values()), rules, True, selects=selects, whole=tuple(dict.fromkeys(parts))
+    )
+
+
+def _choosing(
+    parts: Sequence[HyperNode], chosen: Sequence[Selection], relations: Mapping[str, RelationInfo]
+) -> HyperNode:
+    """Return the hyper-node that chooses, in the place of `parts`: those of the candidates and of what is shown."""
+    shown = [selection.relation for selection in chosen]
+    names = dict.fromkeys(name for part in parts for name in part.relations if name not in shown)
+    candidates = [candidates_of(name) for name in shown]
+    rules = tuple(rule for part in parts for rule in part.rules if head_of(rule) not in shown)
+    kinds = [[column.kind for column in relations[name].columns] for name in shown]
+    selects = tuple(
+        NodeSelection(
+            each.relation, name, (), tuple((i, "min", kind) for i, kind in enumerate(own)), domains=each.domains
+        )
+        for each, name, own in zip(chosen, candidates, kinds, strict=True)
+    )
+    return HyperNode(
+        tuple(dict.fromkeys([*names, *candidates, *shown])), rules, True, selects=selects, whole=tuple(parts)
     )
 
 

@@ -353,6 +353,8 @@ class SparkDatabase(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts
             core = self.workspace.draft().core
             if core.counters:
                 return "embedded", "counters are in the driver"
+            if core.choices:
+                return "embedded", "partitions cannot choose tuples"
             for functor in core.functors.values():
                 try:
                     _ = given_of(functor).named

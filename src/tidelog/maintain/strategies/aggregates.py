@@ -15,7 +15,7 @@ from tidelog.rules.core import AggregateRule, HyperNode
 
 def applies(node: HyperNode, state: EpochState) -> bool:
     """Return True if a hyper-node is that of an aggregate rule."""
-    return isinstance(node.rules[0], AggregateRule)
+    return any(isinstance(rule, AggregateRule) for rule in node.rules)
 
 
 def visit(node: HyperNode, state: EpochState) -> NodeReport:

@@ -9,9 +9,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from tidelog.arrays import AnyWords
 from tidelog.engine import NodeReport
 from tidelog.maintain.assemble import UNIT
 from tidelog.maintain.bootstrap import bootstrap
+from tidelog.maintain.choosing import bootstrap_choosing
 from tidelog.maintain.deltas import Delta
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.machine import Inputs
@@ -143,6 +145,11 @@ def read_elsewhere(node: HyperNode, state: EpochState, name: str) -> bool:
     return any(state.structure.nodes[i].relations != node.relations for i in state.readers(name))
 
 
+def former(name: str, state: EpochState) -> AnyWords:
+    """Return the tuples that a relation which chooses has shown so far."""
+    return state.views[name].words()
+
+
 def bootstrap_rows(
     node: HyperNode,
     state: EpochState,
@@ -158,12 +165,16 @@ def bootstrap_rows(
     for name in node.relations:
         counted = state.choice.maintain or bool(node.selects)
         new = relations[name] = StoredRelation(state.engine.catalog, state.views[name].arity, counted)
-        facts = state.asserted[name]
-        if len(facts) and not node.selects:
-            new.insert(facts.words())
+        if len(state.asserted[name]) and not node.selects:
+            new.insert(state.asserted[name].words())
     inputs = Inputs(inputs.catalog, inputs.dictionary, relations, state.watch, state.round)
-    if node.selects:
-        rounds = bootstrap_selecting(node, inputs, {name: state.asserted[name].words() for name in node.relations})
+    facts = {name: state.asserted[name].words() for name in node.relations}
+    if node.chooses:
+        rounds = bootstrap_choosing(
+            node, inputs, facts, {each.shown: former(each.shown, state) for each in node.selects}
+        )
+    elif node.selects:
+        rounds = bootstrap_selecting(node, inputs, facts)
     else:
         rounds = bootstrap(node, inputs)
     relations = {name: compact(stored, state) for name, stored in relations.items() if name in node.relations}

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tidelog.engine import NodeReport
+from tidelog.maintain.choosing import update_choosing
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.machine import Inputs
 from tidelog.maintain.selecting import is_shown, prepare_selecting, update_selecting
@@ -52,6 +53,8 @@ def update_rules(node: HyperNode, state: EpochState, situation: Situation, input
     # Taken out while it is worked on: half of what it gets would do no good to a later epoch.
     maintained = state.engine.maintained.pop(key, None)
     preparing, following = (prepare_selecting, update_selecting) if node.selects else (prepare, update)
+    if node.chooses:
+        preparing, following = prepare, update_choosing
     maintained = preparing(node, kept, change, inputs, None if new or gone else maintained)
     if not new and not gone:
         state.engine.maintained[key] = maintained

@@ -104,6 +104,8 @@ def estimate(node: HyperNode, state: EpochState, old: list[HyperNode]) -> tuple[
         return state.choice.strategy, "forced" if state.choice.strategy == "bootstrap" else ""
     if not old:
         return "bootstrap", ""
+    if node.chooses:  # Another evaluation knows no more which candidates are the oldest.
+        return "update", ""
     reads = node.reads
     inputs = sum(len(state.views[name]) for name in reads if name not in node.relations)
     change = sum(len(state.deltas[name]) for name in reads if name in state.deltas and name not in node.relations)

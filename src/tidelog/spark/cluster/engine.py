@@ -122,6 +122,10 @@ class PartitionedEngine:
             message = f"partitions cannot evaluate the counter of rule {rule.origin}: they would give a number twice"
             hint = 'evaluate in the driver: `db.options(engine="embedded")`'
             raise ProgramError(Problem("E0709", message, rule.span, hint=hint))
+        for name in program.choices:
+            message = f"partitions cannot choose tuples of `{name}` by `choice-domain`: none knows which comes first"
+            hint = 'evaluate in the driver: `db.options(engine="embedded")`'
+            raise ProgramError(Problem("E0709", message, place="program", hint=hint))
         for functor in program.functors.values():
             if functor.name in functor.given.waiting:
                 message = f"partitions keep the functions that {functor.title} has"
