@@ -34,8 +34,7 @@ from tidelog.storage.stored import StoredRelation
 
 def applies(node: HyperNode, state: EpochState) -> bool:
     """Return True if a hyper-node is that of a counter."""
-    rule = node.rules[0]
-    return isinstance(rule, AggregateRule) and rule.op == "autoinc"
+    return any(isinstance(rule, AggregateRule) and rule.op == "autoinc" for rule in node.rules)
 
 
 def visit(node: HyperNode, state: EpochState) -> NodeReport:
