@@ -34,7 +34,6 @@ def update_choosing(node: HyperNode, change: NodeChange, inputs: Inputs, maintai
     LimitError, KeyboardInterrupt."""
     run = _Choosing(node, inputs, maintained)
     run.delete(change)
-    run.former = any(run.derived[each.shown].journal.listed(layout.OUT) for each in node.selects)
     return run.insert(change)
 
 
@@ -53,11 +52,11 @@ def bootstrap_choosing(
         else:
             stored.marks.keep_supports()
         stored.open()
+        stored.journal.ensure(stored.rows)
+        stored.journal.show(numpy.arange(stored.rows), numpy.empty(0, numpy.int64))
     rules = [rule for rule in node.rules if isinstance(rule, CoreRule)]
     change = NodeChange({name: words.astype(numpy.int64) for name, words in facts.items()}, {}, rules)
-    run = _Choosing(node, inputs, prepare(node, [], change, inputs))
-    run.former = any(map(len, former.values()))
-    return run.insert(change) - inputs.round
+    return _Choosing(node, inputs, prepare(node, [], change, inputs)).insert(change) - inputs.round
 
 
 class _Choosing(NodeUpdate):
@@ -73,6 +72,7 @@ class _Choosing(NodeUpdate):
 
     def insert(self, change: NodeChange) -> int:
         """Re-derive rows and insert new ones, first among the former choices if some of these have died."""
+        self.former = any(self.derived[each.shown].journal.listed(layout.OUT) for each in self.node.selects)
         current = super().insert(change)
         if self.former:
             self.former = False

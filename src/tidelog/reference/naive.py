@@ -94,7 +94,7 @@ def with_candidates(
 
 def _choose(
     stratum: set[str],
-    consequences: Sequence[Consequences],
+    consequences: Sequence[Consequences | CountedConsequences],
     tables: dict[str, set[Row]],
     candidates: dict[str, set[Row]],
     domains: Mapping[str, Domains],
