@@ -7,8 +7,8 @@ Rules are drawn from pools, one for each stratum, so that every choice of them i
 relations with choice-domains, inline relations, terms of an algebraic type, aggregates with witnesses or with groups
 through the recursion, functors with several values, counters, components, functors and aggregates in Python (of
 `tests/functions.py`). Numbers of counters are compared up to their names (`renamed`), and never come back. After each
-epoch the views are those of the naive evaluation of the whole program, the changes are exact, a certificate is accepted,
-and no bootstrap happened where `strategy` is "update".
+epoch the views are those of the naive evaluation of the whole program, the changes are exact, a certificate is
+accepted, and no bootstrap happened where `strategy` is "update".
 """
 
 from __future__ import annotations
