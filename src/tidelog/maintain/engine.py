@@ -59,7 +59,7 @@ class EmbeddedEngine(EngineState):
         started = time.perf_counter()
         given = next((each.given for each in program.functors.values()), None)
         renewed = given is not None and given.renewed
-        steady = program is self.program and not changes and not renewed
+        steady = program is self.program and not changes and not renewed and not self.recorded
         if steady and self.views and (choice.closures or not self.closures):
             watch.look()
             structure = self.structure
@@ -72,7 +72,8 @@ class EmbeddedEngine(EngineState):
         self.wholes.clear()
         if self.catalog.bits == 32:
             has_floats = program is not self.program and _has_floats(program)
-            if has_floats or any(_is_wide(rows_of(change.inserted)) for change in changes.values()):
+            came = [*(rows_of(change.inserted) for change in changes.values()), *self.recorded.values()]
+            if has_floats or any(map(_is_wide, came)):
                 self.widen(watch.look)
         # Other rules may settle.
         unsettled = dict(self.unsettled) if program is self.program else {}

@@ -54,7 +54,8 @@ class EngineState:
     next_number: int = 0
     """The number that the next substitution of a rule with a counter gets; all before it have been used."""
     recorded: dict[str, Words] = field(default_factory=dict)
-    """Numbers that the last epoch on the disk had given, for the epoch that brings it back: rows of counters."""
+    """For the epoch that brings the last one on the disk back: the rows of counters with the numbers that it had given,
+    and the tuples that it showed of relations with choice-domains."""
     compressing: bool = True
     """Whether the last epoch evaluated closures as such."""
     spent: float = field(init=False)

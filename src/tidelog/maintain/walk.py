@@ -56,7 +56,7 @@ def walk(state: EpochState) -> dict[int, NodeReport]:
         waiting = list(range(len(state.structure.nodes)))
     else:
         changed = {state.derived[name] for name in state.facts if name in state.derived}
-        changed |= {state.derived[name] for name in state.renewed}
+        changed |= {state.derived[name] for name in (*state.renewed, *state.engine.recorded) if name in state.derived}
         waiting = sorted(changed.union(others(state), *map(state.readers, (*state.deltas, *state.reshaped))))
     seen = set(waiting)
     reports = {}

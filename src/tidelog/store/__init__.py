@@ -4,7 +4,7 @@ manifest    the document that lists the valid files, and by which a store is rec
 tables      facts as files of a segment
 state       the folder: asserted and retracted facts of each epoch, and the manifest that commits it
 checkpoint  the state of an engine as one file
-numbers     numbers of counters, as of the last epoch
+numbers     numbers of counters, as of the last epoch;  choices  the same for the tuples that choices show
 keeper      `FolderKeeper`, which lets the epochs of a database last
 database    `StoredDatabase`, a Database with such a keeper
 """

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -29,7 +29,7 @@ from tidelog.durable.damage import damaged
 from tidelog.maintain import closures
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.maintain.user_functors import memory_of
-from tidelog.rules.core import NUMBERED, CoreProgram
+from tidelog.rules.core import CoreProgram
 from tidelog.rules.graph import coarsened
 from tidelog.rules.selections import ALL
 from tidelog.storage.arrow_arrays import numbers_to_arrow
@@ -170,10 +170,10 @@ class Checkpoint:
             with self._reading():
                 yield name.removeprefix(ALL), self._arrays[f"rows.{number}"].astype(numpy.int64)
 
-    def numbers(self) -> Iterator[tuple[str, NDArray[Any]]]:
-        """Yield the numbers of counters: rows of their relations."""
+    def views(self, wanted: Callable[[str], bool]) -> Iterator[tuple[str, NDArray[Any]]]:
+        """Yield the rows of the views with `wanted` names, which are no closures."""
         for name, number in self._about["views"].items():
-            if name.startswith(NUMBERED):
+            if wanted(name):
                 with self._reading():
                     yield name, self._arrays[f"rows.{number}"].astype(numpy.int64)
 

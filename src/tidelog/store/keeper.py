@@ -28,6 +28,7 @@ from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.programs import Reading
 from tidelog.rules.core import NUMBERED, CoreProgram
 from tidelog.store import checkpoint
+from tidelog.store.choices import SHOWN, RecordedChoices
 from tidelog.store.numbers import RecordedNumbers, numbered_relation
 from tidelog.store.state import GONE, StateFolder, text_of
 from tidelog.store.tables import FactTables, facts_table
@@ -49,13 +50,15 @@ class FolderKeeper:
         self._recovering = False
         self._recorded: RecordedNumbers | None = None
         """The numbers of counters, while the last epoch comes back."""
+        self._chosen: RecordedChoices | None = None
+        """The tuples that choices showed, while the last epoch comes back."""
         self._workspace: Workspace[FactCall]
 
     # --- committing --------------------------------------------------------------------------------------------------
 
     def seal(self, draft: Draft, facts: Mapping[str, RowChange[Words]], prospect: Prospect[AnyRows]) -> None:
-        """Write the facts and the numbers of an epoch, and replace the manifest. UsageError (E0681) where the disk does
-        not take it."""
+        """Write the facts, the numbers and the choices of an epoch, and replace the manifest. UsageError (E0681) where
+        the disk does not take it."""
         if self._recovering:
             return
         tables = {}
@@ -65,12 +68,13 @@ class FolderKeeper:
                     relation = draft.checked.relations[name]
                     tables[name, asserts] = facts_table(relation, self._workspace.dictionary, words)
         numbers, notes = self._numbers(draft.core, prospect)
-        tables |= numbers
+        tables |= {**numbers, **self._choices(draft, prospect)}
         same = draft.programs is self._workspace.committed.programs
         text = self.state.manifest.text if same else text_of(draft.programs)
+        gone = draft.gone_from(self._workspace.committed)
         segment = self.state.prepare(tables)
         try:
-            self.state.publish(segment, text, notes, draft.gone_from(self._workspace.committed))
+            self.state.publish(segment, text, notes, gone.union(f"{SHOWN}{name}" for name in gone))
         except BaseException:
             self.state.discard(segment)
             raise
@@ -92,10 +96,22 @@ class FolderKeeper:
         known = self.state.manifest.notes.get(NUMBERS, {}).get("next", 0)
         return tables, {NUMBERS: {"next": following}} if following > known else {}
 
+    def _choices(self, draft: Draft, prospect: Prospect[AnyRows]) -> FactTables:
+        """Return the tables of the tuples that relations with choice-domains have begun and ceased to show."""
+        tables = {}
+        for name in draft.core.choices:
+            change = prospect.deltas.get(name)
+            for asserts, rows in ((False, change.deleted), (True, change.inserted)) if change is not None else ():
+                words = rows_of(rows).astype(numpy.int64)
+                if len(words):
+                    relation = draft.checked.relations[name]
+                    tables[f"{SHOWN}{name}", asserts] = facts_table(relation, self._workspace.dictionary, words)
+        return tables
+
     def settled(self, engine: EmbeddedEngine, seconds: float) -> None:
         """Write a checkpoint if the epochs since the last one have taken longer than that would."""
         if self._recovering:
-            self._recovering, self.spent, self._recorded = False, seconds, None
+            self._recovering, self.spent, self._recorded, self._chosen = False, seconds, None, None
             return
         self.spent += seconds
         if self.spent > self.price or self.state.is_scattered or GONE in self.state.manifest.notes:
@@ -125,9 +141,10 @@ class FolderKeeper:
         if not workspace.programs or text_of(workspace.programs) != manifest.text:
             workspace.replace(_reading(workspace, manifest.text))
         self._recorded = self._recorded or RecordedNumbers(workspace.dictionary)
-        workspace.facts.extend(self._facts_since(self._recorded))
+        self._chosen = self._chosen or RecordedChoices(workspace.dictionary)
+        workspace.facts.extend(self._facts_since(self._recorded, self._chosen))
         engine = engine or EmbeddedEngine(workspace.dictionary, workspace.committed.core)
-        engine.recorded = self._recorded.rows()
+        engine.recorded = {**self._recorded.rows(), **self._chosen.rows(engine.views)}
         engine.next_number = max(engine.next_number, manifest.notes.get(NUMBERS, {}).get("next", 0))
         return engine
 
@@ -145,22 +162,28 @@ class FolderKeeper:
             known = draft.checked.relations.keys() - gone.keys()
             workspace.facts.extend(FactCall(name, True, words) for name, words in saved.facts() if name in known)
             self._recorded = RecordedNumbers(workspace.dictionary)
-            for name, words in saved.numbers():
-                if name in draft.core.relations:
-                    self._recorded.change(draft.core.relations[name], True, words)
+            for name, words in saved.views(lambda name: name.startswith(NUMBERED) and name in draft.core.relations):
+                self._recorded.change(draft.core.relations[name], True, words)
+            self._chosen = RecordedChoices(workspace.dictionary)
+            for name, words in saved.views(known.intersection(draft.core.choices).__contains__):
+                self._chosen.change(draft.checked.relations[name], True, words)
         return engine
 
-    def _facts_since(self, recorded: RecordedNumbers) -> Iterator[FactCall]:
-        """Yield the changes of facts since the checkpoint; `recorded` gets those of the numbers of counters."""
+    def _facts_since(self, recorded: RecordedNumbers, chosen: RecordedChoices) -> Iterator[FactCall]:
+        """Yield the changes of facts since the checkpoint; `recorded` gets those of the numbers of counters, and
+        `chosen` those of the tuples that choices show."""
         core = self._workspace.draft().core
         for name, asserts, table in self.state.tables():
             if name.startswith(NUMBERED):
                 if name in core.relations and not isinstance(table, Path):
                     recorded.take(core, name, asserts, table)
                 continue
-            relation = self._workspace.program.relations.get(name)
+            relation = self._workspace.program.relations.get(name.removeprefix(SHOWN))
             if relation is None or isinstance(table, Path):
                 raise damaged(self.state.folder, f"it has facts of {name}, which the program does not declare")
+            if name.startswith(SHOWN):
+                chosen.take(relation, asserts, table)
+                continue
             if relation.columns:
                 words = encode(table, relation, self._workspace.dictionary)
             else:

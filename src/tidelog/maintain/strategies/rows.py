@@ -48,6 +48,8 @@ def evaluate(node: HyperNode, state: EpochState, update: Update) -> NodeReport:
     reduced = is_reduced(node, state)
     if part_with(node, state, changed=bool(situation.added or situation.dropped)):
         anew, reason = True, "its closure could not be kept"
+    if not state.engine.recorded.keys().isdisjoint(node.relations):
+        anew, reason = True, "its choice came back"
     if reason is None:
         state.kept.append(node)
         return skipped(node)
@@ -147,7 +149,8 @@ def read_elsewhere(node: HyperNode, state: EpochState, name: str) -> bool:
 
 def former(name: str, state: EpochState) -> AnyWords:
     """Return the tuples that a relation which chooses has shown so far."""
-    return state.views[name].words()
+    recorded = state.engine.recorded.get(name)
+    return state.views[name].words() if recorded is None else recorded
 
 
 def bootstrap_rows(
