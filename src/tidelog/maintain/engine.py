@@ -72,8 +72,7 @@ class EmbeddedEngine(EngineState):
         self.wholes.clear()
         if self.catalog.bits == 32:
             has_floats = program is not self.program and _has_floats(program)
-            came = [*(rows_of(change.inserted) for change in changes.values()), *self.recorded.values()]
-            if has_floats or any(map(_is_wide, came)):
+            if has_floats or any(_is_wide(rows_of(change.inserted)) for change in changes.values()):
                 self.widen(watch.look)
         # Other rules may settle.
         unsettled = dict(self.unsettled) if program is self.program else {}

@@ -180,6 +180,7 @@ class FolderKeeper:
                 continue
             relation = self._workspace.program.relations.get(name.removeprefix(SHOWN))
             if relation is None or isinstance(table, Path):
+                name = name.removeprefix(SHOWN)
                 raise damaged(self.state.folder, f"it has facts of {name}, which the program does not declare")
             if name.startswith(SHOWN):
                 chosen.take(relation, asserts, table)

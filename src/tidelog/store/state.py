@@ -3,7 +3,8 @@
     lock               held by the process that has the folder open
     manifest.json      the valid files: program, checkpoint, segments, notes; replacing it in one step is the commit
     programs/N         the text of the program since epoch N, in which rules changed
-    segments/N/        facts asserted and retracted in epoch N: RELATION.insert.parquet and RELATION.delete.parquet
+    segments/N/        facts asserted and retracted in epoch N: RELATION.insert.parquet and RELATION.delete.parquet;
+                       the same for numbers of counters and tuples that choices show, whose names begin with #
     checkpoints/N      everything as of epoch N, in place of all segments up to it (`checkpoint`)
 
 Files are written and synced before a manifest names them. They are removed after the sync of a manifest that no longer
