@@ -86,7 +86,9 @@ def test_a_choice_comes_back_where_all_facts_are_those_of_the_checkpoint(tmp_pat
 def test_a_choice_comes_back_after_a_rule_that_went_and_came(tmp_path: Path) -> None:
     """Neither facts nor rules differ from those of the checkpoint."""
     db = opened(tmp_path / "store")
-    db.load(".decl e(x: number, y: number)\n.decl f(x: number, y: number)\n.decl t(x: number, y: number) choice-domain x")
+    db.load(
+        ".decl e(x: number, y: number)\n.decl f(x: number, y: number)\n.decl t(x: number, y: number) choice-domain x"
+    )
     db.load("t(x, y) :- f(x, y).\nlast: t(x, y) :- e(x, y).\ne(1, 2). f(1, 5).")
     db.commit()
     db.keeper.write_checkpoint(db.engine)
