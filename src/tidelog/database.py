@@ -16,11 +16,13 @@ from tidelog.arrays import Words
 from tidelog.callables import FunctorSource, marked
 from tidelog.certificate import Certificate, certificate_of, look
 from tidelog.change import Change, RelationChange
+from tidelog.explain.explainer import Explainer
+from tidelog.explain.proof import Proof
 from tidelog.engine import FactCall, Prospect, Report, RowChange, net_changes
 from tidelog.keeper import EpochKeeper
 from tidelog.language.syntax import Value
 from tidelog.limits.interrupts import Interrupts
-from tidelog.limits.watch import Watch, changing_within_memory, reading_within_memory
+from tidelog.limits.watch import Watch, changing_within_memory, guarded, reading_within_memory
 from tidelog.maintain.deltas import rows_of
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.options import DatabaseOptions
@@ -49,6 +51,7 @@ class Database(RelationVerbs[Change, RelationChange, FactCall]):
         self._epochs = 0
         self._keeper = keeper
         self._answers = Answers(self.workspace)
+        self._explainer = Explainer(self.workspace.dictionary)
         self.opening: Report | None = None
         """The report of how the keeper's last epoch came back; None where there was none."""
         if keeper is not None:
@@ -150,6 +153,13 @@ class Database(RelationVerbs[Change, RelationChange, FactCall]):
         """
         with self._using(), reading_within_memory:
             return self._answers.answer(text, parameters, self.engine, self._options)
+
+    def explain(self, relation: str, values: Any) -> Proof:
+        """Return a proof of a tuple of a relation as of the last committed epoch: one of least height."""
+        with self._using(), reading_within_memory:
+            watch = self._options.watch()
+            with guarded(watch):
+                return self._explainer.explain(relation, values, self.workspace.committed.checked, self.engine, watch)
 
     def stats(self) -> dict[str, Any]:
         """Sizes and totals since the database was opened.

@@ -261,11 +261,11 @@ class Problem:
     def __str__(self) -> str:
         head = f"{self.severity}[{self.code}]: {self.message}"
         if self.span is not None:
-            lines = [f"{_position(self.span)}: {head}", *_excerpt(self.span)]
+            lines = [f"{position(self.span)}: {head}", *_excerpt(self.span)]
         else:
             lines = [f"{self.place}: {head}" if self.place else head]
         for span, label in self.places:
-            lines += [f"{_position(span)}: note: {label}", *_excerpt(span)]
+            lines += [f"{position(span)}: note: {label}", *_excerpt(span)]
         if self.hint:
             lines.append(f"  hint: {self.hint}")
         return "\n".join(lines)
@@ -354,7 +354,7 @@ def is_installed(module: str) -> bool:
         return False
 
 
-def _position(span: Span) -> str:
+def position(span: Span) -> str:
     line, column = locate(span)
     return f"{span.source.name}:{line}:{column}"
 

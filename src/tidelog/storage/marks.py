@@ -128,6 +128,16 @@ class RowMarks:
         starts, births = numpy.array(self.runs, numpy.int64).T
         return numpy.repeat(births, numpy.diff(numpy.append(starts, self._rows)))
 
+    def births_of(self, numbers: NDArray[numpy.int64]) -> NDArray[numpy.int64]:
+        """Return the births of the rows with these numbers."""
+        if self._births is not None:
+            return self._births.view(numpy.int32, self._rows)[numbers].astype(numpy.int64)
+        if not self.runs:
+            return numpy.zeros(len(numbers), numpy.int64)
+        starts, births = numpy.array(self.runs, numpy.int64).T
+        found: NDArray[numpy.int64] = births[numpy.searchsorted(starts, numbers, side="right") - 1]
+        return found
+
     @property
     def keeps_births(self) -> bool:
         """Return True if there is a birth per row: the relation has been updated in a recursive hyper-node."""

@@ -1,0 +1,219 @@
+"""The derivations of tuples, in words, over the views of an engine between two epochs.
+
+A tuple of a relation is derived by instances of the rules of that relation, one of a closure or of a path by a walk.
+Tuples are asked for in batches: one evaluation for each rule and all tuples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy
+from numpy.typing import NDArray
+
+from tidelog.arrays import AnyWords, Words
+from tidelog.explain.instances import FlatRule, Question, flat_rules, question_of, rows_of_premise
+from tidelog.explain.walks import ASSERTED, Key, automaton_of, automaton_of_closure, shortest_walk
+from tidelog.language.syntax import CheckedProgram, Constant, Kind, Value
+from tidelog.limits.watch import Watch
+from tidelog.maintain.state import EngineState
+from tidelog.rules.core import HyperNode
+from tidelog.rules.selections import ALL, candidates_of
+from tidelog.semantics.values import normal
+from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.stored import StoredRelation
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """A way to derive a tuple: by an instance of a rule, whose variables have `words`, or, without a rule, by a walk
+    along `premises`."""
+
+    flat: FlatRule | None
+    words: tuple[int, ...]
+    premises: tuple[Key, ...]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Instances of one rule: `words` of shape (n, variables), the number of the tuple asked for that each derives, and
+    for each premise its tuples, of shape (n, arity)."""
+
+    flat: FlatRule
+    words: AnyWords
+    numbers: NDArray[numpy.int64]
+    premises: tuple[tuple[str, AnyWords], ...]
+
+    def derivation(self, i: int) -> Derivation:
+        """Return instance number i."""
+        keys = tuple(Key(name, tuple(rows[i].tolist())) for name, rows in self.premises)
+        return Derivation(self.flat, tuple(self.words[i].tolist()), keys)
+
+
+class Derivations:
+    """The rules of a checked program, asked for their instances; for as long as that program is the committed one."""
+
+    def __init__(self, checked: CheckedProgram, dictionary: Dictionary) -> None:
+        self.checked = checked
+        self.dictionary = dictionary
+        self.by_head = flat_rules(checked)
+        self._questions: dict[tuple[int, frozenset[str]], Question] = {}
+        self._paths = {
+            premise.relation: premise.atom.path
+            for rules in self.by_head.values()
+            for flat in rules
+            for premise in flat.premises
+            if premise.atom.path is not None
+        }
+
+    # --- keys --------------------------------------------------------------------------------------------------------
+
+    def kinds(self, relation: str) -> tuple[Kind, ...]:
+        """Return the kinds of the columns of a relation, of candidates, or of the ends of a path."""
+        path = self._paths.get(relation)
+        if path is not None:
+            return self._path_kinds[relation]
+        return tuple(column.kind for column in self.checked.relations[self.shown(relation)].columns)
+
+    @cached_property
+    def _path_kinds(self) -> dict[str, tuple[Kind, ...]]:
+        rules = (flat for each in self.by_head.values() for flat in each)
+        return {premise.relation: premise.kinds for flat in rules for premise in flat.premises if premise.atom.path}
+
+    def shown(self, relation: str) -> str:
+        """Return the relation that selects from `relation`, or that itself."""
+        return relation.removeprefix(ALL)
+
+    def values(self, key: Key) -> tuple[Value, ...]:
+        """Return the tuple of a key."""
+        decode = self.dictionary.decode
+        return tuple(decode(word, kind) for word, kind in zip(key.words, self.kinds(key.relation), strict=True))
+
+    # --- the state ---------------------------------------------------------------------------------------------------
+
+    def view(self, state: EngineState, name: str) -> StoredRelation | None:
+        """Return the rows of a relation, or of the asserted facts of a closure."""
+        if name.startswith(ASSERTED):
+            return state.asserted.get(name.removeprefix(ASSERTED))
+        return state.views.get(name)
+
+    def holds(self, state: EngineState, key: Key) -> bool:
+        """Return True if a relation has a tuple."""
+        stored = state.views.get(key.relation)
+        return stored is not None and stored.has(key.words)
+
+    def asserted(self, state: EngineState, keys: Sequence[Key]) -> list[bool]:
+        """Return for each tuple whether it is an asserted fact."""
+        found = [False] * len(keys)
+        for name, numbers in _grouped(keys).items():
+            stored = state.asserted.get(state.program.candidates.get(name, name))
+            if stored is not None and name not in self._paths:
+                rows = numpy.array([keys[i].words for i in numbers], numpy.int64).reshape(len(numbers), -1)
+                for i, row in zip(numbers, (stored.find(rows) >= 0).tolist(), strict=True):
+                    found[i] = row
+        return found
+
+    def births(self, state: EngineState, name: str, rows: AnyWords) -> Words:
+        """Return the births of tuples of a relation that a recursive hyper-node derives."""
+        stored = state.views[name]
+        return stored.marks.births_of(stored.find(rows.astype(numpy.int64)))
+
+    def is_walk(self, state: EngineState, name: str) -> bool:
+        """Return True if walks derive the tuples of a relation or path."""
+        if name in self._paths:
+            return True
+        closure = state.closures.get(name)
+        return closure is not None and all(each.relation in self.checked.relations for each in closure[0].sources)
+
+    def recursive(self, state: EngineState, name: str) -> frozenset[str]:
+        """Return the relations that are recursive with one, that are not derived by walks."""
+        node = state.structure.node_of(name)
+        if node is None or not node.recursive or self.is_walk(state, name):
+            return frozenset()
+        return frozenset(node.relations)
+
+    # --- derivations -------------------------------------------------------------------------------------------------
+
+    def walk(self, state: EngineState, key: Key, watch: Watch) -> Derivation | None:
+        """Return a shortest walk that derives a pair; None if there is none."""
+        path = self._paths.get(key.relation)
+        automaton = (
+            automaton_of(path)
+            if path is not None
+            else automaton_of_closure(key.relation, state.closures[key.relation][0])
+        )
+        start, end = key.words
+
+        def order(edge: Key) -> tuple[str, str]:
+            return edge.relation, repr(self.values(edge))
+
+        edges = shortest_walk(automaton, start, end, lambda name: self.view(state, name), order, watch.look)
+        return None if edges is None else Derivation(None, (), edges)
+
+    def instances(self, state: EngineState, keys: Sequence[Key], watch: Watch) -> Iterable[Batch]:
+        """Yield the instances of all rules that derive tuples of one relation, rule by rule, in their order."""
+        name = keys[0].relation
+        shown = self.shown(name)
+        rows = numpy.array([key.words for key in keys], numpy.int64).reshape(len(keys), -1)
+        for flat in self.by_head.get(shown, ()):
+            renamed = self._renamed(state, shown)
+            answers = self._question(flat, renamed).answers(state, rows, watch)
+            if not len(answers):
+                continue
+            constants = self._constants(flat)
+            heads = rows_of_premise(flat.head, answers, constants)
+            numbers = _positions(heads, rows)
+            premises = tuple(
+                (
+                    premise.relation if premise.atom.path is not None else renamed.get(premise.relation, premise.relation),
+                    rows_of_premise(premise, answers, constants),
+                )
+                for premise in flat.premises
+            )
+            yield Batch(flat, answers, numbers, premises)
+
+    def _renamed(self, state: EngineState, head: str) -> dict[str, str]:
+        """Return the relations of which rules for `head` read the candidates: those that select, in its recursion, if
+        its hyper-node does not drop dominated tuples."""
+        node: HyperNode | None = state.structure.node_of(candidates_of(head)) or state.structure.node_of(head)
+        if node is None or node.selects or not node.recursive:
+            return {}
+        own = {*node.relations}
+        return {name: candidates_of(name) for name in state.program.candidates if candidates_of(name) in own}
+
+    def _question(self, flat: FlatRule, renamed: dict[str, str]) -> Question:
+        used = frozenset(each.relation for each in flat.premises if each.relation in renamed)
+        key = flat.number, used
+        if key not in self._questions:
+            relations = self.checked.relations
+            candidates = {renamed[name]: relations[name] for name in used}
+            self._questions[key] = question_of(flat, self.checked, renamed, candidates)
+        return self._questions[key]
+
+    def _constants(self, flat: FlatRule) -> dict[tuple[object, Kind], int]:
+        """Return the words of the constants of the atoms of a rule that has an instance."""
+        return {
+            (source.value, kind): self.dictionary.encode(normal(source.value, kind), kind)
+            for premise in (flat.head, *flat.premises)
+            for source, kind in zip(premise.arguments, premise.kinds, strict=True)
+            if isinstance(source, Constant)
+        }
+
+
+def _grouped(keys: Sequence[Key]) -> dict[str, list[int]]:
+    """Return the positions of keys by relation."""
+    found: dict[str, list[int]] = {}
+    for i, key in enumerate(keys):
+        found.setdefault(key.relation, []).append(i)
+    return found
+
+
+def _positions(rows: AnyWords, among: AnyWords) -> NDArray[numpy.int64]:
+    """Return for each row its position among others, which are distinct."""
+    if len(among) == 1:
+        return numpy.zeros(len(rows), numpy.int64)
+    places = {tuple(row): i for i, row in enumerate(among.tolist())}
+    return numpy.array([places[tuple(row)] for row in rows.tolist()], numpy.int64)
+

@@ -1,0 +1,250 @@
+"""The search for a proof of a tuple: of least height, or one that births found.
+
+The *cone* of a tuple has the tuples that its derivations need, and those that these need, level by level. A proof of
+height h lies in the first h levels. So after h levels the heights in the cone say whether the tuple has a proof of that
+height: a fact has height 0, and a tuple is one higher than the highest premise of its best derivation (Knuth's
+generalisation of Dijkstra's algorithm). The first height found is the least one. Of several derivations of a height the
+first one counts, by the order of rules and then by values: equal states have equal proofs.
+
+A cone may have very many derivations. Beyond a budget the search goes by births (section "Founded" of docs/theory.md):
+each tuple has a derivation whose premises of the same recursion were born before it, so that the search ends.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy
+
+from tidelog.explain.derivations import Batch, Derivation, Derivations
+from tidelog.explain.walks import Key
+from tidelog.limits.watch import Watch
+from tidelog.maintain.state import EngineState
+
+BUDGET = 20_000
+"""Derivations of a cone."""
+
+
+class OverBudgetError(Exception):
+    """A cone has more derivations than the budget allows."""
+
+
+@dataclass
+class Found:
+    """What a search has found: the derivation of each tuple of the proof, None for an asserted fact. Tuples in neither
+    are `open`: a limit has ended the search before them."""
+
+    chosen: dict[Key, Derivation | None] = field(default_factory=dict)
+    open: set[Key] = field(default_factory=set)
+    heights: Mapping[Key, int] = field(default_factory=dict)
+
+
+@dataclass
+class Search:
+    """One search over the views of an engine, none of which changes meanwhile."""
+
+    derivations: Derivations
+    state: EngineState
+    watch: Watch
+    budget: int = BUDGET
+
+    def proof(self, goal: Key) -> Found:
+        """Return the derivations of a proof of a tuple that holds: one of least height if the budget allows."""
+        try:
+            return self.least(goal)
+        except OverBudgetError:
+            return self.founded(goal)
+
+    # --- by height ---------------------------------------------------------------------------------------------------
+
+    def least(self, goal: Key) -> Found:
+        """Return a proof of least height. Raise OverBudgetError."""
+        cone = Cone(self, goal)
+        while goal not in cone.heights or cone.heights[goal] > cone.levels:
+            cone.grow(self.budget)
+        found = Found(heights=cone.heights)
+        waiting = [goal]
+        while waiting:
+            key = waiting.pop()
+            if key not in found.chosen:
+                best = found.chosen[key] = self.best(cone, key)
+                waiting += best.premises if best is not None else ()
+        return found
+
+    def best(self, cone: Cone, key: Key) -> Derivation | None:
+        """Return the first derivation of the least height of a tuple; None for a fact."""
+        height = cone.heights[key]
+        if height == 0 and key in cone.facts:
+            return None
+        fitting = [each for each in cone.derivations[key] if cone.height_of(each) == height - 1]
+        return min(fitting, key=self.order) if len(fitting) > 1 else fitting[0]
+
+    def order(self, derivation: Derivation) -> tuple[int, str]:
+        """Return the place of a derivation among those of a tuple: by rule, then by values."""
+        flat = derivation.flat
+        if flat is None:
+            return -1, repr([self.derivations.values(key) for key in derivation.premises])
+        decode = self.derivations.dictionary.decode
+        kinds = (flat.kinds[name] for name in flat.variables)
+        return flat.number, repr([decode(word, kind) for word, kind in zip(derivation.words, kinds, strict=True)])
+
+    # --- by births ---------------------------------------------------------------------------------------------------
+
+    def founded(self, goal: Key) -> Found:
+        """Return a proof whose tuples each follow from tuples born before them, level by level."""
+        found = Found()
+        waiting = [goal]
+        while waiting:
+            self.watch.look()
+            fresh = [key for key in dict.fromkeys(waiting) if key not in found.chosen]
+            facts = self.derivations.asserted(self.state, fresh)
+            found.chosen.update((key, None) for key, is_fact in zip(fresh, facts, strict=True) if is_fact)
+            rest = [key for key, is_fact in zip(fresh, facts, strict=True) if not is_fact]
+            waiting = []
+            for name, keys in by_relation(rest).items():
+                chosen = self.founded_in(name, keys)
+                found.chosen.update(chosen)
+                waiting += [premise for each in chosen.values() for premise in each.premises]
+        return found
+
+    def founded_in(self, name: str, keys: list[Key]) -> dict[Key, Derivation]:
+        """Return for each tuple of a relation a derivation from tuples born before it: one with the oldest premises."""
+        if self.derivations.is_walk(self.state, name):
+            return {key: self.walk(key) for key in keys}
+        own = self.derivations.recursive(self.state, name)
+        born = self.derivations.births(self.state, name, rows_of(keys)) if own else numpy.zeros(len(keys), numpy.int64)
+        best: dict[int, tuple[int, Derivation]] = {}
+        for batch in self.derivations.instances(self.state, keys, self.watch):
+            youngest = self.youngest(batch, own)
+            allowed = youngest < born[batch.numbers] if own else numpy.ones(len(youngest), bool)
+            order = numpy.flatnonzero(allowed)
+            order = order[numpy.lexsort((youngest[order], batch.numbers[order]))]
+            firsts = numpy.flatnonzero(numpy.diff(batch.numbers[order], prepend=-1))
+            for i in order[firsts].tolist():
+                number, birth = int(batch.numbers[i]), int(youngest[i])
+                if number not in best or birth < best[number][0]:
+                    best[number] = birth, batch.derivation(i)
+        return {keys[number]: derivation for number, (_, derivation) in best.items()}
+
+    def youngest(self, batch: Batch, own: frozenset[str]) -> numpy.ndarray:
+        """Return for each instance the birth of its youngest premise among the relations `own`."""
+        youngest = numpy.full(len(batch.words), -1, numpy.int64)
+        for name, rows in batch.premises:
+            if name in own:
+                numpy.maximum(youngest, self.derivations.births(self.state, name, rows), out=youngest)
+        return youngest
+
+    def walk(self, key: Key) -> Derivation:
+        """Return the walk that derives a pair that holds."""
+        found = self.derivations.walk(self.state, key, self.watch)
+        assert found is not None
+        return found
+
+
+class Cone:
+    """The tuples that derivations of a goal need, as many levels as have been grown."""
+
+    def __init__(self, search: Search, goal: Key) -> None:
+        self.search = search
+        self.goal = goal
+        self.levels = 0
+        self.derivations: dict[Key, list[Derivation]] = {}
+        self.facts: set[Key] = set()
+        self.heights: dict[Key, int] = {}
+        self.size = 0
+        self._frontier: list[Key] = [goal]
+        self._note_facts()
+
+    @property
+    def is_complete(self) -> bool:
+        """Return True if no tuple of the cone has derivations that have not been asked for."""
+        return not self._frontier
+
+    def _note_facts(self) -> None:
+        facts = self.search.derivations.asserted(self.search.state, self._frontier)
+        self.facts.update(key for key, is_fact in zip(self._frontier, facts, strict=True) if is_fact)
+        self.heights.update((key, 0) for key in self._frontier if key in self.facts)
+
+    def grow(self, budget: int, *, facts: bool = False) -> None:
+        """Add the next level: the derivations of its tuples, also of those that are `facts` if wanted. Raise
+        OverBudgetError."""
+        search = self.search
+        search.watch.look()
+        asked = [key for key in self._frontier if facts or key not in self.facts]
+        assert asked
+        reached: dict[Key, None] = {}
+        for name, keys in by_relation(asked).items():
+            found: dict[Key, list[Derivation]] = {key: [] for key in keys}
+            if search.derivations.is_walk(search.state, name):
+                found = {key: [search.walk(key)] for key in keys}
+                self.size += len(keys)
+            else:
+                for batch in search.derivations.instances(search.state, keys, search.watch):
+                    self.size += len(batch.words)
+                    if self.size > budget:
+                        raise OverBudgetError
+                    for i, number in enumerate(batch.numbers.tolist()):
+                        found[keys[number]].append(batch.derivation(i))
+            self.derivations |= found
+            reached.update((key, None) for each in found.values() for one in each for key in one.premises)
+        self._frontier = [key for key in reached if key not in self.derivations and key not in self.facts]
+        self._note_facts()
+        self._frontier = [key for key in self._frontier if facts or key not in self.facts]
+        self.levels += 1
+        self.heights = heights(self.derivations, self.facts)
+
+    def height_of(self, derivation: Derivation) -> int:
+        """Return the height of the highest premise of a derivation: 0 without premises, very large if one has none."""
+        return max((self.heights.get(key, 1 << 60) for key in derivation.premises), default=0)
+
+
+def heights(derivations: Mapping[Key, list[Derivation]], facts: Iterable[Key]) -> dict[Key, int]:
+    """Return the least height of a proof of each tuple that has one."""
+    readers: dict[Key, list[tuple[Key, int]]] = defaultdict(list)
+    missing: list[int] = []
+    done: dict[Key, int] = {}
+    heap: list[tuple[int, int]] = []
+    keys: list[Key] = []
+
+    def push(height: int, key: Key) -> None:
+        heapq.heappush(heap, (height, len(keys)))
+        keys.append(key)
+
+    for fact in facts:
+        push(0, fact)
+    for key, ways in derivations.items():
+        for way in ways:
+            premises = set(way.premises)
+            if not premises:
+                push(1, key)
+                continue
+            for premise in premises:
+                readers[premise].append((key, len(missing)))
+            missing.append(len(premises))
+    while heap:
+        height, number = heapq.heappop(heap)
+        key = keys[number]
+        if key in done:
+            continue
+        done[key] = height
+        for head, way in readers.get(key, ()):
+            missing[way] -= 1
+            if not missing[way] and head not in done:
+                push(height + 1, head)
+    return done
+
+
+def by_relation(keys: Iterable[Key]) -> dict[str, list[Key]]:
+    """Return tuples by relation, in the order in which they come."""
+    found: dict[str, list[Key]] = {}
+    for key in keys:
+        found.setdefault(key.relation, []).append(key)
+    return found
+
+
+def rows_of(keys: list[Key]) -> numpy.ndarray:
+    """Return tuples of one relation as rows, int64."""
+    return numpy.array([key.words for key in keys], numpy.int64).reshape(len(keys), -1)
