@@ -24,10 +24,12 @@ from tidelog.errors import (
     InternalError,
     LimitError,
     ProgramError,
+    ProofRejected,
     SetupError,
     TidelogError,
     UsageError,
 )
+from tidelog.explain.proof import Proof
 from tidelog.language.branches import Branch
 from tidelog.relation import Relation
 from tidelog.transaction import Transaction
@@ -42,6 +44,8 @@ __all__ = [
     "InternalError",
     "LimitError",
     "ProgramError",
+    "Proof",
+    "ProofRejected",
     "Relation",
     "SetupError",
     "TidelogError",

@@ -6,9 +6,11 @@ did. Reading never waits: relations show the last committed epoch. The verbs tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any
+from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 import numpy
 
@@ -16,14 +18,16 @@ from tidelog.arrays import Words
 from tidelog.callables import FunctorSource, marked
 from tidelog.certificate import Certificate, certificate_of, look
 from tidelog.change import Change, RelationChange
+from tidelog.engine import FactCall, Outcome, Prospect, Report, RowChange, TakenBackError, net_changes
+from tidelog.errors import Problem, UsageError
+from tidelog.explain.absence import Absence
 from tidelog.explain.explainer import Explainer
-from tidelog.explain.proof import Proof
-from tidelog.engine import FactCall, Prospect, Report, RowChange, net_changes
+from tidelog.explain.proof import Facts, Proof, Removal
 from tidelog.keeper import EpochKeeper
 from tidelog.language.syntax import Value
 from tidelog.limits.interrupts import Interrupts
 from tidelog.limits.watch import Watch, changing_within_memory, guarded, reading_within_memory
-from tidelog.maintain.deltas import rows_of
+from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.options import DatabaseOptions
 from tidelog.queries.answers import Answers
@@ -32,6 +36,10 @@ from tidelog.relation import Relation
 from tidelog.verbs import RelationVerbs
 from tidelog.views import View
 from tidelog.workspace import Draft, Workspace
+
+Item = TypeVar("Item")
+SealDraft: TypeAlias = Callable[[Draft, Mapping[str, RowChange[Words]], Prospect[Any]], None]
+"""Commits an epoch to where it lasts: the program, the net change of asserted facts, and the state to come."""
 
 
 class Database(RelationVerbs[Change, RelationChange, FactCall]):
@@ -51,7 +59,7 @@ class Database(RelationVerbs[Change, RelationChange, FactCall]):
         self._epochs = 0
         self._keeper = keeper
         self._answers = Answers(self.workspace)
-        self._explainer = Explainer(self.workspace.dictionary)
+        self._explainer = Explainer(self.workspace)
         self.opening: Report | None = None
         """The report of how the keeper's last epoch came back; None where there was none."""
         if keeper is not None:
@@ -70,14 +78,7 @@ class Database(RelationVerbs[Change, RelationChange, FactCall]):
 
     def _epoch(self, interrupts: Interrupts) -> Change:
         workspace, engine, keeper = self.workspace, self.engine, self._keeper
-        watch = self._options.watch(workspace.program.size_limits, interrupts)
-        with changing_within_memory:
-            workspace.sweep(engine, ((name, words) for name, _, words in workspace.facts))
-            draft = workspace.draft(watch.look)
-            net = net_changes(workspace.due(self._retraction))
-            if net or draft.core is not engine.program or workspace.given.renewed:
-                workspace.check_given(draft)
-            outcome = engine.epoch(draft.core, net, watch, self._options, partial(self._seal, draft, net))
+        draft, outcome = self._evaluated(interrupts, self._seal)
         workspace.settle(draft)
         workspace.lose(outcome)
         self._answers.release(engine)
@@ -86,6 +87,35 @@ class Database(RelationVerbs[Change, RelationChange, FactCall]):
         if keeper is not None:
             keeper.settled(engine, outcome.report.seconds)
         return change
+
+    def _tried(self, interrupts: Interrupts) -> Change:
+        started, deltas = time.perf_counter(), dict[str, RowChange[AnyRows]]()
+
+        def seal(draft: Draft, facts: Mapping[str, RowChange[Words]], prospect: Prospect[AnyRows]) -> None:
+            for name, each in prospect.deltas.items():
+                deltas[name] = RowChange(rows_of(each.inserted).copy(), rows_of(each.deleted).copy())
+            tried.append(draft)
+            raise TakenBackError
+
+        tried: list[Draft] = []
+        try:
+            draft, outcome = self._evaluated(interrupts, seal)
+        except TakenBackError:
+            (draft,) = tried
+            outcome = Outcome(deltas, Report(time.perf_counter() - started, ()))
+        return Change(draft.checked, self.workspace.dictionary, outcome, self.turns)
+
+    def _evaluated(self, interrupts: Interrupts, seal: SealDraft) -> tuple[Draft, Outcome[AnyRows]]:
+        """Evaluate the pending changes as an epoch; the program that they lead to, and the result."""
+        workspace, engine = self.workspace, self.engine
+        watch = self._options.watch(workspace.program.size_limits, interrupts)
+        with changing_within_memory:
+            workspace.sweep(engine, ((name, words) for name, _, words in workspace.facts))
+            draft = workspace.draft(watch.look)
+            net = net_changes(workspace.due(self._retraction))
+            if net or draft.core is not engine.program or workspace.given.renewed:
+                workspace.check_given(draft)
+            return draft, engine.epoch(draft.core, net, watch, self._options, partial(seal, draft, net))
 
     def _retraction(self, relation: str) -> FactCall:
         return FactCall(relation, False, rows_of(self.engine.facts(relation)).astype(numpy.int64))
@@ -154,12 +184,89 @@ class Database(RelationVerbs[Change, RelationChange, FactCall]):
         with self._using(), reading_within_memory:
             return self._answers.answer(text, parameters, self.engine, self._options)
 
-    def explain(self, relation: str, values: Any) -> Proof:
-        """Return a proof of a tuple of a relation as of the last committed epoch: one of least height."""
+    @overload
+    def explain(self, relation: str, values: Any, *, all: Literal[False] = False) -> Proof: ...
+    @overload
+    def explain(self, relation: str, values: Any, *, all: Literal[True]) -> Iterator[Proof]: ...
+
+    def explain(self, relation: str, values: Any, *, all: bool = False) -> Proof | Iterator[Proof]:
+        """Return why a relation has a tuple, as of the last committed epoch: a proof of least height, or, where very
+        many derivations would have to be compared, one that is found by births.
+
+        With `all`, return an iterator of all proofs, those with the fewest tuples first, in which no tuple is used to
+        derive itself. It ends with the next commit: raise UsageError (E0671) then.
+
+        Raise UsageError (E0601, E0670: the tuple does not hold), DataError for values that do not fit, LimitError.
+        """
+        with self._using(), reading_within_memory:
+            watch = self._options.watch()
+            if all:
+                return self._in_turn(self._explainer.proofs(relation, values, self.engine, watch), self._using)
+            with guarded(watch):
+                return self._explainer.explain(relation, values, self.engine, watch)
+
+    def _in_turn(self, found: Iterator[Item], taking: Callable[[], AbstractContextManager[None]]) -> Iterator[Item]:
+        """Yield items, for each of which the database is taken anew, as long as no epoch comes between."""
+        epochs = self._epochs
+        while True:
+            with taking(), reading_within_memory:
+                if self._epochs != epochs:
+                    message = "the database has changed since these explanations were asked for"
+                    raise UsageError(Problem("E0671", message, hint="ask again"))
+                item = next(found, None)
+            if item is None:
+                return
+            yield item
+
+    def why_not(self, relation: str, values: Any, *, depth: int = 3) -> Absence:
+        """Return why a relation does not have a tuple, as of the last committed epoch: how far the body of each of its
+        rules gets, and the same for the tuples that these miss, to a `depth`.
+
+        Raise UsageError (E0601, E0672: the tuple holds), DataError for values that do not fit, LimitError.
+        """
         with self._using(), reading_within_memory:
             watch = self._options.watch()
             with guarded(watch):
-                return self._explainer.explain(relation, values, self.workspace.committed.checked, self.engine, watch)
+                return self._explainer.absence(relation, values, depth, self.engine, watch)
+
+    def undo(self, relation: str, values: Any, *, rules: bool = False) -> Iterator[Removal]:
+        """Return the smallest sets of asserted facts, or with `rules` of rules, without which a relation would not have
+        a tuple: an iterator, the smaller ones first. Each has been tried, see `what_if`. It ends with the next commit.
+        Raises as `explain`."""
+        with self._changing(), reading_within_memory:
+            watch = self._options.watch()
+            confirmed = partial(self._ends, relation, tuple(values))
+            found = self._explainer.ends(relation, values, self.engine, watch, rules=rules, confirmed=confirmed)
+            return self._in_turn(found, self._changing)
+
+    def repair(self, relation: str, values: Any) -> Iterator[Facts]:
+        """Return the smallest sets of facts, of relations without rules, that would make a relation have a tuple: an
+        iterator, the smaller ones first. Each has been tried, see `what_if`. It ends with the next commit. Raises as
+        `why_not`."""
+        with self._changing(), reading_within_memory:
+            watch = self._options.watch()
+            confirmed = partial(self._begins, relation, tuple(values))
+            return self._in_turn(
+                self._explainer.repairs(relation, values, self.engine, watch, confirmed), self._changing
+            )
+
+    def _begins(self, relation: str, values: tuple[Any, ...], facts: Facts) -> bool:
+        """Return True if a tuple would hold with some more facts."""
+        with self.what_if() as trial:
+            for name, row in facts:
+                trial.insert(name, [row])
+        assert trial.change is not None
+        return values in set(trial.change[relation].inserted)
+
+    def _ends(self, relation: str, values: tuple[Any, ...], removal: Removal) -> bool:
+        """Return True if a tuple would not hold without some facts and rules."""
+        with self.what_if() as trial:
+            for name, row in removal.facts:
+                trial.delete(name, [row])
+            for rule in removal.rules:
+                trial.rules.remove(rule)
+        assert trial.change is not None
+        return values in set(trial.change[relation].deleted)
 
     def stats(self) -> dict[str, Any]:
         """Sizes and totals since the database was opened.

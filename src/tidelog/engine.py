@@ -153,6 +153,10 @@ Seal: TypeAlias = Callable[[Prospect[R]], object]
 """Commits an epoch to where it lasts."""
 
 
+class TakenBackError(Exception):
+    """What a `Seal` raises to have an epoch taken back that was only tried."""
+
+
 def sealed_at_once(prospect: Prospect[Any]) -> None:
     """Do nothing: the `Seal` of an epoch that is in memory only."""
 

@@ -7,6 +7,7 @@
     ├── UsageError       the call is wrong                   E06xx
     ├── SetupError       the machine lacks something         E07xx
     ├── CertificateRejected  a certificate proves nothing    E0801 to E0806
+    ├── ProofRejected        a proof does not show its tuple E0820
     └── InternalError    tidelog is wrong                    E09xx
 
 An error carries one `Problem` or several; each has a code, a message, the place, and a hint. `CODES` names every code;
@@ -187,6 +188,9 @@ CODES: dict[str, str] = {
     "E0660": "unknown RDF format",
     "E0661": "undeclared prefix",
     "E0662": "unknown rules for RDF",
+    "E0670": "a tuple to explain does not hold",
+    "E0671": "explanations of an earlier epoch",
+    "E0672": "a tuple whose absence is asked for holds",
     "E0680": "a state folder is in use",
     "E0681": "a state folder cannot be used",
     "E0682": "a state folder is damaged",
@@ -228,6 +232,7 @@ CODES: dict[str, str] = {
     "E0817": "a certificate contains an unexpected file",
     "E0818": "a file of a certificate unpacks to too much",
     # E09xx internal
+    "E0820": "a proof does not show its tuple",
     "E0901": "internal error",
 }
 
@@ -325,6 +330,10 @@ class SetupError(TidelogError):
 
 class CertificateRejected(TidelogError):
     """A view does not follow from its facts and rules, or its certificate does not prove it."""
+
+
+class ProofRejected(TidelogError):
+    """A step of a proof does not follow from the steps before it."""
 
 
 class InternalError(TidelogError):

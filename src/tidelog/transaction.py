@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeVar
 
@@ -50,8 +51,10 @@ class ChangeBlock(Uncopied, Generic[Made]):
     """A `with` block at whose end the changes of a database are committed. It belongs to the thread that begins it;
     `change` is there once it has ended. Changes of other threads wait for that end."""
 
-    def __init__(self, database: Committing[Made]) -> None:
+    def __init__(self, database: Committing[Made], commit: Callable[[], Made] | None = None) -> None:
+        """`commit` takes the place of that of the database, and what it has been given is dropped in the end."""
         self._committing = database
+        self._commit = commit
         self._turns = database.turns
         self._deferring = Deferring()
         self._thread = 0
@@ -93,9 +96,9 @@ class ChangeBlock(Uncopied, Generic[Made]):
             self._turns.transaction = None
             try:
                 if error is None:
-                    self.change = self._committing.commit()
+                    self.change = (self._commit or self._committing.commit)()
             finally:
-                if self.change is None:
+                if self.change is None or self._commit is not None:
                     self._committing.rollback()
                 self._turns.changing.release()
         finally:
@@ -105,8 +108,8 @@ class ChangeBlock(Uncopied, Generic[Made]):
 class Transaction(ChangeBlock[Made]):
     """The changes of one `with` block."""
 
-    def __init__(self, database: Changing[Made]) -> None:
-        super().__init__(database)
+    def __init__(self, database: Changing[Made], commit: Callable[[], Made] | None = None) -> None:
+        super().__init__(database, commit)
         self._database = database
 
     def insert(self, relation: str, data: Any) -> None:

@@ -5,37 +5,38 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tidelog.explain.derivations import Derivations
 from tidelog.explain.instances import FlatRule
 from tidelog.explain.proof import Condition
-from tidelog.language.syntax import Aggregate, Comparison, Literal, Negation, Record, Term, Variable, Constant
-from tidelog.language.trees import outermost, rebuild
+from tidelog.explain.search import Search
 from tidelog.language.branches import Branch
-from tidelog.limits.watch import Watch
-from tidelog.maintain.state import EngineState
+from tidelog.language.syntax import Anonymous, Constant, Literal, Negation, Record, Term, Variable
+from tidelog.language.trees import outermost, rebuild
 
 
-def conditions_of(
-    flat: FlatRule, bound: Mapping[str, Any], derivations: Derivations, state: EngineState, watch: Watch
-) -> tuple[Condition, ...]:
+def conditions_of(flat: FlatRule, bound: Mapping[str, Any], search: Search) -> tuple[Condition, ...]:
     """Return the conditions of an instance, in the order written."""
     return tuple(condition_of(literal, bound) for literal in flat.conditions)
 
 
 def condition_of(literal: Literal, bound: Mapping[str, Any]) -> Condition:
     """Return a literal with values for the variables that are bound."""
-
-    def change(term: Term) -> Term | None:
-        if isinstance(term, Variable) and term.name in bound:
-            return term_of(bound[term.name])
-        return None
-
-    text = str(rebuild(literal, change))
+    text = str(with_values(literal, bound))
     if isinstance(literal, Negation):
         return Condition("negation", text)
     if any(True for _ in outermost([literal])):
         return Condition("aggregate", text)
     return Condition("comparison", text)
+
+
+def with_values(literal: Literal, bound: Mapping[str, Any]) -> Literal:
+    """Return a literal with values in the place of the variables that are bound, and `_` for those of a rewrite."""
+
+    def change(term: Term) -> Term | None:
+        if isinstance(term, Variable):
+            return term_of(bound[term.name]) if term.name in bound else Anonymous() if "#" in term.name else None
+        return None
+
+    return rebuild(literal, change)
 
 
 def term_of(value: Any) -> Term:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from tidelog.arrays import AnyWords, Words
 from tidelog.explain.instances import FlatRule, Question, flat_rules, question_of, rows_of_premise
-from tidelog.explain.walks import ASSERTED, Key, automaton_of, automaton_of_closure, shortest_walk
-from tidelog.language.syntax import CheckedProgram, Constant, Kind, Value
+from tidelog.explain.walks import ASSERTED, Automaton, Key, automaton_of, automaton_of_closure, shortest_walk
+from tidelog.language.syntax import CheckedProgram, Constant, Kind, Literal, Value
 from tidelog.limits.watch import Watch
 from tidelog.maintain.state import EngineState
 from tidelog.rules.core import HyperNode
@@ -51,6 +51,13 @@ class Batch:
         keys = tuple(Key(name, tuple(rows[i].tolist())) for name, rows in self.premises)
         return Derivation(self.flat, tuple(self.words[i].tolist()), keys)
 
+    def derivations(self) -> list[Derivation]:
+        """Return all instances."""
+        words = list(map(tuple, self.words.tolist()))
+        columns = [[Key(name, tuple(row)) for row in rows.tolist()] for name, rows in self.premises]
+        premises = zip(*columns, strict=True) if columns else [()] * len(words)
+        return [Derivation(self.flat, own, keys) for own, keys in zip(words, premises, strict=True)]
+
 
 class Derivations:
     """The rules of a checked program, asked for their instances; for as long as that program is the committed one."""
@@ -60,6 +67,7 @@ class Derivations:
         self.dictionary = dictionary
         self.by_head = flat_rules(checked)
         self._questions: dict[tuple[int, frozenset[str]], Question] = {}
+        self._partial: dict[tuple[int, tuple[Literal, ...]], Question] = {}
         self._paths = {
             premise.relation: premise.atom.path
             for rules in self.by_head.values()
@@ -90,6 +98,14 @@ class Derivations:
         """Return the tuple of a key."""
         decode = self.dictionary.decode
         return tuple(decode(word, kind) for word, kind in zip(key.words, self.kinds(key.relation), strict=True))
+
+    def sort_key(self, parts: Iterable[object]) -> list[str]:
+        """Return what sorts sets of facts, or of names of rules, by relation and values."""
+        return sorted(f"{part.relation}{self.values(part)!r}" if isinstance(part, Key) else str(part) for part in parts)
+
+    def rules_of(self, relation: str) -> tuple[str, ...]:
+        """Return the names of the rules of a relation; a path has none."""
+        return tuple(dict.fromkeys(flat.rule.name for flat in self.by_head.get(relation, ()) if flat.rule.name))
 
     # --- the state ---------------------------------------------------------------------------------------------------
 
@@ -136,14 +152,14 @@ class Derivations:
 
     # --- derivations -------------------------------------------------------------------------------------------------
 
+    def automaton(self, state: EngineState, name: str) -> Automaton:
+        """Return the automaton of the walks that derive the pairs of a path or a closure."""
+        path = self._paths.get(name)
+        return automaton_of(path) if path is not None else automaton_of_closure(name, state.closures[name][0])
+
     def walk(self, state: EngineState, key: Key, watch: Watch) -> Derivation | None:
         """Return a shortest walk that derives a pair; None if there is none."""
-        path = self._paths.get(key.relation)
-        automaton = (
-            automaton_of(path)
-            if path is not None
-            else automaton_of_closure(key.relation, state.closures[key.relation][0])
-        )
+        automaton = self.automaton(state, key.relation)
         start, end = key.words
 
         def order(edge: Key) -> tuple[str, str]:
@@ -167,7 +183,9 @@ class Derivations:
             numbers = _positions(heads, rows)
             premises = tuple(
                 (
-                    premise.relation if premise.atom.path is not None else renamed.get(premise.relation, premise.relation),
+                    premise.relation
+                    if premise.atom.path is not None
+                    else renamed.get(premise.relation, premise.relation),
                     rows_of_premise(premise, answers, constants),
                 )
                 for premise in flat.premises
@@ -191,6 +209,14 @@ class Derivations:
             candidates = {renamed[name]: relations[name] for name in used}
             self._questions[key] = question_of(flat, self.checked, renamed, candidates)
         return self._questions[key]
+
+    def partial(self, flat: FlatRule, body: tuple[Literal, ...], shown: tuple[str, ...]) -> Question:
+        """Return the question for the bindings of a part of a rule with its head bound."""
+        key = flat.number, body
+        if key not in self._partial:
+            given = self.checked.relations[flat.head.relation].columns
+            self._partial[key] = Question(body, shown, given, flat.kinds, self.checked, {})
+        return self._partial[key]
 
     def _constants(self, flat: FlatRule) -> dict[tuple[object, Kind], int]:
         """Return the words of the constants of the atoms of a rule that has an instance."""
@@ -216,4 +242,3 @@ def _positions(rows: AnyWords, among: AnyWords) -> NDArray[numpy.int64]:
         return numpy.zeros(len(rows), numpy.int64)
     places = {tuple(row): i for i, row in enumerate(among.tolist())}
     return numpy.array([places[tuple(row)] for row in rows.tolist()], numpy.int64)
-

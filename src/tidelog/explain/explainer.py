@@ -5,14 +5,18 @@ An `Explainer` belongs to a database. What it has compiled of the rules it keeps
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from tidelog.errors import Problem, UsageError
+from tidelog.explain.absence import Absence, Missing
+from tidelog.explain.alternatives import all_proofs, smallest_ends
 from tidelog.explain.conditions import conditions_of
 from tidelog.explain.derivations import Derivation, Derivations
 from tidelog.explain.instances import FlatRule
-from tidelog.explain.proof import Proof, Step, value_text
+from tidelog.explain.proof import Facts, Instance, Proof, Removal, Step, Walk, row_text
+from tidelog.explain.repair import Repair
 from tidelog.explain.search import Found, Search
 from tidelog.explain.walks import Key
 from tidelog.io import encode
@@ -21,28 +25,94 @@ from tidelog.limits.watch import Watch
 from tidelog.maintain.state import EngineState
 from tidelog.relation import declared
 from tidelog.storage.dictionary import Dictionary
+from tidelog.workspace import Workspace
 
 
 class Explainer:
     """Explains tuples of the views of an engine. The caller keeps other threads away."""
 
-    def __init__(self, dictionary: Dictionary) -> None:
-        self._dictionary = dictionary
+    def __init__(self, workspace: Workspace[Any]) -> None:
+        self._workspace = workspace
+        self._dictionary = workspace.dictionary
         self._derivations: Derivations | None = None
         self._written: Mapping[str, Rule] = {}
 
-    def explain(
-        self, relation: str, values: object, checked: CheckedProgram, state: EngineState, watch: Watch
-    ) -> Proof:
+    def explain(self, relation: str, values: object, state: EngineState, watch: Watch) -> Proof:
         """Return a proof of a tuple, see `Database.explain`."""
+        search, goal = self._search(relation, values, state, watch)
+        return self._proof(goal, search.proof(goal), search)
+
+    def proofs(self, relation: str, values: object, state: EngineState, watch: Watch) -> Iterator[Proof]:
+        """Yield all proofs of a tuple, the smallest first."""
+        search, goal = self._search(relation, values, state, watch)
+        return (self._proof(goal, found, search) for found in all_proofs(search, goal))
+
+    def ends(
+        self,
+        relation: str,
+        values: object,
+        state: EngineState,
+        watch: Watch,
+        *,
+        rules: bool,
+        confirmed: Callable[[Removal], bool],
+    ) -> Iterator[Removal]:
+        """Yield the smallest sets of facts, or rules, without which a tuple would not hold, see `Database.undo`."""
+        search, goal = self._search(relation, values, state, watch)
+
+        def removal(parts: frozenset[object]) -> Removal:
+            ordered = sorted(parts, key=lambda part: search.derivations.sort_key([part]))
+            facts = [(each.relation, search.derivations.values(each)) for each in ordered if isinstance(each, Key)]
+            return Removal(tuple(facts), tuple(each for each in ordered if isinstance(each, str)))
+
+        found = smallest_ends(search, goal, rules=rules, confirmed=lambda parts: confirmed(removal(parts)))
+        return map(removal, found)
+
+    def absence(self, relation: str, values: object, depth: int, state: EngineState, watch: Watch) -> Absence:
+        """Return why a tuple does not hold, see `Database.why_not`."""
+        key, derivations = self._absent(relation, values, state)
+        return Missing(derivations, state, watch, self._written).absence(key, depth)
+
+    def _absent(self, relation: str, values: object, state: EngineState) -> tuple[Key, Derivations]:
+        """Return a tuple in words. Raise UsageError (E0672) if it holds."""
+        checked = self._workspace.committed.checked
         found_in = declared(checked.relations, relation)
         derivations = self._following(checked)
-        key = self._key(found_in, values, checked)
+        encode([values], found_in, Dictionary(checked.records))
+        (words,) = encode([values], found_in, self._dictionary).tolist()
+        key = Key(relation, tuple(words))
+        if derivations.holds(state, key):
+            message = f"{row_text(relation, derivations.values(key))} holds"
+            raise UsageError(Problem("E0672", message, hint="ask db.explain for a proof"))
+        return key, derivations
+
+    def repairs(
+        self,
+        relation: str,
+        values: object,
+        state: EngineState,
+        watch: Watch,
+        confirmed: Callable[[Facts], bool],
+    ) -> Iterator[Facts]:
+        """Yield the smallest sets of facts that would make a tuple hold, see `Database.repair`."""
+        key, derivations = self._absent(relation, values, state)
+
+        def facts(keys: frozenset[Key]) -> Facts:
+            ordered = sorted(keys, key=lambda each: derivations.sort_key([each]))
+            return tuple((each.relation, derivations.values(each)) for each in ordered)
+
+        found = Repair(derivations, state, watch).smallest(key, lambda keys: confirmed(facts(keys)))
+        return map(facts, found)
+
+    def _search(self, relation: str, values: object, state: EngineState, watch: Watch) -> tuple[Search, Key]:
+        """Return a search over the last epoch, and the tuple in words. Raise UsageError (E0670) if it does not hold."""
+        checked = self._workspace.committed.checked
+        key = self._key(declared(checked.relations, relation), values, checked)
+        derivations = self._following(checked)
         if key is None or not derivations.holds(state, key):
-            row = tuple(values) if isinstance(values, Iterable) else (values,)
-            message = f"{relation}({', '.join(map(value_text, row))}) does not hold"
-            raise UsageError(Problem("E0650", message, hint="ask db.why_not for the reason"))
-        return self._proof(key, Search(derivations, state, watch).proof(key), derivations, state, watch)
+            message = f"{row_text(relation, tuple(values))} does not hold"  # type: ignore[arg-type]  # It fits.
+            raise UsageError(Problem("E0670", message, hint="ask db.why_not for the reason"))
+        return Search(derivations, state, watch), key
 
     def _following(self, checked: CheckedProgram) -> Derivations:
         """Return the derivations of a program, with what is known of it."""
@@ -63,7 +133,7 @@ class Explainer:
 
     # --- proofs ------------------------------------------------------------------------------------------------------
 
-    def _proof(self, goal: Key, found: Found, derivations: Derivations, state: EngineState, watch: Watch) -> Proof:
+    def _proof(self, goal: Key, found: Found, search: Search) -> Proof:
         """Return the proof that a search has found, premises first."""
         numbers: dict[Key, int] = {}
         steps: list[Step] = []
@@ -77,31 +147,25 @@ class Explainer:
                 waiting.append((key, True))
                 waiting += [(premise, False) for premise in reversed(chosen.premises)]
                 continue
-            step = self._step(key, chosen, key in found.chosen, numbers, steps, derivations, state, watch)
+            below = () if chosen is None else tuple(numbers[premise] for premise in chosen.premises)
+            height = 0 if chosen is None else 1 + max((steps[number].height for number in below), default=0)
             numbers[key] = len(steps)
-            steps.append(step)
+            step = self._step(key, chosen, search)
+            sort = step.sort if key in found.chosen else "open"
+            steps.append(replace(step, premises=below, height=height, sort=sort))
         return Proof(tuple(steps))
 
-    def _step(
-        self,
-        key: Key,
-        chosen: Derivation | None,
-        explained: bool,
-        numbers: Mapping[Key, int],
-        steps: list[Step],
-        derivations: Derivations,
-        state: EngineState,
-        watch: Watch,
-    ) -> Step:
+    def _step(self, key: Key, chosen: Derivation | None, search: Search) -> Step:
+        """Return the step for a tuple, without its premises."""
+        derivations = search.derivations
         name, values = derivations.shown(key.relation), derivations.values(key)
-        candidate = name != key.relation and not derivations.holds(state, Key(name, key.words))
+        is_candidate = name != key.relation and not derivations.holds(search.state, Key(name, key.words))
         if chosen is None:
-            return Step(name, values, "fact" if explained else "open", is_candidate=candidate)
-        premises = tuple(numbers[premise] for premise in chosen.premises)
-        height = 1 + max((steps[number].height for number in premises), default=0)
+            return Step(name, values, "fact", is_candidate=is_candidate)
         flat = chosen.flat
         if flat is None:
-            return Step(name, values, "walk", premises=premises, height=height, is_candidate=candidate)
+            walk = Walk(derivations.automaton(search.state, key.relation))
+            return Step(name, values, "walk", is_candidate=is_candidate, instance=walk)
         bound = self._bound(flat, chosen)
         rule = self._written.get(flat.rule.name or "", flat.rule)
         return Step(
@@ -112,10 +176,9 @@ class Explainer:
             str(rule),
             rule.span,
             {name: value for name, value in bound.items() if "#" not in name},
-            premises,
-            conditions_of(flat, bound, derivations, state, watch),
-            height,
-            candidate,
+            conditions=conditions_of(flat, bound, search),
+            is_candidate=is_candidate,
+            instance=Instance(flat, bound),
         )
 
     def _bound(self, flat: FlatRule, chosen: Derivation) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from itertools import count
 import numpy
 
 from tidelog.arrays import AnyWords, Words
+from tidelog.explain.walks import end_kinds
 from tidelog.language.syntax import (
     Anonymous,
     Atom,
@@ -32,7 +33,6 @@ from tidelog.language.syntax import (
     Term,
     Variable,
 )
-from tidelog.explain.walks import end_kinds
 from tidelog.language.trees import variables
 from tidelog.limits.watch import Watch
 from tidelog.maintain.state import EngineState
@@ -182,12 +182,9 @@ def question_of(
     return Question(body, flat.variables, given, flat.kinds, checked, candidates)
 
 
-def rows_of_premise(
-    premise: Premise, answers: AnyWords, constants: Mapping[tuple[object, Kind], int]
-) -> AnyWords:
+def rows_of_premise(premise: Premise, answers: AnyWords, constants: Mapping[tuple[object, Kind], int]) -> AnyWords:
     """Return the tuples of an atom, shape (n, arity), one for each answer."""
     rows = numpy.empty((len(answers), len(premise.arguments)), numpy.int64)
     for i, (source, kind) in enumerate(zip(premise.arguments, premise.kinds, strict=True)):
         rows[:, i] = answers[:, source] if isinstance(source, int) else constants[source.value, kind]
     return rows
-

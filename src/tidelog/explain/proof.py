@@ -6,17 +6,21 @@ A proof prints as a tree. Each of its steps is shown once; where the tree needs 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 from tidelog.errors import position
+from tidelog.explain.instances import FlatRule
+from tidelog.explain.walks import Automaton
 from tidelog.language.syntax import Value
 from tidelog.source import Span
 from tidelog.storage.record_text import format_value
 
 StepSort: TypeAlias = Literal["fact", "rule", "walk", "open"]
+Facts: TypeAlias = tuple[tuple[str, tuple[Value, ...]], ...]
+"""Facts: relation and tuple."""
 MOST_LINES = 200
 """Lines of a printed tree."""
 
@@ -36,6 +40,34 @@ class Condition:
         """Return the condition as JSON has it."""
         found: dict[str, Any] = {"sort": self.sort, "text": self.text}
         return found if self.members is None else {**found, "members": self.members, "first": list(self.first)}
+
+
+@dataclass(frozen=True)
+class Instance:
+    """An instance of a rule, with values for all its variables: what a step is checked by."""
+
+    flat: FlatRule
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The automaton that a walk follows."""
+
+    automaton: Automaton
+
+
+@dataclass(frozen=True)
+class Removal:
+    """Facts, or rules by name, without which a tuple would not hold."""
+
+    facts: Facts
+    rules: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return the facts or rules as text, each on a line."""
+        facts = (row_text(relation, values) for relation, values in self.facts)
+        return "\n".join([*facts, *self.rules])
 
 
 @dataclass(frozen=True)
@@ -60,11 +92,12 @@ class Step:
     conditions: tuple[Condition, ...] = ()
     height: int = 0
     is_candidate: bool = False
+    instance: Instance | Walk | None = field(default=None, compare=False, repr=False)
 
     @property
     def tuple_text(self) -> str:
         """Return the tuple as text: `edge(1, "a")`."""
-        return f"{self.relation}({', '.join(map(value_text, self.values))})"
+        return row_text(self.relation, self.values)
 
     @property
     def reason(self) -> str:
@@ -110,7 +143,7 @@ class Proof:
         return self.goal.height
 
     @cached_property
-    def facts(self) -> tuple[tuple[str, tuple[Value, ...]], ...]:
+    def facts(self) -> Facts:
         """The asserted facts that the proof uses: relation and tuple."""
         return tuple((step.relation, step.values) for step in self.steps if step.sort == "fact")
 
@@ -173,6 +206,11 @@ def _condition_text(condition: Condition) -> str:
         return condition.text
     more = ", …" if condition.members > len(condition.first) else ""
     return f"{condition.text}   [{condition.members:,} members: {', '.join(condition.first)}{more}]"
+
+
+def row_text(relation: str, values: Iterable[Value]) -> str:
+    """Return a tuple as a program has it: `edge(1, "a")`."""
+    return f"{relation}({', '.join(map(value_text, values))})"
 
 
 def value_text(value: Value) -> str:

@@ -147,8 +147,10 @@ class Search:
 class Cone:
     """The tuples that derivations of a goal need, as many levels as have been grown."""
 
-    def __init__(self, search: Search, goal: Key) -> None:
+    def __init__(self, search: Search, goal: Key, *, through_facts: bool = False) -> None:
+        """`through_facts` also takes the derivations of tuples that are asserted facts."""
         self.search = search
+        self.through_facts = through_facts
         self.goal = goal
         self.levels = 0
         self.derivations: dict[Key, list[Derivation]] = {}
@@ -164,37 +166,43 @@ class Cone:
         return not self._frontier
 
     def _note_facts(self) -> None:
+        """Note which tuples of the frontier are facts, and take these out of it."""
         facts = self.search.derivations.asserted(self.search.state, self._frontier)
-        self.facts.update(key for key, is_fact in zip(self._frontier, facts, strict=True) if is_fact)
-        self.heights.update((key, 0) for key in self._frontier if key in self.facts)
+        found = [key for key, is_fact in zip(self._frontier, facts, strict=True) if is_fact]
+        self.facts.update(found)
+        self.heights.update(dict.fromkeys(found, 0))
+        if not self.through_facts:
+            self._frontier = [key for key in self._frontier if key not in self.facts]
 
-    def grow(self, budget: int, *, facts: bool = False) -> None:
-        """Add the next level: the derivations of its tuples, also of those that are `facts` if wanted. Raise
-        OverBudgetError."""
+    def grow(self, budget: int) -> None:
+        """Add the next level: the derivations of the tuples that the last one has reached. Raise OverBudgetError."""
         search = self.search
         search.watch.look()
-        asked = [key for key in self._frontier if facts or key not in self.facts]
-        assert asked
         reached: dict[Key, None] = {}
-        for name, keys in by_relation(asked).items():
-            found: dict[Key, list[Derivation]] = {key: [] for key in keys}
-            if search.derivations.is_walk(search.state, name):
-                found = {key: [search.walk(key)] for key in keys}
-                self.size += len(keys)
-            else:
-                for batch in search.derivations.instances(search.state, keys, search.watch):
-                    self.size += len(batch.words)
-                    if self.size > budget:
-                        raise OverBudgetError
-                    for i, number in enumerate(batch.numbers.tolist()):
-                        found[keys[number]].append(batch.derivation(i))
+        for name, keys in by_relation(self._frontier).items():
+            found = self._ways(name, keys, budget)
             self.derivations |= found
-            reached.update((key, None) for each in found.values() for one in each for key in one.premises)
+            reached.update((key, None) for ways in found.values() for way in ways for key in way.premises)
         self._frontier = [key for key in reached if key not in self.derivations and key not in self.facts]
         self._note_facts()
-        self._frontier = [key for key in self._frontier if facts or key not in self.facts]
         self.levels += 1
         self.heights = heights(self.derivations, self.facts)
+
+    def _ways(self, name: str, keys: list[Key], budget: int) -> dict[Key, list[Derivation]]:
+        """Return the derivations of tuples of one relation."""
+        search = self.search
+        if search.derivations.is_walk(search.state, name):
+            self.size += len(keys)
+            walks = {key: search.derivations.walk(search.state, key, search.watch) for key in keys}
+            return {key: [] if walk is None else [walk] for key, walk in walks.items()}
+        found: dict[Key, list[Derivation]] = {key: [] for key in keys}
+        for batch in search.derivations.instances(search.state, keys, search.watch):
+            self.size += len(batch.words)
+            if self.size > budget:
+                raise OverBudgetError
+            for number, way in zip(batch.numbers.tolist(), batch.derivations(), strict=True):
+                found[keys[number]].append(way)
+        return found
 
     def height_of(self, derivation: Derivation) -> int:
         """Return the height of the highest premise of a derivation: 0 without premises, very large if one has none."""

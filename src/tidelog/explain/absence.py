@@ -1,0 +1,222 @@
+"""Why a tuple does not hold: how far the body of each of its rules gets.
+
+The head of a rule is bound, and its literals are taken one after the other: those that only test something as soon as
+their variables have values, then the tuples with the fewest open variables. The first literal without a match ends the
+attempt. It is shown with the values that led there, with the nearest tuples that do exist, and, to a depth that the
+caller gives, with the reason why the missing tuple cannot be derived itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy
+
+from tidelog.arrays import AnyWords
+from tidelog.errors import position
+from tidelog.explain.conditions import with_values
+from tidelog.explain.derivations import Derivations
+from tidelog.explain.instances import FlatRule
+from tidelog.explain.proof import row_text
+from tidelog.explain.walks import Key
+from tidelog.language.syntax import Atom, Comparison, Constant, Literal, Value, Variable
+from tidelog.language.trees import variables
+from tidelog.limits.watch import Watch
+from tidelog.maintain.state import EngineState
+from tidelog.rules.grounding import grounded
+from tidelog.source import Span
+
+MOST_NEAR = 3
+"""Tuples that are shown beside a missing one, and bindings of the last literal that has a match."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """How far the body of a rule gets: the literals that are `met`, with values for their variables, the one that
+    `failed`, None where the head already does not fit, and the tuples that are `near` it. `bindings` is the number of
+    ways in which those that are met are. `below` says why a missing tuple cannot be derived."""
+
+    rule: str
+    text: str
+    span: Span | None
+    met: tuple[str, ...]
+    failed: str | None
+    bindings: int
+    near: tuple[str, ...] = ()
+    below: Absence | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the attempt as JSON has it."""
+        return {
+            "rule": self.rule,
+            "text": self.text,
+            "met": list(self.met),
+            "failed": self.failed,
+            "bindings": self.bindings,
+            "near": list(self.near),
+            "below": None if self.below is None else self.below.to_dict(),
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class Absence:
+    """Why a relation does not have a tuple: an attempt for each of its rules, and the tuples that are `near` it. A
+    relation without rules has a tuple only where it is asserted."""
+
+    relation: str
+    values: tuple[Value, ...]
+    attempts: tuple[Attempt, ...]
+    near: tuple[str, ...]
+    key: Key = field(compare=False)
+
+    @property
+    def tuple_text(self) -> str:
+        """Return the tuple as text."""
+        return row_text(self.relation, self.values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the explanation as JSON has it."""
+        attempts = [attempt.to_dict() for attempt in self.attempts]
+        return {"relation": self.relation, "tuple": list(self.values), "near": list(self.near), "attempts": attempts}
+
+    def __str__(self) -> str:
+        """Return the explanation as text."""
+        return "\n".join(_lines(self, ""))
+
+    def __repr__(self) -> str:
+        return f"<Absence of {self.tuple_text}: {len(self.attempts)} attempts>"
+
+
+def _lines(absence: Absence, indent: str) -> Iterator[str]:
+    reason = "no rule derives it" if absence.attempts else "it is not asserted"
+    yield f"{indent}{absence.tuple_text} does not hold: {reason}"
+    if absence.near and not absence.attempts:
+        yield f"{indent}  near: {', '.join(absence.near)}"
+    for attempt in absence.attempts:
+        place = "" if attempt.span is None else f" at {position(attempt.span)}"
+        yield f"{indent}  [{attempt.rule}{place}]"
+        yield from (f"{indent}    holds: {met}" for met in attempt.met)
+        if attempt.failed is None:
+            yield f"{indent}    the head of the rule does not fit"
+        else:
+            ways = f" (for {attempt.bindings:,} bindings, the first one shown)" if attempt.bindings > 1 else ""
+            yield f"{indent}    fails: {attempt.failed}{ways}"
+        if attempt.near:
+            yield f"{indent}    near: {', '.join(attempt.near)}"
+        if attempt.below is not None:
+            yield from _lines(attempt.below, indent + "    ")
+
+
+@dataclass
+class Missing:
+    """Explains absences over the views of an engine."""
+
+    derivations: Derivations
+    state: EngineState
+    watch: Watch
+    texts: Mapping[str, object] = field(default_factory=dict)
+
+    def absence(self, key: Key, depth: int) -> Absence:
+        """Return why a tuple does not hold, and why those that it misses do not, to a depth."""
+        rules = self.derivations.by_head.get(key.relation, ())
+        attempts = tuple(self.attempt(flat, key, depth) for flat in rules)
+        near = self.near(key.relation, dict(enumerate(key.words)))
+        return Absence(key.relation, self.derivations.values(key), attempts, near, key)
+
+    def attempt(self, flat: FlatRule, key: Key, depth: int) -> Attempt:
+        """Return how far a rule gets that would derive a tuple."""
+        given, *rest = flat.body
+        assert isinstance(given, Atom)
+        text = str(self.texts.get(flat.rule.name or "", flat.rule))
+        met: list[Literal] = []
+        answers, shown = self.bindings(flat, key, [])
+        if not len(answers):
+            return Attempt(flat.rule.name or "", text, flat.rule.span, (), None, 0)
+        while rest:
+            self.watch.look()
+            literal = self.next_literal(given, met, rest)
+            rest.remove(literal)
+            found, columns = self.bindings(flat, key, [*met, literal])
+            if len(found):
+                answers, shown = found, columns
+                met.append(literal)
+                continue
+            bound, words = self.first(flat, answers, shown)
+            near, below = self.around(literal, bound, words, depth)
+            texts = tuple(str(with_values(each, bound)) for each in met if not is_made(each))
+            failed = str(with_values(literal, bound))
+            return Attempt(flat.rule.name or "", text, flat.rule.span, texts, failed, len(answers), near, below)
+        bound, _ = self.first(flat, answers, shown)
+        texts = tuple(str(with_values(each, bound)) for each in met if not is_made(each))
+        return Attempt(flat.rule.name or "", text, flat.rule.span, texts, None, len(answers))
+
+    def next_literal(self, given: Atom, met: Sequence[Literal], rest: Sequence[Literal]) -> Literal:
+        """Return the literal to try next: one that only tests, else the tuple with the fewest open variables."""
+        bound = grounded([given, *met])
+
+        def rank(literal: Literal) -> tuple[int, int]:
+            own = set(variables([literal], aggregates=False))
+            if not own <= grounded([given, *met, literal]):
+                return 2, 0
+            return int(isinstance(literal, Atom)), len(own - bound)
+
+        return min(rest, key=rank)
+
+    def bindings(self, flat: FlatRule, key: Key, literals: Sequence[Literal]) -> tuple[AnyWords, tuple[str, ...]]:
+        """Return the values of the variables of some literals of a rule with its head bound, and these variables."""
+        body = (flat.body[0], *literals)
+        shown = variables(body, aggregates=False)
+        question = self.derivations.partial(flat, body, shown)
+        rows = numpy.array([key.words], numpy.int64).reshape(1, -1)
+        return question.answers(self.state, rows, self.watch), shown
+
+    def first(
+        self, flat: FlatRule, answers: AnyWords, shown: tuple[str, ...]
+    ) -> tuple[dict[str, Value], dict[str, int]]:
+        """Return the first of some bindings, by values: decoded, and in words."""
+        decode = self.derivations.dictionary.decode
+        rows = answers[:1_000].tolist()
+        decoded = [tuple(decode(word, flat.kinds[name]) for word, name in zip(row, shown, strict=True)) for row in rows]
+        best = min(range(len(rows)), key=lambda i: repr(decoded[i]))
+        return dict(zip(shown, decoded[best], strict=True)), dict(zip(shown, rows[best], strict=True))
+
+    def around(
+        self, literal: Literal, bound: Mapping[str, Value], words: Mapping[str, int], depth: int
+    ) -> tuple[tuple[str, ...], Absence | None]:
+        """Return the tuples near a literal without a match, and why it has none."""
+        if not isinstance(literal, Atom) or literal.path is not None:
+            return (), None
+        known: dict[int, int] = {}
+        for i, (term, kind) in enumerate(zip(literal.args, self.derivations.kinds(literal.relation), strict=True)):
+            if isinstance(term, Variable) and term.name in words:
+                known[i] = words[term.name]
+            elif isinstance(term, Constant):
+                word = self.derivations.dictionary.find(term.value, kind)
+                if word is not None:
+                    known[i] = word
+        near = self.near(literal.relation, known)
+        if depth and len(known) == len(literal.args) and literal.relation in self.derivations.by_head:
+            return near, self.absence(Key(literal.relation, tuple(known[i] for i in range(len(known)))), depth - 1)
+        return near, None
+
+    def near(self, relation: str, known: Mapping[int, int]) -> tuple[str, ...]:
+        """Return some tuples that agree with these words in all columns but one."""
+        view = self.state.views.get(relation)
+        if view is None:
+            return ()
+        found: list[str] = []
+        for left_out in known if len(known) > 1 else ():
+            others = {column: word for column, word in known.items() if column != left_out}
+            rows = view.near(others)
+            for column, word in others.items():
+                rows = rows[rows[:, column] == word]
+            keys = [Key(relation, tuple(row)) for row in rows[:1_000].tolist()]
+            found += sorted(row_text(relation, self.derivations.values(key)) for key in keys)[:MOST_NEAR]
+        return tuple(dict.fromkeys(found))[:MOST_NEAR]
+
+
+def is_made(literal: Literal) -> bool:
+    """Return True for an equality that a rule does not have as it is written: one for an argument."""
+    return isinstance(literal, Comparison) and isinstance(literal.left, Variable) and literal.left.name.startswith("#")

@@ -1,0 +1,143 @@
+"""All proofs of a tuple, the smallest first; and what would end it.
+
+A proof chooses one derivation for each tuple that it uses, or that it is an asserted fact, and none of its tuples is
+used in its own proof. Proofs are enumerated best first, by the number of their tuples.
+
+What ends a tuple is a set of facts, or of rules, that meets every proof: a hitting set. To find the smallest ones, take
+a proof, try to do without each of its facts in turn, and take a proof of what remains.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from itertools import count
+
+from tidelog.explain.derivations import Derivation
+from tidelog.explain.search import Cone, Found, OverBudgetError, Search, heights
+from tidelog.explain.walks import Key
+
+
+def all_proofs(search: Search, goal: Key) -> Iterator[Found]:
+    """Yield all proofs of a tuple by the number of their tuples, ties by the order of rules and by values."""
+    ways: dict[Key, list[Derivation | None]] = {}
+
+    def ways_of(key: Key) -> list[Derivation | None]:
+        if key not in ways:
+            found: list[Derivation | None] = [None] if search.derivations.asserted(search.state, [key])[0] else []
+            if search.derivations.is_walk(search.state, key.relation):
+                found += [] if found else [search.walk(key)]
+            else:
+                batches = search.derivations.instances(search.state, [key], search.watch)
+                found += sorted((each for batch in batches for each in batch.derivations()), key=search.order)
+            ways[key] = found
+        return ways[key]
+
+    numbers = count()
+    heap: list[tuple[int, int, dict[Key, Derivation | None], tuple[Key, ...]]] = [(1, next(numbers), {}, (goal,))]
+    while heap:
+        search.watch.look()
+        _, _, chosen, waiting = heapq.heappop(heap)
+        if not waiting:
+            yield Found(chosen)
+            continue
+        key, rest = waiting[0], waiting[1:]
+        for way in ways_of(key):
+            extended = {**chosen, key: way}
+            if way is not None and _reaches(extended, way.premises, key):
+                continue
+            fresh = [each for each in dict.fromkeys(way.premises if way else ()) if each not in extended]
+            pending = (*rest, *(each for each in fresh if each not in rest))
+            heapq.heappush(heap, (len(extended) + len(pending), next(numbers), extended, pending))
+
+
+def _reaches(chosen: dict[Key, Derivation | None], premises: tuple[Key, ...], goal: Key) -> bool:
+    """Return True if the tuples `premises`, as far as they are chosen, need `goal`."""
+    waiting, seen = list(premises), set[Key]()
+    while waiting:
+        key = waiting.pop()
+        if key == goal:
+            return True
+        if key not in seen:
+            seen.add(key)
+            way = chosen.get(key)
+            waiting += way.premises if way is not None else ()
+    return False
+
+
+def smallest_ends(
+    search: Search, goal: Key, *, rules: bool, confirmed: Callable[[frozenset[object]], bool]
+) -> Iterator[frozenset[object]]:
+    """Yield the smallest sets of facts, as keys, or with `rules` of names of rules, without which a tuple does not
+    hold, none with another one inside: by size, ties by relation and values. `confirmed` says that a set does it."""
+    cone = Cone(search, goal, through_facts=True)
+    waiting: list[tuple[int, tuple[object, ...]]] = [(0, ())]
+    seen: set[frozenset[object]] = {frozenset()}
+    found: list[frozenset[object]] = []
+    while waiting:
+        waiting.sort(key=lambda item: (item[0], search.derivations.sort_key(item[1])))
+        _, ordered = waiting.pop(0)
+        without = frozenset(ordered)
+        if any(each <= without for each in found):
+            continue
+        search.watch.look()
+        proof = proof_without(cone, without)
+        if proof is None:
+            if confirmed(without):
+                found.append(without)
+                yield without
+            continue
+        parts: dict[object, None] = {}
+        for key, way in proof.chosen.items():
+            if rules and way is not None and way.flat is not None and way.flat.rule.name is not None:
+                parts[way.flat.rule.name] = None
+            elif rules and way is not None and way.flat is None:
+                parts.update(dict.fromkeys(search.derivations.rules_of(key.relation)))
+            elif not rules and way is None:
+                parts[key] = None
+        for part in parts:
+            more = without | {part}
+            if more not in seen:
+                seen.add(more)
+                waiting.append((len(more), tuple(more)))
+
+
+def proof_without(cone: Cone, without: frozenset[object]) -> Found | None:
+    """Return a proof that uses none of some facts and rules, as far as the budget of the cone shows one."""
+
+    def allowed(way: Derivation) -> bool:
+        return way.flat is None or way.flat.rule.name not in without
+
+    while True:
+        ways = {key: [way for way in each if allowed(way)] for key, each in cone.derivations.items()}
+        known = heights(ways, [fact for fact in cone.facts if fact not in without])
+        if cone.goal in known:
+            return _extracted(cone, ways, known, without)
+        if cone.is_complete:
+            return None
+        try:
+            cone.grow(cone.search.budget)
+        except OverBudgetError:
+            return None
+
+
+def _extracted(
+    cone: Cone, ways: dict[Key, list[Derivation]], known: dict[Key, int], without: frozenset[object]
+) -> Found:
+    """Return the proof of the goal that heights stand for."""
+    found = Found()
+    waiting = [cone.goal]
+    while waiting:
+        key = waiting.pop()
+        if key in found.chosen:
+            continue
+        if known[key] == 0 and key in cone.facts and key not in without:
+            found.chosen[key] = None
+            continue
+        height = known[key] - 1
+        best = next(
+            way for way in ways[key] if max((known.get(each, 1 << 60) for each in way.premises), default=0) == height
+        )
+        found.chosen[key] = best
+        waiting += best.premises
+    return found
