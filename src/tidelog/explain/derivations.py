@@ -18,6 +18,7 @@ from tidelog.explain.instances import FlatRule, Question, flat_rules, question_o
 from tidelog.explain.walks import ASSERTED, Automaton, Key, automaton_of, automaton_of_closure, shortest_walk
 from tidelog.language.syntax import CheckedProgram, Constant, Kind, Literal, Value
 from tidelog.limits.watch import Watch
+from tidelog.maintain import closures
 from tidelog.maintain.state import EngineState
 from tidelog.rules.core import HyperNode
 from tidelog.rules.selections import ALL, candidates_of
@@ -131,9 +132,13 @@ class Derivations:
                     found[i] = row
         return found
 
-    def births(self, state: EngineState, name: str, rows: AnyWords) -> Words:
+    def births(self, state: EngineState, name: str, rows: AnyWords, watch: Watch) -> Words:
         """Return the births of tuples of a relation that a recursive hyper-node derives."""
         stored = state.views[name]
+        if name in state.closures:
+            shape, graph = state.closures[name]
+            edges = closures.all_edges(shape, state.views, state.asserted[name])
+            return closures.births(graph, rows.astype(numpy.int64), edges, watch.look)
         return stored.marks.births_of(stored.find(rows.astype(numpy.int64)))
 
     def is_walk(self, state: EngineState, name: str) -> bool:

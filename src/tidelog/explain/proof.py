@@ -86,7 +86,7 @@ class Step:
     rule: str | None = None
     text: str | None = None
     """The rule as it is written."""
-    span: Span | None = field(default=None, repr=False)
+    span: Span | None = field(default=None, compare=False, repr=False)
     variables: Mapping[str, Value] = field(default_factory=dict)
     premises: tuple[int, ...] = ()
     conditions: tuple[Condition, ...] = ()

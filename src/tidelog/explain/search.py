@@ -115,7 +115,11 @@ class Search:
         if self.derivations.is_walk(self.state, name):
             return {key: self.walk(key) for key in keys}
         own = self.derivations.recursive(self.state, name)
-        born = self.derivations.births(self.state, name, rows_of(keys)) if own else numpy.zeros(len(keys), numpy.int64)
+        born = (
+            self.derivations.births(self.state, name, rows_of(keys), self.watch)
+            if own
+            else numpy.zeros(len(keys), numpy.int64)
+        )
         best: dict[int, tuple[int, Derivation]] = {}
         for batch in self.derivations.instances(self.state, keys, self.watch):
             youngest = self.youngest(batch, own)
@@ -134,7 +138,7 @@ class Search:
         youngest = numpy.full(len(batch.words), -1, numpy.int64)
         for name, rows in batch.premises:
             if name in own:
-                numpy.maximum(youngest, self.derivations.births(self.state, name, rows), out=youngest)
+                numpy.maximum(youngest, self.derivations.births(self.state, name, rows, self.watch), out=youngest)
         return youngest
 
     def walk(self, key: Key) -> Derivation:

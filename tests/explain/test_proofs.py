@@ -1,0 +1,209 @@
+"""Proofs as users see them: why a tuple holds, in the words of the program."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+import tidelog
+from tests.explanations import tables_of
+from tidelog.explain.checking import check_proof
+
+PROGRAM = """
+.decl e(a: symbol, b: symbol)
+.decl w(a: symbol, b: symbol, n: number)
+.decl blocked(a: symbol)
+.decl closed(a: symbol, b: symbol)
+.decl r(a: symbol, b: symbol)
+.decl ok(a: symbol, n: number)
+.decl d(a: symbol, n: number) min(n)
+.decl far(a: symbol, b: symbol)
+.type L = [head: number, tail: L]
+.decl l(x: L)
+closed(x, y) :- e(x, y).
+closed(x, z) :- closed(x, y), e(y, z).
+direct: r(x, y) :- e(x, y), !blocked(x).
+step: r(x, z) :- r(x, y), r(y, z), (x != z ; blocked(z)).
+many: ok(x, n + 1) :- e(x, _), n = count : { e(x, _) }, n > 0.
+d("a", 0).
+way: d(y, c + n) :- d(x, c), w(x, y, n).
+far(x, y) :- <e+/^e>(x, y).
+l(nil).
+longer: l([n, t]) :- l(t), ok(_, n), t = nil.
+"""
+FACTS = {
+    "e": [("a", "b"), ("b", "c"), ("c", "d"), ("d", "a"), ("a", "c")],
+    "w": [("a", "b", 3), ("b", "c", 4), ("a", "c", 9), ("c", "a", 1)],
+    "blocked": [("d",)],
+}
+
+
+@pytest.fixture
+def db() -> tidelog.Database:
+    return made()
+
+
+def made(order: int = 0) -> tidelog.Database:
+    """The database, with its facts in an order of their own, some of which came and went before."""
+    rng = random.Random(order)
+    db = tidelog.connect()
+    db.load(PROGRAM)
+    for name in sorted(FACTS, key=lambda _: rng.random()):
+        db.insert(name, rng.sample(FACTS[name], len(FACTS[name])))
+        if order:
+            db.commit()
+            gone = rng.sample(FACTS[name], 1)
+            db.delete(name, gone)
+            db.commit()
+            db.insert(name, gone)
+    db.commit()
+    return db
+
+
+PROOFS = {
+    ("e", ("a", "b")): 'e("a", "b")   [fact]',
+    ("closed", ("a", "d")): """\
+closed("a", "d")   [a walk of 2 steps]
+├─ e("a", "c")   [fact]
+└─ e("c", "d")   [fact]""",
+    ("r", ("a", "d")): """\
+r("a", "d")   [step at <text>:15:1]
+├─ r("a", "c")   [direct at <text>:14:1]
+│  ├─ e("a", "c")   [fact]
+│  └─ !blocked("a")
+├─ r("c", "d")   [direct at <text>:14:1]
+│  ├─ e("c", "d")   [fact]
+│  └─ !blocked("c")
+└─ "a" != "d\"""",
+    ("ok", ("a", 3)): """\
+ok("a", 3)   [many at <text>:16:1]
+├─ e("a", "b")   [fact]
+├─ 2 = count : { e("a", _) }
+└─ 2 > 0""",
+    ("d", ("c", 7)): """\
+d("c", 7)   [way at <text>:18:1]
+├─ d("b", 3)   [way at <text>:18:1]
+│  ├─ d("a", 0)   [fact]
+│  └─ w("a", "b", 3)   [fact]
+└─ w("b", "c", 4)   [fact]""",
+    ("far", ("a", "a")): """\
+far("a", "a")   [r3 at <text>:19:1]
+└─ <e+/^e>("a", "a")   [a walk of 2 steps]
+   ├─ e("a", "b")   [fact]
+   └─ e("a", "b")   [fact]""",
+    ("l", ((3, None),)): """\
+l([3, nil])   [longer at <text>:21:1]
+├─ l(nil)   [fact]
+├─ ok("a", 3)   [many at <text>:16:1]
+│  ├─ e("a", "b")   [fact]
+│  ├─ 2 = count : { e("a", _) }
+│  └─ 2 > 0
+└─ nil = nil""",
+}
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("goal", PROOFS, ids=lambda goal: goal[0])
+def test_equal_states_have_equal_proofs(goal: tuple[str, tuple[object, ...]], order: int) -> None:
+    db = made(order)
+    proof = db.explain(*goal)
+    assert str(proof) == PROOFS[goal]
+    assert not check_proof(proof, tables_of(db)).granted
+
+
+def test_a_reopened_store_gives_the_same_proof(tmp_path: Path) -> None:
+    with tidelog.connect(tmp_path / "store") as db:
+        db.load(PROGRAM)
+        for name, rows in FACTS.items():
+            db.insert(name, rows)
+            db.commit()
+    with tidelog.connect(tmp_path / "store") as db:
+        for goal in PROOFS:
+            assert db.explain(*goal) == made().explain(*goal)
+
+
+def test_a_proof_names_its_facts_rules_and_variables(db: tidelog.Database) -> None:
+    proof = db.explain("d", ("c", 7))
+    assert proof.facts == (("d", ("a", 0)), ("w", ("a", "b", 3)), ("w", ("b", "c", 4)))
+    assert proof.rules == ("way",)
+    assert (proof.height, len(proof.steps)) == (2, 5)
+    assert proof.goal.variables == {"x": "b", "y": "c", "c": 3, "n": 4}
+    assert proof.goal.text == "way: d(y, c + n) :- d(x, c), w(x, y, n)."
+    assert json.loads(proof.to_json()) == json.loads(json.dumps(proof.to_dict()))
+    assert proof.to_dict()["steps"][-1]["premises"] == [2, 3]
+
+
+def test_all_proofs_come_the_smallest_first() -> None:
+    db = tidelog.connect()
+    db.load(
+        ".decl e(x: number, y: number) .decl t(x: number, y: number) "
+        "one: t(x, y) :- e(x, y). two: t(x, z) :- t(x, y), t(y, z)."
+    )
+    db.options(closures=False)
+    db.insert("e", [(1, 2), (2, 3), (1, 3), (3, 1)])
+    db.commit()
+    proofs = list(db.explain("t", (1, 3), all=True))
+    assert [sorted(row for _, row in proof.facts) for proof in proofs] == [[(1, 3)], [(1, 2), (2, 3)]]
+    tables = tables_of(db)
+    for name, row in [("t", (1, 1)), ("t", (3, 3))]:
+        found = list(db.explain(name, row, all=True))
+        assert [len(proof.steps) for proof in found] == sorted(len(proof.steps) for proof in found)
+        for proof in found:
+            check_proof(proof, tables)
+
+
+def test_a_change_ends_the_proofs_of_before(db: tidelog.Database) -> None:
+    proofs = db.explain("r", ("a", "d"), all=True)
+    next(proofs)
+    db.insert("e", [("a", "d")])
+    db.commit()
+    with pytest.raises(tidelog.UsageError, match="E0671"):
+        next(proofs)
+
+
+def test_the_last_epoch_is_explained_while_a_transaction_is_open(db: tidelog.Database) -> None:
+    with db.transaction() as transaction:
+        transaction.delete("e", FACTS["e"])
+        transaction.rules.remove("step")
+        assert str(db.explain("r", ("a", "d"))) == PROOFS["r", ("a", "d")]
+
+
+@pytest.mark.parametrize(
+    ("relation", "values", "code"),
+    [
+        ("r", ("d", "a"), "E0670"),
+        ("r", ("a", "unknown"), "E0670"),
+        ("r", ("a",), "E0405"),
+        ("r", ("a", 3), "E0401"),
+        ("r", 3, "E0407"),
+        ("nobody", ("a", "b"), "E0601"),
+    ],
+)
+def test_what_cannot_be_explained(db: tidelog.Database, relation: str, values: object, code: str) -> None:
+    before = db.stats()["memory"]
+    with pytest.raises(tidelog.TidelogError) as caught:
+        db.explain(relation, values)
+    assert caught.value.code == code
+    assert caught.value.problems[0].hint
+    assert db.stats()["memory"]["dictionary"] == before["dictionary"]
+
+
+def test_a_long_chain_is_explained_and_printed_in_part() -> None:
+    db = tidelog.connect()
+    db.load(".decl s(x: number) .decl e(x: number, y: number) s(0). next: s(y) :- s(x), e(x, y).")
+    db.insert("e", [(i, i + 1) for i in range(500)])
+    db.commit()
+    proof = db.explain("s", (500,))
+    assert (proof.height, len(proof.steps)) == (500, 1_001)
+    lines = str(proof).split("\n")
+    assert len(lines) == 201
+    assert lines[-1] == "… (1,001 steps in all)"
+
+
+def test_limits_of_time(db: tidelog.Database) -> None:
+    db.options(timeout=1e-9)
+    with pytest.raises(tidelog.LimitError, match="E0501"):
+        db.explain("r", ("a", "d"))
