@@ -25,7 +25,7 @@ from tidelog.explain.explainer import Explainer
 from tidelog.explain.proof import Facts, Proof, Removal
 from tidelog.keeper import EpochKeeper
 from tidelog.language.syntax import Value
-from tidelog.limits.interrupts import Interrupts
+from tidelog.limits.interrupts import Deferring, Interrupts
 from tidelog.limits.watch import Watch, changing_within_memory, guarded, reading_within_memory
 from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.engine import EmbeddedEngine
@@ -33,6 +33,7 @@ from tidelog.options import DatabaseOptions
 from tidelog.queries.answers import Answers
 from tidelog.queries.pattern import Pattern
 from tidelog.relation import Relation
+from tidelog.transaction import Transaction, checked
 from tidelog.verbs import RelationVerbs
 from tidelog.views import View
 from tidelog.workspace import Draft, Workspace
@@ -88,7 +89,30 @@ class Database(RelationVerbs[Change, RelationChange, FactCall]):
             keeper.settled(engine, outcome.report.seconds)
         return change
 
-    def _tried(self, interrupts: Interrupts) -> Change:
+    def transaction(self, *, dry_run: bool = False) -> Transaction[Change]:
+        """Return a block whose changes are committed together at its end, and dropped when it or the commit raises.
+        With `dry_run` they are dropped in any case, see `what_if`.
+
+        It belongs to the thread that opens it; changes of other threads wait until it ends. Raise UsageError if changes
+        are pending already (E0606) and inside of another transaction (E0625).
+        """
+        with self._changing():
+            checked(self)
+            return Transaction(self, self._tried if dry_run else None)
+
+    def what_if(self) -> Transaction[Change]:
+        """Return a block whose changes are tried: at its end they are evaluated like an epoch and taken back, and its
+        `change` is what they would have changed. Nobody is told of it, and nothing is written to a folder. It costs an
+        update and a roll-back. Raises as `transaction`, and at the end of the block as `commit`."""
+        return self.transaction(dry_run=True)
+
+    def _tried(self) -> Change:
+        """Return the change that the pending changes would make; they are still pending, and nothing has changed."""
+        with Deferring() as interrupts, interrupts.holding(self.turns.changing), interrupts.holding(self.turns.using):
+            self._check_usable()
+            return self._evaluated_and_taken_back(interrupts)
+
+    def _evaluated_and_taken_back(self, interrupts: Interrupts) -> Change:
         started, deltas = time.perf_counter(), dict[str, RowChange[AnyRows]]()
 
         def seal(draft: Draft, facts: Mapping[str, RowChange[Words]], prospect: Prospect[AnyRows]) -> None:

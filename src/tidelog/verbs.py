@@ -64,10 +64,6 @@ class Verbs(Uncopied, ABC, Generic[Made]):
         """Make the pending changes one epoch, or change nothing and raise."""
 
     @abstractmethod
-    def _tried(self, interrupts: Interrupts) -> Made:
-        """Evaluate the pending changes as an epoch that is taken back, or raise."""
-
-    @abstractmethod
     def _drop(self) -> None:
         """Drop all pending changes."""
 
@@ -95,12 +91,6 @@ class Verbs(Uncopied, ABC, Generic[Made]):
                 change = epoch(interrupts)
             self._subscribers.tell(change, interrupts)
             return change
-
-    def _try(self) -> Made:
-        """Return the change that the pending changes would make; they are still pending, and nothing has changed."""
-        with Deferring() as interrupts, interrupts.holding(self.turns.changing), interrupts.holding(self.turns.using):
-            self._check_usable()
-            return self._tried(interrupts)
 
     def rollback(self) -> None:
         """Drop all pending changes, loaded programs included. UsageError (E0625) inside of a transaction."""
@@ -289,22 +279,15 @@ class RelationVerbs(Verbs[Made], Generic[Made, Part, Facts]):
         """Return the rules by name, with `add` and `remove`."""
         return RuleSet(self)
 
-    def transaction(self, *, dry_run: bool = False) -> Transaction[Made]:
+    def transaction(self) -> Transaction[Made]:
         """Return a block whose changes are committed together at its end, and dropped when it or the commit raises.
-        With `dry_run` they are dropped in any case, see `what_if`.
 
         It belongs to the thread that opens it; changes of other threads wait until it ends. Raise UsageError if changes
         are pending already (E0606) and inside of another transaction (E0625).
         """
         with self._changing():
             checked(self)
-            return Transaction(self, self._try if dry_run else None)
-
-    def what_if(self) -> Transaction[Made]:
-        """Return a block whose changes are tried: at its end they are evaluated like an epoch and taken back, and its
-        `change` is what they would have changed. It costs an update and a roll-back. Raises as `transaction`, and at
-        the end of the block as `commit`."""
-        return self.transaction(dry_run=True)
+            return Transaction(self)
 
     def subscribe(self, relation: str, callback: Callable[[Part], object]) -> Callable[[], None]:
         """Call `callback` with the change of a relation after each committed epoch that changes it; returns a function

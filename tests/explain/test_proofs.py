@@ -34,7 +34,7 @@ far(x, y) :- <e+/^e>(x, y).
 l(nil).
 longer: l([n, t]) :- l(t), ok(_, n), t = nil.
 """
-FACTS = {
+FACTS: dict[str, list[tuple[object, ...]]] = {
     "e": [("a", "b"), ("b", "c"), ("c", "d"), ("d", "a"), ("a", "c")],
     "w": [("a", "b", 3), ("b", "c", 4), ("a", "c", 9), ("c", "a", 1)],
     "blocked": [("d",)],

@@ -40,7 +40,7 @@ def test_proofs_over_random_rules(seed: int) -> None:
         assert not (problem := wrong_proofs(follower.db, rng)), f"{problem}\n{script}"
 
 
-# --- brute force over positive programs without closures ---------------------------------------------------------------
+# --- brute force over positive programs without closures -------------------------------------------------------------
 
 RULES = """
 .decl e(x: number, y: number) .decl f(x: number) .decl t(x: number, y: number) .decl s(x: number)
@@ -58,6 +58,7 @@ ATOMS = {
     "g": (("t", "yx"), [("s", "x"), ("e", "xy")]),
 }
 Goal = tuple[str, Row]
+Way = tuple[Goal, ...] | None
 Ways = Mapping[Goal, list[tuple[Goal, ...]]]
 
 
@@ -85,20 +86,20 @@ def heights_of(facts: Mapping[str, set[Row]], ways: Ways) -> dict[Goal, int]:
     return done
 
 
-def all_of(goal: Goal, facts: Mapping[str, set[Row]], ways: Ways) -> Iterator[frozenset[tuple[Goal, object]]]:
+def all_of(goal: Goal, facts: Mapping[str, set[Row]], ways: Ways) -> Iterator[frozenset[tuple[Goal, Way]]]:
     """All choices of a way for each tuple that is needed, in which no tuple needs itself."""
 
-    def choices(chosen: dict[Goal, object], waiting: list[Goal]) -> Iterator[dict[Goal, object]]:
+    def choices(chosen: dict[Goal, Way], waiting: list[Goal]) -> Iterator[dict[Goal, Way]]:
         if not waiting:
             yield chosen
             return
         first, rest = waiting[0], waiting[1:]
-        options: list[object] = [None] if first[1] in facts.get(first[0], ()) else []
+        options: list[Way] = [None] if first[1] in facts.get(first[0], ()) else []
         for way in [*options, *ways.get(first, [])]:
             more = [] if way is None else [p for p in dict.fromkeys(way) if p not in chosen and p not in waiting]
             yield from choices({**chosen, first: way}, [*rest, *(p for p in more if p != first)])
 
-    def acyclic(chosen: Mapping[Goal, object]) -> bool:
+    def acyclic(chosen: Mapping[Goal, Way]) -> bool:
         left = dict(chosen)
         while left:
             ready = [goal for goal, way in left.items() if way is None or not any(p in left for p in way)]
@@ -113,9 +114,9 @@ def all_of(goal: Goal, facts: Mapping[str, set[Row]], ways: Ways) -> Iterator[fr
             yield frozenset(chosen.items())
 
 
-def chosen_in(proof: Proof) -> frozenset[tuple[Goal, object]]:
+def chosen_in(proof: Proof) -> frozenset[tuple[Goal, Way]]:
     steps = proof.steps
-    found = {}
+    found: dict[Goal, Way] = {}
     for step in steps:
         premises = tuple((steps[i].relation, steps[i].values) for i in step.premises)
         found[step.relation, step.values] = premises if step.sort == "rule" else None

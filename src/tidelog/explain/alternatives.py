@@ -29,7 +29,9 @@ def all_proofs(search: Search, goal: Key) -> Iterator[Found]:
                 found += [] if found else [search.walk(key)]
             else:
                 batches = search.derivations.instances(search.state, [key], search.watch)
-                found += sorted((each for batch in batches for each in batch.derivations()), key=search.order)
+                instances: list[Derivation] = [each for batch in batches for each in batch.derivations()]
+                instances.sort(key=search.order)
+                found += instances
             ways[key] = found
         return ways[key]
 

@@ -88,7 +88,7 @@ def _check_rule(step: Step, below: list[Step], tables: Tables | None) -> Iterato
 def _check_walk(step: Step, below: list[Step]) -> None:
     """Check a step by a walk: its premises are edges of the automaton, one behind the other."""
     walk = step.instance
-    if not isinstance(walk, Walk) or len(step.values) != 2:
+    if not isinstance(walk, Walk) or walk.relation != step.relation or len(step.values) != 2:
         raise rejected(step, "it has no walk")
     start, end = step.values
     states = {(start, state) for state in _as_well(walk.automaton, 0)}

@@ -169,7 +169,7 @@ class Explainer:
             return Step(name, values, "fact", is_candidate=is_candidate)
         flat = chosen.flat
         if flat is None:
-            walk = Walk(derivations.automaton(search.state, key.relation))
+            walk = Walk(name, derivations.automaton(search.state, key.relation))
             return Step(name, values, "walk", is_candidate=is_candidate, instance=walk)
         bound = self._bound(flat, chosen)
         rule = self._written.get(flat.rule.name or "", flat.rule)

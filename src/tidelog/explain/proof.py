@@ -52,8 +52,9 @@ class Instance:
 
 @dataclass(frozen=True)
 class Walk:
-    """The automaton that a walk follows."""
+    """The automaton that the walks of a relation, or of a path, follow."""
 
+    relation: str
     automaton: Automaton
 
 

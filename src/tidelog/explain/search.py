@@ -242,9 +242,9 @@ def heights(derivations: Mapping[Key, list[Derivation]], facts: Iterable[Key]) -
         if key in done:
             continue
         done[key] = height
-        for head, way in readers.get(key, ()):
-            missing[way] -= 1
-            if not missing[way] and head not in done:
+        for head, place in readers.get(key, ()):
+            missing[place] -= 1
+            if not missing[place] and head not in done:
                 push(height + 1, head)
     return done
 

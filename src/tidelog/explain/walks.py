@@ -138,7 +138,7 @@ def shortest_walk(
     start: int,
     end: int,
     views: Callable[[str], StoredRelation | None],
-    order: Callable[[Key], object],
+    order: Callable[[Key], tuple[str, str]],
     look: Look,
 ) -> tuple[Key, ...] | None:
     """Return the tuples along a shortest walk between two nodes, in words; None if there is none. `order` gives the
@@ -174,7 +174,7 @@ def _step_before(
     node: int,
     states: set[int],
     views: Callable[[str], StoredRelation | None],
-    order: Callable[[Key], object],
+    order: Callable[[Key], tuple[str, str]],
 ) -> tuple[int, set[int], Key]:
     """Return the least edge into a node in one of some states from a level: the node and the states where it begins,
     and its tuple."""

@@ -1,0 +1,210 @@
+"""What would change a view: `what_if`, `why_not`, `undo` and `repair`, by hand and against brute force."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from itertools import chain, combinations
+from pathlib import Path
+
+import pytest
+
+import tidelog
+from tests.depth import cases
+from tests.explain.test_proofs import FACTS, PROGRAM
+from tests.explain.test_random_proofs import small
+from tests.generate import Row
+from tests.suite import FIRST_SEED, evaluate_naive
+
+
+@pytest.fixture
+def db() -> tidelog.Database:
+    db = tidelog.connect()
+    db.load(PROGRAM)
+    for name, rows in FACTS.items():
+        db.insert(name, rows)
+    db.commit()
+    return db
+
+
+def state(db: tidelog.Database) -> dict[str, object]:
+    return {name: dict(db.births(name)) for name in db.relations} | {"rules": list(db.rules)}
+
+
+def test_a_trial_shows_the_change_and_takes_it_back(db: tidelog.Database) -> None:
+    told: list[object] = []
+    db.subscribe("ok", told.append)
+    before = state(db)
+    with db.what_if() as trial:
+        trial.delete("e", [("a", "b")])
+        trial.rules.add("new: ok(x, 77) :- blocked(x).")
+    assert trial.change is not None
+    assert set(trial.change["ok"].inserted) == {("a", 2), ("d", 77)}
+    assert set(trial.change["ok"].deleted) == {("a", 3)}
+    assert state(db) == before
+    assert not db.has_pending
+    assert not told
+    db.delete("e", [("a", "b")])
+    db.rules.add("new: ok(x, 77) :- blocked(x).")
+    change = db.commit()
+    assert change.report.updates
+    for name in db.relations:
+        assert set(change[name].inserted) == set(trial.change[name].inserted)
+        assert set(change[name].deleted) == set(trial.change[name].deleted)
+
+
+def test_a_dry_run_is_a_trial(db: tidelog.Database) -> None:
+    with db.transaction(dry_run=True) as transaction:
+        transaction.insert("blocked", [("a",)])
+    assert transaction.change is not None
+    assert ("a", "b") in transaction.change["r"].deleted
+    assert ("a", "b") in db["r"]
+
+
+def test_a_trial_writes_nothing(tmp_path: Path) -> None:
+    with tidelog.connect(tmp_path / "store") as db:
+        db.load(PROGRAM)
+        db.insert("e", FACTS["e"])
+        db.commit()
+        files = {path: path.read_bytes() for path in (tmp_path / "store").rglob("*") if path.is_file()}
+        with db.what_if() as trial:
+            trial.clear("e")
+        assert {path: path.read_bytes() for path in (tmp_path / "store").rglob("*") if path.is_file()} == files
+        db.insert("e", [("q", "r")])
+        db.commit()
+    with tidelog.connect(tmp_path / "store") as db:
+        assert set(db["e"]) == {*FACTS["e"], ("q", "r")}
+
+
+def test_a_trial_that_fails_changes_nothing(db: tidelog.Database) -> None:
+    before = state(db)
+    db.options(max_rows=1)
+    with pytest.raises(tidelog.LimitError), db.what_if() as trial:
+        trial.insert("e", [("d", f"n{i}") for i in range(50)])
+    assert state(db) == before
+    assert not db.has_pending
+
+
+# --- why not ---------------------------------------------------------------------------------------------------------
+
+ABSENCES: dict[tuple[str, tuple[object, ...]], str] = {
+    ("ok", ("zz", 3)): """\
+ok("zz", 3) does not hold: no rule derives it
+  [many at <text>:16:1]
+    holds: 0 = count : { e("zz", _) }
+    fails: 3 = 0 + 1""",
+    ("e", ("a", "d")): """\
+e("a", "d") does not hold: it is not asserted
+  near: e("c", "d"), e("a", "b"), e("a", "c")""",
+    ("d", ("c", 8)): """\
+d("c", 8) does not hold: no rule derives it
+  [way at <text>:18:1]
+    holds: d("a", 0)
+    holds: w("a", "c", 9)
+    fails: 8 = 0 + 9 (for 2 bindings, the first one shown)""",
+    ("r", ("d", "b")): """\
+r("d", "b") does not hold: no rule derives it
+  [direct at <text>:14:1]
+    fails: !blocked("d")
+  [step at <text>:15:1]
+    holds: "d" != "b"
+    fails: r("d", y)
+  [step at <text>:15:1]
+    fails: blocked("b")""",
+    ("far", ("d", "zz")): """\
+far("d", "zz") does not hold: no rule derives it
+  [r3 at <text>:19:1]
+    fails: <e+/^e>("d", "zz")""",
+}
+
+
+@pytest.mark.parametrize("goal", ABSENCES, ids=lambda goal: goal[0])
+def test_an_absence_names_the_first_literal_without_a_match(
+    db: tidelog.Database, goal: tuple[str, tuple[object, ...]]
+) -> None:
+    absence = db.why_not(*goal)
+    assert str(absence) == ABSENCES[goal]
+    assert absence.to_dict()["tuple"] == list(goal[1])
+
+
+def test_a_missing_tuple_is_explained_to_a_depth() -> None:
+    db = tidelog.connect()
+    db.load(
+        ".decl a(x: number) .decl b(x: number) .decl c(x: number) .decl d(x: number) "
+        "one: d(x) :- c(x). two: c(x) :- b(x). three: b(x) :- a(x)."
+    )
+    db.commit()
+    absence = db.why_not("d", (1,), depth=1)
+    (attempt,) = absence.attempts
+    assert attempt.below is not None
+    assert attempt.below.relation == "c"
+    assert attempt.below.attempts[0].below is None
+
+
+def test_a_tuple_that_holds_is_not_absent(db: tidelog.Database) -> None:
+    with pytest.raises(tidelog.UsageError, match="E0672"):
+        db.why_not("e", ("a", "b"))
+    with pytest.raises(tidelog.UsageError, match="E0672"):
+        db.repair("e", ("a", "b"))
+
+
+# --- what ends it, what begins it ------------------------------------------------------------------------------------
+
+
+def test_what_ends_a_tuple(db: tidelog.Database) -> None:
+    found = list(db.undo("r", ("a", "d")))
+    assert [each.facts for each in found] == [
+        (("e", ("c", "d")),),
+        (("e", ("a", "b")), ("e", ("a", "c"))),
+        (("e", ("a", "c")), ("e", ("b", "c"))),
+    ]
+    assert [each.rules for each in db.undo("r", ("a", "d"), rules=True)] == [("direct",), ("step",)]
+
+
+def test_what_begins_a_tuple(db: tidelog.Database) -> None:
+    assert list(db.repair("closed", ("zz", "b")))[:2] == [(("e", ("zz", "b")),), (("e", ("zz", "a")),)]
+    assert list(db.repair("r", ("d", "b"))) == []
+
+
+def subsets(facts: list[tuple[str, Row]], most: int) -> Iterator[frozenset[tuple[str, Row]]]:
+    return map(frozenset, chain.from_iterable(combinations(facts, size) for size in range(1, most + 1)))
+
+
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + cases(5)))
+def test_what_ends_tuples_is_what_brute_force_finds(seed: int) -> None:
+    db, facts, rng = small(seed, 4)
+    text = "\n".join(map(str, db.workspace.programs))
+    every = [(name, row) for name, rows in facts.items() for row in sorted(rows)]
+    goals = [("t", row) for row in db["t"]]
+    for goal in rng.sample(goals, min(2, len(goals))):
+        expected: set[frozenset[tuple[str, Row]]] = set()
+        for gone in subsets(every, len(every)):
+            if not any(each <= gone for each in expected):
+                left = {name: {row for row in rows if (name, row) not in gone} for name, rows in facts.items()}
+                if goal[1] not in evaluate_naive(text, left)[goal[0]]:
+                    expected.add(gone)
+        found = [frozenset(each.facts) for each in db.undo(*goal)]
+        assert set(found) == expected
+        assert [len(each) for each in found] == sorted(map(len, found))
+
+
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + cases(4)))
+def test_what_begins_tuples_does(seed: int) -> None:
+    """Each answer makes the tuple hold, no smaller one does, and single facts are all found."""
+    db, facts, _ = small(seed, 3)
+    text = "\n".join(map(str, db.workspace.programs))
+    rng = random.Random(seed)
+    absent = [(x, y) for x in range(3) for y in range(3) if (x, y) not in db["t"]]
+    possible = [("e", (x, y)) for x in range(3) for y in range(3)] + [("f", (x,)) for x in range(3)]
+    for row in rng.sample(absent, min(2, len(absent))):
+
+        def holds(added: frozenset[tuple[str, Row]], row: Row = row) -> bool:
+            more = {name: rows | {each for other, each in added if other == name} for name, rows in facts.items()}
+            return row in evaluate_naive(text, more)["t"]
+
+        found = [frozenset(each) for each in db.repair("t", row)]
+        single = {frozenset([fact]) for fact in possible if holds(frozenset([fact]))}
+        assert {each for each in found if len(each) == 1} == single
+        for each in found:
+            assert holds(each)
+            assert not any(holds(each - {fact}) for fact in each)
