@@ -22,7 +22,8 @@ from tidelog.engine import FactCall, Outcome, Prospect, Report, RowChange, Taken
 from tidelog.errors import Problem, UsageError
 from tidelog.explain.absence import Absence
 from tidelog.explain.explainer import Explainer
-from tidelog.explain.proof import Facts, Proof, Removal
+from tidelog.explain.proof import Proof
+from tidelog.explain.steps import Facts, Removal
 from tidelog.keeper import EpochKeeper
 from tidelog.language.syntax import Value
 from tidelog.limits.interrupts import Deferring, Interrupts

@@ -9,9 +9,8 @@ import pytest
 
 import tidelog
 from tests.explain.test_proofs import PROOFS, made
-from tests.explanations import tables_of
-from tidelog.explain.checking import check_proof
-from tidelog.explain.proof import Instance, Proof, Step
+from tidelog.explain.proof import Proof
+from tidelog.explain.steps import Instance, Step
 
 
 def with_goal(proof: Proof, **changes: object) -> Proof:
@@ -43,9 +42,9 @@ FORGERIES: dict[str, Callable[[Proof], Proof]] = {
 def test_an_altered_step_is_refused(goal: tuple[str, tuple[object, ...]], forgery: str) -> None:
     db = made()
     proof = db.explain(*goal)
-    check_proof(proof)
+    proof.check()
     with pytest.raises(tidelog.ProofRejected, match="E0820"):
-        check_proof(FORGERIES[forgery](proof))
+        FORGERIES[forgery](proof).check()
 
 
 def with_variable(proof: Proof, name: str, value: object) -> Proof:
@@ -58,28 +57,28 @@ def test_values_that_do_not_satisfy_a_condition_are_refused() -> None:
     db = made()
     proof = with_variable(db.explain("ok", ("a", 3)), "n", -1)
     with pytest.raises(tidelog.ProofRejected, match="E0820"):
-        check_proof(proof)
+        proof.check()
 
 
 def test_a_fact_that_is_not_there_is_refused_with_the_views() -> None:
     db = made()
     proof = Proof((Step("e", ("b", "a"), "fact"),))
-    check_proof(proof)
+    proof.check()
     with pytest.raises(tidelog.ProofRejected, match="E0820"):
-        check_proof(proof, tables_of(db))
+        proof.check(db)
 
 
 def test_absent_tuples_and_complete_groups_are_checked_with_the_views() -> None:
     db = made()
     for goal in [("r", ("a", "d")), ("ok", ("a", 3))]:
         proof = db.explain(*goal)
-        assert {each.sort for each in check_proof(proof).granted} <= {"negation", "aggregate"}
-        assert check_proof(proof).granted
-        assert not check_proof(proof, tables_of(db)).granted
+        assert {each.sort for each in proof.check().granted} <= {"negation", "aggregate"}
+        assert proof.check().granted
+        assert not proof.check(db).granted
     db.insert("blocked", [("a",)])
     db.insert("e", [("a", "zz")])
     proofs = [db.explain(*goal) for goal in [("r", ("a", "d")), ("ok", ("a", 3))]]
     db.commit()
     for proof in proofs:
         with pytest.raises(tidelog.ProofRejected, match="E0820"):
-            check_proof(proof, tables_of(db))
+            proof.check(db)

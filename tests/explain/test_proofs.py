@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 import tidelog
-from tests.explanations import tables_of
-from tidelog.explain.checking import check_proof
 
 PROGRAM = """
 .decl e(a: symbol, b: symbol)
@@ -111,7 +109,7 @@ def test_equal_states_have_equal_proofs(goal: tuple[str, tuple[object, ...]], or
     db = made(order)
     proof = db.explain(*goal)
     assert str(proof) == PROOFS[goal]
-    assert not check_proof(proof, tables_of(db)).granted
+    assert not proof.check(db).granted
 
 
 def test_a_reopened_store_gives_the_same_proof(tmp_path: Path) -> None:
@@ -147,12 +145,11 @@ def test_all_proofs_come_the_smallest_first() -> None:
     db.commit()
     proofs = list(db.explain("t", (1, 3), all=True))
     assert [sorted(row for _, row in proof.facts) for proof in proofs] == [[(1, 3)], [(1, 2), (2, 3)]]
-    tables = tables_of(db)
     for name, row in [("t", (1, 1)), ("t", (3, 3))]:
         found = list(db.explain(name, row, all=True))
         assert [len(proof.steps) for proof in found] == sorted(len(proof.steps) for proof in found)
         for proof in found:
-            check_proof(proof, tables)
+            proof.check(db)
 
 
 def test_a_change_ends_the_proofs_of_before(db: tidelog.Database) -> None:

@@ -11,12 +11,11 @@ import pytest
 
 import tidelog
 from tests.depth import cases
-from tests.explanations import tables_of, wrong_proofs
+from tests.explanations import wrong_proofs
 from tests.generate import Row
 from tests.mixtures import MixtureFollower, mixture_for
 from tests.scripts import Follower, script_for
 from tests.suite import FIRST_SEED
-from tidelog.explain.checking import check_proof
 from tidelog.explain.proof import Proof
 
 SEEDS = range(FIRST_SEED, FIRST_SEED + cases(6))
@@ -142,10 +141,9 @@ def small(seed: int, size: int) -> tuple[tidelog.Database, dict[str, set[Row]], 
 def test_heights_are_the_least(seed: int) -> None:
     db, facts, _ = small(seed, 5)
     expected = heights_of(facts, ways_of(facts, range(5)))
-    tables = tables_of(db)
     for goal, height in expected.items():
         proof = db.explain(*goal)
-        check_proof(proof, tables)
+        proof.check(db)
         assert proof.height == height, f"{proof}"
 
 

@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tidelog.cli import apply, check, demo, graph, init, network, node, pipeline, run, show
+from tidelog.cli import apply, check, demo, explain, graph, init, network, node, pipeline, run, show
 from tidelog.errors import InternalError, LimitError, Problem, TidelogError, UsageError
 
 DONE, WRONG_INPUT, WRONG_USAGE, OUT_OF_LIMIT, INTERRUPTED = 0, 1, 2, 3, 130
@@ -53,7 +53,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action=_Version)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (run, check, init, apply, show, graph, node, network, pipeline, demo):
+    for command in (run, check, init, apply, show, explain, graph, node, network, pipeline, demo):
         command.add(commands)
     return top
 

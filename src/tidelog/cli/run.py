@@ -47,6 +47,7 @@ def add(commands: Commands) -> None:
         default=".",
         help="folder for the files of .output (default: .); - prints them",
     )
+    command.add_argument("--explain", metavar="TUPLE", help="print why a tuple holds, instead of the outputs")
     command.add_argument("--check", action="store_true", help="prove the views before writing them")
     command.add_argument(
         "--engine",
@@ -74,19 +75,22 @@ def execute(arguments: argparse.Namespace) -> int:
         db = _connected(arguments.engine, stack)
         db.functors(functors_of(arguments))
         db.options(timeout=arguments.timeout, max_rows=arguments.max_rows)
-        demand = AutomaticDemand(parsed(arguments))
-        db.load(demand.from_constants())
+        program = parsed(arguments)
+        demand = AutomaticDemand(program)
+        db.load(demand.from_constants() if arguments.explain is None else program)
         found = warnings_of(arguments, db.program)
         if not arguments.json:
             for warning in found:
                 print(warning, file=sys.stderr)
         read_inputs(db, arguments.fact_dir, needed(db.program))
-        if isinstance(db, tidelog.Database):
+        if isinstance(db, tidelog.Database) and arguments.explain is None:
             load_by_sizes(db, demand)
         report = db.commit().report
         if arguments.check:
             db.check()
-        if arguments.json:
+        if arguments.explain is not None:
+            _explain(db, arguments.explain, as_json=arguments.json)
+        elif arguments.json:
             document = {"ok": True, "program": arguments.program, **_answer_as_json(db, folder)}
             if not arguments.no_warn:
                 document["warnings"] = [problem.to_dict() for problem in found]
@@ -111,6 +115,23 @@ def _connected(engine: str, stack: ExitStack) -> Database | SparkDatabase:
     db = stack.enter_context(tidelog.connect(spark=stack.enter_context(spark_session())))
     db.options(engine="cluster")
     return db
+
+
+def _explain(db: Database | SparkDatabase, text: str, *, as_json: bool) -> None:
+    """Print the proof of a tuple. Raise UsageError (E0674) if the engine has none."""
+    from tidelog.cli.explain import goal_of
+    from tidelog.cli.report import print_json
+    from tidelog.database import Database
+    from tidelog.errors import Problem, UsageError
+
+    if not isinstance(db, Database):
+        message = "the cluster engine does not explain its tuples"
+        raise UsageError(Problem("E0674", message, hint="leave out --engine spark"))
+    proof = db.explain(*goal_of(text, db))
+    if as_json:
+        print_json({"ok": True, "explanations": [proof.to_dict()]})
+    else:
+        print(proof)
 
 
 def check_folders(facts: Path, outputs: Path | None) -> None:

@@ -19,7 +19,7 @@ from tidelog.errors import position
 from tidelog.explain.conditions import with_values
 from tidelog.explain.derivations import Derivations
 from tidelog.explain.instances import FlatRule
-from tidelog.explain.proof import row_text
+from tidelog.explain.steps import row_text
 from tidelog.explain.walks import Key
 from tidelog.language.syntax import Atom, Comparison, Constant, Literal, Value, Variable
 from tidelog.language.trees import variables

@@ -11,16 +11,18 @@ the views are given, and are listed as taken for granted otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from tidelog.errors import Problem, ProofRejected
 from tidelog.explain.instances import Premise
-from tidelog.explain.proof import Condition, Instance, Proof, Step, Walk
+from tidelog.explain.steps import Condition, Instance, Step, Walk
 from tidelog.explain.walks import ASSERTED, Automaton
-from tidelog.language.syntax import Atom, Literal, Negation, Rule, Value
+from tidelog.language.inlining import INLINE
+from tidelog.language.syntax import Atom, CheckedProgram, Literal, Negation, Rule, Value
 from tidelog.language.trees import outermost, variables
+from tidelog.reference.paths import WithPaths
 from tidelog.reference.substitutions import RuleScope, name_wildcards, solve
 from tidelog.semantics.values import Row, normal
 
@@ -34,14 +36,14 @@ class Checked:
     granted: tuple[Condition, ...]
 
 
-def check_proof(proof: Proof, tables: Tables | None = None) -> Checked:
-    """Check each step of a proof, and with the `tables` of all relations also that tuples are absent and aggregates
-    complete. Raise ProofRejected (E0820)."""
+def check_steps(steps: Sequence[Step], tables: Tables | None = None) -> Checked:
+    """Check the steps of a proof one by one, and with the `tables` of all relations, and of paths, also that tuples are
+    absent and aggregates complete. Raise ProofRejected (E0820)."""
     granted: list[Condition] = []
-    for number, step in enumerate(proof.steps):
+    for number, step in enumerate(steps):
         if any(premise >= number for premise in step.premises):
             raise rejected(step, "it comes before one of its premises")
-        below = [proof.steps[premise] for premise in step.premises]
+        below = [steps[premise] for premise in step.premises]
         if step.height != (1 + max((each.height for each in below), default=0) if step.sort in ("rule", "walk") else 0):
             raise rejected(step, "its height is not one more than that of its premises")
         match step.sort:
@@ -55,6 +57,21 @@ def check_proof(proof: Proof, tables: Tables | None = None) -> Checked:
             case "open":
                 pass
     return Checked(tuple(granted))
+
+
+class Explained(Protocol):
+    """A database as a check needs it."""
+
+    @property
+    def program(self) -> CheckedProgram: ...
+    def __getitem__(self, name: str) -> Collection[Row]: ...
+
+
+def tables_of(database: Explained) -> Tables:
+    """Return the views of a database as sets of tuples, and the pairs of the paths of its program."""
+    relations = database.program.relations
+    tables = {name: set() if INLINE in each.qualifiers else set(database[name]) for name, each in relations.items()}
+    return WithPaths(tables, database.program)
 
 
 def rejected(step: Step, reason: str) -> ProofRejected:

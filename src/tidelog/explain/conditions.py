@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tidelog.explain.instances import FlatRule
-from tidelog.explain.proof import Condition
 from tidelog.explain.search import Search
+from tidelog.explain.steps import Condition
 from tidelog.language.branches import Branch
 from tidelog.language.syntax import Anonymous, Constant, Literal, Negation, Record, Term, Variable
 from tidelog.language.trees import outermost, rebuild

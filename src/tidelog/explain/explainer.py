@@ -15,9 +15,10 @@ from tidelog.explain.alternatives import all_proofs, smallest_ends
 from tidelog.explain.conditions import conditions_of
 from tidelog.explain.derivations import Derivation, Derivations
 from tidelog.explain.instances import FlatRule
-from tidelog.explain.proof import Facts, Instance, Proof, Removal, Step, Walk, row_text
+from tidelog.explain.proof import Proof
 from tidelog.explain.repair import Repair
 from tidelog.explain.search import Found, Search
+from tidelog.explain.steps import Facts, Instance, Removal, Step, Walk, row_text
 from tidelog.explain.walks import Key
 from tidelog.io import encode
 from tidelog.language.syntax import CheckedProgram, RelationType, Rule, Value

@@ -1,4 +1,4 @@
-"""Proofs: steps that each follow from steps before them, in the words of the program.
+"""Proofs: steps that each follow from steps before them.
 
 A proof prints as a tree. Each of its steps is shown once; where the tree needs it again, it says so.
 """
@@ -6,125 +6,18 @@ A proof prints as a tree. Each of its steps is shown once; where the tree needs 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from html import escape
+from typing import Any
 
-from tidelog.errors import position
-from tidelog.explain.instances import FlatRule
-from tidelog.explain.walks import Automaton
-from tidelog.language.syntax import Value
-from tidelog.source import Span
-from tidelog.storage.record_text import format_value
+from tidelog.explain.checking import Checked, Explained, check_steps, tables_of
+from tidelog.explain.drawing import dot, html
+from tidelog.explain.steps import Condition, Facts, Step
 
-StepSort: TypeAlias = Literal["fact", "rule", "walk", "open"]
-Facts: TypeAlias = tuple[tuple[str, tuple[Value, ...]], ...]
-"""Facts: relation and tuple."""
 MOST_LINES = 200
 """Lines of a printed tree."""
-
-
-@dataclass(frozen=True)
-class Condition:
-    """A literal of a body that is no tuple, with values for variables: a comparison, a negation, an aggregate."""
-
-    sort: Literal["comparison", "negation", "aggregate"]
-    text: str
-    members: int | None = None
-    """Of an aggregate: the number of its members."""
-    first: tuple[str, ...] = ()
-    """The first of them, in the order of their values."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the condition as JSON has it."""
-        found: dict[str, Any] = {"sort": self.sort, "text": self.text}
-        return found if self.members is None else {**found, "members": self.members, "first": list(self.first)}
-
-
-@dataclass(frozen=True)
-class Instance:
-    """An instance of a rule, with values for all its variables: what a step is checked by."""
-
-    flat: FlatRule
-    values: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Walk:
-    """The automaton that the walks of a relation, or of a path, follow."""
-
-    relation: str
-    automaton: Automaton
-
-
-@dataclass(frozen=True)
-class Removal:
-    """Facts, or rules by name, without which a tuple would not hold."""
-
-    facts: Facts
-    rules: tuple[str, ...]
-
-    def __str__(self) -> str:
-        """Return the facts or rules as text, each on a line."""
-        facts = (row_text(relation, values) for relation, values in self.facts)
-        return "\n".join([*facts, *self.rules])
-
-
-@dataclass(frozen=True)
-class Step:
-    """A tuple and why it holds.
-
-    An asserted "fact" needs nothing else. A "rule" derives the tuple from `premises`, the numbers of earlier steps,
-    under `conditions`, with values for the variables that the program has written. A "walk" leads along its premises
-    from the first value to the second. An "open" step has not been explained, because a limit was reached.
-    `is_candidate` says that the tuple is one that its relation, which selects, does not show.
-    """
-
-    relation: str
-    values: tuple[Value, ...]
-    sort: StepSort
-    rule: str | None = None
-    text: str | None = None
-    """The rule as it is written."""
-    span: Span | None = field(default=None, compare=False, repr=False)
-    variables: Mapping[str, Value] = field(default_factory=dict)
-    premises: tuple[int, ...] = ()
-    conditions: tuple[Condition, ...] = ()
-    height: int = 0
-    is_candidate: bool = False
-    instance: Instance | Walk | None = field(default=None, compare=False, repr=False)
-
-    @property
-    def tuple_text(self) -> str:
-        """Return the tuple as text: `edge(1, "a")`."""
-        return row_text(self.relation, self.values)
-
-    @property
-    def reason(self) -> str:
-        """Return in a few words why the tuple holds."""
-        match self.sort:
-            case "fact":
-                return "fact"
-            case "walk":
-                return f"a walk of {len(self.premises)} step{'' if len(self.premises) == 1 else 's'}"
-            case "open":
-                return "not explained: a limit was reached"
-        return f"{self.rule}{'' if self.span is None else f' at {position(self.span)}'}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the step as JSON has it."""
-        return {
-            "relation": self.relation,
-            "tuple": list(self.values),
-            "sort": self.sort,
-            "rule": self.rule,
-            "text": self.text,
-            "variables": dict(self.variables),
-            "premises": list(self.premises),
-            "conditions": [each.to_dict() for each in self.conditions],
-            "height": self.height,
-        }
 
 
 @dataclass(frozen=True, repr=False)
@@ -165,6 +58,24 @@ class Proof:
     def to_json(self) -> str:
         """Return the proof as a JSON text."""
         return json.dumps(self.to_dict(), ensure_ascii=False)
+
+    def to_dot(self) -> str:
+        """Return the proof as a text for Graphviz: tuples, with arrows to what they need."""
+        return dot(self.steps)
+
+    def to_html(self) -> str:
+        """Return the proof as a page of its own, in which each tuple opens to show why it holds."""
+        return html(self.to_dict(), [step.tuple_text for step in self.steps], [step.reason for step in self.steps])
+
+    def _repr_html_(self) -> str:
+        """Return the tree for a notebook."""
+        return f"<pre>{escape(str(self))}</pre>"
+
+    def check(self, database: Explained | None = None) -> Checked:
+        """Check each step by itself, without an engine. With a `database` of the same facts, read all of its views to
+        check also that tuples are absent and aggregates complete; without, the result names the conditions that were
+        taken for granted. Raise ProofRejected (E0820)."""
+        return check_steps(self.steps, None if database is None else tables_of(database))
 
     def __str__(self) -> str:
         """Return the proof as a tree, its first 200 lines."""
@@ -207,13 +118,3 @@ def _condition_text(condition: Condition) -> str:
         return condition.text
     more = ", …" if condition.members > len(condition.first) else ""
     return f"{condition.text}   [{condition.members:,} members: {', '.join(condition.first)}{more}]"
-
-
-def row_text(relation: str, values: Iterable[Value]) -> str:
-    """Return a tuple as a program has it: `edge(1, "a")`."""
-    return f"{relation}({', '.join(map(value_text, values))})"
-
-
-def value_text(value: Value) -> str:
-    """Return a value as a program has it."""
-    return format_value(value, lambda text, _: json.dumps(text, ensure_ascii=False))

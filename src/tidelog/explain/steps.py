@@ -1,0 +1,131 @@
+"""The steps of proofs: a tuple, and why it holds, in the words of the program."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from tidelog.errors import position
+from tidelog.explain.instances import FlatRule
+from tidelog.explain.walks import Automaton
+from tidelog.language.syntax import Value
+from tidelog.source import Span
+from tidelog.storage.record_text import format_value
+
+StepSort: TypeAlias = Literal["fact", "rule", "walk", "open"]
+Facts: TypeAlias = tuple[tuple[str, tuple[Value, ...]], ...]
+"""Facts: relation and tuple."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A literal of a body that is no tuple, with values for variables: a comparison, a negation, an aggregate."""
+
+    sort: Literal["comparison", "negation", "aggregate"]
+    text: str
+    members: int | None = None
+    """Of an aggregate: the number of its members."""
+    first: tuple[str, ...] = ()
+    """The first of them, in the order of their values."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the condition as JSON has it."""
+        found: dict[str, Any] = {"sort": self.sort, "text": self.text}
+        return found if self.members is None else {**found, "members": self.members, "first": list(self.first)}
+
+
+@dataclass(frozen=True)
+class Instance:
+    """An instance of a rule, with values for all its variables: what a step is checked by."""
+
+    flat: FlatRule
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The automaton that the walks of a relation, or of a path, follow."""
+
+    relation: str
+    automaton: Automaton
+
+
+@dataclass(frozen=True)
+class Removal:
+    """Facts, or rules by name, without which a tuple would not hold."""
+
+    facts: Facts
+    rules: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return the facts or rules as text, each on a line."""
+        facts = (row_text(relation, values) for relation, values in self.facts)
+        return "\n".join([*facts, *self.rules])
+
+
+@dataclass(frozen=True)
+class Step:
+    """A tuple and why it holds.
+
+    An asserted "fact" needs nothing else. A "rule" derives the tuple from `premises`, the numbers of earlier steps,
+    under `conditions`, with values for the variables that the program has written. A "walk" leads along its premises
+    from the first value to the second. An "open" step has not been explained, because a limit was reached.
+    `is_candidate` says that the tuple is one that its relation, which selects, does not show.
+    """
+
+    relation: str
+    values: tuple[Value, ...]
+    sort: StepSort
+    rule: str | None = None
+    text: str | None = None
+    """The rule as it is written."""
+    span: Span | None = field(default=None, compare=False, repr=False)
+    variables: Mapping[str, Value] = field(default_factory=dict)
+    premises: tuple[int, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    height: int = 0
+    is_candidate: bool = False
+    instance: Instance | Walk | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def tuple_text(self) -> str:
+        """Return the tuple as text: `edge(1, "a")`."""
+        return row_text(self.relation, self.values)
+
+    @property
+    def reason(self) -> str:
+        """Return in a few words why the tuple holds."""
+        match self.sort:
+            case "fact":
+                return "fact"
+            case "walk":
+                return f"a walk of {len(self.premises)} step{'' if len(self.premises) == 1 else 's'}"
+            case "open":
+                return "not explained: a limit was reached"
+        return f"{self.rule}{'' if self.span is None else f' at {position(self.span)}'}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the step as JSON has it."""
+        return {
+            "relation": self.relation,
+            "tuple": list(self.values),
+            "sort": self.sort,
+            "rule": self.rule,
+            "text": self.text,
+            "variables": dict(self.variables),
+            "premises": list(self.premises),
+            "conditions": [each.to_dict() for each in self.conditions],
+            "height": self.height,
+        }
+
+
+def row_text(relation: str, values: Iterable[Value]) -> str:
+    """Return a tuple as a program has it: `edge(1, "a")`."""
+    return f"{relation}({', '.join(map(value_text, values))})"
+
+
+def value_text(value: Value) -> str:
+    """Return a value as a program has it."""
+    return format_value(value, lambda text, _: json.dumps(text, ensure_ascii=False))

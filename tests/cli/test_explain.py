@@ -1,0 +1,95 @@
+"""`tidelog explain`, and `tidelog run --explain`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import tidelog
+from tests.explain.test_proofs import FACTS, PROGRAM, PROOFS
+from tidelog.cli import main
+
+GOAL = 'r("a", "d")'
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    folder = tmp_path / "views.tide"
+    with tidelog.connect(folder) as db:
+        db.load(PROGRAM)
+        for name, rows in FACTS.items():
+            db.insert(name, rows)
+        db.commit()
+    return str(folder)
+
+
+def test_a_proof_is_printed(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", store, GOAL]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("   [")[0] for line in lines] == [
+        line.split("   [")[0] for line in PROOFS["r", ("a", "d")].splitlines()
+    ]
+
+
+def test_other_explanations_are_printed(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", store, GOAL, "--all", "2"]) == 0
+    assert capsys.readouterr().out.count(GOAL) == 2
+    assert main(["explain", store, 'r("d", "b")', "--not"]) == 0
+    assert "does not hold" in capsys.readouterr().out
+    assert main(["explain", store, GOAL, "--undo", "1"]) == 0
+    assert capsys.readouterr().out == 'e("c", "d")\n'
+    assert main(["explain", store, 'closed("zz", "b")', "--repair", "1"]) == 0
+    assert capsys.readouterr().out == 'e("zz", "b")\n'
+    assert main(["explain", store, 'r("d", "b")', "--repair", "1"]) == 0
+    assert capsys.readouterr().out == "nothing found\n"
+
+
+def test_explanations_as_json(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", store, GOAL, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["explanations"][0]["steps"][-1]["tuple"] == ["a", "d"]
+    assert main(["explain", store, GOAL, "--undo", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["explanations"] == [[["e", ["c", "d"]]]]
+
+
+def test_a_proof_is_written(store: str, tmp_path: Path) -> None:
+    page, graph = tmp_path / "proof.html", tmp_path / "proof.dot"
+    assert main(["explain", store, GOAL, "--html", str(page)]) == 0
+    assert 'r(\\"a\\", \\"d\\")' in page.read_text(encoding="utf-8")
+    assert main(["explain", store, GOAL, "--dot", str(graph)]) == 0
+    assert graph.read_text(encoding="utf-8").startswith("digraph proof {")
+
+
+@pytest.mark.parametrize(
+    ("goal", "code", "status"),
+    [
+        ('r("d", "b")', "E0670", 2),
+        ('r("a", x)', "E0673", 2),
+        ('r("a", "b"), e("a", "b")', "E0673", 2),
+        ('<e+>("a", "b")', "E0673", 2),
+        ('nobody("a")', "E0201", 1),
+        ("r(", "E0101", 1),
+    ],
+)
+def test_what_is_no_tuple_to_explain(
+    store: str, capsys: pytest.CaptureFixture[str], goal: str, code: str, status: int
+) -> None:
+    assert main(["explain", store, goal]) == status
+    assert f"[{code}]" in capsys.readouterr().err
+
+
+def test_a_tuple_of_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "p.dl"
+    program.write_text(
+        ".decl e(x: number, y: number)\n.input e\n.decl t(x: number, y: number)\n.output t\n"
+        "one: t(x, y) :- e(x, y).\ntwo: t(x, z) :- t(x, y), e(y, z).\n"
+    )
+    (tmp_path / "e.facts").write_text("1\t2\n2\t3\n")
+    arguments = ["run", str(program), "-F", str(tmp_path), "-D", str(tmp_path / "out"), "--explain"]
+    assert main([*arguments, "t(1, 3)"]) == 0
+    assert capsys.readouterr().out.splitlines()[0].startswith("t(1, 3)   [")
+    assert not (tmp_path / "out").exists()
+    assert main([*arguments, "t(3, 1)"]) == 2
+    assert "[E0670]" in capsys.readouterr().err
