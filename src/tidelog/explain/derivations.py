@@ -125,7 +125,8 @@ class Derivations:
         """Return for each tuple whether it is an asserted fact."""
         found = [False] * len(keys)
         for name, numbers in _grouped(keys).items():
-            stored = state.asserted.get(state.program.candidates.get(name, name))
+            shown = self.shown(name)
+            stored = state.asserted.get(state.program.candidates.get(shown, shown))
             if stored is not None and name not in self._paths:
                 rows = numpy.array([keys[i].words for i in numbers], numpy.int64).reshape(len(numbers), -1)
                 for i, row in zip(numbers, (stored.find(rows) >= 0).tolist(), strict=True):
@@ -220,7 +221,7 @@ class Derivations:
         key = flat.number, body
         if key not in self._partial:
             given = self.checked.relations[flat.head.relation].columns
-            self._partial[key] = Question(body, shown, given, flat.kinds, self.checked, {})
+            self._partial[key] = Question(body, shown, given, flat.kinds, self.checked, flat.read)
         return self._partial[key]
 
     def _constants(self, flat: FlatRule) -> dict[tuple[object, Kind], int]:

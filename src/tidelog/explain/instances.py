@@ -19,6 +19,7 @@ import numpy
 
 from tidelog.arrays import AnyWords, Words
 from tidelog.explain.walks import end_kinds
+from tidelog.language.counters import counters_in
 from tidelog.language.syntax import (
     Anonymous,
     Atom,
@@ -33,14 +34,17 @@ from tidelog.language.syntax import (
     Term,
     Variable,
 )
-from tidelog.language.trees import variables
+from tidelog.language.trees import variables, whole
 from tidelog.limits.watch import Watch
 from tidelog.maintain.state import EngineState
 from tidelog.queries.bodies import GIVEN
 from tidelog.queries.evaluation import Evaluation
 from tidelog.queries.pattern import QUERY, with_nodes
 from tidelog.rules import Compiler
+from tidelog.rules.arguments import arguments
 from tidelog.rules.bench import Bench
+from tidelog.rules.core import NUMBERED
+from tidelog.rules.counters import counters
 from tidelog.rules.disjunctions import disjunctions
 
 ArgumentSource = int | Constant
@@ -71,6 +75,8 @@ class FlatRule:
     variables: tuple[str, ...]
     kinds: Mapping[str, Kind] = field(repr=False)
     body: tuple[Literal, ...] = field(repr=False)
+    read: Mapping[str, RelationType] = field(repr=False)
+    """Relations with the numbers of counters, which the body reads besides."""
 
 
 def flat_rules(checked: CheckedProgram) -> dict[str, tuple[FlatRule, ...]]:
@@ -80,13 +86,34 @@ def flat_rules(checked: CheckedProgram) -> dict[str, tuple[FlatRule, ...]]:
     for rule in checked.rules:
         bench = Bench(rule.name or "", checked.relations, checked.records)
         for alternative in disjunctions(rule, bench):
-            for head in rule.heads:
-                flat = _flat(alternative, head, rule, next(numbers), checked)
+            numbered, read = _with_numbers(alternative, bench)
+            for head in numbered.heads:
+                flat = _flat(numbered, head, rule, next(numbers), checked, read)
                 found.setdefault(head.relation, []).append(flat)
     return {name: tuple(rules) for name, rules in found.items()}
 
 
-def _flat(rule: Rule, head: Atom, origin: Rule, number: int, checked: CheckedProgram) -> FlatRule:
+def _with_numbers(rule: Rule, bench: Bench) -> tuple[Rule, dict[str, RelationType]]:
+    """Return a rule that reads the numbers that its counters have given, and the relations that have them."""
+    if next(counters_in(whole(rule)), None) is None:
+        return rule, {}
+    (rule,) = arguments(rule, bench)
+    (numbered,) = counters(rule, bench)
+    steady = bench.pending[-1].body
+    made = {
+        name: RelationType(name, info.columns) for name, info in bench.auxiliary.items() if name.startswith(NUMBERED)
+    }
+    return replace(numbered, body=(*numbered.body, *steady), kinds={**rule.kinds, **bench.kinds}), made
+
+
+def _flat(
+    rule: Rule,
+    head: Atom,
+    origin: Rule,
+    number: int,
+    checked: CheckedProgram,
+    read: Mapping[str, RelationType],
+) -> FlatRule:
     """Return one head of a rule without disjunctions, with a variable for each argument of positive atoms."""
     kinds = dict(rule.kinds)
     added: list[Literal] = []
@@ -106,8 +133,9 @@ def _flat(rule: Rule, head: Atom, origin: Rule, number: int, checked: CheckedPro
     given = named(head, "head")
     body: list[Literal] = []
     for i, literal in enumerate(rule.body):
-        body.append(named(literal, f"premise{i}_") if isinstance(literal, Atom) else literal)
-    atoms = [literal for literal in body if isinstance(literal, Atom)]
+        is_premise = isinstance(literal, Atom) and literal.relation not in read
+        body.append(named(literal, f"premise{i}_") if is_premise and isinstance(literal, Atom) else literal)
+    atoms = [literal for literal in body if isinstance(literal, Atom) and literal.relation not in read]
     columns = tuple(variables([given, *body, *added], aggregates=False))
     return FlatRule(
         origin,
@@ -118,6 +146,7 @@ def _flat(rule: Rule, head: Atom, origin: Rule, number: int, checked: CheckedPro
         columns,
         kinds,
         (Atom(GIVEN, given.args), *added, *body),
+        read,
     )
 
 
@@ -179,7 +208,7 @@ def question_of(
 
     given = checked.relations[flat.head.relation].columns
     body = tuple(map(read, flat.body))
-    return Question(body, flat.variables, given, flat.kinds, checked, candidates)
+    return Question(body, flat.variables, given, flat.kinds, checked, {**candidates, **flat.read})
 
 
 def rows_of_premise(premise: Premise, answers: AnyWords, constants: Mapping[tuple[object, Kind], int]) -> AnyWords:
