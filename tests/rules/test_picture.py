@@ -10,10 +10,17 @@ from pygraphviz import AGraph
 
 from benchmarks.zodiac import RS2
 from tests.rules.test_graph import core
+from tests.suite import PROGRAMS
 from tidelog.errors import UsageError
+from tidelog.language import check, read
+from tidelog.rules import compile_program
 from tidelog.rules.core import CoreProgram
 from tidelog.rules.describe import describe
+from tidelog.rules.outline import outline
 from tidelog.rules.picture import dot, draw
+
+EXAMPLES = Path(__file__).parents[2] / "examples/constructs"
+EVERY_PROGRAM = sorted([*PROGRAMS.glob("*.dl"), *EXAMPLES.glob("*.dl")])
 
 SMALL = """
 .decl e(x: number, y: number) .decl t(x: number, y: number) .decl n(x: number, c: number) .decl leaf(x: number)
@@ -174,3 +181,11 @@ def test_a_description_lists_the_nodes_with_what_they_read() -> None:
         "       r4: leaf(x) :- e(_, x), !n(x, _).",
         "       reads e, not n",
     ]
+
+
+@pytest.mark.parametrize("path", EVERY_PROGRAM, ids=lambda path: path.stem)
+def test_every_program_is_shown_in_words(path: Path) -> None:
+    program = compile_program(check(read(path)))
+    titles = [title for box in outline(program).boxes for title in box.titles]
+    assert not [title for title in titles if "#" in title]
+    assert describe(program)

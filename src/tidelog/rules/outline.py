@@ -15,7 +15,7 @@ from tidelog.rules.core import CoreProgram, HyperNode
 from tidelog.rules.edges import AnyRule, body_of, head_of
 from tidelog.rules.graph import rule_components
 from tidelog.rules.reached import FACTS, VALUES
-from tidelog.rules.selections import candidates_of
+from tidelog.rules.selections import ALL, candidates_of
 
 _SHARED = ("#path.", "#nodes.")
 
@@ -65,7 +65,7 @@ def outline(core: CoreProgram) -> Outline:
     groups = sorted(members.items(), key=lambda item: core.nodes.index(item[1][-1]))
     derived = {name for node in core.nodes for name in node.relations}
     read = {name for node in core.nodes for rule in node.rules for name, _ in body_of(rule)}
-    given = [name for name in core.relations if name in read - derived and not name.startswith(FACTS)]
+    given = [name for name in core.relations if name in read - derived and not name.startswith((FACTS, ALL))]
     boxes = [Box("given", (name,)) for name in given]
     boxes += [_box("node" if key.startswith("node ") else "auxiliary", nodes, core) for key, nodes in groups]
     return Outline(tuple(boxes), tuple(_arrows(boxes)))
@@ -158,7 +158,11 @@ def label(name: str) -> str:
         "inner": f"rows of {op}",
         "either": "alternatives",
         "matching": "pattern",
+        "substitution": "substitutions",
+        "counter": "numbers",
     }
+    if sort == "projection":
+        return f"columns of {label(rest.partition('(')[0])}" if rest.startswith("#") else rest
     if name.startswith((VALUES, FACTS)):
         return f"{sort} of {rest}"
     if sort in _SELECTING:
