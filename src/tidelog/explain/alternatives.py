@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from itertools import count
 
 from tidelog.explain.derivations import Derivation
-from tidelog.explain.search import Cone, Found, OverBudgetError, Search, heights
+from tidelog.explain.search import LARGE, Cone, Found, OverBudgetError, Search, heights
 from tidelog.explain.walks import Key
 
 
@@ -118,7 +118,7 @@ def proof_without(cone: Cone, without: frozenset[object]) -> Found | None:
         if cone.is_complete:
             return None
         try:
-            cone.grow(cone.search.budget)
+            cone.grow(LARGE)
         except OverBudgetError:
             return None
 

@@ -24,8 +24,11 @@ from tidelog.explain.walks import Key
 from tidelog.limits.watch import Watch
 from tidelog.maintain.state import EngineState
 
-BUDGET = 20_000
-"""Derivations of a cone."""
+BUDGET = 1_000
+"""Derivations of the cone of a proof: on GALEN a proof then takes 15 ms in the median, and 35 ms with 20,000, for the
+same heights."""
+LARGE = 20_000
+"""Derivations of the cone in which sets of facts are looked for that end a tuple."""
 
 
 class OverBudgetError(Exception):
