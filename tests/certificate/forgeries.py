@@ -84,11 +84,22 @@ e(1, 2). e(2, 3).
 a(x, $) :- e(x, _).
 """
 """A program that numbers substitutions."""
+GROUPING = """
+.decl e(x: number, y: number)
+.decl p(x: number, m: number)
+.decl q(x: number)
+e(1, 2). e(2, 3).
+q(1).
+p(x, m) :- q(y), e(y, x), m = y.
+q(x) :- p(x, m), m > count : { e(y, _), y < m }.
+"""
+"""A program whose aggregate has groups that come through the recursion."""
 SORTS = {
     **dict.fromkeys(
         ("#aggregate", "#base", "#inner", "#matching", "#nodes", "#outer", "#path", "#projection"), EVERYTHING
     ),
     "#either": EITHER,
+    "#values": GROUPING,
     **dict.fromkeys(("#counter", "#substitution"), COUNTING),
     **dict.fromkeys(("#best", "#ranked", "#beats", "#beaten", "#keys"), SELECTING),
 }

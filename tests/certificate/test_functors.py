@@ -185,7 +185,7 @@ def test_texts_are_searched(bench: Bench, op: str) -> None:
     [
         (op, kind)
         for op, form in AGGREGATES.items()
-        if op != "count" and not form.arguments
+        if op not in ("count", "autoinc") and not form.arguments
         for kind in sorted(form.over)
     ],
 )

@@ -10,14 +10,14 @@ import pytest
 import tidelog
 from tests.explain.test_proofs import PROOFS, made
 from tidelog.explain.proof import Proof
-from tidelog.explain.steps import Instance, Step
+from tidelog.explain.steps import BoundRule, ProofStep
 
 
 def with_goal(proof: Proof, **changes: object) -> Proof:
     return Proof((*proof.steps[:-1], replace(proof.goal, **changes)))  # type: ignore[arg-type]
 
 
-def other_value(step: Step) -> Step:
+def other_value(step: ProofStep) -> ProofStep:
     return replace(step, values=(*step.values[:-1], "zz"))
 
 
@@ -49,7 +49,7 @@ def test_an_altered_step_is_refused(goal: tuple[str, tuple[object, ...]], forger
 
 def with_variable(proof: Proof, name: str, value: object) -> Proof:
     instance = proof.goal.instance
-    assert isinstance(instance, Instance)
+    assert isinstance(instance, BoundRule)
     return with_goal(proof, instance=replace(instance, values={**instance.values, name: value}))
 
 
@@ -62,7 +62,7 @@ def test_values_that_do_not_satisfy_a_condition_are_refused() -> None:
 
 def test_a_fact_that_is_not_there_is_refused_with_the_views() -> None:
     db = made()
-    proof = Proof((Step("e", ("b", "a"), "fact"),))
+    proof = Proof((ProofStep("e", ("b", "a"), "fact"),))
     proof.check()
     with pytest.raises(tidelog.ProofRejected, match="E0820"):
         proof.check(db)

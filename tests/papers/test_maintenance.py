@@ -32,13 +32,13 @@ REFERENCES: list[Reference] = [Elastic, elastic_with_switch, DRed, ZodiacEdge]
 def problem(script: Script) -> str:
     """Return the error after some epoch; the numbers of Update are those of Bootstrap (Theorem 3.5)."""
     core, facts = compiled(script.text), script.facts
-    engines = [reference(core, facts) for reference in REFERENCES]
+    engines = [reference(core, placed(core, facts)) for reference in REFERENCES]
     for insert, delete in [({}, {}), *script.epochs]:
         facts = after(facts, insert, delete)
         expected = naive.evaluate(checked(script.text), facts)
-        fresh = Elastic(core, facts)
+        fresh = Elastic(core, placed(core, facts))
         for engine in engines:
-            engine.epoch(insert, delete)
+            engine.epoch(placed(core, insert), placed(core, delete))
             found = {name: engine.views.get(name, set()) for name in expected}
             if found != expected:
                 return f"{type(engine).__name__}: {difference(found, expected)}\n{script}"
@@ -95,10 +95,10 @@ def test_views_and_hyper_nodes_while_rules_come_and_go() -> None:
         rules = [rule for node in core.nodes for rule in node.rules]
         names = sorted({rule.origin for rule in rules})
         present = {name for name in names if rng.random() < 0.6}
-        engine = ZodiacEdge(part_of(core, present), facts)
+        engine = ZodiacEdge(part_of(core, present), placed(core, facts))
         for insert, delete in script.epochs:
             if rng.random() < 0.5:
-                engine.epoch(insert, delete)
+                engine.epoch(placed(core, insert), placed(core, delete))
                 facts = after(facts, insert, delete)
             changed = {name for name in names if rng.random() < 0.3}
             for step in rng.sample(("add", "remove"), 2):
@@ -136,6 +136,11 @@ def part_of(core: CoreProgram, origins: set[str]) -> CoreProgram:
     """The program with the rules of some origins only."""
     rules = of([rule for node in core.nodes for rule in node.rules], origins)
     return replace(core, nodes=hyper_nodes(rules, core.relations))
+
+
+def placed(core: CoreProgram, facts: Facts) -> Facts:
+    """The facts where the core program has them: those of relations with groups in a recursion apart."""
+    return {core.candidates.get(name, name): rows for name, rows in facts.items()}
 
 
 def views(engine: ZodiacEdge, core: CoreProgram) -> Groups:

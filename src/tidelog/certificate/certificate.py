@@ -11,6 +11,7 @@ from tidelog.language.counters import COUNTER
 from tidelog.rules.components import components
 from tidelog.rules.core import AggregateRule, CoreProgram, CoreRule, HyperNode, NodeSelection
 from tidelog.rules.edges import body_of, head_of
+from tidelog.rules.selections import candidates_of
 from tidelog.storage.dictionary import Dictionary
 
 
@@ -70,7 +71,7 @@ def certified(program: CoreProgram, whole: Iterable[str] = ()) -> CoreProgram:
     kept = {name for node in nodes for name in node.relations}
     shown = {each.shown for node in nodes for each in node.selects}
     gone = {name for node in program.nodes for name in node.relations} - kept
-    gone |= {program.candidates[name] for name in shown}  # No rules derive those of facts only.
+    gone |= {candidates_of(name) for name in shown}  # No rules derive those of facts only.
     return replace(
         program,
         relations={name: info for name, info in program.relations.items() if name not in gone},

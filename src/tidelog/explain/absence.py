@@ -17,7 +17,7 @@ import numpy
 from tidelog.arrays import AnyWords
 from tidelog.errors import position
 from tidelog.explain.conditions import with_values
-from tidelog.explain.derivations import Derivations
+from tidelog.explain.derivations import TupleDerivations
 from tidelog.explain.instances import FlatRule
 from tidelog.explain.steps import row_text
 from tidelog.explain.walks import Key
@@ -33,7 +33,7 @@ MOST_NEAR = 3
 
 
 @dataclass(frozen=True)
-class Attempt:
+class RuleAttempt:
     """How far the body of a rule gets: the literals that are `met`, with values for their variables, the one that
     `failed`, None where the head already does not fit, and the tuples that are `near` it. `bindings` is the number of
     ways in which those that are met are. `below` says why a missing tuple cannot be derived."""
@@ -67,7 +67,7 @@ class Absence:
 
     relation: str
     values: tuple[Value, ...]
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[RuleAttempt, ...]
     near: tuple[str, ...]
     key: Key = field(compare=False)
 
@@ -113,7 +113,7 @@ def _lines(absence: Absence, indent: str) -> Iterator[str]:
 class Missing:
     """Explains absences over the views of an engine."""
 
-    derivations: Derivations
+    derivations: TupleDerivations
     state: EngineState
     watch: Watch
     texts: Mapping[str, object] = field(default_factory=dict)
@@ -125,7 +125,7 @@ class Missing:
         near = self.near(key.relation, dict(enumerate(key.words)))
         return Absence(key.relation, self.derivations.values(key), attempts, near, key)
 
-    def attempt(self, flat: FlatRule, key: Key, depth: int) -> Attempt:
+    def attempt(self, flat: FlatRule, key: Key, depth: int) -> RuleAttempt:
         """Return how far a rule gets that would derive a tuple."""
         given, *rest = flat.body
         assert isinstance(given, Atom)
@@ -133,7 +133,7 @@ class Missing:
         met: list[Literal] = []
         answers, shown = self.bindings(flat, key, [])
         if not len(answers):
-            return Attempt(flat.rule.name or "", text, flat.rule.span, (), None, 0)
+            return RuleAttempt(flat.rule.name or "", text, flat.rule.span, (), None, 0)
         while rest:
             self.watch.look()
             literal = self.next_literal(given, met, rest)
@@ -147,10 +147,10 @@ class Missing:
             near, below = self.around(literal, bound, words, depth)
             texts = tuple(str(with_values(each, bound)) for each in met if not is_made(each))
             failed = str(with_values(literal, bound))
-            return Attempt(flat.rule.name or "", text, flat.rule.span, texts, failed, len(answers), near, below)
+            return RuleAttempt(flat.rule.name or "", text, flat.rule.span, texts, failed, len(answers), near, below)
         bound, _ = self.first(flat, answers, shown)
         texts = tuple(str(with_values(each, bound)) for each in met if not is_made(each))
-        return Attempt(flat.rule.name or "", text, flat.rule.span, texts, None, len(answers))
+        return RuleAttempt(flat.rule.name or "", text, flat.rule.span, texts, None, len(answers))
 
     def next_literal(self, given: Atom, met: Sequence[Literal], rest: Sequence[Literal]) -> Literal:
         """Return the literal to try next: one that only tests, else the tuple with the fewest open variables."""

@@ -13,30 +13,30 @@ import heapq
 from collections.abc import Callable, Iterator
 from itertools import count
 
-from tidelog.explain.derivations import Derivation
-from tidelog.explain.search import LARGE, Cone, Found, OverBudgetError, Search, heights
+from tidelog.explain.derivations import TupleDerivation
+from tidelog.explain.search import LARGE, Cone, Found, OverBudgetError, ProofSearch, heights
 from tidelog.explain.walks import Key
 
 
-def all_proofs(search: Search, goal: Key) -> Iterator[Found]:
+def all_proofs(search: ProofSearch, goal: Key) -> Iterator[Found]:
     """Yield all proofs of a tuple by the number of their tuples, ties by the order of rules and by values."""
-    ways: dict[Key, list[Derivation | None]] = {}
+    ways: dict[Key, list[TupleDerivation | None]] = {}
 
-    def ways_of(key: Key) -> list[Derivation | None]:
+    def ways_of(key: Key) -> list[TupleDerivation | None]:
         if key not in ways:
-            found: list[Derivation | None] = [None] if search.derivations.asserted(search.state, [key])[0] else []
+            found: list[TupleDerivation | None] = [None] if search.derivations.asserted(search.state, [key])[0] else []
             if search.derivations.is_walk(search.state, key.relation):
                 found += [] if found else [search.walk(key)]
             else:
                 batches = search.derivations.instances(search.state, [key], search.watch)
-                instances: list[Derivation] = [each for batch in batches for each in batch.derivations()]
+                instances: list[TupleDerivation] = [each for batch in batches for each in batch.derivations()]
                 instances.sort(key=search.order)
                 found += instances
             ways[key] = found
         return ways[key]
 
     numbers = count()
-    heap: list[tuple[int, int, dict[Key, Derivation | None], tuple[Key, ...]]] = [(1, next(numbers), {}, (goal,))]
+    heap: list[tuple[int, int, dict[Key, TupleDerivation | None], tuple[Key, ...]]] = [(1, next(numbers), {}, (goal,))]
     while heap:
         search.watch.look()
         _, _, chosen, waiting = heapq.heappop(heap)
@@ -53,7 +53,7 @@ def all_proofs(search: Search, goal: Key) -> Iterator[Found]:
             heapq.heappush(heap, (len(extended) + len(pending), next(numbers), extended, pending))
 
 
-def _reaches(chosen: dict[Key, Derivation | None], premises: tuple[Key, ...], goal: Key) -> bool:
+def _reaches(chosen: dict[Key, TupleDerivation | None], premises: tuple[Key, ...], goal: Key) -> bool:
     """Return True if the tuples `premises`, as far as they are chosen, need `goal`."""
     waiting, seen = list(premises), set[Key]()
     while waiting:
@@ -68,7 +68,7 @@ def _reaches(chosen: dict[Key, Derivation | None], premises: tuple[Key, ...], go
 
 
 def smallest_ends(
-    search: Search, goal: Key, *, rules: bool, confirmed: Callable[[frozenset[object]], bool]
+    search: ProofSearch, goal: Key, *, rules: bool, confirmed: Callable[[frozenset[object]], bool]
 ) -> Iterator[frozenset[object]]:
     """Yield the smallest sets of facts, as keys, or with `rules` of names of rules, without which a tuple does not
     hold, none with another one inside: by size, ties by relation and values. `confirmed` says that a set does it."""
@@ -107,7 +107,7 @@ def smallest_ends(
 def proof_without(cone: Cone, without: frozenset[object]) -> Found | None:
     """Return a proof that uses none of some facts and rules, as far as the budget of the cone shows one."""
 
-    def allowed(way: Derivation) -> bool:
+    def allowed(way: TupleDerivation) -> bool:
         return way.flat is None or way.flat.rule.name not in without
 
     while True:
@@ -124,7 +124,7 @@ def proof_without(cone: Cone, without: frozenset[object]) -> Found | None:
 
 
 def _extracted(
-    cone: Cone, ways: dict[Key, list[Derivation]], known: dict[Key, int], without: frozenset[object]
+    cone: Cone, ways: dict[Key, list[TupleDerivation]], known: dict[Key, int], without: frozenset[object]
 ) -> Found:
     """Return the proof of the goal that heights stand for."""
     found = Found()

@@ -17,7 +17,7 @@ from typing import Protocol, TypeAlias
 
 from tidelog.errors import Problem, ProofRejected
 from tidelog.explain.instances import Premise
-from tidelog.explain.steps import Condition, Instance, Step, Walk
+from tidelog.explain.steps import BoundRule, Condition, ProofStep, Walk
 from tidelog.explain.walks import ASSERTED, Automaton
 from tidelog.language.inlining import INLINE
 from tidelog.language.syntax import Atom, CheckedProgram, Literal, Negation, Rule, Value
@@ -36,7 +36,7 @@ class Checked:
     granted: tuple[Condition, ...]
 
 
-def check_steps(steps: Sequence[Step], tables: Tables | None = None) -> Checked:
+def check_steps(steps: Sequence[ProofStep], tables: Tables | None = None) -> Checked:
     """Check the steps of a proof one by one, and with the `tables` of all relations, and of paths, also that tuples are
     absent and aggregates complete. Raise ProofRejected (E0820)."""
     granted: list[Condition] = []
@@ -74,15 +74,15 @@ def tables_of(database: Explained) -> Tables:
     return WithPaths(tables, database.program)
 
 
-def rejected(step: Step, reason: str) -> ProofRejected:
+def rejected(step: ProofStep, reason: str) -> ProofRejected:
     """Return the error for a step."""
     return ProofRejected(Problem("E0820", f"the proof does not show {step.tuple_text}: {reason}", step.span))
 
 
-def _check_rule(step: Step, below: list[Step], tables: Tables | None) -> Iterator[Condition]:
+def _check_rule(step: ProofStep, below: list[ProofStep], tables: Tables | None) -> Iterator[Condition]:
     """Check a step by a rule; yield the conditions that are taken for granted."""
     instance = step.instance
-    if not isinstance(instance, Instance) or instance.flat.rule.name != step.rule:
+    if not isinstance(instance, BoundRule) or instance.flat.rule.name != step.rule:
         raise rejected(step, "it has no instance of its rule")
     flat = instance.flat
     if step.relation != flat.head.relation or step.values != _row(flat.head, instance):
@@ -102,7 +102,7 @@ def _check_rule(step: Step, below: list[Step], tables: Tables | None) -> Iterato
         yield from (each for each in step.conditions if each.sort != "comparison")
 
 
-def _check_walk(step: Step, below: list[Step]) -> None:
+def _check_walk(step: ProofStep, below: list[ProofStep]) -> None:
     """Check a step by a walk: its premises are edges of the automaton, one behind the other."""
     walk = step.instance
     if not isinstance(walk, Walk) or walk.relation != step.relation or len(step.values) != 2:
@@ -115,7 +115,7 @@ def _check_walk(step: Step, below: list[Step]) -> None:
         raise rejected(step, "its premises are no walk from the first value to the second")
 
 
-def _after(automaton: Automaton, states: set[tuple[Value, int]], step: Step) -> Iterator[tuple[Value, int]]:
+def _after(automaton: Automaton, states: set[tuple[Value, int]], step: ProofStep) -> Iterator[tuple[Value, int]]:
     """Yield the nodes and states after one more edge."""
     for edge in automaton.edges:
         if edge.relation.removeprefix(ASSERTED) != step.relation or (
@@ -133,7 +133,7 @@ def _as_well(automaton: Automaton, state: int) -> frozenset[int]:
     return automaton.silent.get(state, frozenset()) | {state}
 
 
-def _holds(literal: Literal, instance: Instance, tables: Tables) -> bool:
+def _holds(literal: Literal, instance: BoundRule, tables: Tables) -> bool:
     """Return True if a literal holds for the values of an instance."""
     flat, bound = instance.flat, dict(instance.values)
     names = frozenset(variables([literal], aggregates=False)) | frozenset(flat.variables)
@@ -141,7 +141,7 @@ def _holds(literal: Literal, instance: Instance, tables: Tables) -> bool:
     return next(solve((named,), bound, RuleScope(names, tables)), None) is not None
 
 
-def _row(premise: Premise, instance: Instance) -> tuple[Value, ...]:
+def _row(premise: Premise, instance: BoundRule) -> tuple[Value, ...]:
     """Return the tuple of an atom for the values of an instance."""
     values = tuple(instance.values.values())
     return tuple(

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from tidelog.explain.instances import FlatRule
-from tidelog.explain.search import Search
+from tidelog.explain.search import ProofSearch
 from tidelog.explain.steps import Condition
 from tidelog.language.branches import Branch
 from tidelog.language.syntax import Anonymous, Constant, Literal, Negation, Record, Term, Variable
 from tidelog.language.trees import outermost, rebuild
 
 
-def conditions_of(flat: FlatRule, bound: Mapping[str, Any], search: Search) -> tuple[Condition, ...]:
+def conditions_of(flat: FlatRule, bound: Mapping[str, Any], search: ProofSearch) -> tuple[Condition, ...]:
     """Return the conditions of an instance, in the order written."""
     return tuple(condition_of(literal, bound) for literal in flat.conditions)
 

@@ -28,7 +28,7 @@ from tidelog.storage.stored import StoredRelation
 
 
 @dataclass(frozen=True)
-class Derivation:
+class TupleDerivation:
     """A way to derive a tuple: by an instance of a rule, whose variables have `words`, or, without a rule, by a walk
     along `premises`."""
 
@@ -47,20 +47,20 @@ class Batch:
     numbers: NDArray[numpy.int64]
     premises: tuple[tuple[str, AnyWords], ...]
 
-    def derivation(self, i: int) -> Derivation:
+    def derivation(self, i: int) -> TupleDerivation:
         """Return instance number i."""
         keys = tuple(Key(name, tuple(rows[i].tolist())) for name, rows in self.premises)
-        return Derivation(self.flat, tuple(self.words[i].tolist()), keys)
+        return TupleDerivation(self.flat, tuple(self.words[i].tolist()), keys)
 
-    def derivations(self) -> list[Derivation]:
+    def derivations(self) -> list[TupleDerivation]:
         """Return all instances."""
         words = list(map(tuple, self.words.tolist()))
         columns = [[Key(name, tuple(row)) for row in rows.tolist()] for name, rows in self.premises]
         premises = zip(*columns, strict=True) if columns else [()] * len(words)
-        return [Derivation(self.flat, own, keys) for own, keys in zip(words, premises, strict=True)]
+        return [TupleDerivation(self.flat, own, keys) for own, keys in zip(words, premises, strict=True)]
 
 
-class Derivations:
+class TupleDerivations:
     """The rules of a checked program, asked for their instances; for as long as that program is the committed one."""
 
     def __init__(self, checked: CheckedProgram, dictionary: Dictionary) -> None:
@@ -163,7 +163,7 @@ class Derivations:
         path = self._paths.get(name)
         return automaton_of(path) if path is not None else automaton_of_closure(name, state.closures[name][0])
 
-    def walk(self, state: EngineState, key: Key, watch: Watch) -> Derivation | None:
+    def walk(self, state: EngineState, key: Key, watch: Watch) -> TupleDerivation | None:
         """Return a shortest walk that derives a pair; None if there is none."""
         automaton = self.automaton(state, key.relation)
         start, end = key.words
@@ -172,7 +172,7 @@ class Derivations:
             return edge.relation, repr(self.values(edge))
 
         edges = shortest_walk(automaton, start, end, lambda name: self.view(state, name), order, watch.look)
-        return None if edges is None else Derivation(None, (), edges)
+        return None if edges is None else TupleDerivation(None, (), edges)
 
     def instances(self, state: EngineState, keys: Sequence[Key], watch: Watch) -> Iterable[Batch]:
         """Yield the instances of all rules that derive tuples of one relation, rule by rule, in their order."""

@@ -6,12 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tidelog.explain.steps import Step
+from tidelog.explain.steps import ProofStep
 
 _SHAPES = {"fact": "box", "rule": "ellipse", "walk": "ellipse", "open": "plaintext"}
 
 
-def dot(steps: Sequence[Step]) -> str:
+def dot(steps: Sequence[ProofStep]) -> str:
     """Return a proof as a text for Graphviz: facts are boxes, arrows lead from a tuple to what it needs."""
     lines = ["digraph proof {", "  node [fontname=Helvetica];"]
     for number, step in enumerate(steps):

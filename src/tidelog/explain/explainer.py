@@ -13,12 +13,12 @@ from tidelog.errors import Problem, UsageError
 from tidelog.explain.absence import Absence, Missing
 from tidelog.explain.alternatives import all_proofs, smallest_ends
 from tidelog.explain.conditions import conditions_of
-from tidelog.explain.derivations import Derivation, Derivations
+from tidelog.explain.derivations import TupleDerivation, TupleDerivations
 from tidelog.explain.instances import FlatRule
 from tidelog.explain.proof import Proof
 from tidelog.explain.repair import Repair
-from tidelog.explain.search import Found, Search
-from tidelog.explain.steps import Facts, Instance, Removal, Step, Walk, row_text
+from tidelog.explain.search import Found, ProofSearch
+from tidelog.explain.steps import BoundRule, Facts, ProofStep, Removal, Walk, row_text
 from tidelog.explain.walks import Key
 from tidelog.io import encode
 from tidelog.language.syntax import CheckedProgram, RelationType, Rule, Value
@@ -35,7 +35,7 @@ class Explainer:
     def __init__(self, workspace: Workspace[Any]) -> None:
         self._workspace = workspace
         self._dictionary = workspace.dictionary
-        self._derivations: Derivations | None = None
+        self._derivations: TupleDerivations | None = None
         self._written: Mapping[str, Rule] = {}
 
     def explain(self, relation: str, values: object, state: EngineState, watch: Watch) -> Proof:
@@ -79,7 +79,7 @@ class Explainer:
         key, derivations = self._absent(relation, values, state)
         return Missing(derivations, state, watch, self._written).absence(key, depth)
 
-    def _absent(self, relation: str, values: object, state: EngineState) -> tuple[Key, Derivations]:
+    def _absent(self, relation: str, values: object, state: EngineState) -> tuple[Key, TupleDerivations]:
         """Return a tuple in words. Raise UsageError (E0672) if it holds."""
         checked = self._workspace.committed.checked
         found_in = declared(checked.relations, relation)
@@ -110,7 +110,7 @@ class Explainer:
         found = Repair(derivations, state, watch).smallest(key, lambda keys: confirmed(facts(keys)))
         return map(facts, found)
 
-    def _search(self, relation: str, values: object, state: EngineState, watch: Watch) -> tuple[Search, Key]:
+    def _search(self, relation: str, values: object, state: EngineState, watch: Watch) -> tuple[ProofSearch, Key]:
         """Return a search over the last epoch, and the tuple in words. Raise UsageError (E0670) if it does not hold."""
         checked = self._workspace.committed.checked
         key = self._key(declared(checked.relations, relation), values, checked)
@@ -118,12 +118,12 @@ class Explainer:
         if key is None or not derivations.holds(state, key):
             message = f"{row_text(relation, tuple(values))} does not hold"  # type: ignore[arg-type]  # It fits.
             raise UsageError(Problem("E0670", message, hint="ask db.why_not for the reason"))
-        return Search(derivations, state, watch), key
+        return ProofSearch(derivations, state, watch), key
 
-    def _following(self, checked: CheckedProgram) -> Derivations:
+    def _following(self, checked: CheckedProgram) -> TupleDerivations:
         """Return the derivations of a program, with what is known of it."""
         if self._derivations is None or self._derivations.checked is not checked:
-            self._derivations = Derivations(checked, self._dictionary)
+            self._derivations = TupleDerivations(checked, self._dictionary)
             self._written = {rule.name: rule for rule in checked.texts if rule.name is not None}
         return self._derivations
 
@@ -139,10 +139,10 @@ class Explainer:
 
     # --- proofs ------------------------------------------------------------------------------------------------------
 
-    def _proof(self, goal: Key, found: Found, search: Search) -> Proof:
+    def _proof(self, goal: Key, found: Found, search: ProofSearch) -> Proof:
         """Return the proof that a search has found, premises first."""
         numbers: dict[Key, int] = {}
-        steps: list[Step] = []
+        steps: list[ProofStep] = []
         waiting = [(goal, False)]
         while waiting:
             key, ready = waiting.pop()
@@ -161,20 +161,20 @@ class Explainer:
             steps.append(replace(step, premises=below, height=height, sort=sort))
         return Proof(tuple(steps))
 
-    def _step(self, key: Key, chosen: Derivation | None, search: Search) -> Step:
+    def _step(self, key: Key, chosen: TupleDerivation | None, search: ProofSearch) -> ProofStep:
         """Return the step for a tuple, without its premises."""
         derivations = search.derivations
         name, values = derivations.shown(key.relation), derivations.values(key)
         is_candidate = name != key.relation and not derivations.holds(search.state, Key(name, key.words))
         if chosen is None:
-            return Step(name, values, "fact", is_candidate=is_candidate)
+            return ProofStep(name, values, "fact", is_candidate=is_candidate)
         flat = chosen.flat
         if flat is None:
             walk = Walk(name, derivations.automaton(search.state, key.relation))
-            return Step(name, values, "walk", is_candidate=is_candidate, instance=walk)
+            return ProofStep(name, values, "walk", is_candidate=is_candidate, instance=walk)
         bound = self._bound(flat, chosen)
         rule = self._written.get(flat.rule.name or "", flat.rule)
-        return Step(
+        return ProofStep(
             name,
             values,
             "rule",
@@ -184,10 +184,10 @@ class Explainer:
             {name: value for name, value in bound.items() if "#" not in name},
             conditions=conditions_of(flat, bound, search),
             is_candidate=is_candidate,
-            instance=Instance(flat, bound),
+            instance=BoundRule(flat, bound),
         )
 
-    def _bound(self, flat: FlatRule, chosen: Derivation) -> dict[str, Any]:
+    def _bound(self, flat: FlatRule, chosen: TupleDerivation) -> dict[str, Any]:
         """Return the values of the variables of an instance."""
         decode = self._dictionary.decode
         found: dict[str, Value] = {}

@@ -14,7 +14,7 @@ from typing import Any
 
 from tidelog.explain.checking import Checked, Explained, check_steps, tables_of
 from tidelog.explain.drawing import dot, html
-from tidelog.explain.steps import Condition, Facts, Step
+from tidelog.explain.steps import Condition, Facts, ProofStep
 
 MOST_LINES = 200
 """Lines of a printed tree."""
@@ -24,10 +24,10 @@ MOST_LINES = 200
 class Proof:
     """Why a tuple holds: `steps`, each after its premises, the tuple itself last."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[ProofStep, ...]
 
     @property
-    def goal(self) -> Step:
+    def goal(self) -> ProofStep:
         """The step of the tuple that was asked for."""
         return self.steps[-1]
 

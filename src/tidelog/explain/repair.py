@@ -14,7 +14,7 @@ from itertools import combinations, count
 
 import numpy
 
-from tidelog.explain.derivations import Derivations
+from tidelog.explain.derivations import TupleDerivations
 from tidelog.explain.instances import FlatRule, Premise
 from tidelog.explain.walks import Key
 from tidelog.language.syntax import Atom, Constant
@@ -36,7 +36,7 @@ MOST_TRIED = 5_000
 class Repair:
     """The search for facts that would make a tuple hold."""
 
-    derivations: Derivations
+    derivations: TupleDerivations
     state: EngineState
     watch: Watch
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy
 
-from tidelog.explain.derivations import Batch, Derivation, Derivations
+from tidelog.explain.derivations import Batch, TupleDerivation, TupleDerivations
 from tidelog.explain.walks import Key
 from tidelog.limits.watch import Watch
 from tidelog.maintain.state import EngineState
@@ -40,16 +40,16 @@ class Found:
     """What a search has found: the derivation of each tuple of the proof, None for an asserted fact. Tuples in neither
     are `open`: a limit has ended the search before them."""
 
-    chosen: dict[Key, Derivation | None] = field(default_factory=dict)
+    chosen: dict[Key, TupleDerivation | None] = field(default_factory=dict)
     open: set[Key] = field(default_factory=set)
     heights: Mapping[Key, int] = field(default_factory=dict)
 
 
 @dataclass
-class Search:
+class ProofSearch:
     """One search over the views of an engine, none of which changes meanwhile."""
 
-    derivations: Derivations
+    derivations: TupleDerivations
     state: EngineState
     watch: Watch
     budget: int = BUDGET
@@ -77,7 +77,7 @@ class Search:
                 waiting += best.premises if best is not None else ()
         return found
 
-    def best(self, cone: Cone, key: Key) -> Derivation | None:
+    def best(self, cone: Cone, key: Key) -> TupleDerivation | None:
         """Return the first derivation of the least height of a tuple; None for a fact."""
         height = cone.heights[key]
         if height == 0 and key in cone.facts:
@@ -85,7 +85,7 @@ class Search:
         fitting = [each for each in cone.derivations[key] if cone.height_of(each) == height - 1]
         return min(fitting, key=self.order) if len(fitting) > 1 else fitting[0]
 
-    def order(self, derivation: Derivation) -> tuple[int, str]:
+    def order(self, derivation: TupleDerivation) -> tuple[int, str]:
         """Return the place of a derivation among those of a tuple: by rule, then by values."""
         flat = derivation.flat
         if flat is None:
@@ -113,7 +113,7 @@ class Search:
                 waiting += [premise for each in chosen.values() for premise in each.premises]
         return found
 
-    def founded_in(self, name: str, keys: list[Key]) -> dict[Key, Derivation]:
+    def founded_in(self, name: str, keys: list[Key]) -> dict[Key, TupleDerivation]:
         """Return for each tuple of a relation a derivation from tuples born before it: one with the oldest premises."""
         if self.derivations.is_walk(self.state, name):
             return {key: self.walk(key) for key in keys}
@@ -123,7 +123,7 @@ class Search:
             if own
             else numpy.zeros(len(keys), numpy.int64)
         )
-        best: dict[int, tuple[int, Derivation]] = {}
+        best: dict[int, tuple[int, TupleDerivation]] = {}
         for batch in self.derivations.instances(self.state, keys, self.watch):
             youngest = self.youngest(batch, own)
             allowed = youngest < born[batch.numbers] if own else numpy.ones(len(youngest), bool)
@@ -144,7 +144,7 @@ class Search:
                 numpy.maximum(youngest, self.derivations.births(self.state, name, rows, self.watch), out=youngest)
         return youngest
 
-    def walk(self, key: Key) -> Derivation:
+    def walk(self, key: Key) -> TupleDerivation:
         """Return the walk that derives a pair that holds."""
         found = self.derivations.walk(self.state, key, self.watch)
         assert found is not None
@@ -154,13 +154,13 @@ class Search:
 class Cone:
     """The tuples that derivations of a goal need, as many levels as have been grown."""
 
-    def __init__(self, search: Search, goal: Key, *, through_facts: bool = False) -> None:
+    def __init__(self, search: ProofSearch, goal: Key, *, through_facts: bool = False) -> None:
         """`through_facts` also takes the derivations of tuples that are asserted facts."""
         self.search = search
         self.through_facts = through_facts
         self.goal = goal
         self.levels = 0
-        self.derivations: dict[Key, list[Derivation]] = {}
+        self.derivations: dict[Key, list[TupleDerivation]] = {}
         self.facts: set[Key] = set()
         self.heights: dict[Key, int] = {}
         self.size = 0
@@ -195,14 +195,14 @@ class Cone:
         self.levels += 1
         self.heights = heights(self.derivations, self.facts)
 
-    def _ways(self, name: str, keys: list[Key], budget: int) -> dict[Key, list[Derivation]]:
+    def _ways(self, name: str, keys: list[Key], budget: int) -> dict[Key, list[TupleDerivation]]:
         """Return the derivations of tuples of one relation."""
         search = self.search
         if search.derivations.is_walk(search.state, name):
             self.size += len(keys)
             walks = {key: search.derivations.walk(search.state, key, search.watch) for key in keys}
             return {key: [] if walk is None else [walk] for key, walk in walks.items()}
-        found: dict[Key, list[Derivation]] = {key: [] for key in keys}
+        found: dict[Key, list[TupleDerivation]] = {key: [] for key in keys}
         for batch in search.derivations.instances(search.state, keys, search.watch):
             self.size += len(batch.words)
             if self.size > budget:
@@ -211,12 +211,12 @@ class Cone:
                 found[keys[number]].append(way)
         return found
 
-    def height_of(self, derivation: Derivation) -> int:
+    def height_of(self, derivation: TupleDerivation) -> int:
         """Return the height of the highest premise of a derivation: 0 without premises, very large if one has none."""
         return max((self.heights.get(key, 1 << 60) for key in derivation.premises), default=0)
 
 
-def heights(derivations: Mapping[Key, list[Derivation]], facts: Iterable[Key]) -> dict[Key, int]:
+def heights(derivations: Mapping[Key, list[TupleDerivation]], facts: Iterable[Key]) -> dict[Key, int]:
     """Return the least height of a proof of each tuple that has one."""
     readers: dict[Key, list[tuple[Key, int]]] = defaultdict(list)
     missing: list[int] = []

@@ -37,7 +37,7 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Instance:
+class BoundRule:
     """An instance of a rule, with values for all its variables: what a step is checked by."""
 
     flat: FlatRule
@@ -66,7 +66,7 @@ class Removal:
 
 
 @dataclass(frozen=True)
-class Step:
+class ProofStep:
     """A tuple and why it holds.
 
     An asserted "fact" needs nothing else. A "rule" derives the tuple from `premises`, the numbers of earlier steps,
@@ -87,7 +87,7 @@ class Step:
     conditions: tuple[Condition, ...] = ()
     height: int = 0
     is_candidate: bool = False
-    instance: Instance | Walk | None = field(default=None, compare=False, repr=False)
+    instance: BoundRule | Walk | None = field(default=None, compare=False, repr=False)
 
     @property
     def tuple_text(self) -> str:

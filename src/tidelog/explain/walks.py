@@ -32,7 +32,7 @@ class Key(NamedTuple):
     words: tuple[int, ...]
 
 
-class Edge(NamedTuple):
+class WalkEdge(NamedTuple):
     """A step of an automaton: from `source` to `target` along a relation."""
 
     source: int
@@ -45,7 +45,7 @@ class Edge(NamedTuple):
 class Automaton:
     """Walks begin in state 0 and end in one of `ends`; `silent` maps a state to those that it is as well."""
 
-    edges: tuple[Edge, ...]
+    edges: tuple[WalkEdge, ...]
     silent: Mapping[int, frozenset[int]]
     ends: frozenset[int]
 
@@ -71,13 +71,13 @@ def end_kinds(path: Path, relations: Mapping[str, RelationType]) -> tuple[Kind, 
 def automaton_of(path: Path) -> Automaton:
     """Return the automaton of a path, by Thompson's construction."""
     numbers = count(2)
-    edges: list[Edge] = []
+    edges: list[WalkEdge] = []
     silent: list[tuple[int, int]] = []
 
     def add(part: Path, source: int, target: int, backward: bool) -> None:
         match part:
             case Step(relation=name):
-                edges.append(Edge(source, name, "backward" if backward else "forward", target))
+                edges.append(WalkEdge(source, name, "backward" if backward else "forward", target))
             case Inverse(path=inner):
                 add(inner, source, target, not backward)
             case Alternation(parts=parts):
@@ -105,12 +105,12 @@ def automaton_of(path: Path) -> Automaton:
 
 def automaton_of_closure(name: str, shape: ClosureShape) -> Automaton:
     """Return the automaton of the pairs of a closure: one step or more along its edges."""
-    edges: list[Edge] = []
+    edges: list[WalkEdge] = []
     for relation, form in [*((each.relation, each.form) for each in shape.sources), (f"{ASSERTED}{name}", "forward")]:
         forms: list[Form] = [form]
         if shape.symmetric and form != "loop":
             forms.append("backward" if form == "forward" else "forward")
-        edges += [Edge(source, relation, each, 1) for each in forms for source in (0, 1)]
+        edges += [WalkEdge(source, relation, each, 1) for each in forms for source in (0, 1)]
     return Automaton(tuple(edges), {}, frozenset([1]))
 
 
@@ -200,7 +200,7 @@ def _with_silent(level: Mapping[int, set[int]], automaton: Automaton) -> dict[in
     return found
 
 
-def _targets(edge: Edge, nodes: set[int], view: StoredRelation | None) -> set[int]:
+def _targets(edge: WalkEdge, nodes: set[int], view: StoredRelation | None) -> set[int]:
     """Return the nodes to which an edge leads from some."""
     if view is None:
         return set()
@@ -209,7 +209,7 @@ def _targets(edge: Edge, nodes: set[int], view: StoredRelation | None) -> set[in
     return set(rows[:, -1 if edge.form == "forward" else 0].tolist())
 
 
-def _rows_into(edge: Edge, node: int, view: StoredRelation | None) -> AnyWords:
+def _rows_into(edge: WalkEdge, node: int, view: StoredRelation | None) -> AnyWords:
     """Return the tuples along which an edge leads to a node."""
     if view is None:
         return numpy.empty((0, 2), numpy.int64)
