@@ -154,7 +154,7 @@ Seal: TypeAlias = Callable[[Prospect[R]], object]
 
 
 class TakenBackError(Exception):
-    """What a `Seal` raises to have an epoch taken back that was only tried."""
+    """Raised by a `Seal` to undo an epoch that was a trial only."""
 
 
 def sealed_at_once(prospect: Prospect[Any]) -> None:

@@ -83,3 +83,25 @@ def test_random_scripts(family: str) -> None:
         assert verdict(sound) == set(), script
         for label, changed in corruptions(sound, random.Random(seed)):
             assert verdict(changed) == judged(changed), f"{label}\n{script}"
+
+
+def test_facts_of_a_relation_that_chooses_and_has_groups_in_its_recursion() -> None:
+    """Such facts are in a relation of their own, which a certificate keeps."""
+    db = loaded(
+        """
+        .decl e(x: number, y: number)
+        .decl k(x: number, y: number) choice-domain x
+        .decl t(x: number, y: number)
+        e(1, 2). e(2, 3). e(2, 1).
+        k(5, 1).
+        k(x, y) :- t(x, y).
+        t(y, z) :- k(x, z), e(x, y), 0 <= count : { e(w, _), w >= z }.
+        t(x, y) :- e(x, y).
+        """
+    )
+    assert ("k", "#facts.k") in db.engine.program.candidates.items()
+    db.check()
+    db.delete("k", [(5, 1)])
+    db.commit()
+    assert not [row for row in db["k"] if row[0] == 5]
+    db.check()

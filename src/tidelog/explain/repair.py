@@ -1,8 +1,8 @@
-"""What would make a tuple hold: the smallest sets of facts to assert.
+"""The smallest sets of facts that would make a tuple hold.
 
 For each rule of the tuple, some of its atoms are left out, and the rest is asked for with the head bound. An answer
 gives values to the variables of the atoms that are left out: these tuples would complete the instance. Where they are
-tuples of relations without rules, they can be asserted; where rules derive them, the search goes on with them.
+tuples of relations without rules, they can be asserted; where rules derive them, the search continues with them.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class OverBudgetError(Exception):
 
 @dataclass
 class Found:
-    """What a search has found: the derivation of each tuple of the proof, None for an asserted fact. Tuples in neither
+    """The result of a search: the derivation of each tuple of the proof, None for an asserted fact. Tuples in neither
     are `open`: a limit has ended the search before them."""
 
     chosen: dict[Key, TupleDerivation | None] = field(default_factory=dict)

@@ -1,9 +1,9 @@
 """The tuples that relations with choice-domains show, as of the last epoch on the disk.
 
 Facts alone do not say which tuples are shown: that depends on the tuples that were shown before. A checkpoint has the
-shown tuples in its views. The segments after it have the changes: for each epoch the tuples that came and went. They
-are no facts. The epoch that brings a database back chooses these tuples first (`EngineState.recorded`), so that it
-shows them again.
+shown tuples in its views. The segments after it have the changes: for each epoch the tuples that were inserted and
+deleted. They are no facts. The epoch that brings a database back chooses these tuples first (`EngineState.recorded`),
+so that it shows them again.
 """
 
 from __future__ import annotations
