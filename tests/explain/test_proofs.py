@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import tidelog
+from tidelog.errors import Problem
+from tidelog.explain.proof import Proof
+from tidelog.limits.watch import Watch
 
 PROGRAM = """
 .decl e(a: symbol, b: symbol)
@@ -79,7 +83,7 @@ r("a", "d")   [step at <text>:15:1]
     ("ok", ("a", 3)): """\
 ok("a", 3)   [many at <text>:16:1]
 ├─ e("a", "b")   [fact]
-├─ 2 = count : { e("a", _) }
+├─ 2 = count : { e("a", _) }   [2 members: e("a", "b"), e("a", "c")]
 └─ 2 > 0""",
     ("d", ("c", 7)): """\
 d("c", 7)   [way at <text>:18:1]
@@ -97,7 +101,7 @@ l([3, nil])   [longer at <text>:21:1]
 ├─ l(nil)   [fact]
 ├─ ok("a", 3)   [many at <text>:16:1]
 │  ├─ e("a", "b")   [fact]
-│  ├─ 2 = count : { e("a", _) }
+│  ├─ 2 = count : { e("a", _) }   [2 members: e("a", "b"), e("a", "c")]
 │  └─ 2 > 0
 └─ nil = nil""",
 }
@@ -204,3 +208,28 @@ def test_limits_of_time(db: tidelog.Database) -> None:
     db.options(timeout=1e-9)
     with pytest.raises(tidelog.LimitError, match="E0501"):
         db.explain("r", ("a", "d"))
+
+
+class Soon(Watch):
+    """A limit of time that is reached at the hundredth look."""
+
+    looks = 0
+
+    def look(self, rows: int = 0, doing: str = "") -> None:
+        self.looks += 1
+        if self.looks > 100:
+            raise tidelog.LimitError(Problem("E0501", "the time is over"))
+
+
+def test_a_limit_leaves_the_rest_open() -> None:
+    db = tidelog.connect()
+    db.load(".decl s(x: number) .decl e(x: number, y: number) s(0). next: s(y) :- s(x), e(x, y).")
+    db.insert("e", [(i, i + 1) for i in range(500)])
+    db.commit()
+    proof = db._explainer.founded("s", (500,), db.engine, Soon())
+    assert proof.is_partial
+    assert 10 < len(proof.steps) < 300
+    assert "[not explained: a limit was reached]" in str(proof)
+    proof.check(db)
+    with pytest.raises(tidelog.ProofRejected, match="E0820"):
+        Proof((*proof.steps[:-1], replace(proof.goal, values=(7,)))).check()

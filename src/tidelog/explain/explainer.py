@@ -182,7 +182,7 @@ class Explainer:
             str(rule),
             rule.span,
             {name: value for name, value in bound.items() if "#" not in name},
-            conditions=conditions_of(flat, bound, search),
+            conditions=conditions_of(flat, chosen.words, search),
             is_candidate=is_candidate,
             instance=BoundRule(flat, bound),
         )

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy
 
+from tidelog.errors import LimitError
 from tidelog.explain.derivations import Batch, TupleDerivation, TupleDerivations
 from tidelog.explain.walks import Key
 from tidelog.limits.watch import Watch
@@ -37,11 +38,10 @@ class OverBudgetError(Exception):
 
 @dataclass
 class Found:
-    """The result of a search: the derivation of each tuple of the proof, None for an asserted fact. Tuples in neither
-    are `open`: a limit has ended the search before them."""
+    """The result of a search: the derivation of each tuple of the proof, None for an asserted fact. A tuple that has
+    none is open: a limit has ended the search before it."""
 
     chosen: dict[Key, TupleDerivation | None] = field(default_factory=dict)
-    open: set[Key] = field(default_factory=set)
     heights: Mapping[Key, int] = field(default_factory=dict)
 
 
@@ -97,21 +97,33 @@ class ProofSearch:
     # --- by births ---------------------------------------------------------------------------------------------------
 
     def founded(self, goal: Key) -> Found:
-        """Return a proof whose tuples each follow from tuples born before them, level by level."""
+        """Return a proof whose tuples each follow from tuples born before them, level by level. Where a limit ends the
+        search below the goal, the rest is open."""
         found = Found()
         waiting = [goal]
         while waiting:
-            self.watch.look()
-            fresh = [key for key in dict.fromkeys(waiting) if key not in found.chosen]
-            facts = self.derivations.asserted(self.state, fresh)
-            found.chosen.update((key, None) for key, is_fact in zip(fresh, facts, strict=True) if is_fact)
-            rest = [key for key, is_fact in zip(fresh, facts, strict=True) if not is_fact]
-            waiting = []
-            for name, keys in by_relation(rest).items():
-                chosen = self.founded_in(name, keys)
-                found.chosen.update(chosen)
-                waiting += [premise for each in chosen.values() for premise in each.premises]
+            try:
+                waiting = self.founded_level(waiting, found)
+            except LimitError:
+                if goal not in found.chosen:
+                    raise
+                self.watch = Watch()
+                return found
         return found
+
+    def founded_level(self, waiting: list[Key], found: Found) -> list[Key]:
+        """Find derivations of tuples that have none yet, and return the tuples that these need."""
+        self.watch.look()
+        fresh = [key for key in dict.fromkeys(waiting) if key not in found.chosen]
+        facts = self.derivations.asserted(self.state, fresh)
+        found.chosen.update((key, None) for key, is_fact in zip(fresh, facts, strict=True) if is_fact)
+        rest = [key for key, is_fact in zip(fresh, facts, strict=True) if not is_fact]
+        needed: list[Key] = []
+        for name, keys in by_relation(rest).items():
+            chosen = self.founded_in(name, keys)
+            found.chosen.update(chosen)
+            needed += [premise for each in chosen.values() for premise in each.premises]
+        return needed
 
     def founded_in(self, name: str, keys: list[Key]) -> dict[Key, TupleDerivation]:
         """Return for each tuple of a relation a derivation from tuples born before it: one with the oldest premises."""
