@@ -103,8 +103,8 @@ class Database(RelationVerbs[Change, RelationChange, FactCall]):
 
     def what_if(self) -> Transaction[Change]:
         """Return a block whose changes are tried: at its end they are evaluated like an epoch and undone, and its
-        `change` is the change that they would have made. Nobody is told of it, and nothing is written to a folder. It
-        costs an update and a roll-back. Raises as `transaction`, and at the end of the block as `commit`."""
+        `change` is the change that they would have made. Subscribers do not hear of it, and a store writes nothing.
+        It costs an update and a roll-back. Raises as `transaction`, and at the end of the block as `commit`."""
         return self.transaction(dry_run=True)
 
     def _tried(self) -> Change:

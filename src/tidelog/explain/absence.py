@@ -69,7 +69,6 @@ class Absence:
     values: tuple[Value, ...]
     attempts: tuple[RuleAttempt, ...]
     near: tuple[str, ...]
-    key: Key = field(compare=False)
 
     @property
     def tuple_text(self) -> str:
@@ -123,7 +122,7 @@ class Missing:
         rules = self.derivations.by_head.get(key.relation, ())
         attempts = tuple(self.attempt(flat, key, depth) for flat in rules)
         near = self.near(key.relation, dict(enumerate(key.words)))
-        return Absence(key.relation, self.derivations.values(key), attempts, near, key)
+        return Absence(key.relation, self.derivations.values(key), attempts, near)
 
     def attempt(self, flat: FlatRule, key: Key, depth: int) -> RuleAttempt:
         """Return how far a rule gets that would derive a tuple."""

@@ -3,8 +3,8 @@
 A proof chooses one derivation for each tuple that it uses, or that it is an asserted fact, and none of its tuples is
 used in its own proof. Proofs are enumerated best first, by the number of their tuples.
 
-What ends a tuple is a set of facts, or of rules, that meets every proof: a hitting set. To find the smallest ones, take
-a proof, try to do without each of its facts in turn, and take a proof of what remains.
+A tuple ends with a set of facts, or of rules, that contains one of every proof: a hitting set. To find the smallest
+ones, take a proof, leave out each of its facts in turn, and take a proof of what remains.
 """
 
 from __future__ import annotations

@@ -164,7 +164,7 @@ class TupleDerivations:
         return automaton_of(path) if path is not None else automaton_of_closure(name, state.closures[name][0])
 
     def walk(self, state: EngineState, key: Key, watch: Watch) -> TupleDerivation | None:
-        """Return a shortest walk that derives a pair; None if there is none."""
+        """Return a shortest walk that derives a pair, or None without a walk."""
         automaton = self.automaton(state, key.relation)
         start, end = key.words
 

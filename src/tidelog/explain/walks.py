@@ -141,7 +141,7 @@ def shortest_walk(
     order: Callable[[Key], tuple[str, str]],
     look: Look,
 ) -> tuple[Key, ...] | None:
-    """Return the tuples along a shortest walk between two nodes, in words; None if there is none. `order` gives the
+    """Return the tuples along a shortest walk between two nodes, in words, or None without a walk. `order` gives the
     sort key of a tuple. Call `look` for each level; it may raise."""
     levels: list[dict[int, set[int]]] = [_with_silent({0: {start}}, automaton)]
     seen = {state: set(nodes) for state, nodes in levels[0].items()}

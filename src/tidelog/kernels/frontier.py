@@ -273,7 +273,7 @@ def run_search(
 ):
     """Run `plans` over the rows of `fronts`, until none waits in the frontier, or `once` over everything.
 
-    `relations` have the rows in `fronts` (numbers of relations) before, `selections` (addresses, 0 where there is none)
+    `relations` have the rows in `fronts` (numbers of relations) before, `selections` (addresses, 0 without a selection)
     say which of them select. Returns DONE, or a status with the object concerned in node[N_OBJECT]; call again with the
     same arrays to continue.
     """

@@ -55,7 +55,8 @@ def read(
 
 
 def text_of(text_or_path: str | os.PathLike[str], name: str | None = None) -> ProgramText:
-    """Return the text that `read` parses. Raise ProgramError if there is none."""
+    """Return the text that `read` parses. Raise ProgramError for other values, and for a file that cannot be
+    read."""
     given: object = text_or_path
     if not isinstance(given, (str, os.PathLike)):
         message = f"expected the text of a program or a path, found a value of type {type(given).__name__}"
