@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests import selecting
+from tests import choosing, selecting
 from tests.generate import Row
 from tests.maintain.test_closures_at_random import follow
 from tests.plant_faults import WAYS
@@ -80,9 +80,17 @@ def test_script_with_few_hashes(number: int) -> None:
 
 
 @pytest.mark.usefixtures("small_batches", "few_hashes")
+@pytest.mark.parametrize("strategy", ["update", "bootstrap"])
 @pytest.mark.parametrize("number", range(3 * len(selecting.FAMILIES)))
-def test_selections(number: int) -> None:
-    assert not selecting.run(selecting.script_for(number))
+def test_selections(number: int, strategy: str) -> None:
+    assert not selecting.run(selecting.script_for(number), strategy)
+
+
+@pytest.mark.usefixtures("small_batches", "few_hashes")
+@pytest.mark.parametrize("strategy", ["update", "bootstrap"])
+@pytest.mark.parametrize("number", range(3 * len(choosing.FAMILIES)))
+def test_choices(number: int, strategy: str) -> None:
+    assert not choosing.run(choosing.script_for(number), strategy)
 
 
 CLOSURE = """

@@ -51,6 +51,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "tests/maintain/test_choice.py::test_few_changes_are_counted",
         "tests/maintain/test_choice.py::test_many_changes_are_counted_by_a_sample",
         "tests/maintain/test_choice.py::test_counting_stops_at_twice_the_derivations_there_are",
+        "tests/maintain/test_failing_again.py::test_failing_commits_leave_nothing_that_grows",
         "tests/maintain/test_closures_probed.py::test_readers_follow_what_changes",
         "tests/maintain/test_closures_probed.py::test_ways_to_probe",
         "tests/maintain/test_scans.py",

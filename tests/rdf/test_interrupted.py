@@ -10,6 +10,7 @@ import pytest
 import tidelog.rdf
 from tests.pressing import pressed, presses
 from tidelog.rdf import Store
+from tidelog.rdf.transaction import StoreTransaction
 
 BEFORE = """
 @prefix : <http://x/> .
@@ -75,6 +76,36 @@ def test_a_commit_is_all_there_or_all_waiting(
             store.commit()
         assert shown(store) == after, attempt.place
         assert not store.database.has_pending, attempt.place
+    assert min(seen.values()) >= 1
+
+
+@pytest.mark.parametrize(
+    ("files", "first", "every"),
+    [(("rdf/store.py", "rdf/transaction.py", "tidelog/transaction.py", "verbs.py"), 1, 16), (ALL, 20_011, 60_017)],
+    ids=["store", "deep"],
+)
+def test_a_transaction_is_all_there_or_dropped(
+    both: tuple[tuple[object, ...], tuple[object, ...]], files: tuple[str, ...], first: int, every: int
+) -> None:
+    (before, _), after = both
+    seen = {True: 0, False: 0}
+    for attempt in presses(*files, first=first, every=every):
+        store = begun()
+        transaction = store.transaction()
+
+        def block(store: Store = store, transaction: StoreTransaction = transaction) -> None:
+            with transaction:
+                change(store)
+
+        stopped = pressed(attempt, block)
+        seen[stopped] += 1
+        if stopped:
+            assert set(store.triples()) == before, attempt.place
+        else:
+            assert shown(store) == after, attempt.place
+        assert not store.has_pending, attempt.place
+        with store.transaction():
+            pass
     assert min(seen.values()) >= 1
 
 

@@ -143,6 +143,38 @@ def test_a_commit_is_all_there_or_all_waiting(case: Case, files: tuple[str, ...]
     assert min(seen.values()) >= 1
 
 
+@pytest.mark.parametrize(
+    ("case", "files", "first", "every"),
+    [
+        (("embedded", False), CORE, 1, stride(57)),
+        (("embedded", True), ALL, 9, stride(6007)),
+        (("cluster", False), CORE, 120, stride(600)),
+        (("cluster", True), CORE, 30, stride(500)),
+    ],
+    indirect=["case"],
+    ids=["driver", "driver-state-deep", "cluster", "cluster-state"],
+)
+def test_a_transaction_is_all_there_or_dropped(case: Case, files: tuple[str, ...], first: int, every: int) -> None:
+    seen = {True: 0, False: 0}
+    for attempt in presses(*files, first=first, every=every):
+        db = case.begun()
+        transaction = db.transaction()
+
+        def block(db: Any = db, transaction: Any = transaction) -> None:
+            with transaction:
+                change(db)
+
+        stopped = pressed(attempt, block)
+        seen[stopped] += 1
+        if not stopped:
+            assert {tuple(row) for row in transaction.change["t"].inserted.collect()} == CAME, attempt.place
+        assert not db.has_pending, attempt.place
+        with db.transaction():
+            pass
+        case.end(db, BEFORE if stopped else AFTER, attempt.place)
+    assert min(seen.values()) >= 1
+
+
 ROWS = [(2, "c"), (7, "d")]
 FACTS = {(1, "a"), (2, "b"), *ROWS}
 SCHEMA = "x int, y string"
