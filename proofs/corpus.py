@@ -3,8 +3,8 @@
     python -m proofs.corpus CHECKER FOLDER
 
 The programs are random rules, programs of tests/generate.py without the rules that the proofs do not cover, and those
-written by hand, here, in tests/scripts.py and in tests/selecting.py; all after some epochs in which facts and rules
-come and go. Each certificate is saved as users save theirs, in a folder of its own below FOLDER. The checker has to
+written by hand, here, in tests/scripts.py, tests/selecting.py and tests/choosing.py; all after some epochs in which
+facts and rules come and go. Each certificate is saved as users save theirs, in a folder of its own below FOLDER. The checker has to
 accept every sound one and to reject every corrupted one, both as `tidelog.check_certificate` does, and for a condition
 that it names. It also has to reject texts with forged strata or declared relations, which a check of the folder
 computes.
@@ -24,6 +24,8 @@ from pathlib import Path
 import tidelog
 from proofs.corruptions import CORRUPTIONS, FORGERIES
 from proofs.export import covered, text_of
+from tests.choosing import FAMILIES as CHOOSING
+from tests.choosing import script_for as choosing_script
 from tests.generate import Row
 from tests.scripts import Follower, Script, script_for, scripted
 from tests.selecting import FAMILIES
@@ -257,7 +259,8 @@ def sound_trials(rng: random.Random) -> Iterator[Trial]:
     generated = ((f"generated {seed}", script) for seed in range(200) if (script := generated_script(seed)))
     others = ((f"script {seed}", script_for(seed)) for seed in range(RANDOM * 8 // 7) if seed % 8)
     selecting = ((f"selecting {seed}", selecting_script(seed)) for seed in range(len(FAMILIES)))
-    for name, script in chain(written, islice(generated, GENERATED), selecting, others):
+    choosing = ((f"choosing {seed}", choosing_script(seed)) for seed in range(2 * len(CHOOSING)))
+    for name, script in chain(written, islice(generated, GENERATED), selecting, choosing, others):
         follower = Follower(script)
         for epoch in script.epochs:
             follower.follow(epoch)

@@ -4,8 +4,8 @@
 
 The proofs are about rules of atoms, negated atoms, comparisons, sums, differences, minima and maxima, over integers. So
 a program with anything else computed, packed or aggregated, or with floats, is not exported: see `covered`. Minima and
-maxima of groups become relations that select. Facts of a relation that selects are its candidates'. Symbols are
-numbered in their order; of records only the equality matters, so that their words will do. Integers have no bounds for
+maxima of groups become relations that select. Facts of a relation that selects are its candidates'. Programs with
+counters are not exported: no theorem is about their numbers, which `db.check()` alone compares. Symbols are numbered in their order; of records only the equality matters, so that their words will do. Integers have no bounds for
 the checker: it rejects a view with a tuple whose computation has wrapped around.
 """
 
@@ -78,7 +78,10 @@ def _lines(certificate: Certificate) -> Iterator[str]:
         yield f"{sort} {place[name]} {certificate.strata[name]} {_word(name)}"
     for name, selection in certificate.selects.items():
         orders = [f"{op} {column}" for column, op, _ in selection.orders]
-        yield " ".join(["front" if selection.front else "select", str(place[name]), *orders])
+        if not selection.domains:
+            yield " ".join(["front" if selection.front else "select", str(place[name]), *orders])
+        for domain in selection.domains:
+            yield " ".join(map(str, ["choice", place[name], *domain]))
     for rule in certificate.rules:
         if isinstance(rule, AggregateRule):
             yield from _best_lines(rule, place, len(relations[rule.inner].columns))

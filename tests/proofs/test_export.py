@@ -131,6 +131,24 @@ def test_relations_that_select_have_their_orders_and_no_candidates() -> None:
     assert tuples == {"0 0 1 4", "0 1 0 1", "1 0 0", "1 1 4", "2 0 0 9", "2 1 4 4"}
 
 
+def test_choices_have_a_line_for_each_domain() -> None:
+    text = """
+    .decl e(x: number, y: number)
+    .decl m(x: number, y: number, z: number) choice-domain x, (y, z)
+    m(x, y, 0) :- e(x, y).
+    m(y, z, x) :- m(x, y, _), e(y, z).
+    """
+    lines = text_of(certificate(text, {"e": [(0, 1), (1, 0), (1, 2)]})).splitlines()
+    assert [line for line in lines if line.startswith(("declared", "auxiliary", "select", "choice", "head"))] == [
+        "declared 0 0 e",
+        "declared 1 1 m",
+        "choice 1 0",
+        "choice 1 1 2",
+        "head 1 x0 x1 0",
+        "head 1 x0 x1 x2",
+    ]
+
+
 def test_a_folder_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     db = loaded(PATHS, EDGES)
     db.save_certificate(tmp_path / "certificate")
