@@ -18,7 +18,6 @@ from tests.suite import FIRST_SEED
 from tidelog.callables import GivenAggregate, marked
 from tidelog.errors import CertificateRejected, UsageError
 from tidelog.maintain import user_aggregates
-from tidelog.network import Simulation
 from tidelog.reference.naive import evaluate
 
 TEXT = """
@@ -498,15 +497,6 @@ def test_aggregates_through_recursion() -> None:
         tidelog.connect().load(f"{SUM}.decl r(x: number, y: number)\nr(x, y) :- e(x, _), y = total z : {{ r(x, z) }}.")
     assert caught.value.code == "E0302"
     assert "r needs the total of r" in str(caught.value)
-
-
-def test_nodes_say_that_they_cannot_call_aggregates() -> None:
-    text = """.aggregate f(x: number): number .decl a(@n: symbol, x: number) .decl b(@n: symbol, x: number)
-        b(@n, y) :- a(@n, _), y = f x : { a(n, x) }."""
-    with pytest.raises(tidelog.ProgramError) as caught:
-        Simulation(text)
-    assert caught.value.code == "E0316"
-    assert "nodes cannot call the aggregate `f`" in str(caught.value)
 
 
 # --- certificates ----------------------------------------------------------------------------------------------------

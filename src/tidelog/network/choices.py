@@ -110,6 +110,13 @@ class Choices:
         self._derivations = self._joined()
         self._settle()
 
+    @property
+    def problems(self) -> dict[Any, Problem]:
+        """The reasons why functors and aggregates in Python have no result, by the tuples that are not used, and the
+        groups without a value."""
+        failed = {fact: problem for fact, problem in self.excluded.items() if problem is not None}
+        return failed | self._derivations.failed
+
     def limit(self, limits: Limits) -> None:
         """Set other limits from now on."""
         self.options = replace(self.options, limits=limits)
@@ -189,6 +196,9 @@ class Choices:
                 self._hold(dict(derivations.overrun))
                 continue
             if derivations.settle_groups() or self._shun():
+                if derivations.failures:
+                    self.rejected["functor failed"] += derivations.failures
+                    derivations.failures = 0
                 continue
             touched, derivations.touched = derivations.touched, {}
             if not touched:

@@ -11,14 +11,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import NamedTuple
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeAlias
 
 from tidelog.errors import Problem, UsageError
-from tidelog.network.functors import FailedError, FunctorCall, NodeFunctors
+from tidelog.network.functors import FailedError, FunctorCall, NodeFunctors, fold_call
 from tidelog.network.joins import Calling, Substitution, Tuples, ground, matches, value_of
 from tidelog.network.limits import Limits, Meter, OverrunError, is_sendable
 from tidelog.network.program import LocalAggregate, LocalRule, LocatedProgram, LocatedTuple, NodeRow
+from tidelog.network.values import stored_value
+from tidelog.rules.core import OwnAggregate
 from tidelog.semantics.aggregates import aggregate
+from tidelog.semantics.user_aggregates import start_value
 from tidelog.semantics.values import NoValueError
 
 
@@ -30,12 +34,17 @@ class Derivation(NamedTuple):
     absent: tuple[LocatedTuple, ...]
 
 
+_Group: TypeAlias = tuple[LocalAggregate, NodeRow]
+"""A group of an aggregate."""
+
+
 class Derivations:
     """The instances of a node's rules over its tuples.
 
     `touched` collects the heads whose derivations have changed. `overrun` collects the keys of travelled rules that
     took more than `limits` allow, or whose functors have no result, with the error. The reader empties both. `own` are
-    the keys of the other rules. The first evaluation has no limits, since the node did all of it before.
+    the keys of the other rules. The first evaluation has no limits, since the node did all of it before. `failed` are
+    the groups of other rules without a value because an aggregate in Python fails, and `failures` counts new ones.
     """
 
     def __init__(
@@ -59,8 +68,11 @@ class Derivations:
         self.overrun: dict[str, Problem | None] = {}
         self._of: dict[LocatedTuple, dict[Derivation, None]] = {}
         self._uses: dict[LocatedTuple, dict[tuple[LocatedTuple, Derivation], None]] = {}
-        self._groups: dict[tuple[LocalAggregate, NodeRow], tuple[LocatedTuple, Derivation] | None] = {}
-        self._stale: dict[tuple[LocalAggregate, NodeRow], None] = {}
+        self._groups: dict[_Group, tuple[LocatedTuple, Derivation] | None] = {}
+        self._stale: dict[_Group, None] = {}
+        self._folds: dict[_Group, FunctorCall] = {}
+        self.failed: dict[_Group, Problem] = {}
+        self.failures = 0
         self.touched: dict[LocatedTuple, None] = {}
         try:
             self._join(program.rules, program.aggregates)
@@ -114,6 +126,9 @@ class Derivations:
                     self._drop(head, instance)
         self._groups = {group: derived for group, derived in self._groups.items() if group[0].key in keep}
         self._stale = {group: None for group in self._stale if group[0].key in keep}
+        for group in [group for group in self._folds if group[0].key not in keep]:
+            self._functors.drop(self._folds.pop(group))
+        self.failed = {group: problem for group, problem in self.failed.items() if group[0].key in keep}
         self._rows = Counter({key: rows for key, rows in self._rows.items() if key in keep})
         self.overrun.clear()
         self._program = program
@@ -225,11 +240,44 @@ class Derivations:
     def _aggregated(self, rule: LocalAggregate, group: NodeRow) -> tuple[LocatedTuple, Derivation] | None:
         """Return the tuple of a group if some instance asks for the group and it has a value."""
         outer = (rule.outer, group)
-        if outer not in self._tuples:
-            return None
-        rows = self._tuples.find(rule.inner, tuple(range(rule.groups)), group)
+        asked = outer in self._tuples
+        rows = self._tuples.find(rule.inner, tuple(range(rule.groups)), group) if asked else []
+        values: tuple[Any, ...] = ()
+        if rule.own is not None:
+            values = self._folded(rule, rule.own, group, rows, asked=asked)
+        elif asked:
+            with suppress(NoValueError):
+                members = [None if rule.op == "count" else row[rule.groups] for row in rows]
+                values = (aggregate(rule.op, rule.kind, members),)
+        return ((rule.head, (*group, *values)), Derivation(rule.key, (outer,), ())) if values else None
+
+    def _folded(
+        self, rule: LocalAggregate, own: OwnAggregate, group: NodeRow, rows: list[NodeRow], *, asked: bool
+    ) -> tuple[Any, ...]:
+        """Return the value of a group of an aggregate in Python, or nothing."""
+        records, before = self._program.records, self._folds.pop((rule, group), None)
+        self.failed.pop((rule, group), None)
+        lacks = rule.key not in self._own and not self._functors.known.issuperset(rule.functors)
         try:
-            value = aggregate(rule.op, rule.kind, [None if rule.op == "count" else row[rule.groups] for row in rows])
-        except NoValueError:
-            return None
-        return (rule.head, (*group, value)), Derivation(rule.key, (outer,), ())
+            if not asked or lacks:
+                return ()
+            if not rows:
+                return () if own.start is None else (stored_value(start_value(own.start), own.declared.result.kind, records),)
+            members = [row[rule.groups : rule.groups + len(own.operands)] for row in rows]
+            call = fold_call(own, members)
+            new = not self._functors.knows(call)
+            try:
+                return self._functors.value(call, rule, group, members, records)
+            except FailedError as error:
+                if rule.key not in self._own:
+                    self.overrun[rule.key] = error.problem
+                else:
+                    self.failed[rule, group] = error.problem
+                    self.failures += new
+                return ()
+            finally:
+                self._functors.use(call)
+                self._folds[rule, group] = call
+        finally:
+            if before is not None:
+                self._functors.drop(before)

@@ -1,28 +1,34 @@
-"""Functors in Python at a node: its own functions, and their results as long as derivations use them.
+"""Functors and aggregates in Python at a node: its own functions, and their results as long as derivations use them.
 
 A node calls only functions that its own user has given. Rules that travel name functors; no function ever travels. The
 results are part of the node's state: a node that restarts derives the same from them, also where a function would give
 another value by now. What a function raises counts as its result, until the rules change.
+
+The result of a group counts for these members, by a digest of them: a node neither stores nor sends members again.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 from tidelog.callables import GivenFunctions
 from tidelog.errors import Problem, UsageError
 from tidelog.language.syntax import FunctorType, RecordType
-from tidelog.network.limits import Meter, OverrunError
-from tidelog.network.program import NodeRow
+from tidelog.network.limits import Meter, OverrunError, is_sendable
+from tidelog.network.program import LocalAggregate, NodeRow
 from tidelog.network.values import has_kind, shown_value, stored_value
 from tidelog.semantics.calls import CallSite, call_text, raised, within
-from tidelog.semantics.user_functors import called_on_rows, fitting, function_of
+from tidelog.rules.core import OwnAggregate
+from tidelog.semantics.user_aggregates import folded
+from tidelog.semantics.user_functors import called_on_rows, fitting, function_of, misfit_text
 
 FunctorCall: TypeAlias = tuple[str, NodeRow]
-"""A functor, without its `@`, and arguments."""
+"""A functor, without its `@`, and arguments; or the word of an aggregate, and a digest of a group's members."""
 Results: TypeAlias = "tuple[Any, ...] | Problem"
 """The values for some arguments, or why there are none."""
 
@@ -43,7 +49,7 @@ class NodeFunctors:
 
     def __init__(self, given: GivenFunctions) -> None:
         self.given = given
-        self.known = frozenset(given.functions)
+        self.known = _names(given)
         self.made: dict[FunctorCall, Results] = {}
         self._results: dict[FunctorCall, Results] = {}
         self._uses: Counter[FunctorCall] = Counter()
@@ -71,14 +77,58 @@ class NodeFunctors:
     ) -> tuple[Any, ...]:
         """Return the values for some arguments, all as nodes store them. Raise FailedError if there are none because
         the node lacks the function, or the function raises or returns what does not fit."""
-        call = declared.name, args
+        def call() -> tuple[Any, ...]:
+            try:
+                return self._called(replace(declared, given=self.given), args, CallSite(rule), meter, records)
+            except OverrunError:
+                message = f"in rule {rule}, {call_text(declared, args)} has more values than this node's limits allow"
+                hint = "return fewer values, or raise the limit `steps`"
+                raise UsageError(Problem("E0507", message, hint=hint)) from None
+
+        return self._remembered((declared.name, args), call)
+
+    def value(
+        self,
+        call: FunctorCall,
+        rule: LocalAggregate,
+        group: NodeRow,
+        members: Sequence[NodeRow],
+        records: Mapping[str, RecordType],
+    ) -> tuple[Any, ...]:
+        """Return the value of a group as nodes store it, or nothing; `call` is `fold_call` of its members. Raise
+        FailedError if there is none because the node lacks the functions, or one raises or returns what does not
+        fit."""
+        assert rule.own is not None
+        own = replace(rule.own, declared=replace(rule.own.declared, given=self.given))
+
+        def shown(row: NodeRow, kinds: Iterable[str]) -> list[Any]:
+            return [shown_value(value, kind, records) for value, kind in zip(row, kinds, strict=True)]
+
+        def fold() -> tuple[Any, ...]:
+            kinds = [column.kind for column in own.operands]
+            rows = [shown(row, kinds) for row in members]
+            found = folded(own, rows, CallSite(rule.origin), lambda: shown(group, own.keys))
+            stored = stored_value(found, own.declared.result.kind, records)
+            if found is not None and not has_kind(stored, own.declared.result.kind, records):
+                message = f"in rule {rule.origin}, `{own.word}` gave {misfit_text(found, own.declared)}"
+                raise UsageError(Problem("E0648", message, hint="let `finish` return a value of the declared type"))
+            if not is_sendable((stored,)):
+                message = f"in rule {rule.origin}, `{own.word}` gave a value that is too large to send to other nodes"
+                raise UsageError(Problem("E0507", message, hint="return shorter texts, or records of fewer levels"))
+            return () if found is None else (stored,)
+
+        return self._remembered(call, fold)
+
+    def knows(self, call: FunctorCall) -> bool:
+        """Return True if there is a result of a call."""
+        return call in self._results
+
+    def _remembered(self, call: FunctorCall, make: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
+        """Return the results of a call, made by `make` if they are not there. Raise FailedError if there are none."""
         found = self._results.get(call)
         if found is None:
             try:
-                found = self._called(replace(declared, given=self.given), args, CallSite(rule), meter, records)
-            except OverrunError:
-                message = f"in rule {rule}, {call_text(declared, args)} has more values than this node's limits allow"
-                found = Problem("E0507", message, hint="return fewer values, or raise the limit `steps`")
+                found = make()
             except UsageError as error:
                 problem = error.problems[0]
                 lacking = problem.code == "E0645"
@@ -135,11 +185,21 @@ class NodeFunctors:
 
     def renew(self) -> None:
         """Take the functions that were given as those that are known, and forget what failed."""
-        self.known = frozenset(self.given.functions)
+        self.known = _names(self.given)
         failed = [call for call, found in self._results.items() if isinstance(found, Problem)]
         for call in failed:
             del self._results[call]
             self.made.pop(call, None)
+
+
+def fold_call(own: OwnAggregate, members: Iterable[NodeRow]) -> FunctorCall:
+    """Return the call of an aggregate for a group with these members."""
+    texts = sorted(json.dumps(row) for row in members)
+    return own.word, (hashlib.sha256("\n".join([repr(own.start), *texts]).encode()).hexdigest(),)
+
+
+def _names(given: GivenFunctions) -> frozenset[str]:
+    return frozenset((*given.functions, *given.aggregates))
 
 
 def results_to_json(results: Mapping[FunctorCall, Results]) -> list[Any]:

@@ -38,8 +38,7 @@ MOST_LOCATIONS = 6
 
 def localize(checked: CheckedProgram) -> LocatedProgram:
     """Return the rules of a located program, each for one node. Raise ProgramError with every rule that cannot be made
-    local (E0313, E0314, E0315), for relations that select, counters and aggregates in Python (E0316), and for wrong
-    marks (E0310 to E0312)."""
+    local (E0313, E0314, E0315), for relations that select and counters (E0316), and for wrong marks (E0310 to E0312)."""
     selections = selections_of(checked.relations, checked.rules, checked.subsumptions)
     if selections:
         raise ProgramError(*map(_selecting, selections.values()))
@@ -50,11 +49,6 @@ def localize(checked: CheckedProgram) -> LocatedProgram:
     if program.candidates:
         grouped = {rule.origin: rule for node in program.nodes for rule in node.rules if _asks_for_values(rule)}
         raise ProgramError(*map(_through_recursion, grouped.values()))
-    folds = [
-        rule.own for node in program.nodes for rule in node.rules if isinstance(rule, core.AggregateRule) and rule.own
-    ]
-    if folds:
-        raise ProgramError(*map(_in_python, folds))
     rules = [
         replace(rule, body=tuple(map(tagged, rule.body))) if isinstance(rule, core.CoreRule) else rule
         for node in program.nodes
@@ -108,12 +102,6 @@ def _through_recursion(rule: core.CoreRule | core.AggregateRule) -> Problem:
     return Problem("E0316", message, rule.span, hint=hint)
 
 
-def _in_python(own: core.OwnAggregate) -> Problem:
-    message = f"nodes cannot call the aggregate `{own.word}`: they evaluate the aggregates of the language only"
-    hint = "aggregate in a database, or use an aggregate of the language"
-    return Problem("E0316", message, own.declared.span, hint=hint)
-
-
 def _counting(rule: core.AggregateRule) -> Problem:
     message = f"nodes cannot evaluate the counter of rule {rule.origin}: they would give a number twice"
     hint = "number the tuples in a database, or tell them apart by values that they have"
@@ -149,7 +137,7 @@ class _Shipping:
         """Return the rules that replace one rule."""
         if isinstance(rule, core.AggregateRule):
             names = (rule.head, rule.op, rule.kind, rule.groups, rule.inner, rule.outer)
-            return [LocalAggregate("", *names, rule.origin)]
+            return [LocalAggregate("", *names, rule.origin, rule.own)]
         keys = list(dict.fromkeys(key for key in map(self._key, _atoms(rule)) if key is not None))
         home = self._key(rule.head)
         if home is None and keys:

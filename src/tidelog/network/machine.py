@@ -65,9 +65,8 @@ class NodeState(Choices):
                     raise LimitError(Problem("E0507", message, hint="nest records less deeply, or shorten the texts"))
                 self._base(fact, True)
         self._settle()
-        for problem in self.excluded.values():
-            if problem is not None:
-                raise UsageError(problem)
+        for problem in self.problems.values():
+            raise UsageError(problem)
 
     # --- what a user sees --------------------------------------------------------------------------------------------
 

@@ -106,7 +106,7 @@ class Node(Uncopied):
         changed = limits is not None and limits != self.machine.options.limits
         if changed and limits is not None:
             self.machine.limit(limits)
-        if stored is not None and (own.known != stored.functors.known or any(stored.excluded.values())):
+        if stored is not None and (own.known != stored.functors.known or stored.problems):
             stored.renew()
             changed = True
         if self._journal is not None and (stored is None or changed):
@@ -161,12 +161,12 @@ class Node(Uncopied):
 
     def change(self, facts: Sequence[LocatedTuple], present: bool) -> None:
         """Assert or retract facts as they are stored. Raise as `insert`."""
-        before = set(self.machine.excluded)
-        new = [fact for fact in facts if BASE not in self.machine.offers.get(fact, ())]
+        before = set(self.machine.problems)
+        new = [fact for fact in facts if (BASE in self.machine.offers.get(fact, ())) != present]
         self.tell(Base(fact, present) for fact in facts)
-        failed = [each for fact, each in self.machine.excluded.items() if each is not None and fact not in before]
-        if failed and present:  # of these facts or of what follows from them
-            self.tell(Base(fact, False) for fact in new)
+        failed = [problem for key, problem in self.machine.problems.items() if key not in before]
+        if failed:  # at these facts or at what follows from them
+            self.tell(Base(fact, not present) for fact in new)
             raise UsageError(failed[0])
         excluded = [fact for fact in facts if fact in self.machine.excluded] if present else []
         if excluded:

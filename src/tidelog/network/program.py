@@ -66,9 +66,9 @@ class LocalRule:
         return tuple(each for each in self.body if isinstance(each, core.Computation) and each.declared is not None)
 
     @cached_property
-    def functors(self) -> frozenset[str]:
-        """Return the names of the functors in Python that the rule calls."""
-        return frozenset(each.declared.name for each in self.calls if each.declared is not None)
+    def functors(self) -> Mapping[str, str]:
+        """Return the names of the functors in Python that the rule calls, each with its title for messages."""
+        return {each.declared.name: each.declared.title for each in self.calls if each.declared is not None}
 
     @cached_property
     def conditions(self) -> tuple[core.CoreLiteral, ...]:
@@ -78,7 +78,7 @@ class LocalRule:
 
 @dataclass(frozen=True)
 class LocalAggregate:
-    """An aggregate whose groups live with their collected values, see `core.AggregateRule`."""
+    """An aggregate whose groups live with their collected values, see `core.AggregateRule`; `own` is one in Python."""
 
     key: str
     head: str
@@ -88,6 +88,20 @@ class LocalAggregate:
     inner: str
     outer: str
     origin: str = field(compare=False, repr=False)
+    own: core.OwnAggregate | None = None
+
+    @property
+    def functors(self) -> Mapping[str, str]:
+        """Return the name of the aggregate in Python, or of the functor that it folds, with its title for messages."""
+        return {} if self.own is None else {self.own.declared.name: self.own.declared.title}
+
+    @property
+    def word(self) -> str:
+        """Return the word that begins it in a text."""
+        return self.op if self.own is None else self.own.word
+
+
+AnyLocal: TypeAlias = LocalRule | LocalAggregate
 
 
 @dataclass(frozen=True)
@@ -106,9 +120,14 @@ class LocatedProgram:
         return None if place is None or place.location is None else str(fact[1][place.location])
 
     @cached_property
+    def everything(self) -> tuple[AnyLocal, ...]:
+        """Return all rules, those that aggregate included."""
+        return (*self.rules, *self.aggregates)
+
+    @cached_property
     def keys(self) -> frozenset[str]:
         """Return the keys of all rules."""
-        return frozenset([*(rule.key for rule in self.rules), *(each.key for each in self.aggregates)])
+        return frozenset(rule.key for rule in self.everything)
 
     @cached_property
     def offered(self) -> frozenset[str]:
@@ -156,7 +175,7 @@ class LocatedProgram:
     def __str__(self) -> str:
         """Return the rules, each with the mark `@` in front of locations."""
         lines = [f"{self._atom(rule.head)}{self._body(rule)}." for rule in self.rules]
-        lines += [f"{each.head}: {each.op} of {each.inner} for each tuple of {each.outer}." for each in self.aggregates]
+        lines += [f"{each.head}: {each.word} of {each.inner} for each tuple of {each.outer}." for each in self.aggregates]
         return "\n".join(lines)
 
     def _body(self, rule: LocalRule) -> str:

@@ -74,10 +74,10 @@ class Rulebook:
         if self.functors is None:
             return {}
         return {
-            rule.origin: f"this node has no function for the functor `{functor}`, which the rule {rule.origin} calls"
-            for rule in self.program.rules
-            for functor in sorted(rule.functors - self.functors.known)
-            if rule.key not in self.own_keys
+            rule.origin: f"this node has no function for {title}, which the rule {rule.origin} calls"
+            for rule in self.program.everything
+            for functor, title in sorted(rule.functors.items())
+            if functor not in self.functors.known and rule.key not in self.own_keys
         }
 
     @property
@@ -99,7 +99,7 @@ class Rulebook:
 
     def hold(self, keys: Mapping[str, Problem | None]) -> int:
         """Set aside the changes whose rules have one of these keys; return their number."""
-        names = {rule.origin: keys[rule.key] for rule in self.program.rules if rule.key in keys}
+        names = {rule.origin: keys[rule.key] for rule in self.program.everything if rule.key in keys}
         found = {name: change for name, change in self.changes.items() if name in names}
         self.reasons |= {name: problem for name in found if (problem := names[name]) is not None}
         self.held.update(found)

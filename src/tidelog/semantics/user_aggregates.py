@@ -163,11 +163,16 @@ class Group:
         return f"{comma} in the group {values_text(keys)}" if keys else ""
 
 
-def folded(own: OwnAggregate, rows: Iterable[Sequence[Scalar]]) -> Scalar:
+def folded(
+    own: OwnAggregate,
+    rows: Iterable[Sequence[Scalar]],
+    site: CallSite | None = None,
+    keys: Callable[[], Sequence[Scalar]] = tuple,
+) -> Scalar:
     """Return the value of a group of members with these operands, equal ones included, None for no value. Raise
-    UsageError (E0645 to E0648)."""
+    UsageError (E0645 to E0648); `site` and `keys` are for messages."""
     members = in_order(own, rows)
     if not members:
         return None if own.start is None else start_value(own.start)
-    folding, group = folding_of(own), Group(own)
+    folding, group = folding_of(own), Group(own, site, keys)
     return group.value(folding, group.after("step", folding, group.init(folding), members))
