@@ -86,6 +86,12 @@ FAMILIES: Mapping[str, tuple[str, str]] = {
         "d(x, w) :- e(x, _, w). | d(y, w) :- d(x, w), e(x, y, _). | d(x, c) <= d(x, k) :- e(c, k, _)."
         " | d(x, _) <= d(x, k) :- k = 3. | g(x) :- d(x, c), s(c).",
     ),
+    "wildcards": (
+        "d(x: number, c: number) min(c) | m(x: number, y: number, c: number) max(c)",
+        "d(x, 0) :- s(x). | d(y, c + w) :- d(_, c), e(_, y, w), c < 5. | g(x) :- d(x, _), e(_, x, _)."
+        " | d(y, c + k) :- g(x), d(_, c), e(x, y, w), e(w, _, k), c < 5. | m(x, y, w) :- e(x, y, w)."
+        " | m(x, z, min(v, w)) :- m(x, _, c), v = c + 1, m(_, z, w), e(z, _, _). | n(x, c) :- d(x, c), d(_, c).",
+    ),
     "not monotone": (
         "d(x: number, c: number) min(c)",
         "d(x, 4) :- s(x). | d(y, c - w) :- d(x, c), e(x, y, w), c > 1."

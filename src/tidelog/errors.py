@@ -98,6 +98,7 @@ CODES: dict[str, str] = {
     "E0295": "warning: nothing reads a relation",
     "E0296": "warning: a rule never derives anything",
     "E0297": "warning: a variable whose name begins with `_` occurs more than once",
+    "E0298": "warning: a recursion reads dominated tuples",
     # E03xx rule graph
     "E0301": "negation through recursion",
     "E0302": "aggregation through recursion",

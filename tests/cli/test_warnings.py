@@ -62,3 +62,28 @@ def test_comments_hide_warnings(program: Path, tidelog: Run) -> None:
     assert codes(tidelog("check", "p.dl").err) == []
     program.write_text(f"// no-warning about E0292\n{PROGRAM}")
     assert codes(tidelog("check", "p.dl").err) == ["E0292", "E0294"]
+
+
+SELECTING = """\
+.decl e(x: symbol, y: symbol, w: number)
+.input e
+.decl d(x: symbol, c: number) min(c)
+.output d
+d(x, 0) :- e(x, _, _).
+d(y, c + w) :- d(x, c), e(x, y, w), c > 7.
+"""
+
+
+def test_a_recursion_that_reads_dominated_tuples(folder: Path, tidelog: Run) -> None:
+    program = folder / "p.dl"
+    program.write_text(SELECTING)
+    (folder / "e.facts").write_text("a\tb\t9\n")
+    for command in (("check",), ("run", "-D", "-")):
+        err = tidelog(*command, "p.dl").err
+        assert "p.dl:6:37: warning[E0298]: the recursion of `d` reads dominated tuples" in err
+        assert "rule r2 may derive less from a better tuple: `c > 7`" in err
+        assert codes(tidelog(*command, "--wno", "E0298", "p.dl").err) == []
+    program.write_text(SELECTING.replace("c > 7.", "c < 7."))
+    assert codes(tidelog("check", "p.dl").err) == []
+    program.write_text(SELECTING.replace("c > 7.", "c > 7. // no-warn: E0298"))
+    assert codes(tidelog("run", "-D", "-", "p.dl").err) == []

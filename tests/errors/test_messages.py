@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from tidelog.errors import CODES, ProgramError
-from tidelog.language import check, read, warnings
+from tidelog.language import check, read
+from tidelog.rules import compile_program
+from tidelog.rules.lints import warnings
 
 FOLDER = Path(__file__).parent
 PROGRAMS = sorted(FOLDER.glob("E0[12]*.dl"))
@@ -19,7 +21,8 @@ PROGRAMS = sorted(FOLDER.glob("E0[12]*.dl"))
 def messages(path: Path) -> str:
     """All errors of a program, or its warnings if it has none."""
     try:
-        problems = warnings(check(read(path, name=path.name)))
+        checked = check(read(path, name=path.name))
+        problems = warnings(checked, compile_program(checked, as_written=True))
     except ProgramError as error:
         return f"{error}\n"
     return "".join(f"{problem}\n" for problem in problems)

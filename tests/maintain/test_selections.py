@@ -13,8 +13,10 @@ import pytest
 import tidelog
 from tests.depth import cases
 from tests.selecting import FAMILIES, run, script_for
-from tests.suite import FIRST_SEED
+from tests.generate import Row
+from tests.suite import FIRST_SEED, checked
 from tidelog.certificate import certificate_of, check
+from tidelog.reference import naive
 
 GRAPH = """
 .decl edge(x: symbol, y: symbol, w: number)
@@ -56,6 +58,35 @@ def test_every_family_drops_dominated_tuples_where_its_rules_are_monotone() -> N
         for name, reason in modes.items():
             if name in program.engine.program.candidates and reading.get(family) != name:
                 assert reason.endswith("dominated tuples are dropped"), (family, name, reason)
+
+
+WILDCARDS = """
+.decl e(x: number, y: number, w: number)
+.decl d(x: number, c: number) min(c)
+.decl p(x: number)
+d(x, 9) :- e(x, x, _).
+d(y, c + w) :- d(_, c), e(_, y, w), p(y), c < 20.
+p(x) :- d(x, _), e(_, x, _).
+p(y) :- p(_), e(_, y, _).
+"""
+
+
+def test_a_wildcard_in_a_key_is_no_obstacle() -> None:
+    """A relation of the costs without the key would have dominated ones, too, and select nothing."""
+    rows = [(1, 1, 4), (1, 2, 3), (2, 3, 0), (3, 2, 1)]
+    db = tidelog.connect()
+    db.load(WILDCARDS)
+    db.insert("e", rows)
+    (reason,) = (node.reason for node in db.commit().report.nodes if "d" in node.relations)
+    assert reason.endswith("dominated tuples are dropped")
+    facts: dict[str, set[Row]] = {"e": set(rows)}
+    for relation in ("d", "p"):
+        assert set(db[relation]) == naive.evaluate(checked(WILDCARDS), facts, ("d",))[relation]
+    assert set(db["d"]) == {(1, 9), (2, 10), (3, 9)}
+    db.delete("e", [(2, 3, 0)])
+    db.commit()
+    assert set(db["d"]) == naive.evaluate(checked(WILDCARDS), {"e": {*rows} - {(2, 3, 0)}}, ("d",))["d"]
+    check_now(db)
 
 
 def test_cycles_end() -> None:

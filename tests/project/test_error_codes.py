@@ -11,8 +11,8 @@ import pytest
 from tests.project.snippets import blocks
 from tidelog.errors import CODES, ProgramError
 from tidelog.language import check, read
-from tidelog.language.lints import warnings
 from tidelog.rules import compile_program
+from tidelog.rules.lints import warnings
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/errors.md").read_text(encoding="utf-8")
 
@@ -48,7 +48,7 @@ def codes(path: Path) -> list[str]:
     """The codes of all errors, or else of all warnings, of a program."""
     try:
         checked = check(read(path))
-        compile_program(checked)
+        core = compile_program(checked)
     except ProgramError as error:
         return [problem.code for problem in error.problems]
-    return [problem.code for problem in warnings(checked)]
+    return [problem.code for problem in warnings(checked, core)]

@@ -67,14 +67,14 @@ def _check_program(arguments: argparse.Namespace) -> None:
 
     path = arguments.path
     checked = check(parsed(arguments))
-    compile_program(checked, as_written=True)  # negation or aggregation through recursion shows here
+    core = compile_program(checked, as_written=True)  # negation or aggregation through recursion shows here
     for directive in checked.directives:
         relation = checked.relations[directive.relation]  # Below is what `run` would refuse.
         if directive.name == "input":
             input_options(directive.options, relation, directive.span)
         elif directive.name == "output":
             FileOptions.of(directive.options, directive.span)
-    found = warnings_of(arguments, checked)
+    found = warnings_of(arguments, checked, core)
     contents = {"relations": len(checked.relations), "rules": len(checked.written), "facts": len(checked.facts)}
     if arguments.json:
         print_json({"ok": True, "program": path, **contents, "warnings": [problem.to_dict() for problem in found]})

@@ -78,7 +78,7 @@ def execute(arguments: argparse.Namespace) -> int:
         program = parsed(arguments)
         demand = AutomaticDemand(program)
         db.load(demand.from_constants() if arguments.explain is None else program)
-        found = warnings_of(arguments, db.program)
+        found = warnings_of(arguments, db.program, db.workspace.draft().core)
         if not arguments.json:
             for warning in found:
                 print(warning, file=sys.stderr)

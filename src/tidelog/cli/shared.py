@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tidelog.errors import Problem
     from tidelog.language.syntax import CheckedProgram, Program
+    from tidelog.rules.core import CoreProgram
     from tidelog.store import StoredDatabase
 
 
@@ -81,16 +82,17 @@ def parsed(arguments: argparse.Namespace) -> Program:
     return read(arguments.program, preprocessing=preprocessing)
 
 
-def warnings_of(arguments: argparse.Namespace, checked: CheckedProgram) -> list[Problem]:
+def warnings_of(arguments: argparse.Namespace, checked: CheckedProgram, core: CoreProgram) -> list[Problem]:
     """Return the warnings of a program that a command shows. Raise ProgramError with them if it has to reject them, and
     UsageError (E0640) for a code of no warning."""
     from tidelog.errors import Problem, ProgramError, UsageError
-    from tidelog.language.lints import CODES, warnings
+    from tidelog.language.lints import CODES
+    from tidelog.rules.lints import warnings
 
     unknown = next((code for code in arguments.wno if code not in CODES), None)
     if unknown is not None:
         raise UsageError(Problem("E0640", f"no warning has the code {unknown}", hint=f"use one of {', '.join(CODES)}"))
-    found = [] if arguments.no_warn else warnings(checked, arguments.wno)
+    found = [] if arguments.no_warn else warnings(checked, core, arguments.wno)
     if found and arguments.warn_as_error:
         raise ProgramError(*(replace(problem, severity="error") for problem in found))
     return found

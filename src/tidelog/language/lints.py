@@ -1,4 +1,4 @@
-"""`warnings`: constructs that the language allows, but that probably are mistakes.
+"""`warnings`: constructs that the language allows, but that probably are mistakes. `rules.lints` has more of them.
 
 A comment `// no-warn` or `// no-warn: E0292` hides the warnings of its line, or those with these codes; alone on a line
 it does so for the whole text.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from tidelog.errors import Problem, locate
@@ -31,21 +31,26 @@ from tidelog.language.syntax import (
 from tidelog.language.trees import Tree, atoms, occurrences, whole
 from tidelog.source import SourceText, Span
 
-CODES = ("E0291", "E0292", "E0293", "E0294", "E0295", "E0296", "E0297")
+CODES = ("E0291", "E0292", "E0293", "E0294", "E0295", "E0296", "E0297", "E0298")
 """The codes of warnings."""
 _COMMENT = re.compile(r"//[/<]?\s*no-warn\b:?(?P<codes>(?:[\s,]*E\d{4})*)")
 
 
 def warnings(checked: CheckedProgram, hidden: Collection[str] = ()) -> list[Problem]:
     """Return problems of severity "warning", except those with `hidden` codes and those that comments hide."""
-    found = [
+    found = (
         *endless(checked),
         *_empty_relations(checked),
         *(problem for rule in checked.texts for problem in _variables(rule)),
         *_deprecated(checked),
         *_never_read(checked),
         *_never_fires(checked),
-    ]
+    )
+    return shown(found, hidden)
+
+
+def shown(found: Iterable[Problem], hidden: Collection[str] = ()) -> list[Problem]:
+    """Return the warnings without those with `hidden` codes and those that comments hide."""
     comments: dict[int, _Comments] = {}
     return [
         problem

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tidelog.engine import NodeReport
-from tidelog.rules.core import HyperNode
+from tidelog.rules.core import HyperNode, Obstacle
 from tidelog.rules.demand import DEMAND
 from tidelog.rules.edges import head_of
 from tidelog.rules.projections import PROJECTION
@@ -38,9 +38,11 @@ def with_demand(reason: str, node: HyperNode) -> str:
     return f"{reason}; on demand" if demanded else reason
 
 
-def with_mode(reason: str, node: HyperNode, *obstacles: Mapping[str, str]) -> str:
-    """Return the reason for the strategy of a hyper-node, and how its relations select; the last of `obstacles` says
-    why some read dominated tuples."""
+def with_mode(
+    reason: str, node: HyperNode, obstacles: Mapping[str, Obstacle], unsettled: Mapping[str, str]
+) -> str:
+    """Return the reason for the strategy of a hyper-node, and how its relations select; `unsettled`, or else
+    `obstacles`, say why some read dominated tuples."""
     if node.chooses:
         return f"{reason}; one tuple of each key is chosen"
     if node.selects:
@@ -48,7 +50,7 @@ def with_mode(reason: str, node: HyperNode, *obstacles: Mapping[str, str]) -> st
     own = [name.removeprefix(ALL) for name in node.relations if name.startswith(ALL)]
     if not own:
         return reason
-    why = next((found[name] for name in own for found in reversed(obstacles) if name in found), None)
+    why = next((unsettled.get(name) or obstacles[name] for name in own if name in unsettled or name in obstacles), None)
     return reason if why is None else f"{reason}; dominated tuples are read: {why}"
 
 

@@ -52,9 +52,9 @@ from tidelog.rules.negations import negations
 from tidelog.rules.nesting import nesting
 from tidelog.rules.paths import paths
 from tidelog.rules.pieces import pieces
-from tidelog.rules.projections import projections
+from tidelog.rules.projections import Orders, projections
 from tidelog.rules.reached import VALUES, Bounded, Reached, facts_of, reached
-from tidelog.rules.selections import candidates_of, conditions, with_dropping, with_selections
+from tidelog.rules.selections import candidates_of, conditions, dropping_orders, with_dropping, with_selections
 from tidelog.rules.translation import translation
 
 Rewrite: TypeAlias = Callable[[Rule, Bench], tuple[Rule, ...]]
@@ -95,23 +95,26 @@ class _Compiled:
     reads: tuple[str, ...]
 
 
-_Seen: TypeAlias = tuple[frozenset[str], frozenset[str]]
-"""Of the relations that a rule reads, the closures and those that are recursive with its head."""
+_Seen: TypeAlias = tuple[frozenset[str], frozenset[str], Orders]
+"""Of the relations that a rule reads, the closures, those that are recursive with its head, and those of these that
+select."""
 
-_NOTHING: _Seen = frozenset(), frozenset()
+_NOTHING: _Seen = frozenset(), frozenset(), frozenset()
 
 
 @dataclass(frozen=True)
 class _Projections:
     """Rules after projections, with the relations that these add.
 
-    `rules` are those before, `closed` and `own` the closures and the recursive relations that they see, and `seen` has
-    for each, by its identity, the rule, what of these its projection has seen, and what has become of it.
+    `rules` are those before, `closed`, `own` and `orders` the closures, the recursive relations and the selections that
+    they see, and `seen` has for each, by its identity, the rule, what of these its projection has seen, and what has
+    become of it.
     """
 
     rules: tuple[AnyRule, ...] = ()
     closed: frozenset[str] = frozenset()
     own: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    orders: Orders = frozenset()
     projected: Sequence[AnyRule] = ()
     added: Mapping[str, core.RelationInfo] = field(default_factory=dict)
     seen: Mapping[int, tuple[core.CoreRule, _Seen, tuple[core.CoreRule, ...]]] = field(default_factory=dict)
@@ -305,7 +308,8 @@ class Compiler:
             rules, found = _with_demand(rules, found, checked, relations, selections.keys())
             without = {name: info for name, info in relations.items() if not name.startswith("#base.")}
             chosen = frozenset(name for name, selection in selections.items() if selection.form == "choice")
-            projected = _with_projections(rules, found, chosen, last.projected, look)
+            orders = dropping_orders(found, selections)
+            projected = _with_projections(rules, found, chosen, orders, last.projected, look)
             if projected.added:
                 relations = {**without, **projected.added}
                 final = graph_of(projected.projected, relations, last.final)
@@ -391,18 +395,21 @@ def _with_projections(
     rules: Sequence[AnyRule],
     nodes: Sequence[core.HyperNode],
     chosen: frozenset[str],
+    orders: Orders,
     last: _Projections,
     look: Look,
 ) -> _Projections:
     """Return the rules after projections; `nodes` are the hyper-nodes of the rules before. Rules of a recursion with a
-    relation that is `chosen` stay: a derivation by way of a projection comes a round later, after other choices."""
+    relation that is `chosen` stay: a derivation by way of a projection comes a round later, after other choices.
+    `orders` are the selections that need not read dominated tuples."""
     closed = frozenset(name for node in nodes if node.closure or node.mirrors for name in node.relations)
     own = {name: frozenset(node.relations) for node in nodes if node.recursive for name in node.relations}
     projected: list[AnyRule] = []
     added: dict[str, core.RelationInfo] = {}
     seen: dict[int, tuple[core.CoreRule, _Seen, tuple[core.CoreRule, ...]]] = {}
     done = len(last.rules)
-    if len(rules) >= done and closed == last.closed and own == last.own and all(map(is_, rules, last.rules)):
+    same = closed == last.closed and own == last.own and orders == last.orders
+    if same and len(rules) >= done and all(map(is_, rules, last.rules)):
         projected, added, seen = [*last.projected], {**last.added}, {**last.seen}
     else:
         done = 0
@@ -413,7 +420,8 @@ def _with_projections(
         sight = _NOTHING
         if closed or rule.head.relation in own:
             reads = frozenset(name for name, _ in body_of(rule))
-            sight = reads & closed, reads & own.get(rule.head.relation, frozenset())
+            inside = reads & own.get(rule.head.relation, frozenset())
+            sight = reads & closed, inside, frozenset(each for each in orders if each[0] in inside)
         entry = last.seen.get(id(rule))
         if entry is None or entry[1] != sight:
             look()
@@ -427,7 +435,7 @@ def _with_projections(
                 added[name] = core.RelationInfo(name, columns, auxiliary=True)
                 projected.append(each)
         projected.append(rest)
-    return _Projections(tuple(rules), closed, own, projected, added, seen)
+    return _Projections(tuple(rules), closed, own, orders, projected, added, seen)
 
 
 def _compiled(

@@ -52,6 +52,7 @@ class CoreAtom:
     relation: str
     args: tuple[CoreValue, ...]
     negated: bool = False
+    span: Span | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return printer.atom_text(self)
@@ -65,6 +66,7 @@ class CoreComparison:
     kind: Kind
     left: CoreValue
     right: CoreValue
+    span: Span | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return printer.comparison_text(self)
@@ -85,6 +87,7 @@ class Computation:
     args: tuple[CoreValue, ...]
     declared: FunctorType | None = field(default=None, compare=False, repr=False)
     """The functor in Python of this name, which begins with `@`."""
+    span: Span | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return printer.computation_text(self)
@@ -99,6 +102,7 @@ class Pack:
     kind: Kind
     args: tuple[CoreValue, ...]
     branch: BranchType | None = None
+    span: Span | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return printer.pack_text(self.target, self.args, self.branch)
@@ -112,6 +116,7 @@ class Unpack:
     kind: Kind
     targets: tuple[CoreValue, ...]
     branch: BranchType | None = None
+    span: Span | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return printer.pack_text(self.source, self.targets, self.branch)
@@ -283,6 +288,19 @@ class HyperNode:
 
 
 @dataclass(frozen=True)
+class Obstacle:
+    """The reason why the recursion of a relation that selects reads dominated tuples, its place, and what removes
+    it."""
+
+    text: str
+    hint: str
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
 class CoreProgram:
     """Everything that an engine needs: `nodes` in an order in which each comes after those that it reads.
 
@@ -299,7 +317,7 @@ class CoreProgram:
     functors: Mapping[str, FunctorType] = field(default_factory=dict)
     """The functors in Python that rules call."""
     dropping: tuple[HyperNode, ...] = ()
-    obstacles: Mapping[str, str] = field(default_factory=dict)
+    obstacles: Mapping[str, Obstacle] = field(default_factory=dict)
 
     @cached_property
     def counters(self) -> tuple[AggregateRule, ...]:

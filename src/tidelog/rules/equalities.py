@@ -36,7 +36,7 @@ def equalities(rule: CoreRule) -> CoreRule | None:
     body = tuple(dict.fromkeys(substituted(literal, solved) for literal in rest))
     if any(_is_impossible(literal) for literal in body):
         return None
-    head = CoreAtom(rule.head.relation, tuple(map(solved, rule.head.args)))
+    head = CoreAtom(rule.head.relation, tuple(map(solved, rule.head.args)), span=rule.head.span)
     return CoreRule(rule.name, rule.origin, head, body, rule.span)
 
 

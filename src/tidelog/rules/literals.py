@@ -33,16 +33,16 @@ def substituted(literal: CoreLiteral, change: Callable[[CoreValue], CoreValue]) 
         return tuple(map(change, given))
 
     match literal:
-        case CoreAtom(relation=relation, args=args, negated=negated):
-            return CoreAtom(relation, each(args), negated)
-        case CoreComparison(op=op, kind=kind, left=left, right=right):
-            return CoreComparison(op, kind, change(left), change(right))
-        case Computation(target=target, functor=functor, kind=kind, args=args, declared=declared):
-            return Computation(change(target), functor, kind, each(args), declared)
-        case Pack(target=target, kind=kind, args=args, branch=branch):
-            return Pack(change(target), kind, each(args), branch)
-        case Unpack(source=source, kind=kind, targets=targets, branch=branch):
-            return Unpack(change(source), kind, each(targets), branch)
+        case CoreAtom(relation=relation, args=args, negated=negated, span=span):
+            return CoreAtom(relation, each(args), negated, span)
+        case CoreComparison(op=op, kind=kind, left=left, right=right, span=span):
+            return CoreComparison(op, kind, change(left), change(right), span)
+        case Computation(target=target, functor=functor, kind=kind, args=args, declared=declared, span=span):
+            return Computation(change(target), functor, kind, each(args), declared, span)
+        case Pack(target=target, kind=kind, args=args, branch=branch, span=span):
+            return Pack(change(target), kind, each(args), branch, span)
+        case Unpack(source=source, kind=kind, targets=targets, branch=branch, span=span):
+            return Unpack(change(source), kind, each(targets), branch, span)
 
 
 def is_several(literal: CoreLiteral) -> bool:

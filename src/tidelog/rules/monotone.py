@@ -26,21 +26,42 @@ from tidelog.rules.core import (
     CoreValue,
     CoreVariable,
     HyperNode,
+    Obstacle,
 )
 from tidelog.rules.literals import variables_of
+from tidelog.source import Span
 
 _WIDENING = ("itof", "to_float")
 
 
-def obstacle(node: HyperNode, selections: Mapping[str, Selection]) -> str | None:
+_OUTSIDE = "move it to a rule outside of the recursion, which reads the selected tuples"
+
+
+def obstacle(node: HyperNode, selections: Mapping[str, Selection]) -> Obstacle | None:
     """Return the reason why a hyper-node has to read dominated tuples, None where it need not; `selections` are those
     of its relations, by the relations of candidates."""
     for rule in node.rules:
         if not isinstance(rule, CoreRule):
-            return f"rule {rule.origin} aggregates"
-        if not _Signs(rule, selections).monotone():
-            return f"rule {rule.origin} may derive less from a better tuple"
+            return Obstacle(f"rule {rule.origin} aggregates", _OUTSIDE, rule.span)
+        part = _Signs(rule, selections).obstacle()
+        if part is not None:
+            text = f"rule {rule.origin} may derive less from a better tuple{_written(part.span)}"
+            return Obstacle(text, _hint(part, rule), part.span or rule.span)
     return None
+
+
+def _written(span: Span | None) -> str:
+    """Return a literal as the text has it, behind a colon."""
+    return "" if span is None else f": `{' '.join(span.source.text[span.start : span.end].split())}`"
+
+
+def _hint(part: CoreLiteral, rule: CoreRule) -> str:
+    """Return the way to remove an obstacle."""
+    if part is rule.head:
+        return "take values to select by in such attributes only, minima as minima and maxima as maxima"
+    if isinstance(part, Computation):
+        return "compute values to select by with `+`, `-`, `min`, `max` and constant factors"
+    return _OUTSIDE
 
 
 @dataclass(frozen=True)
@@ -62,18 +83,23 @@ class _Signs:
     rule: CoreRule
     selections: Mapping[str, Selection]
     known: dict[str, _Value] = field(default_factory=dict)
+    part: CoreLiteral = field(init=False)
+    """The literal that is looked at, or the head."""
 
-    def monotone(self) -> bool:
-        """Return True if a better body derives an at least as good head."""
+    def obstacle(self) -> CoreLiteral | None:
+        """Return the literal, or the head, by which a better body may derive a head that is not as good; None if there
+        is no such literal."""
         try:
             self.sources()
             self.computations()
             for literal in self.rule.body:
+                self.part = literal
                 self.literal(literal)
+            self.part = self.rule.head
             self.head()
         except _NotMonotoneError:
-            return False
-        return True
+            return self.part
+        return None
 
     def atoms(self) -> Iterator[tuple[CoreAtom, Selection]]:
         """Yield the atoms of the body that read a selection of the hyper-node."""
@@ -83,15 +109,18 @@ class _Signs:
 
     def sources(self) -> None:
         """Note the signs of the columns to select by. A value that other atoms join with is an obstacle."""
-        uses: dict[str, int] = {}
+        uses: dict[str, list[CoreAtom]] = {}
         for literal in self.rule.body:
-            for value in literal.args if isinstance(literal, CoreAtom) else ():
-                if isinstance(value, CoreVariable):
-                    uses[value.name] = uses.get(value.name, 0) + 1
+            if isinstance(literal, CoreAtom):
+                for variable in variables_of(literal):
+                    uses.setdefault(variable.name, []).append(literal)
         for atom, selection in self.atoms():
             for rank, (column, op) in enumerate(selection.orders):
-                value = atom.args[column]
-                if not isinstance(value, CoreVariable) or uses[value.name] > 1:
+                value, self.part = atom.args[column], atom
+                if not isinstance(value, CoreVariable):
+                    raise _NotMonotoneError
+                if len(uses[value.name]) > 1:
+                    self.part = next((each for each in uses[value.name] if each is not atom), atom)
                     raise _NotMonotoneError
                 self.known[value.name] = _Value(1 if op == "min" else -1, frozenset((rank,)), True)
 
@@ -105,6 +134,7 @@ class _Signs:
         while waiting:
             targets = {literal.target for literal in waiting}
             ready = next((each for each in waiting if targets.isdisjoint(each.args)), None)
+            self.part = ready or waiting[0]
             if ready is None:
                 raise _NotMonotoneError
             waiting.remove(ready)

@@ -20,6 +20,9 @@ others stay, because their join may have more pairs than there are tuples. Proje
 they restrict a closure by the rest of the body. The same holds for relations that are recursive with the head, often
 the largest ones of a program: other relations restrict them, where one of the body's atoms can.
 
+Where a recursion reads selected tuples only, a part keeps the values that they are selected by: a relation that has them
+without the key would select nothing.
+
 The relation of a part is named after its content, and is one relation in the whole program. It is derived like any
 other, with births, and with the number of its own derivations as counts.
 """
@@ -31,6 +34,7 @@ import heapq
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from tidelog.language.syntax import PRIMITIVES
 from tidelog.rules.aggregates import AGGREGATE
@@ -47,10 +51,18 @@ _WIDEST = 64
 _Names = frozenset[CoreVariable]
 
 
-def projections(rule: CoreRule, closed: Collection[str] = (), internal: Set[str] = frozenset()) -> tuple[CoreRule, ...]:
+Orders: TypeAlias = frozenset[tuple[str, tuple[int, ...]]]
+"""Relations with the columns by which a recursion selects their tuples."""
+
+
+def projections(
+    rule: CoreRule, closed: Collection[str] = (), internal: Set[str] = frozenset(), orders: Orders = frozenset()
+) -> tuple[CoreRule, ...]:
     """Return the rule without the enumeration of values that nothing reads, behind the rules of the relations that this
-    takes. `closed` are the relations that are closures, `internal` those that are recursive with the rule's head."""
-    body = _Body(rule, closed, internal)
+    takes. `closed` are the relations that are closures, `internal` those that are recursive with the rule's head.
+    Those of `orders` keep their dominated tuples out of the recursion: no relation of a part has the values that they
+    select by, because it would select nothing."""
+    body = _Body(rule, closed, internal, orders)
     if len(body.atoms) < 2 or body.head.issuperset(body.places):
         return (rule,)
     body.project()
@@ -73,10 +85,11 @@ class _Body:
     A variable that occurs in one negated atom only stands for "no value": it is none of the body's variables.
     """
 
-    def __init__(self, rule: CoreRule, closed: Collection[str], internal: Set[str]) -> None:
+    def __init__(self, rule: CoreRule, closed: Collection[str], internal: Set[str], orders: Orders) -> None:
         self.written = rule
         self.closed = closed
         self.internal = internal
+        self.orders = orders
         self.head = frozenset(variables_of(rule.head))
         self.uses = Counter(variable for literal in rule.body for variable in set(variables_of(literal)))
         self.literals: dict[int, CoreLiteral] = {}
@@ -140,6 +153,19 @@ class _Body:
         names = [x.relation for i in part.literals if isinstance(x := self.literals[i], CoreAtom)]
         return len(part.literals) == 1 or self.internal.isdisjoint(names)
 
+    def selects(self, part: _Part) -> bool:
+        """Return True if a part shares values that its atoms select by, or that are computed from such values."""
+        if not self.orders:
+            return False
+        columns = dict(self.orders)
+        content = self.content(part)
+        atoms = [each for each in content if isinstance(each, CoreAtom)]
+        found = {atom.args[column] for atom in atoms for column in columns.get(atom.relation, ())}
+        computed = [each for each in content if isinstance(each, Computation | Pack)]
+        while more := {each.target for each in computed if not found.isdisjoint(each.args)} - found:
+            found |= more
+        return not found.isdisjoint(part.shared)
+
     def multiplies(self, part: _Part) -> bool:
         """Return True if the rest of the body has values beyond those that it shares with a part."""
         return self.is_steady(part) and any(
@@ -193,7 +219,7 @@ class _Body:
             return None
         group = frozenset(i for i in group if i == number or self.names[i] & own)
         part = _Part(group, frozenset[CoreVariable]().union(*(self.names[i] for i in group)) - own)
-        return part if _is_grounded(frozenset(), self.named(part)) else None
+        return part if _is_grounded(frozenset(), self.named(part)) and not self.selects(part) else None
 
     def determined(self, number: int, without: frozenset[int]) -> tuple[_Names, frozenset[int]]:
         """Return the variables whose values follow from a tuple of an atom, and the literals that are then tested."""
@@ -215,7 +241,7 @@ class _Body:
         """Make conditions of the parts of several atoms that multiply with the rest."""
         while True:
             for part in self.hanging():
-                if self.multiplies(part) and self.is_grounded(part):
+                if self.multiplies(part) and self.is_grounded(part) and not self.selects(part):
                     context = self.context(part)
                     if context or not part.shared:
                         self.put(part, context)
@@ -284,7 +310,8 @@ class _Body:
         """Return the atom of the relation that a body derives of the variables `shared`."""
         rule, atom = _named_by_content(body, shared, self.written)
         if atom.relation not in self.made:
-            self.made.update({each.head.relation: each for each in projections(rule, self.closed, self.internal)})
+            made = projections(rule, self.closed, self.internal, self.orders)
+            self.made.update({each.head.relation: each for each in made})
             if not self.internal.isdisjoint(x.relation for x in body if isinstance(x, CoreAtom)):
                 self.internal |= {atom.relation}
         return atom

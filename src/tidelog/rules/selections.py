@@ -48,10 +48,12 @@ from tidelog.rules.core import (
     CoreVariable,
     HyperNode,
     NodeSelection,
+    Obstacle,
     RelationInfo,
 )
 from tidelog.rules.edges import AnyRule, head_of
 from tidelog.rules.monotone import obstacle
+from tidelog.rules.projections import Orders
 
 ALL = "#all."
 """How the names of the relations of candidates begin."""
@@ -220,13 +222,13 @@ _MOST_KEYS = 8
 
 def with_dropping(
     nodes: Sequence[HyperNode], selections: Mapping[str, Selection], relations: Mapping[str, RelationInfo]
-) -> tuple[tuple[HyperNode, ...], dict[str, str]]:
+) -> tuple[tuple[HyperNode, ...], dict[str, Obstacle]]:
     """Return hyper-nodes that read selected tuples only, for those of `nodes` that choose or whose rules are monotone,
     and for the other relations that select the reason why they have none."""
     by_candidates = {candidates_of(name): selection for name, selection in selections.items()}
     owner = {name: node for node in nodes for name in node.relations}
     made: list[HyperNode] = []
-    reasons: dict[str, str] = {}
+    reasons: dict[str, Obstacle] = {}
     for name, selection in by_candidates.items():
         if selection.form == "choice" and name not in owner:  # It has facts only.
             made.append(_choosing([owner[selection.relation]], [selection], relations))
@@ -236,7 +238,7 @@ def with_dropping(
         if chosen:
             parts = dict.fromkeys([node, *(owner[selection.relation] for selection in chosen.values())])
             made.append(_choosing(list(parts), list(chosen.values()), relations))
-        reason = "its recursion chooses" if chosen else _obstacle(node, own)
+        reason = _choice(chosen.values()) if chosen else _obstacle(node, own)
         if reason is None:
             made.append(_dropping(node, own, owner, relations))
         else:
@@ -245,12 +247,32 @@ def with_dropping(
     return tuple(made), reasons
 
 
-def _obstacle(node: HyperNode, own: Mapping[str, Selection]) -> str | None:
+def dropping_orders(nodes: Iterable[HyperNode], selections: Mapping[str, Selection]) -> Orders:
+    """Return the relations of candidates whose recursion need not read dominated tuples, with the columns by which they
+    select."""
+    by_candidates = {candidates_of(name): selection for name, selection in selections.items()}
+    found: dict[str, Selection] = {}
+    for node in nodes if selections else ():
+        own = {name: by_candidates[name] for name in node.relations if name in by_candidates}
+        if own and node.recursive and _obstacle(node, own) is None:
+            found |= own
+    return frozenset((name, tuple(column for column, _ in each.orders)) for name, each in found.items())
+
+
+def _choice(chosen: Iterable[Selection]) -> Obstacle:
+    return Obstacle("its recursion chooses", "choose in a relation outside of the recursion", next(iter(chosen)).span)
+
+
+def _obstacle(node: HyperNode, own: Mapping[str, Selection]) -> Obstacle | None:
     for selection in own.values():
         if selection.form not in ("best", "front"):
-            return f"{selection.title} compares by conditions"
-        if not 0 < len(selection.keys) <= _MOST_KEYS:
-            return "it has no key" if not selection.keys else f"its key has more than {_MOST_KEYS} attributes"
+            hint = "compare by one `<=` or `>=` for each attribute in which the tuples differ"
+            return Obstacle(f"{selection.title} compares by conditions", hint, selection.span)
+        if not selection.keys:
+            return Obstacle("it has no key", "add an attribute for a key", selection.span)
+        if len(selection.keys) > _MOST_KEYS:
+            hint = "put attributes of the key into a record"
+            return Obstacle(f"its key has more than {_MOST_KEYS} attributes", hint, selection.span)
     return obstacle(node, own)
 
 

@@ -6,6 +6,8 @@ binds `r`, and builds it otherwise.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tidelog.errors import InternalError, Problem
 from tidelog.language import syntax
 from tidelog.language.branches import filler
@@ -33,22 +35,22 @@ class _Words:
             case syntax.Atom():
                 return self.atom(literal)
             case syntax.Negation(atom=atom):
-                return self.atom(atom, negated=True)
+                return replace(self.atom(atom), negated=True, span=literal.span)
             case syntax.Comparison(
                 op="=", left=left, right=syntax.Functor(name=name, args=args, kind=kind) as call
             ) if kind:
                 values = tuple(self.value(arg) for arg in args)
-                return core.Computation(self.value(left), name, kind, values, call.declared)
+                return core.Computation(self.value(left), name, kind, values, call.declared, literal.span)
             case syntax.Comparison(
                 op="=", left=left, right=syntax.Record(fields=tuple(fields), kind=str(kind)) as record
             ):
-                return self.pack(self.value(left), kind, fields, record.branch)
+                return replace(self.pack(self.value(left), kind, fields, record.branch), span=literal.span)
             case syntax.Comparison(op="=", left=left, right=syntax.Cast(term=term)):
                 source = self.value(term)
-                return core.Computation(self.value(left), "as", source.kind, (source,))
+                return core.Computation(self.value(left), "as", source.kind, (source,), span=literal.span)
             case syntax.Comparison(op=op, left=left, right=right):
                 first, second = self.value(left), self.value(right)
-                return core.CoreComparison(op, literal.kind or first.kind, first, second)
+                return core.CoreComparison(op, literal.kind or first.kind, first, second, literal.span)
         raise self._unexpected(literal)
 
     def pack(
@@ -65,10 +67,10 @@ class _Words:
             args[place] = self.value(field, column.kind)
         return core.Pack(target, kind, tuple(args), branch)
 
-    def atom(self, atom: syntax.Atom, *, negated: bool = False) -> core.CoreAtom:
+    def atom(self, atom: syntax.Atom) -> core.CoreAtom:
         columns = self.bench.columns(atom.relation)
         values = (self.value(arg, column.kind) for arg, column in zip(atom.args, columns, strict=True))
-        return core.CoreAtom(atom.relation, tuple(values), negated)
+        return core.CoreAtom(atom.relation, tuple(values), span=atom.span)
 
     def value(self, term: syntax.Term, kind: syntax.Kind | None = None) -> core.CoreValue:
         """Return the core value of a term; `kind` is that of the column, for `_`."""
@@ -121,14 +123,14 @@ def _evaluated(
     match literal:
         case core.Pack(target=target, kind=kind, args=args):
             if known(target):
-                return core.Unpack(target, kind, args, literal.branch), args
+                return core.Unpack(target, kind, args, literal.branch, literal.span), args
             if known(*args):
                 return literal, (target,)
         case core.Computation(target=target, functor="as", args=(source,)):
             if known(source):
                 return literal, (target,)
             if known(target):
-                return core.Computation(source, "as", target.kind, (target,)), (source,)
+                return core.Computation(source, "as", target.kind, (target,), span=literal.span), (source,)
         case core.Computation(target=target, args=args) if known(*args):
             return literal, (target,)
         case core.CoreComparison(op="=", left=left, right=right) if known(left) or known(right):
