@@ -4,10 +4,10 @@
 
 The programs are random rules, programs of tests/generate.py without the rules that the proofs do not cover, and those
 written by hand, here, in tests/scripts.py, tests/selecting.py and tests/choosing.py; all after some epochs in which
-facts and rules come and go. Each certificate is saved as users save theirs, in a folder of its own below FOLDER. The checker has to
-accept every sound one and to reject every corrupted one, both as `tidelog.check_certificate` does, and for a condition
-that it names. It also has to reject texts with forged strata or declared relations, which a check of the folder
-computes.
+facts and rules come and go. Each certificate is saved as users save theirs, in a folder of its own below FOLDER. The
+checker has to accept every sound one and to reject every corrupted one, both as `tidelog.check_certificate` does, and
+for a condition that it names. It also has to reject texts with forged strata or declared relations, which a check of
+the folder computes.
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@
 The proofs are about rules of atoms, negated atoms, comparisons, sums, differences, minima and maxima, over integers. So
 a program with anything else computed, packed or aggregated, or with floats, is not exported: see `covered`. Minima and
 maxima of groups become relations that select. Facts of a relation that selects are its candidates'. Programs with
-counters are not exported: no theorem is about their numbers, which `db.check()` alone compares. Symbols are numbered in their order; of records only the equality matters, so that their words will do. Integers have no bounds for
-the checker: it rejects a view with a tuple whose computation has wrapped around.
+counters are not exported: no theorem is about their numbers, which `db.check()` alone compares. Symbols are numbered in
+their order; of records only the equality matters, so that their words will do. Integers have no bounds for the checker:
+it rejects a view with a tuple whose computation has wrapped around.
 """
 
 from __future__ import annotations

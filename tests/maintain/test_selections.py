@@ -12,8 +12,8 @@ import pytest
 
 import tidelog
 from tests.depth import cases
-from tests.selecting import FAMILIES, run, script_for
 from tests.generate import Row
+from tests.selecting import FAMILIES, run, script_for
 from tests.suite import FIRST_SEED, checked
 from tidelog.certificate import certificate_of, check
 from tidelog.reference import naive

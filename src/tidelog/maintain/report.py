@@ -38,9 +38,7 @@ def with_demand(reason: str, node: HyperNode) -> str:
     return f"{reason}; on demand" if demanded else reason
 
 
-def with_mode(
-    reason: str, node: HyperNode, obstacles: Mapping[str, Obstacle], unsettled: Mapping[str, str]
-) -> str:
+def with_mode(reason: str, node: HyperNode, obstacles: Mapping[str, Obstacle], unsettled: Mapping[str, str]) -> str:
     """Return the reason for the strategy of a hyper-node, and how its relations select; `unsettled`, or else
     `obstacles`, say why some read dominated tuples."""
     if node.chooses:

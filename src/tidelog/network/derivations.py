@@ -262,7 +262,11 @@ class Derivations:
             if not asked or lacks:
                 return ()
             if not rows:
-                return () if own.start is None else (stored_value(start_value(own.start), own.declared.result.kind, records),)
+                return (
+                    ()
+                    if own.start is None
+                    else (stored_value(start_value(own.start), own.declared.result.kind, records),)
+                )
             members = [row[rule.groups : rule.groups + len(own.operands)] for row in rows]
             call = fold_call(own, members)
             new = not self._functors.knows(call)

@@ -22,8 +22,8 @@ from tidelog.language.syntax import FunctorType, RecordType
 from tidelog.network.limits import Meter, OverrunError, is_sendable
 from tidelog.network.program import LocalAggregate, NodeRow
 from tidelog.network.values import has_kind, shown_value, stored_value
-from tidelog.semantics.calls import CallSite, call_text, raised, within
 from tidelog.rules.core import OwnAggregate
+from tidelog.semantics.calls import CallSite, call_text, raised, within
 from tidelog.semantics.user_aggregates import folded
 from tidelog.semantics.user_functors import called_on_rows, fitting, function_of, misfit_text
 
@@ -77,6 +77,7 @@ class NodeFunctors:
     ) -> tuple[Any, ...]:
         """Return the values for some arguments, all as nodes store them. Raise FailedError if there are none because
         the node lacks the function, or the function raises or returns what does not fit."""
+
         def call() -> tuple[Any, ...]:
             try:
                 return self._called(replace(declared, given=self.given), args, CallSite(rule), meter, records)

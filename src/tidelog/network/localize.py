@@ -38,7 +38,8 @@ MOST_LOCATIONS = 6
 
 def localize(checked: CheckedProgram) -> LocatedProgram:
     """Return the rules of a located program, each for one node. Raise ProgramError with every rule that cannot be made
-    local (E0313, E0314, E0315), for relations that select and counters (E0316), and for wrong marks (E0310 to E0312)."""
+    local (E0313, E0314, E0315), for relations that select and counters (E0316), and for wrong
+    marks (E0310 to E0312)."""
     selections = selections_of(checked.relations, checked.rules, checked.subsumptions)
     if selections:
         raise ProgramError(*map(_selecting, selections.values()))

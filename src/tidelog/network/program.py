@@ -175,7 +175,9 @@ class LocatedProgram:
     def __str__(self) -> str:
         """Return the rules, each with the mark `@` in front of locations."""
         lines = [f"{self._atom(rule.head)}{self._body(rule)}." for rule in self.rules]
-        lines += [f"{each.head}: {each.word} of {each.inner} for each tuple of {each.outer}." for each in self.aggregates]
+        lines += [
+            f"{each.head}: {each.word} of {each.inner} for each tuple of {each.outer}." for each in self.aggregates
+        ]
         return "\n".join(lines)
 
     def _body(self, rule: LocalRule) -> str:

@@ -8,8 +8,8 @@ casts, paths, disjunctions, arguments, counters, aggregates, pieces, anonymous, 
 translation  a flat rule to the core language;  equalities  solved on the way;  kinds  how its values are represented
 path_forms   equal paths are one relation;  searches  paths from one node;  growth  unbounded values
 cycles       negation through recursion
-selections   relations that select, by their candidates;  monotone  whether dominated ones need not be read;  lints  who reads
-             them all the same
+selections   relations that select, by their candidates;  monotone  whether dominated ones need not be read
+lints        warnings, those of the language included
 reached      the values that a recursion can reach, for the groups of its aggregates
 components   of any graph;  edges  of the rule graph;  closures  hyper-nodes that are transitive closures
 grounding    the variables that a body binds;  plans  the order of its literals, for each position of the delta

@@ -20,8 +20,8 @@ others stay, because their join may have more pairs than there are tuples. Proje
 they restrict a closure by the rest of the body. The same holds for relations that are recursive with the head, often
 the largest ones of a program: other relations restrict them, where one of the body's atoms can.
 
-Where a recursion reads selected tuples only, a part keeps the values that they are selected by: a relation that has them
-without the key would select nothing.
+Where a recursion reads selected tuples only, no part has the values that they are selected by: without the key it would
+select nothing.
 
 The relation of a part is named after its content, and is one relation in the whole program. It is derived like any
 other, with births, and with the number of its own derivations as counts.
