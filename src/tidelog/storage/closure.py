@@ -509,6 +509,16 @@ class ClosedRelation(StoredRelation):
             return self.closure.beginning(constants[0], self.catalog.dtype)
         return self.closure.ending(constants[1], self.catalog.dtype) if 1 in constants else self.words()
 
+    def rows_with(self, keys: tuple[int, ...], groups: AnyWords) -> AnyWords:
+        """Return the pairs whose columns `keys` are one of the distinct rows of `groups`."""
+        if len(keys) == 2:
+            return groups[[self.has(group) for group in groups.tolist()]]
+        parts = [numpy.empty((0, 2), self.catalog.dtype)]
+        for group in groups.tolist():
+            rows = self.near(dict(zip(keys, group, strict=True)))
+            parts.append(rows[rows[:, keys[0]] == group[0]] if keys else rows)
+        return numpy.concatenate(parts)
+
     def snapshot(self) -> ClosedRelation:
         """Return the pairs as they are now, independent of later changes."""
         return ClosedRelation(self.catalog, self.closure.copy())

@@ -125,24 +125,31 @@ class StoredRelation:
         """Return rows that include all those with these words in these columns: by an index where there is one. An
         index is made for columns that are asked for again and again."""
         keys = tuple(sorted(constants))
+        return self.rows_with(keys, numpy.array([[constants[column] for column in keys]], numpy.int64))
+
+    def rows_with(self, keys: tuple[int, ...], groups: AnyWords) -> AnyWords:
+        """Return a copy of the live rows whose columns `keys`, ascending, are one of the distinct rows of `groups`; see
+        `near` for indexes."""
         if not keys:
-            return self.words()
-        words = numpy.array([[constants[column] for column in keys]], numpy.int64)
+            return self.words(None if len(groups) else 0)
         if len(keys) == self.arity:
-            found = self.find(words)
+            found = self.find(groups)
             return self.take(found[found >= 0])
         if keys not in self.indexes:
             scans = self._scans[keys] = self._scans.get(keys, 0) + 1
             if scans <= _SCANS or self.rows < _WORTH_AN_INDEX:
-                return self._scan(keys, words)
-        return self.take(self.select(keys, words))
+                return self._scan(keys, groups)
+        return self.take(self.select(keys, groups))
 
-    def _scan(self, keys: tuple[int, ...], words: AnyWords) -> AnyWords:
-        """Return the live rows with these words in these columns, by a look at all rows."""
+    def _scan(self, keys: tuple[int, ...], groups: AnyWords) -> AnyWords:
+        """Return the live rows whose columns `keys` are one of the rows of `groups`, by a look at all rows."""
         rows = self._view()
-        numbers = numpy.flatnonzero(rows[:, keys[0]] == words[0, 0])
-        for column, word in zip(keys[1:], words[0, 1:], strict=True):
-            numbers = numbers[rows[numbers, column] == word]
+        numbers = numpy.flatnonzero(_among(rows[:, keys[0]], groups[:, 0]))
+        for i, column in enumerate(keys[1:], 1):
+            numbers = numbers[_among(rows[numbers, column], groups[:, i])]
+        if len(keys) > 1 and len(groups) > 1:
+            near = rows[numbers][:, list(keys)].astype(numpy.int64)
+            numbers = numbers[positions(groups.astype(numpy.int64), near) >= 0]
         if self.dead or self.changing:
             numbers = numpy.intersect1d(numbers, self.live(), assume_unique=True)
         return rows[numbers]
@@ -353,3 +360,9 @@ class StoredRelation:
             other.insert(self.take(live))
         other.marks.become(self.marks.of(self.live()))
         return other
+
+
+def _among(column: AnyWords, words: AnyWords) -> NDArray[numpy.bool_]:
+    """Return a mask of the words of a column that are among others."""
+    found: NDArray[numpy.bool_] = column == words[0] if len(words) == 1 else numpy.isin(column, words)
+    return found
