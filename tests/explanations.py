@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 
 import tidelog
+from tidelog.explain.views import EngineViews
 from tidelog.language.inlining import INLINE
 
 
@@ -25,7 +26,7 @@ def wrong_proofs(db: tidelog.Database, rng: random.Random, most: int = 12) -> st
                 return f"{name}{row}: something is taken for granted\n{proof}"
         except tidelog.ProofRejected as error:
             return f"{name}{row}: {error}\n{proof}"
-        founded = db._explainer.founded(name, row, db.engine)
+        founded = db._explainer.founded(name, row, EngineViews(db.engine))
         try:
             founded.check(db)
         except tidelog.ProofRejected as error:

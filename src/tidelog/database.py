@@ -7,10 +7,9 @@ did. Reading never waits: relations show the last committed epoch. The verbs tha
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Literal, TypeAlias, TypeVar, overload
+from typing import Any, TypeAlias
 
 import numpy
 
@@ -19,32 +18,26 @@ from tidelog.callables import FunctorSource, marked
 from tidelog.certificate import Certificate, certificate_of, look
 from tidelog.change import Change, RelationChange
 from tidelog.engine import FactCall, Outcome, Prospect, Report, RowChange, TakenBackError, net_changes
-from tidelog.errors import Problem, UsageError
-from tidelog.explain.absence import Absence
-from tidelog.explain.explainer import Explainer
-from tidelog.explain.proof import Proof
-from tidelog.explain.steps import Facts, Removal
+from tidelog.explain.views import EngineViews
+from tidelog.explanations import ExplainingVerbs
 from tidelog.keeper import EpochKeeper
-from tidelog.language.syntax import Value
-from tidelog.limits.interrupts import Deferring, Interrupts
-from tidelog.limits.watch import Watch, changing_within_memory, guarded, reading_within_memory
+from tidelog.language.syntax import CheckedProgram, Value
+from tidelog.limits.interrupts import Interrupts
+from tidelog.limits.watch import Watch, changing_within_memory, reading_within_memory
 from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.options import DatabaseOptions
 from tidelog.queries.answers import Answers
 from tidelog.queries.pattern import Pattern
 from tidelog.relation import Relation
-from tidelog.transaction import Transaction, checked
-from tidelog.verbs import RelationVerbs
 from tidelog.views import View
 from tidelog.workspace import Draft, Workspace
 
-Item = TypeVar("Item")
 SealDraft: TypeAlias = Callable[[Draft, Mapping[str, RowChange[Words]], Prospect[Any]], None]
 """Commits an epoch to where it lasts: the program, the net change of asserted facts, and the state to come."""
 
 
-class Database(RelationVerbs[Change, RelationChange, FactCall]):
+class Database(ExplainingVerbs[Change, RelationChange, FactCall]):
     """Facts, rules and views, in memory or with a keeper that lets them last. Threads may share one: each call has the
     database for itself, and a transaction keeps changes of others waiting until it ends."""
 
@@ -61,7 +54,6 @@ class Database(RelationVerbs[Change, RelationChange, FactCall]):
         self._epochs = 0
         self._keeper = keeper
         self._answers = Answers(self.workspace)
-        self._explainer = Explainer(self.workspace)
         self.opening: Report | None = None
         """The report of how the keeper's last epoch came back; None where there was none."""
         if keeper is not None:
@@ -85,36 +77,13 @@ class Database(RelationVerbs[Change, RelationChange, FactCall]):
         workspace.lose(outcome)
         self._answers.release(engine)
         self._epochs += 1
-        change = Change(draft.checked, workspace.dictionary, outcome, self.turns)
+        change = self._shown(draft.checked, outcome)
         if keeper is not None:
             keeper.settled(engine, outcome.report.seconds)
         return change
 
-    def transaction(self, *, dry_run: bool = False) -> Transaction[Change]:
-        """Return a block whose changes are committed together at its end, and dropped when it or the commit raises.
-        With `dry_run` they are dropped in any case, see `what_if`.
-
-        It belongs to the thread that opens it; changes of other threads wait until it ends. Raise UsageError if changes
-        are pending already (E0606) and inside of another transaction (E0625).
-        """
-        with self._changing():
-            checked(self)
-            return Transaction(self, self._tried if dry_run else None)
-
-    def what_if(self) -> Transaction[Change]:
-        """Return a block whose changes are tried: at its end they are evaluated like an epoch and undone, and its
-        `change` is the change that they would have made. Subscribers do not hear of it, and a store writes nothing.
-        It costs an update and a roll-back. Raises as `transaction`, and at the end of the block as `commit`."""
-        return self.transaction(dry_run=True)
-
-    def _tried(self) -> Change:
-        """Return the change that the pending changes would make; they are still pending, and nothing has changed."""
-        with Deferring() as interrupts, interrupts.holding(self.turns.changing), interrupts.holding(self.turns.using):
-            self._check_usable()
-            return self._evaluated_and_taken_back(interrupts)
-
-    def _evaluated_and_taken_back(self, interrupts: Interrupts) -> Change:
-        started, deltas = time.perf_counter(), dict[str, RowChange[AnyRows]]()
+    def _tried(self, interrupts: Interrupts) -> tuple[CheckedProgram, Outcome[Words]]:
+        started, deltas = time.perf_counter(), dict[str, RowChange[Words]]()
 
         def seal(draft: Draft, facts: Mapping[str, RowChange[Words]], prospect: Prospect[AnyRows]) -> None:
             for name, each in prospect.deltas.items():
@@ -124,11 +93,13 @@ class Database(RelationVerbs[Change, RelationChange, FactCall]):
 
         tried: list[Draft] = []
         try:
-            draft, outcome = self._evaluated(interrupts, seal)
+            draft, _ = self._evaluated(interrupts, seal)
         except TakenBackError:
             (draft,) = tried
-            outcome = Outcome(deltas, Report(time.perf_counter() - started, ()))
-        return Change(draft.checked, self.workspace.dictionary, outcome, self.turns)
+        return draft.checked, Outcome(deltas, Report(time.perf_counter() - started, ()))
+
+    def _shown(self, program: CheckedProgram, outcome: Outcome[AnyRows]) -> Change:
+        return Change(program, self.workspace.dictionary, outcome, self.turns)
 
     def _evaluated(self, interrupts: Interrupts, seal: SealDraft) -> tuple[Draft, Outcome[AnyRows]]:
         """Evaluate the pending changes as an epoch; the program that they lead to, and the result."""
@@ -209,89 +180,8 @@ class Database(RelationVerbs[Change, RelationChange, FactCall]):
         with self._using(), reading_within_memory:
             return self._answers.answer(text, parameters, self.engine, self._options)
 
-    @overload
-    def explain(self, relation: str, values: Any, *, all: Literal[False] = False) -> Proof: ...
-    @overload
-    def explain(self, relation: str, values: Any, *, all: Literal[True]) -> Iterator[Proof]: ...
-
-    def explain(self, relation: str, values: Any, *, all: bool = False) -> Proof | Iterator[Proof]:
-        """Return why a relation has a tuple, as of the last committed epoch: a proof of least height, or, where very
-        many derivations would have to be compared, one that is found by births.
-
-        With `all`, return an iterator of all proofs, those with the fewest tuples first, in which no tuple is used to
-        derive itself. It ends with the next commit: raise UsageError (E0671) then.
-
-        Raise UsageError (E0601, E0670: the tuple does not hold), DataError for values that do not fit, LimitError.
-        """
-        with self._using(), reading_within_memory:
-            watch = self._options.watch()
-            if all:
-                return self._in_turn(self._explainer.proofs(relation, values, self.engine, watch), self._using)
-            with guarded(watch):
-                return self._explainer.explain(relation, values, self.engine, watch)
-
-    def _in_turn(self, found: Iterator[Item], taking: Callable[[], AbstractContextManager[None]]) -> Iterator[Item]:
-        """Yield items, for each of which the database is taken anew, as long as no epoch comes between."""
-        epochs = self._epochs
-        while True:
-            with taking(), reading_within_memory:
-                if self._epochs != epochs:
-                    message = "the database has changed since these explanations were asked for"
-                    raise UsageError(Problem("E0671", message, hint="ask again"))
-                item = next(found, None)
-            if item is None:
-                return
-            yield item
-
-    def why_not(self, relation: str, values: Any, *, depth: int = 3) -> Absence:
-        """Return why a relation does not have a tuple, as of the last committed epoch: how far the body of each of its
-        rules gets, and the same for the tuples that these miss, to a `depth`.
-
-        Raise UsageError (E0601, E0672: the tuple holds), DataError for values that do not fit, LimitError.
-        """
-        with self._using(), reading_within_memory:
-            watch = self._options.watch()
-            with guarded(watch):
-                return self._explainer.absence(relation, values, depth, self.engine, watch)
-
-    def undo(self, relation: str, values: Any, *, rules: bool = False) -> Iterator[Removal]:
-        """Return the smallest sets of asserted facts, or with `rules` of rules, without which a relation would not have
-        a tuple: an iterator, the smaller ones first. Each has been tried, see `what_if`. It ends with the next commit.
-        Raises as `explain`."""
-        with self._changing(), reading_within_memory:
-            watch = self._options.watch()
-            confirmed = partial(self._ends, relation, tuple(values))
-            found = self._explainer.ends(relation, values, self.engine, watch, rules=rules, confirmed=confirmed)
-            return self._in_turn(found, self._changing)
-
-    def repair(self, relation: str, values: Any) -> Iterator[Facts]:
-        """Return the smallest sets of facts, of relations without rules, that would make a relation have a tuple: an
-        iterator, the smaller ones first. Each has been tried, see `what_if`. It ends with the next commit. Raises as
-        `why_not`."""
-        with self._changing(), reading_within_memory:
-            watch = self._options.watch()
-            confirmed = partial(self._begins, relation, tuple(values))
-            return self._in_turn(
-                self._explainer.repairs(relation, values, self.engine, watch, confirmed), self._changing
-            )
-
-    def _begins(self, relation: str, values: tuple[Any, ...], facts: Facts) -> bool:
-        """Return True if a tuple would hold with some more facts."""
-        with self.what_if() as trial:
-            for name, row in facts:
-                trial.insert(name, [row])
-        assert trial.change is not None
-        return values in set(trial.change[relation].inserted)
-
-    def _ends(self, relation: str, values: tuple[Any, ...], removal: Removal) -> bool:
-        """Return True if a tuple would not hold without some facts and rules."""
-        with self.what_if() as trial:
-            for name, row in removal.facts:
-                trial.delete(name, [row])
-            for rule in removal.rules:
-                trial.rules.remove(rule)
-        assert trial.change is not None
-        return values in set(trial.change[relation].deleted)
+    def _explained(self) -> EngineViews:
+        return EngineViews(self.engine)
 
     def stats(self) -> dict[str, Any]:
         """Sizes and totals since the database was opened.

@@ -201,7 +201,7 @@ class Engine(Protocol[R]):
     def stats(self) -> Mapping[str, Any]:
         """Return the engine's part of `db.stats()`: memory, rounds, bytes shuffled …"""
 
-    def explain(self) -> str:
+    def describe(self) -> str:
         """Return a text about how the program is evaluated, and how the last epoch went."""
 
     def close(self) -> None:

@@ -193,7 +193,6 @@ CODES: dict[str, str] = {
     "E0671": "explanations of an earlier epoch",
     "E0672": "a tuple whose absence is asked for holds",
     "E0673": "not a tuple to explain",
-    "E0674": "an engine that does not explain",
     "E0680": "a state folder is in use",
     "E0681": "a state folder cannot be used",
     "E0682": "a state folder is damaged",

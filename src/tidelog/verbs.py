@@ -33,7 +33,6 @@ from tidelog.relation import Relation
 from tidelog.ruleset import RuleSet
 from tidelog.storage.dictionary import Dictionary
 from tidelog.subscribers import SubscribedChange, Subscribers
-from tidelog.transaction import Transaction, checked
 from tidelog.turns import Turns
 from tidelog.workspace import FactEntry, Workspace
 
@@ -279,16 +278,6 @@ class RelationVerbs(Verbs[Made], Generic[Made, Part, Facts]):
         """Return the rules by name, with `add` and `remove`."""
         return RuleSet(self)
 
-    def transaction(self) -> Transaction[Made]:
-        """Return a block whose changes are committed together at its end, and dropped when it or the commit raises.
-
-        It belongs to the thread that opens it; changes of other threads wait until it ends. Raise UsageError if changes
-        are pending already (E0606) and inside of another transaction (E0625).
-        """
-        with self._changing():
-            checked(self)
-            return Transaction(self)
-
     def subscribe(self, relation: str, callback: Callable[[Part], object]) -> Callable[[], None]:
         """Call `callback` with the change of a relation after each committed epoch that changes it; returns a function
         that ends this.
@@ -372,7 +361,7 @@ class RelationVerbs(Verbs[Made], Generic[Made, Part, Facts]):
         (E0503) or after the seconds of the option `timeout` (E0501). The driver checks the rows of a cluster: raise
         UsageError (E0688) if there are more than `embedded_limit`.
         """
-        with self._checking():
+        with self._using(), self._reading():
             watch = Watch(self._options.timeout)
             with guarded(watch):
                 check(self._certificate(watch), watch)
@@ -381,15 +370,15 @@ class RelationVerbs(Verbs[Made], Generic[Made, Part, Facts]):
         """Write the last committed epoch with its facts, program and births to a new folder of this machine, as a
         certificate that `tidelog.check_certificate` accepts. Raises UsageError (E0816) where that cannot be written,
         LimitError (E0503) where memory does not suffice."""
-        with self._checking():
+        with self._using(), self._reading():
             if not isinstance(folder, (str, os.PathLike)):
                 raise wrong_argument("a certificate", "the path of a new folder", folder)
             save(self._certificate(Watch()), program_text(self.workspace.committed.programs), Path(folder))
 
     @contextmanager
-    def _checking(self) -> Iterator[None]:
-        """`_using` for what brings a certificate together."""
-        with self._using(), reading_within_memory:
+    def _reading(self) -> Iterator[None]:
+        """Raise errors of tidelog for whatever goes wrong inside, where many rows may be read."""
+        with reading_within_memory:
             yield
 
 

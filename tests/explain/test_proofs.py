@@ -12,6 +12,7 @@ import pytest
 import tidelog
 from tidelog.errors import Problem
 from tidelog.explain.proof import Proof
+from tidelog.explain.views import EngineViews
 from tidelog.limits.watch import Watch
 
 PROGRAM = """
@@ -226,7 +227,7 @@ def test_a_limit_leaves_the_rest_open() -> None:
     db.load(".decl s(x: number) .decl e(x: number, y: number) s(0). next: s(y) :- s(x), e(x, y).")
     db.insert("e", [(i, i + 1) for i in range(500)])
     db.commit()
-    proof = db._explainer.founded("s", (500,), db.engine, Soon())
+    proof = db._explainer.founded("s", (500,), EngineViews(db.engine), Soon())
     assert proof.is_partial
     assert 10 < len(proof.steps) < 300
     assert "[not explained: a limit was reached]" in str(proof)

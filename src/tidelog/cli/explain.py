@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tidelog.database import Database
+    from tidelog.spark import SparkDatabase
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -80,7 +81,7 @@ def _explanations(
     return [proof.to_dict() for proof in proofs], [str(proof) for proof in proofs]
 
 
-def goal_of(text: str, db: Database) -> tuple[str, tuple[Any, ...]]:
+def goal_of(text: str, db: Database | SparkDatabase) -> tuple[str, tuple[Any, ...]]:
     """Return the relation and the values of a tuple. Raise ProgramError, or UsageError (E0673) for another text."""
     from tidelog.errors import Problem, UsageError
     from tidelog.queries.answers import parsed

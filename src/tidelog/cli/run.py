@@ -118,15 +118,10 @@ def _connected(engine: str, stack: ExitStack) -> Database | SparkDatabase:
 
 
 def _explain(db: Database | SparkDatabase, text: str, *, as_json: bool) -> None:
-    """Print the proof of a tuple. Raise UsageError (E0674) if the engine has none."""
+    """Print the proof of a tuple."""
     from tidelog.cli.explain import goal_of
     from tidelog.cli.report import print_json
-    from tidelog.database import Database
-    from tidelog.errors import Problem, UsageError
 
-    if not isinstance(db, Database):
-        message = "the cluster engine does not explain its tuples"
-        raise UsageError(Problem("E0674", message, hint="leave out --engine spark"))
     proof = db.explain(*goal_of(text, db))
     if as_json:
         print_json({"ok": True, "explanations": [proof.to_dict()]})

@@ -2,7 +2,8 @@
 
     instances     the instances of a rule that derive given tuples
     walks         shortest walks along paths and closures
-    derivations   both, over the views of an engine
+    views         what they ask of an engine
+    derivations   instances and walks, over the views of an engine
     search        a proof of least height, or one that births found
     proof         the proof that a user gets
     explainer     from a relation and a tuple to a proof

@@ -20,11 +20,11 @@ from tidelog.explain.conditions import with_values
 from tidelog.explain.derivations import TupleDerivations
 from tidelog.explain.instances import FlatRule
 from tidelog.explain.steps import row_text
+from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import Key
 from tidelog.language.syntax import Atom, Comparison, Constant, Literal, Value, Variable
 from tidelog.language.trees import variables
 from tidelog.limits.watch import Watch
-from tidelog.maintain.state import EngineState
 from tidelog.rules.grounding import grounded
 from tidelog.source import Span
 
@@ -113,7 +113,7 @@ class Missing:
     """Explains absences over the views of an engine."""
 
     derivations: TupleDerivations
-    state: EngineState
+    views: EngineViews
     watch: Watch
     texts: Mapping[str, object] = field(default_factory=dict)
 
@@ -169,7 +169,7 @@ class Missing:
         shown = variables(body, aggregates=False)
         question = self.derivations.partial(flat, body, shown)
         rows = numpy.array([key.words], numpy.int64).reshape(1, -1)
-        return question.answers(self.state, rows, self.watch), shown
+        return question.answers(self.views, rows, self.watch), shown
 
     def first(
         self, flat: FlatRule, answers: AnyWords, shown: tuple[str, ...]
@@ -202,15 +202,11 @@ class Missing:
 
     def near(self, relation: str, known: Mapping[int, int]) -> tuple[str, ...]:
         """Return some tuples that agree with these words in all columns but one."""
-        view = self.state.views.get(relation)
-        if view is None:
-            return ()
         found: list[str] = []
         for left_out in known if len(known) > 1 else ():
-            others = {column: word for column, word in known.items() if column != left_out}
-            rows = view.near(others)
-            for column, word in others.items():
-                rows = rows[rows[:, column] == word]
+            others = tuple(sorted(column for column in known if column != left_out))
+            group = numpy.array([[known[column] for column in others]], numpy.int64)
+            rows = self.views.near(relation, others, group, most=1_000)
             keys = [Key(relation, tuple(row)) for row in rows[:1_000].tolist()]
             found += sorted(row_text(relation, self.derivations.values(key)) for key in keys)[:MOST_NEAR]
         return tuple(dict.fromkeys(found))[:MOST_NEAR]

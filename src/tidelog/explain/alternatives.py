@@ -24,11 +24,11 @@ def all_proofs(search: ProofSearch, goal: Key) -> Iterator[Found]:
 
     def ways_of(key: Key) -> list[TupleDerivation | None]:
         if key not in ways:
-            found: list[TupleDerivation | None] = [None] if search.derivations.asserted(search.state, [key])[0] else []
-            if search.derivations.is_walk(search.state, key.relation):
+            found: list[TupleDerivation | None] = [None] if search.derivations.asserted(search.views, [key])[0] else []
+            if search.derivations.is_walk(search.views, key.relation):
                 found += [] if found else [search.walk(key)]
             else:
-                batches = search.derivations.instances(search.state, [key], search.watch)
+                batches = search.derivations.instances(search.views, [key], search.watch)
                 instances: list[TupleDerivation] = [each for batch in batches for each in batch.derivations()]
                 instances.sort(key=search.order)
                 found += instances

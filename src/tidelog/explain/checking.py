@@ -64,13 +64,15 @@ class Explained(Protocol):
 
     @property
     def program(self) -> CheckedProgram: ...
-    def __getitem__(self, name: str) -> Collection[Row]: ...
+    def local(self, name: str) -> Collection[Row]: ...
 
 
 def tables_of(database: Explained) -> Tables:
     """Return the views of a database as sets of tuples, and the pairs of the paths of its program."""
     relations = database.program.relations
-    tables = {name: set() if INLINE in each.qualifiers else set(database[name]) for name, each in relations.items()}
+    tables = {
+        name: set() if INLINE in each.qualifiers else set(database.local(name)) for name, each in relations.items()
+    }
     return WithPaths(tables, database.program)
 
 

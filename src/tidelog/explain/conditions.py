@@ -66,7 +66,7 @@ def members(
     asked = (Atom(GIVEN, tuple(map(Variable, given))), *body)
     question = Question(asked, shown, columns, kinds, derivations.checked, flat.read)
     row = numpy.array([words[name] for name in given], numpy.int64).reshape(1, -1)
-    answers = question.answers(search.state, row, search.watch)
+    answers = question.answers(search.views, row, search.watch)
     decode = derivations.dictionary.decode
     found = [
         {name: decode(word, kinds[name]) for name, word in zip(shown, answer, strict=True)}

@@ -15,16 +15,13 @@ from numpy.typing import NDArray
 
 from tidelog.arrays import AnyWords, Words
 from tidelog.explain.instances import FlatRule, Question, flat_rules, question_of, rows_of_premise
-from tidelog.explain.walks import ASSERTED, Automaton, Key, automaton_of, automaton_of_closure, shortest_walk
+from tidelog.explain.views import EngineViews
+from tidelog.explain.walks import Automaton, Key, automaton_of, automaton_of_closure, shortest_walk
 from tidelog.language.syntax import CheckedProgram, Constant, Kind, Literal, Value
 from tidelog.limits.watch import Watch
-from tidelog.maintain import closures
-from tidelog.maintain.state import EngineState
-from tidelog.rules.core import HyperNode
-from tidelog.rules.selections import ALL, candidates_of
+from tidelog.rules.selections import ALL
 from tidelog.semantics.values import normal
 from tidelog.storage.dictionary import Dictionary
-from tidelog.storage.stored import StoredRelation
 
 
 @dataclass(frozen=True)
@@ -108,80 +105,76 @@ class TupleDerivations:
         """Return the names of the rules of a relation; a path has none."""
         return tuple(dict.fromkeys(flat.rule.name for flat in self.by_head.get(relation, ()) if flat.rule.name))
 
-    # --- the state ---------------------------------------------------------------------------------------------------
+    # --- the views ---------------------------------------------------------------------------------------------------
 
-    def view(self, state: EngineState, name: str) -> StoredRelation | None:
-        """Return the rows of a relation, or of the asserted facts of a closure."""
-        if name.startswith(ASSERTED):
-            return state.asserted.get(name.removeprefix(ASSERTED))
-        return state.views.get(name)
-
-    def holds(self, state: EngineState, key: Key) -> bool:
+    def holds(self, views: EngineViews, key: Key) -> bool:
         """Return True if a relation has a tuple."""
-        stored = state.views.get(key.relation)
-        return stored is not None and stored.has(key.words)
+        return bool(views.holds(key.relation, rows_of([key]))[0])
 
-    def asserted(self, state: EngineState, keys: Sequence[Key]) -> list[bool]:
+    def asserted(self, views: EngineViews, keys: Sequence[Key]) -> list[bool]:
         """Return for each tuple whether it is an asserted fact."""
         found = [False] * len(keys)
         for name, numbers in _grouped(keys).items():
-            shown = self.shown(name)
-            stored = state.asserted.get(state.program.candidates.get(shown, shown))
-            if stored is not None and name not in self._paths:
-                rows = numpy.array([keys[i].words for i in numbers], numpy.int64).reshape(len(numbers), -1)
-                for i, row in zip(numbers, (stored.find(rows) >= 0).tolist(), strict=True):
+            if name not in self._paths:
+                rows = rows_of([keys[i] for i in numbers])
+                for i, row in zip(numbers, views.asserted(self.shown(name), rows).tolist(), strict=True):
                     found[i] = row
         return found
 
-    def births(self, state: EngineState, name: str, rows: AnyWords, watch: Watch) -> Words:
-        """Return the births of tuples of a relation that a recursive hyper-node derives."""
-        stored = state.views[name]
-        if name in state.closures:
-            shape, graph = state.closures[name]
-            edges = closures.all_edges(shape, state.views, state.asserted[name])
-            return closures.births(graph, rows.astype(numpy.int64), edges, watch.look)
-        return stored.marks.births_of(stored.find(rows.astype(numpy.int64)))
-
-    def is_walk(self, state: EngineState, name: str) -> bool:
+    def is_walk(self, views: EngineViews, name: str) -> bool:
         """Return True if walks derive the tuples of a relation or path."""
         if name in self._paths:
             return True
-        closure = state.closures.get(name)
-        return closure is not None and all(each.relation in self.checked.relations for each in closure[0].sources)
+        closure = views.closure(name)
+        return closure is not None and all(each.relation in self.checked.relations for each in closure.sources)
 
-    def recursive(self, state: EngineState, name: str) -> frozenset[str]:
+    def recursive(self, views: EngineViews, name: str) -> frozenset[str]:
         """Return the relations that are recursive with one, that are not derived by walks."""
-        node = state.structure.node_of(name)
-        if node is None or not node.recursive or self.is_walk(state, name):
+        node = views.node_of(name)
+        if node is None or not node.recursive or self.is_walk(views, name):
             return frozenset()
         return frozenset(node.relations)
 
     # --- derivations -------------------------------------------------------------------------------------------------
 
-    def automaton(self, state: EngineState, name: str) -> Automaton:
+    def automaton(self, views: EngineViews, name: str) -> Automaton:
         """Return the automaton of the walks that derive the pairs of a path or a closure."""
         path = self._paths.get(name)
-        return automaton_of(path) if path is not None else automaton_of_closure(name, state.closures[name][0])
+        if path is not None:
+            return automaton_of(path)
+        closure = views.closure(name)
+        assert closure is not None
+        return automaton_of_closure(name, closure)
 
-    def walk(self, state: EngineState, key: Key, watch: Watch) -> TupleDerivation | None:
+    def walk(self, views: EngineViews, key: Key, watch: Watch) -> TupleDerivation | None:
         """Return a shortest walk that derives a pair, or None without a walk."""
-        automaton = self.automaton(state, key.relation)
+        automaton = self.automaton(views, key.relation)
         start, end = key.words
 
         def order(edge: Key) -> tuple[str, str]:
             return edge.relation, repr(self.values(edge))
 
-        edges = shortest_walk(automaton, start, end, lambda name: self.view(state, name), order, watch.look)
+        edges = shortest_walk(automaton, start, end, views.near, order, watch.look)
         return None if edges is None else TupleDerivation(None, (), edges)
 
-    def instances(self, state: EngineState, keys: Sequence[Key], watch: Watch) -> Iterable[Batch]:
+    def bring(self, views: EngineViews, keys: Sequence[Key], watch: Watch) -> None:
+        """Prepare the instances that derive tuples, which may be of several relations."""
+        asked = []
+        for name, numbers in _grouped(keys).items():
+            if not self.is_walk(views, name):
+                shown, rows = self.shown(name), rows_of([keys[i] for i in numbers])
+                questions = [self._question(flat, views.candidates_read(shown)) for flat in self.by_head.get(shown, ())]
+                asked += [(question.evaluation, rows) for question in questions]
+        views.bring(asked, watch)
+
+    def instances(self, views: EngineViews, keys: Sequence[Key], watch: Watch) -> Iterable[Batch]:
         """Yield the instances of all rules that derive tuples of one relation, rule by rule, in their order."""
         name = keys[0].relation
         shown = self.shown(name)
-        rows = numpy.array([key.words for key in keys], numpy.int64).reshape(len(keys), -1)
+        rows = rows_of(keys)
         for flat in self.by_head.get(shown, ()):
-            renamed = self._renamed(state, shown)
-            answers = self._question(flat, renamed).answers(state, rows, watch)
+            renamed = views.candidates_read(shown)
+            answers = self._question(flat, renamed).answers(views, rows, watch)
             if not len(answers):
                 continue
             constants = self._constants(flat)
@@ -197,15 +190,6 @@ class TupleDerivations:
                 for premise in flat.premises
             )
             yield Batch(flat, answers, numbers, premises)
-
-    def _renamed(self, state: EngineState, head: str) -> dict[str, str]:
-        """Return the relations of which rules for `head` read the candidates: those that select, in its recursion, if
-        its hyper-node does not drop dominated tuples."""
-        node: HyperNode | None = state.structure.node_of(candidates_of(head)) or state.structure.node_of(head)
-        if node is None or node.selects or not node.recursive:
-            return {}
-        own = {*node.relations}
-        return {name: candidates_of(name) for name in state.program.candidates if candidates_of(name) in own}
 
     def _question(self, flat: FlatRule, renamed: dict[str, str]) -> Question:
         used = frozenset(each.relation for each in flat.premises if each.relation in renamed)
@@ -232,6 +216,11 @@ class TupleDerivations:
             for source, kind in zip(premise.arguments, premise.kinds, strict=True)
             if isinstance(source, Constant)
         }
+
+
+def rows_of(keys: Sequence[Key]) -> Words:
+    """Return tuples of one relation as rows, int64."""
+    return numpy.array([key.words for key in keys], numpy.int64).reshape(len(keys), -1)
 
 
 def _grouped(keys: Sequence[Key]) -> dict[str, list[int]]:

@@ -19,11 +19,11 @@ from tidelog.explain.proof import Proof
 from tidelog.explain.repair import Repair
 from tidelog.explain.search import Found, ProofSearch
 from tidelog.explain.steps import BoundRule, Facts, ProofStep, Removal, Walk, row_text
+from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import Key
 from tidelog.io import encode
 from tidelog.language.syntax import CheckedProgram, RelationType, Rule, Value
 from tidelog.limits.watch import Watch
-from tidelog.maintain.state import EngineState
 from tidelog.relation import declared
 from tidelog.storage.dictionary import Dictionary
 from tidelog.workspace import Workspace
@@ -38,48 +38,48 @@ class Explainer:
         self._derivations: TupleDerivations | None = None
         self._written: Mapping[str, Rule] = {}
 
-    def explain(self, relation: str, values: object, state: EngineState, watch: Watch) -> Proof:
+    def explain(self, relation: str, values: object, views: EngineViews, watch: Watch) -> Proof:
         """Return a proof of a tuple, see `Database.explain`."""
-        search, goal = self._search(relation, values, state, watch)
+        search, goal = self._search(relation, values, views, watch)
         return self._proof(goal, search.proof(goal), search)
 
-    def founded(self, relation: str, values: object, state: EngineState, watch: Watch | None = None) -> Proof:
+    def founded(self, relation: str, values: object, views: EngineViews, watch: Watch | None = None) -> Proof:
         """Return the proof that births give, however few derivations there are: for tests."""
-        search, goal = self._search(relation, values, state, watch or Watch())
+        search, goal = self._search(relation, values, views, watch or Watch())
         return self._proof(goal, search.founded(goal), search)
 
-    def proofs(self, relation: str, values: object, state: EngineState, watch: Watch) -> Iterator[Proof]:
+    def proofs(self, relation: str, values: object, views: EngineViews, watch: Watch) -> Iterator[Proof]:
         """Yield all proofs of a tuple, the smallest first."""
-        search, goal = self._search(relation, values, state, watch)
+        search, goal = self._search(relation, values, views, watch)
         return (self._proof(goal, found, search) for found in all_proofs(search, goal))
 
     def ends(
         self,
         relation: str,
         values: object,
-        state: EngineState,
+        views: EngineViews,
         watch: Watch,
         *,
         rules: bool,
-        confirmed: Callable[[Removal], bool],
+        confirmed: Callable[[Key, Removal], bool],
     ) -> Iterator[Removal]:
         """Yield the smallest sets of facts, or rules, without which a tuple would not hold, see `Database.undo`."""
-        search, goal = self._search(relation, values, state, watch)
+        search, goal = self._search(relation, values, views, watch)
 
         def removal(parts: frozenset[object]) -> Removal:
             ordered = sorted(parts, key=lambda part: search.derivations.sort_key([part]))
             facts = [(each.relation, search.derivations.values(each)) for each in ordered if isinstance(each, Key)]
             return Removal(tuple(facts), tuple(each for each in ordered if isinstance(each, str)))
 
-        found = smallest_ends(search, goal, rules=rules, confirmed=lambda parts: confirmed(removal(parts)))
+        found = smallest_ends(search, goal, rules=rules, confirmed=lambda parts: confirmed(goal, removal(parts)))
         return map(removal, found)
 
-    def absence(self, relation: str, values: object, depth: int, state: EngineState, watch: Watch) -> Absence:
+    def absence(self, relation: str, values: object, depth: int, views: EngineViews, watch: Watch) -> Absence:
         """Return why a tuple does not hold, see `Database.why_not`."""
-        key, derivations = self._absent(relation, values, state)
-        return Missing(derivations, state, watch, self._written).absence(key, depth)
+        key, derivations = self._absent(relation, values, views)
+        return Missing(derivations, views, watch, self._written).absence(key, depth)
 
-    def _absent(self, relation: str, values: object, state: EngineState) -> tuple[Key, TupleDerivations]:
+    def _absent(self, relation: str, values: object, views: EngineViews) -> tuple[Key, TupleDerivations]:
         """Return a tuple in words. Raise UsageError (E0672) if it holds."""
         checked = self._workspace.committed.checked
         found_in = declared(checked.relations, relation)
@@ -87,7 +87,7 @@ class Explainer:
         encode([values], found_in, Dictionary(checked.records))
         (words,) = encode([values], found_in, self._dictionary).tolist()
         key = Key(relation, tuple(words))
-        if derivations.holds(state, key):
+        if derivations.holds(views, key):
             message = f"{row_text(relation, derivations.values(key))} holds"
             raise UsageError(Problem("E0672", message, hint="ask db.explain for a proof"))
         return key, derivations
@@ -96,29 +96,29 @@ class Explainer:
         self,
         relation: str,
         values: object,
-        state: EngineState,
+        views: EngineViews,
         watch: Watch,
-        confirmed: Callable[[Facts], bool],
+        confirmed: Callable[[Key, Facts], bool],
     ) -> Iterator[Facts]:
         """Yield the smallest sets of facts that would make a tuple hold, see `Database.repair`."""
-        key, derivations = self._absent(relation, values, state)
+        key, derivations = self._absent(relation, values, views)
 
         def facts(keys: frozenset[Key]) -> Facts:
             ordered = sorted(keys, key=lambda each: derivations.sort_key([each]))
             return tuple((each.relation, derivations.values(each)) for each in ordered)
 
-        found = Repair(derivations, state, watch).smallest(key, lambda keys: confirmed(facts(keys)))
+        found = Repair(derivations, views, watch).smallest(key, lambda keys: confirmed(key, facts(keys)))
         return map(facts, found)
 
-    def _search(self, relation: str, values: object, state: EngineState, watch: Watch) -> tuple[ProofSearch, Key]:
+    def _search(self, relation: str, values: object, views: EngineViews, watch: Watch) -> tuple[ProofSearch, Key]:
         """Return a search over the last epoch, and the tuple in words. Raise UsageError (E0670) if it does not hold."""
         checked = self._workspace.committed.checked
         key = self._key(declared(checked.relations, relation), values, checked)
         derivations = self._following(checked)
-        if key is None or not derivations.holds(state, key):
+        if key is None or not derivations.holds(views, key):
             message = f"{row_text(relation, tuple(values))} does not hold"  # type: ignore[arg-type]  # It fits.
             raise UsageError(Problem("E0670", message, hint="ask db.why_not for the reason"))
-        return ProofSearch(derivations, state, watch), key
+        return ProofSearch(derivations, views, watch), key
 
     def _following(self, checked: CheckedProgram) -> TupleDerivations:
         """Return the derivations of a program, with what is known of it."""
@@ -165,12 +165,12 @@ class Explainer:
         """Return the step for a tuple, without its premises."""
         derivations = search.derivations
         name, values = derivations.shown(key.relation), derivations.values(key)
-        is_candidate = name != key.relation and not derivations.holds(search.state, Key(name, key.words))
+        is_candidate = name != key.relation and not derivations.holds(search.views, Key(name, key.words))
         if chosen is None:
             return ProofStep(name, values, "fact", is_candidate=is_candidate)
         flat = chosen.flat
         if flat is None:
-            walk = Walk(name, derivations.automaton(search.state, key.relation))
+            walk = Walk(name, derivations.automaton(search.views, key.relation))
             return ProofStep(name, values, "walk", is_candidate=is_candidate, instance=walk)
         bound = self._bound(flat, chosen)
         rule = self._written.get(flat.rule.name or "", flat.rule)

@@ -18,6 +18,7 @@ from itertools import count
 import numpy
 
 from tidelog.arrays import AnyWords, Words
+from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import end_kinds
 from tidelog.language.counters import counters_in
 from tidelog.language.syntax import (
@@ -36,7 +37,6 @@ from tidelog.language.syntax import (
 )
 from tidelog.language.trees import variables, whole
 from tidelog.limits.watch import Watch
-from tidelog.maintain.state import EngineState
 from tidelog.queries.bodies import GIVEN
 from tidelog.queries.evaluation import Evaluation
 from tidelog.queries.pattern import QUERY, with_nodes
@@ -189,11 +189,11 @@ class Question:
             relations, checked.records, (rule,), domains=checked.domains, functors=checked.functors
         )
         core = Compiler(as_written=True).compile(with_nodes(program, checked, ()))
-        self._evaluation = Evaluation(core, QUERY, (GIVEN,))
+        self.evaluation = Evaluation(core, QUERY, (GIVEN,))
 
-    def answers(self, state: EngineState, given: Words, watch: Watch) -> AnyWords:
+    def answers(self, views: EngineViews, given: Words, watch: Watch) -> AnyWords:
         """Return the answers, shape (n, len(columns)), for given tuples, int64. Raise what `Evaluation.rows` raises."""
-        return self._evaluation.rows(state, {GIVEN: given}, watch)
+        return views.answers(self.evaluation, given, watch)
 
 
 def question_of(

@@ -16,11 +16,11 @@ import numpy
 
 from tidelog.explain.derivations import TupleDerivations
 from tidelog.explain.instances import FlatRule, Premise
+from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import Key
 from tidelog.language.syntax import Atom, Constant
 from tidelog.language.trees import variables
 from tidelog.limits.watch import Watch
-from tidelog.maintain.state import EngineState
 from tidelog.rules.grounding import grounded
 from tidelog.semantics.values import normal
 
@@ -37,7 +37,7 @@ class Repair:
     """The search for facts that would make a tuple hold."""
 
     derivations: TupleDerivations
-    state: EngineState
+    views: EngineViews
     watch: Watch
 
     def smallest(self, goal: Key, confirmed: Callable[[frozenset[Key]], bool]) -> Iterator[frozenset[Key]]:
@@ -93,11 +93,11 @@ class Repair:
             return
         shown = variables(body, aggregates=False)
         rows = numpy.array([goal.words], numpy.int64).reshape(1, -1)
-        answers = self.derivations.partial(flat, body, shown).answers(self.state, rows, self.watch)
+        answers = self.derivations.partial(flat, body, shown).answers(self.views, rows, self.watch)
         for answer in answers[:MOST_ANSWERS].tolist():
             values = dict(zip(shown, answer, strict=True))
             keys = [Key(one.relation, self._words(one, flat, values)) for one in left_out]
-            missing = frozenset(key for key in keys if not self.derivations.holds(self.state, key))
+            missing = frozenset(key for key in keys if not self.derivations.holds(self.views, key))
             if missing:
                 yield missing
 

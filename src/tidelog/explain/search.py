@@ -20,14 +20,11 @@ from dataclasses import dataclass, field
 import numpy
 
 from tidelog.errors import LimitError
-from tidelog.explain.derivations import Batch, TupleDerivation, TupleDerivations
+from tidelog.explain.derivations import Batch, TupleDerivation, TupleDerivations, rows_of
+from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import Key
 from tidelog.limits.watch import Watch
-from tidelog.maintain.state import EngineState
 
-BUDGET = 1_000
-"""Derivations of the cone of a proof: on GALEN a proof then takes 15 ms in the median, and 35 ms with 20,000, for the
-same heights."""
 LARGE = 20_000
 """Derivations of the cone in which sets of facts are looked for that end a tuple."""
 
@@ -50,24 +47,26 @@ class ProofSearch:
     """One search over the views of an engine, none of which changes meanwhile."""
 
     derivations: TupleDerivations
-    state: EngineState
+    views: EngineViews
     watch: Watch
-    budget: int = BUDGET
 
     def proof(self, goal: Key) -> Found:
         """Return the derivations of a proof of a tuple that holds: one of least height if the budget allows."""
         try:
             return self.least(goal)
         except OverBudgetError:
+            self.views = self.views.with_births(self.watch)
             return self.founded(goal)
 
     # --- by height ---------------------------------------------------------------------------------------------------
 
     def least(self, goal: Key) -> Found:
-        """Return a proof of least height. Raise OverBudgetError."""
+        """Return a proof of least height. Raise OverBudgetError, also if these views show none."""
         cone = Cone(self, goal)
-        while goal not in cone.heights or cone.heights[goal] > cone.levels:
-            cone.grow(self.budget)
+        while not cone.is_complete and (goal not in cone.heights or cone.heights[goal] > cone.levels):
+            cone.grow(self.views.budget)
+        if goal not in cone.heights:
+            raise OverBudgetError
         found = Found(heights=cone.heights)
         waiting = [goal]
         while waiting:
@@ -115,9 +114,10 @@ class ProofSearch:
         """Find derivations of tuples that have none yet, and return the tuples that these need."""
         self.watch.look()
         fresh = [key for key in dict.fromkeys(waiting) if key not in found.chosen]
-        facts = self.derivations.asserted(self.state, fresh)
+        facts = self.derivations.asserted(self.views, fresh)
         found.chosen.update((key, None) for key, is_fact in zip(fresh, facts, strict=True) if is_fact)
         rest = [key for key, is_fact in zip(fresh, facts, strict=True) if not is_fact]
+        self.derivations.bring(self.views, rest, self.watch)
         needed: list[Key] = []
         for name, keys in by_relation(rest).items():
             chosen = self.founded_in(name, keys)
@@ -127,16 +127,12 @@ class ProofSearch:
 
     def founded_in(self, name: str, keys: list[Key]) -> dict[Key, TupleDerivation]:
         """Return for each tuple of a relation a derivation from tuples born before it: one with the oldest premises."""
-        if self.derivations.is_walk(self.state, name):
+        if self.derivations.is_walk(self.views, name):
             return {key: self.walk(key) for key in keys}
-        own = self.derivations.recursive(self.state, name)
-        born = (
-            self.derivations.births(self.state, name, rows_of(keys), self.watch)
-            if own
-            else numpy.zeros(len(keys), numpy.int64)
-        )
+        own = self.derivations.recursive(self.views, name)
+        born = self.views.births(name, rows_of(keys), self.watch) if own else numpy.zeros(len(keys), numpy.int64)
         best: dict[int, tuple[int, TupleDerivation]] = {}
-        for batch in self.derivations.instances(self.state, keys, self.watch):
+        for batch in self.derivations.instances(self.views, keys, self.watch):
             youngest = self.youngest(batch, own)
             allowed = youngest < born[batch.numbers] if own else numpy.ones(len(youngest), bool)
             order = numpy.flatnonzero(allowed)
@@ -153,12 +149,12 @@ class ProofSearch:
         youngest = numpy.full(len(batch.words), -1, numpy.int64)
         for name, rows in batch.premises:
             if name in own:
-                numpy.maximum(youngest, self.derivations.births(self.state, name, rows, self.watch), out=youngest)
+                numpy.maximum(youngest, self.views.births(name, rows, self.watch), out=youngest)
         return youngest
 
     def walk(self, key: Key) -> TupleDerivation:
         """Return the walk that derives a pair that holds."""
-        found = self.derivations.walk(self.state, key, self.watch)
+        found = self.derivations.walk(self.views, key, self.watch)
         assert found is not None
         return found
 
@@ -186,7 +182,7 @@ class Cone:
 
     def _note_facts(self) -> None:
         """Note which tuples of the frontier are facts, and take these out of it."""
-        facts = self.search.derivations.asserted(self.search.state, self._frontier)
+        facts = self.search.derivations.asserted(self.search.views, self._frontier)
         found = [key for key, is_fact in zip(self._frontier, facts, strict=True) if is_fact]
         self.facts.update(found)
         self.heights.update(dict.fromkeys(found, 0))
@@ -198,6 +194,7 @@ class Cone:
         search = self.search
         search.watch.look()
         reached: dict[Key, None] = {}
+        search.derivations.bring(search.views, self._frontier, search.watch)
         for name, keys in by_relation(self._frontier).items():
             found = self._ways(name, keys, budget)
             self.derivations |= found
@@ -210,12 +207,12 @@ class Cone:
     def _ways(self, name: str, keys: list[Key], budget: int) -> dict[Key, list[TupleDerivation]]:
         """Return the derivations of tuples of one relation."""
         search = self.search
-        if search.derivations.is_walk(search.state, name):
+        if search.derivations.is_walk(search.views, name):
             self.size += len(keys)
-            walks = {key: search.derivations.walk(search.state, key, search.watch) for key in keys}
+            walks = {key: search.derivations.walk(search.views, key, search.watch) for key in keys}
             return {key: [] if walk is None else [walk] for key, walk in walks.items()}
         found: dict[Key, list[TupleDerivation]] = {key: [] for key in keys}
-        for batch in search.derivations.instances(search.state, keys, search.watch):
+        for batch in search.derivations.instances(search.views, keys, search.watch):
             self.size += len(batch.words)
             if self.size > budget:
                 raise OverBudgetError
@@ -270,8 +267,3 @@ def by_relation(keys: Iterable[Key]) -> dict[str, list[Key]]:
     for key in keys:
         found.setdefault(key.relation, []).append(key)
     return found
-
-
-def rows_of(keys: list[Key]) -> numpy.ndarray:
-    """Return tuples of one relation as rows, int64."""
-    return numpy.array([key.words for key in keys], numpy.int64).reshape(len(keys), -1)

@@ -16,13 +16,14 @@ from typing import Literal, NamedTuple, TypeAlias, assert_never
 
 import numpy
 
-from tidelog.arrays import AnyWords
+from tidelog.arrays import AnyWords, Words
 from tidelog.language.syntax import Alternation, Inverse, Kind, Path, RelationType, Repeat, Sequence, Step
 from tidelog.looking import Look
 from tidelog.rules.core import ClosureShape
-from tidelog.storage.stored import StoredRelation
 
 Form: TypeAlias = Literal["forward", "backward", "loop"]
+Near: TypeAlias = Callable[[str, tuple[int, ...], Words], AnyWords]
+"""Returns the rows of a relation whose columns are one of some groups of words."""
 
 
 class Key(NamedTuple):
@@ -30,6 +31,9 @@ class Key(NamedTuple):
 
     relation: str
     words: tuple[int, ...]
+
+
+EdgeOrder: TypeAlias = Callable[[Key], tuple[str, str]]
 
 
 class WalkEdge(NamedTuple):
@@ -134,59 +138,51 @@ def _closed(pairs: Iterable[tuple[int, int]]) -> Mapping[int, frozenset[int]]:
 
 
 def shortest_walk(
-    automaton: Automaton,
-    start: int,
-    end: int,
-    views: Callable[[str], StoredRelation | None],
-    order: Callable[[Key], tuple[str, str]],
-    look: Look,
+    automaton: Automaton, start: int, end: int, near: Near, order: EdgeOrder, look: Look
 ) -> tuple[Key, ...] | None:
     """Return the tuples along a shortest walk between two nodes, in words, or None without a walk. `order` gives the
     sort key of a tuple. Call `look` for each level; it may raise."""
-    levels: list[dict[int, set[int]]] = [_with_silent({0: {start}}, automaton)]
-    seen = {state: set(nodes) for state, nodes in levels[0].items()}
-    while not any(end in levels[-1].get(state, ()) for state in automaton.ends):
+    nodes = _with_silent({0: {start}}, automaton)
+    seen = {state: set(each) for state, each in nodes.items()}
+    levels: list[_Level] = []
+    while not any(end in nodes.get(state, ()) for state in automaton.ends):
         look()
+        levels.append([(edge, _rows_from(edge, nodes, near)) for edge in automaton.edges if edge.source in nodes])
         reached: dict[int, set[int]] = defaultdict(set)
-        for edge in automaton.edges:
-            nodes = levels[-1].get(edge.source)
-            if nodes:
-                reached[edge.target] |= _targets(edge, nodes, views(edge.relation))
-        fresh = {state: nodes - seen.get(state, set()) for state, nodes in _with_silent(reached, automaton).items()}
-        fresh = {state: nodes for state, nodes in fresh.items() if nodes}
-        if not fresh:
+        for edge, rows in levels[-1]:
+            reached[edge.target] |= set(rows[:, _ends(edge)[1]].tolist())
+        fresh = {state: each - seen.get(state, set()) for state, each in _with_silent(reached, automaton).items()}
+        nodes = {state: each for state, each in fresh.items() if each}
+        if not nodes:
             return None
-        for state, nodes in fresh.items():
-            seen.setdefault(state, set()).update(nodes)
-        levels.append(fresh)
+        for state, each in nodes.items():
+            seen.setdefault(state, set()).update(each)
     walk: list[Key] = []
-    states = {state for state in automaton.ends if end in levels[-1].get(state, ())}
+    states = {state for state in automaton.ends if end in nodes.get(state, ())}
     node = end
-    for level in levels[-2::-1]:
-        node, states, key = _step_before(automaton, level, node, states, views, order)
+    for level in levels[::-1]:
+        node, states, key = _step_before(automaton, level, node, states, order)
         walk.append(key)
     return tuple(walk[::-1])
 
 
+_Level: TypeAlias = list[tuple[WalkEdge, AnyWords]]
+"""The tuples along which each edge leads from the nodes that a search has reached."""
+
+
 def _step_before(
-    automaton: Automaton,
-    level: Mapping[int, set[int]],
-    node: int,
-    states: set[int],
-    views: Callable[[str], StoredRelation | None],
-    order: Callable[[Key], tuple[str, str]],
+    automaton: Automaton, level: _Level, node: int, states: set[int], order: EdgeOrder
 ) -> tuple[int, set[int], Key]:
     """Return the least edge into a node in one of some states from a level: the node and the states where it begins,
     and its tuple."""
     found: dict[Key, tuple[int, set[int]]] = {}
-    for edge in automaton.edges:
+    for edge, rows in level:
         if edge.target not in states and not states & automaton.silent.get(edge.target, frozenset()):
             continue
-        for row in _rows_into(edge, node, views(edge.relation)).tolist():
-            before = row[0] if edge.form != "backward" else row[-1]
-            if before in level.get(edge.source, ()):
-                key = Key(edge.relation.removeprefix(ASSERTED), tuple(row))
-                found.setdefault(key, (before, set()))[1].add(edge.source)
+        first, last = _ends(edge)
+        for row in rows[rows[:, last] == node].tolist():
+            key = Key(edge.relation.removeprefix(ASSERTED), tuple(row))
+            found.setdefault(key, (row[first], set()))[1].add(edge.source)
     least = min(found, key=order)
     return *found[least], least
 
@@ -200,25 +196,16 @@ def _with_silent(level: Mapping[int, set[int]], automaton: Automaton) -> dict[in
     return found
 
 
-def _targets(edge: WalkEdge, nodes: set[int], view: StoredRelation | None) -> set[int]:
-    """Return the nodes to which an edge leads from some."""
-    if view is None:
-        return set()
-    column = 1 if edge.form == "backward" else 0
-    rows = _near(view, column, nodes)
-    return set(rows[:, -1 if edge.form == "forward" else 0].tolist())
+def _ends(edge: WalkEdge) -> tuple[int, int]:
+    """Return the columns in which tuples have the beginning and the end of an edge."""
+    match edge.form:
+        case "forward":
+            return 0, 1
+        case "backward":
+            return 1, 0
+    return 0, 0
 
 
-def _rows_into(edge: WalkEdge, node: int, view: StoredRelation | None) -> AnyWords:
-    """Return the tuples along which an edge leads to a node."""
-    if view is None:
-        return numpy.empty((0, 2), numpy.int64)
-    return _near(view, 1 if edge.form == "forward" else 0, {node})
-
-
-def _near(view: StoredRelation, column: int, nodes: set[int]) -> AnyWords:
-    """Return the rows with one of these words in a column."""
-    if view.form == "written" and len(nodes) > 1:
-        return view.take(view.select((column,), numpy.array(sorted(nodes), numpy.int64).reshape(-1, 1)))
-    parts = [view.near({column: node}) for node in sorted(nodes)]
-    return numpy.concatenate([rows[rows[:, column] == node] for rows, node in zip(parts, sorted(nodes), strict=True)])
+def _rows_from(edge: WalkEdge, nodes: Mapping[int, set[int]], near: Near) -> AnyWords:
+    """Return the tuples along which an edge leads from the nodes in its state."""
+    return near(edge.relation, (_ends(edge)[0],), numpy.array(sorted(nodes[edge.source]), numpy.int64).reshape(-1, 1))

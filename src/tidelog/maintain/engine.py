@@ -144,7 +144,7 @@ class EmbeddedEngine(EngineState):
         found = {"functors": calls(functors), "aggregates": folds(own, self.large, names)}
         return {sort: each for sort, each in found.items() if each}
 
-    def explain(self) -> str:
+    def describe(self) -> str:
         """Return the hyper-nodes in their order, as text."""
         from tidelog.rules.describe import describe
 

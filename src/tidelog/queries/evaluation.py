@@ -39,6 +39,11 @@ class Evaluation:
         self._asked = 0
         self._assembled: _Assembled | None = None
 
+    @property
+    def nodes(self) -> tuple[HyperNode, ...]:
+        """The hyper-nodes of the program, in the order of evaluation."""
+        return self._core.nodes
+
     def reads(self, kept: Mapping[str, object]) -> tuple[str, ...]:
         """Return the relations that the rules read and do not derive, other than `facts`, where those in `kept` need
         no evaluation."""

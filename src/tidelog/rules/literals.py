@@ -26,6 +26,17 @@ def variables_of(literal: CoreLiteral) -> Iterator[CoreVariable]:
     return (value for value in values(literal) if isinstance(value, CoreVariable))
 
 
+def needs(literal: CoreLiteral) -> tuple[CoreValue, ...]:
+    """Return the values that have to be there before a literal other than a positive atom can be evaluated."""
+    match literal:
+        case CoreAtom() | CoreComparison():
+            return values(literal)
+        case Computation(args=args) | Pack(args=args):
+            return args
+        case Unpack(source=source):
+            return (source,)
+
+
 def substituted(literal: CoreLiteral, change: Callable[[CoreValue], CoreValue]) -> CoreLiteral:
     """Return the literal with each value changed."""
 

@@ -23,10 +23,8 @@ from tidelog.rules.core import (
     CoreRule,
     CoreValue,
     CoreVariable,
-    Pack,
-    Unpack,
 )
-from tidelog.rules.literals import is_several, variables_of
+from tidelog.rules.literals import is_several, needs, variables_of
 
 _SEARCH_STEPS = 3_000
 _ROUTE_RANGE = 16.0
@@ -106,17 +104,9 @@ class _Planner:
     @staticmethod
     def _needs(literal: CoreLiteral, occurrences: dict[str, int]) -> frozenset[str]:
         """Return the variables that a literal other than a positive atom needs before it can be evaluated."""
-        match literal:
-            case CoreAtom(negated=True, args=args):
-                return frozenset(name for name in _names(args) if occurrences[name] > 1)
-            case CoreAtom():
-                return frozenset()
-            case CoreComparison():
-                return variables(literal)
-            case Computation(args=args) | Pack(args=args):
-                return _names(args)
-            case Unpack(source=source):
-                return _names([source])
+        if not isinstance(literal, CoreAtom):
+            return _names(needs(literal))
+        return frozenset(name for name in _names(literal.args) if occurrences[name] > 1 and literal.negated)
 
     def settle(self, order: tuple[int, ...], done: frozenset[int], bound: frozenset[str]) -> _Partial:
         """Add every filter and computation that can be evaluated, in the order of the body, until none is left."""

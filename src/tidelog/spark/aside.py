@@ -1,4 +1,4 @@
-"""Evaluate for a database on the cluster what is beside its views: certificates and queries.
+"""Evaluate for a database on the cluster what is beside its views: certificates, queries and explanations.
 
 Partitions have births each of their own, which cannot be compared. So for a certificate the driver evaluates the
 program once more, over the facts, and takes the births from there. They are hints: views and facts of the certificate
@@ -17,13 +17,17 @@ from tidelog.arrays import Words
 from tidelog.certificate import Certificate, certificate_of
 from tidelog.engine import Engine, RowChange
 from tidelog.errors import Problem, UsageError
+from tidelog.explain.views import EngineViews
 from tidelog.limits.watch import Watch, guarded
-from tidelog.maintain.engine import evaluated
+from tidelog.maintain.engine import EmbeddedEngine, evaluated
+from tidelog.maintain.state import EngineState
 from tidelog.options import DatabaseOptions
 from tidelog.queries.bodies import GIVEN, BodyQuery
 from tidelog.queries.parameters import encoded
 from tidelog.queries.pattern import QUERY, Pattern, remaining
 from tidelog.rules.core import CoreProgram
+from tidelog.spark.cluster.engine import PartitionedEngine
+from tidelog.spark.fetched import FetchedViews
 from tidelog.spark.rows import DriverRows, Rows, no_rows
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.stored import StoredRelation
@@ -37,6 +41,9 @@ class Aside:
         self._workspace = workspace
         self._another = another
         self._engines: list[Engine[Rows]] = []
+        self._explained: FetchedViews | None = None
+        self._alone: EngineState | None = None
+        """An engine of the driver with births, for proofs that need them."""
 
     def pairs(self, pattern: Pattern, engine: Engine[Rows], most: int, options: DatabaseOptions) -> Rows:
         """Return the pairs that the path of a pattern connects in the views of `engine`, at least those that match, see
@@ -83,14 +90,7 @@ class Aside:
     def certificate(self, engine: Engine[Rows], most: int, watch: Watch) -> Certificate:
         """Return the certificate of the last epoch of `engine`. Raises UsageError (E0688) where it has more than `most`
         rows, LimitError or KeyboardInterrupt."""
-        draft, dictionary = self._workspace.committed, self._workspace.dictionary
-        count = sum(map(engine.size, draft.checked.relations))
-        if count > most:
-            message = f"a certificate needs {count:,} rows at the driver, the embedded_limit is {most:,}"
-            hint = "raise it with options(embedded_limit=…) if the driver has the memory"
-            raise UsageError(Problem("E0688", message, hint=hint))
-        facts = {name: engine.facts(name).local() for name in draft.checked.relations}
-        alone = certificate_of(evaluated(dictionary, draft.core, facts, watch), draft.checked)
+        alone = certificate_of(self._evaluated(engine, most, watch, "a certificate"), self._workspace.committed.checked)
 
         def view(name: str) -> tuple[Words, Words]:
             rows = engine.relation(name).local()
@@ -98,8 +98,36 @@ class Aside:
 
         return replace(alone, view=view)
 
+    def explained(self, engine: PartitionedEngine, most: int) -> EngineViews:
+        """Return the views of the last epoch of `engine` for explanations, of which at most `most` rows come to the
+        driver."""
+        if self._explained is None or self._explained.most != most:
+
+            def alone(watch: Watch) -> EngineState:
+                if self._alone is None:
+                    limits = Watch(watch.timeout, started=watch.started, interrupts=watch.interrupts)
+                    self._alone = self._evaluated(engine, most, limits, "the proof of a tuple with many derivations")
+                return self._alone
+
+            committed = self._workspace.committed
+            self._explained = FetchedViews(engine, committed.core, self._workspace.dictionary, most, alone)
+        return self._explained
+
+    def _evaluated(self, engine: Engine[Rows], most: int, watch: Watch, what: str) -> EmbeddedEngine:
+        """Return an engine of the driver that has evaluated the program over the facts of `engine`. Raise UsageError
+        (E0688) where `engine` has more than `most` rows."""
+        draft = self._workspace.committed
+        count = sum(map(engine.size, draft.checked.relations))
+        if count > most:
+            message = f"{what} needs {count:,} rows at the driver, the embedded_limit is {most:,}"
+            hint = "raise it with options(embedded_limit=…) if the driver has the memory"
+            raise UsageError(Problem("E0688", message, hint=hint))
+        facts = {name: engine.facts(name).local() for name in draft.checked.relations}
+        return evaluated(self._workspace.dictionary, draft.core, facts, watch)
+
     def close(self) -> None:
-        """Let go of pairs."""
+        """Let go of everything that was evaluated or fetched for an epoch."""
+        self._explained = self._alone = None
         while self._engines:
             self._engines.pop().close()
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,21 +22,24 @@ from pyspark.sql import DataFrame, SparkSession
 from tidelog.arrays import Words
 from tidelog.callables import FunctorSource, files_of
 from tidelog.certificate import Certificate, certificate_of, look
-from tidelog.engine import Engine, Prospect, RowChange, net_changes
+from tidelog.engine import Engine, Outcome, Prospect, Report, RowChange, TakenBackError, net_changes
 from tidelog.errors import Problem, UsageError
-from tidelog.language.syntax import Column
+from tidelog.explain.views import EngineViews
+from tidelog.explanations import ExplainingVerbs
+from tidelog.language.syntax import CheckedProgram, Column
 from tidelog.limits.interrupts import Deferring, Interrupts
 from tidelog.limits.watch import Watch, changing_within_memory
 from tidelog.options import DatabaseOptions
 from tidelog.queries.answers import NAME, Answers, Query
 from tidelog.queries.bodies import BodyQuery
 from tidelog.queries.pattern import QUERY, Pattern
-from tidelog.relation import Relation, WordRows
+from tidelog.relation import Relation, WordRows, declared
 from tidelog.semantics.user_aggregates import given_of
 from tidelog.spark.aside import Aside
 from tidelog.spark.change import Delivered, SparkChange, SparkRelationChange, SparkReport, nowhere
 from tidelog.spark.choice import EngineChoice
-from tidelog.spark.embedded import Embedded
+from tidelog.spark.cluster.engine import ClusterChanges, PartitionedEngine
+from tidelog.spark.embedded import DriverChanges, Embedded
 from tidelog.spark.failures import reading, working
 from tidelog.spark.frames.collect import collect_words
 from tidelog.spark.frames.translation import Translation
@@ -49,14 +52,13 @@ from tidelog.spark.sources.readers import located
 from tidelog.spark.sources.streams import Streams
 from tidelog.spark.sources.target import target_of
 from tidelog.store.state import StateFolder
-from tidelog.verbs import RelationVerbs
 from tidelog.workspace import Draft, Workspace
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 
-class SparkDatabase(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts]):
+class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFacts]):
     """Facts, rules and views over a Spark session, which is the caller's: its configuration, its temporary views and
     its cached frames stay as they are, and `close` (or the end of a `with` block) removes all that is kept in it."""
 
@@ -296,6 +298,35 @@ class SparkDatabase(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts
         )
         return change
 
+    def _tried(self, interrupts: Interrupts) -> tuple[CheckedProgram, Outcome[Words]]:
+        started, deltas = time.perf_counter(), dict[str, RowChange[Words]]()
+
+        def seal(prospect: Prospect[Rows]) -> None:
+            with interrupts.let_through():
+                deltas.update(local_changes(prospect.deltas, self._choice.embedded_limit))
+            raise TakenBackError
+
+        with changing_within_memory, working():
+            with interrupts.let_through():
+                draft = self.workspace.draft()
+                facts = self._net(self.engine, draft, self.workspace.due(self._retraction))
+            watch = self._options.watch(draft.checked.size_limits, interrupts)
+            with suppress(TakenBackError):
+                self.engine.epoch(draft.core, facts, watch, self._options, seal)
+        return draft.checked, Outcome(deltas, Report(time.perf_counter() - started, ()))
+
+    def _shown(self, program: CheckedProgram, outcome: Outcome[Words]) -> SparkChange:
+        columns = {name: each.columns for name, each in program.relations.items()}
+        changes = DriverChanges({name: columns[name] for name in outcome.deltas if name in columns}, outcome.deltas)
+        self.workspace.dictionary.hold(changes)
+
+        def frame(name: str, rows: Rows | None) -> DataFrame:
+            own = declared(program.relations, name).columns
+            return self._translation.values(name, no_rows(len(own)) if rows is None else rows, own)
+
+        report = SparkReport(outcome.report.seconds, (), engine=self.engine.name)
+        return SparkChange(self._epochs + 1, changes, report, frame)
+
     def _restore(self) -> None:
         """Restore the content of the state folder."""
         keeper, state = self.keeper, self.keeper.state
@@ -484,11 +515,17 @@ class SparkDatabase(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts
             own = {"engine": self.engine.name, "relations": sizes, "epochs": self._epochs}
             return {**self.engine.stats(), **own, "streams": self._streams.progress()}
 
-    def explain(self) -> str:
+    def describe(self) -> str:
         """Return a text about the evaluation: on the embedded engine the hyper-nodes in their order, on the cluster
         engine the placement of relations, and the rounds, bytes and plan of the last epoch."""
         with self._using():
-            return f"{self.engine.name} engine\n\n{self.engine.explain()}"
+            return f"{self.engine.name} engine\n\n{self.engine.describe()}"
+
+    def _explained(self) -> EngineViews:
+        if isinstance(self.engine, Embedded):
+            return EngineViews(self.engine.state)
+        assert isinstance(self.engine, PartitionedEngine)
+        return self._aside.explained(self.engine, self._choice.embedded_limit)
 
     def _certificate(self, watch: Watch) -> Certificate:
         if isinstance(self.engine, Embedded):
@@ -516,9 +553,16 @@ class SparkDatabase(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts
         check_session(self.session)
 
     @contextmanager
-    def _checking(self) -> Iterator[None]:
-        with super()._checking(), working():
+    def _reading(self) -> Iterator[None]:
+        with super()._reading(), working():
             yield
 
     def __repr__(self) -> str:
         return f"<SparkDatabase: {len(self.relations)} relations, {self._epochs} epochs, {self.engine.name} engine>"
+
+
+def local_changes(changes: Mapping[str, RowChange[Rows]], most: int) -> dict[str, RowChange[Words]]:
+    """Return the changes of an epoch on the driver. Raise UsageError (E0688) where the cluster has more than `most`."""
+    if isinstance(changes, ClusterChanges):
+        return changes.local(most)
+    return {name: RowChange(each.inserted.local(), each.deleted.local()) for name, each in changes.items()}

@@ -63,9 +63,9 @@ class Embedded:
 
         seal(Prospect(self._changes(program, prospect.deltas), relation, lambda name: relation(name).count()))
 
-    def _changes(self, program: CoreProgram, deltas: Mapping[str, RowChange[AnyRows]]) -> _Changes:
+    def _changes(self, program: CoreProgram, deltas: Mapping[str, RowChange[AnyRows]]) -> DriverChanges:
         columns = {name: info.columns for name, info in program.relations.items() if name[:1] != "#" and name in deltas}
-        changes = _Changes(columns, deltas, self._lock)
+        changes = DriverChanges(columns, deltas, self._lock)
         self._workspace.dictionary.hold(changes)
         return changes
 
@@ -85,8 +85,8 @@ class Embedded:
     def stats(self) -> Mapping[str, Any]:
         return self.state.stats()
 
-    def explain(self) -> str:
-        return self.state.explain()
+    def describe(self) -> str:
+        return self.state.describe()
 
     def close(self) -> None:
         with self._lock:
@@ -114,18 +114,18 @@ class Embedded:
         return words[found < 0], np.array(stored.take(gone), np.int64)
 
 
-class _Changes(Mapping[str, RowChange[Rows]]):
+class DriverChanges(Mapping[str, RowChange[Rows]]):
     """The changes of an epoch. Rows are copied when somebody asks for them; the dictionary keeps their words."""
 
     def __init__(
         self,
         columns: Mapping[str, tuple[Column, ...]],
         deltas: Mapping[str, RowChange[AnyRows]],
-        lock: threading.RLock,
+        lock: threading.RLock | None = None,
     ) -> None:
         self._columns = columns
         self._deltas = deltas
-        self._lock = lock
+        self._lock = lock or threading.RLock()
 
     def held(self) -> Iterator[tuple[tuple[Column, ...], Any]]:
         """Return the words, which the dictionary keeps as long as these changes are there."""

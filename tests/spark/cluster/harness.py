@@ -18,8 +18,12 @@ from tests.suite import check_now_and_then, difference
 from tidelog.callables import FunctorSource, marked
 from tidelog.certificate import check
 from tidelog.engine import FactCall, Outcome, net_changes
+from tidelog.explain.absence import Absence
+from tidelog.explain.explainer import Explainer
+from tidelog.explain.proof import Proof
+from tidelog.explain.views import EngineViews
 from tidelog.language import read
-from tidelog.language.syntax import Program
+from tidelog.language.syntax import CheckedProgram, Program
 from tidelog.limits.watch import Watch
 from tidelog.options import DatabaseOptions
 from tidelog.relation import Relation, WordRows
@@ -64,6 +68,8 @@ class Cluster:
 
         self.engine = engine(folder, executors or LocalExecutors())
         self.aside = Aside(self.workspace, lambda: engine(None, LocalExecutors()))
+        self.explainer = Explainer(self.workspace)
+        self.most = 1_000_000
         self.options = DatabaseOptions()
 
     def __enter__(self) -> Cluster:
@@ -102,13 +108,30 @@ class Cluster:
             self.workspace.rollback()
             raise
         self.workspace.settle(draft)
+        self.aside.close()
         return outcome
 
     def check(self) -> None:
         check(self.aside.certificate(self.engine, 1_000_000, Watch()))
 
+    @property
+    def explained(self) -> EngineViews:
+        return self.aside.explained(self.engine, self.most)
+
+    def explain(self, relation: str, values: object) -> Proof:
+        return self.explainer.explain(relation, values, self.explained, self.options.watch())
+
+    def why_not(self, relation: str, values: object) -> Absence:
+        return self.explainer.absence(relation, values, 3, self.explained, self.options.watch())
+
+    @property
+    def program(self) -> CheckedProgram:
+        return self.workspace.program
+
     def __getitem__(self, name: str) -> set[Row]:
         return self.decoded(name, self.engine.relation(name))
+
+    local = __getitem__
 
     def decoded(self, name: str, found: Rows) -> set[Row]:
         """Rows of words of a relation as values."""

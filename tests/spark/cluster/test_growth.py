@@ -61,7 +61,7 @@ def test_what_explain_says() -> None:
         db.load(PROGRAM)
         db.insert("e", [(1, 2), (2, 1)])
         db.commit()
-        assert db.engine.explain().splitlines() == [
+        assert db.engine.describe().splitlines() == [
             "2 partitions, epoch 1",
             "last epoch: 2 rounds, 4 rows and 192 bytes between partitions",
             "a round: 1 Spark job of 1 stage, Range -> MapInArrow",

@@ -163,7 +163,7 @@ def test_words_that_are_skewed_keys() -> None:
 def test_explain_names_skewed_keys() -> None:
     with Both(JOIN) as both:
         both.commit([*PLAIN, *SPOKES, *((HUB, i) for i in range(500))], f=[*OTHERS, *((i, i) for i in range(3_000))])
-        assert both.there.engine.explain().splitlines()[-3:] == [
+        assert both.there.engine.describe().splitlines()[-3:] == [
             "p: split",
             "e: facts by all their words",
             "skewed keys: 1, in e.x, e.y, p.x",

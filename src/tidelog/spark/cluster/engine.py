@@ -12,14 +12,17 @@ were removed, the recursion is evaluated from scratch (`epoch.Attempt.reset`), w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import numpy
+
+from tidelog.arrays import Words
 from tidelog.callables import Named
 from tidelog.durable.damage import damaged
 from tidelog.engine import EpochOptions, Outcome, Prospect, RowChange, Seal, sealed_at_once
-from tidelog.errors import Problem, ProgramError
+from tidelog.errors import Problem, ProgramError, UsageError
 from tidelog.limits.interrupts import Deferring
 from tidelog.limits.watch import Watch, changing_within_memory
 from tidelog.maintain.report import names_of, prepares
@@ -29,12 +32,12 @@ from tidelog.semantics.user_aggregates import given_of
 from tidelog.spark.cluster.epoch import Attempt, Explanation, size_of
 from tidelog.spark.cluster.exchange import values, wire
 from tidelog.spark.cluster.exchange.folder import LOCK, Folder
-from tidelog.spark.cluster.exchange.rounds import Task
+from tidelog.spark.cluster.exchange.rounds import Lookup, Task
 from tidelog.spark.cluster.manifest import MANIFEST, ClusterManifest, continued, files_of, read_past
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.placement.plan import ClusterPlan, facts_name, moved
 from tidelog.spark.cluster.processes.executors import Executors
-from tidelog.spark.rows import Rows, no_rows
+from tidelog.spark.rows import DriverRows, Rows, no_rows
 from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
@@ -145,7 +148,7 @@ class PartitionedEngine:
                 try:
                     self.moved = moved(self.plan, epoch.plan) if self.plan is not None else frozenset()
                     self.committed, self.plan, self.explanation = manifest, epoch.plan, epoch.explanation
-                    deltas = _Changes(self, epoch.changed())
+                    deltas = ClusterChanges(self, epoch.changed())
                     seal(Prospect(deltas, self.relation, self.size))
                 except BaseException:
                     self.committed, self.plan, self.explanation, self.moved = before
@@ -223,6 +226,14 @@ class PartitionedEngine:
         """Return the number of rows of a relation."""
         return size_of(self.plan, self.committed.sizes, name)
 
+    def matching(self, lookups: Sequence[Lookup]) -> list[Words]:
+        """Return the rows that lookups ask for, as of the last epoch: by one job for all of them."""
+        found: list[list[Words]] = self.executors.run(self.tasks("match", tuple(lookups))) if self.plan else []
+        none = [numpy.empty((0, self._arity(each.relation)), numpy.int64) for each in lookups]
+        return [
+            numpy.concatenate([none[i], *(parts[i] for parts in found if len(parts[i]))]) for i in range(len(lookups))
+        ]
+
     def _rows(self, what: str, name: str) -> Rows:
         if self.plan is None or name not in self.plan.views:
             return no_rows(self._arity(name))
@@ -242,6 +253,20 @@ class PartitionedEngine:
         if name in self.moved:
             came, went = came.without(went), went.without(came)
         return RowChange(came, went)
+
+    def local_changes(self, names: Sequence[str]) -> dict[str, RowChange[Words]]:
+        """Return the changes of relations in the last epoch on the driver, by one job for all of them."""
+        assert self.plan is not None
+        views, homes, token = self.plan.views, self.plan.homes, self.committed.token
+        asked = tuple((name, views[name], homes[name] == "all", token) for name in names)
+        found = self.executors.run(self.tasks("changes", asked))
+        changes = {}
+        for i, name in enumerate(names):
+            came, went = (DriverRows(numpy.concatenate([parts[i][side] for parts in found])) for side in (0, 1))
+            if name in self.moved:
+                came, went = came.without(went), went.without(came)
+            changes[name] = RowChange(came.words, went.words)
+        return changes
 
     @property
     def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
@@ -266,7 +291,7 @@ class PartitionedEngine:
             "files": len(self.folder.names()),
         }
 
-    def explain(self) -> str:
+    def describe(self) -> str:
         """Return the layout of the relations, and the costs of the last epoch, as text."""
         last = self.explanation
         lines = [
@@ -303,23 +328,32 @@ class PartitionedEngine:
             self.folder.destroy()
 
 
-class _Changes(Mapping[str, RowChange[Rows]]):
-    """The changes of an epoch; frames are made on demand."""
+class ClusterChanges(Mapping[str, RowChange[Rows]]):
+    """The changes of an epoch; frames are made on demand. `sizes` are the numbers of changed rows."""
 
-    def __init__(self, engine: PartitionedEngine, names: list[str]) -> None:
+    def __init__(self, engine: PartitionedEngine, sizes: Mapping[str, int]) -> None:
         self._engine = engine
-        self._names = names
+        self._sizes = sizes
+
+    def local(self, most: int) -> dict[str, RowChange[Words]]:
+        """Return the changes on the driver. Raise UsageError (E0688) for more than `most` rows."""
+        count = sum(self._sizes.values())
+        if count > most:
+            message = f"a trial changes {count:,} rows, the embedded_limit is {most:,}"
+            hint = "raise it with options(embedded_limit=…) if the driver has the memory"
+            raise UsageError(Problem("E0688", message, hint=hint))
+        return self._engine.local_changes(tuple(self._sizes))
 
     def __getitem__(self, name: str) -> RowChange[Rows]:
-        if name not in self._names:
+        if name not in self._sizes:
             raise KeyError(name)
         return self._engine.change(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return iter(self._sizes)
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._sizes)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._names
+        return name in self._sizes

@@ -389,10 +389,15 @@ class Attempt:
             frequent=self.frequent,
         )
 
-    def changed(self) -> list[str]:
-        """Return the relations of the user's program that have changed."""
-        names = dict.fromkeys(name for reply in self.replies.values() for name in reply.changed)
-        return [name for name in self.core.relations if name in names and not name.startswith("#")]
+    def changed(self) -> dict[str, int]:
+        """Return the relations of the user's program that have changed, each with the number of inserted and
+        deleted rows."""
+        counts: dict[str, list[int]] = {}
+        for reply in self.replies.values():
+            for name, both in reply.changed.items():
+                counts.setdefault(name, []).append(sum(both))
+        total = {name: max(each) if self.plan.homes.get(name) == "all" else sum(each) for name, each in counts.items()}
+        return {name: total[name] for name in self.core.relations if name in total and not name.startswith("#")}
 
     def report(self) -> Report:
         """Return the report of the epoch, hyper-node by hyper-node."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from tidelog.arrays import Words
 from tidelog.callables import Named
 from tidelog.engine import NodeReport
 from tidelog.spark.cluster.exchange.pieces import PieceMessage
@@ -52,6 +53,18 @@ class Logged:
     narrow: tuple[str, ...]
     pieces: tuple[Any, ...]
     withdraw: bool = False
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """The rows of a relation of the user's program, or of its asserted `facts`, whose `columns`, ascending, are one of
+    the distinct rows of `groups`: from each partition at most `most`."""
+
+    relation: str
+    facts: bool
+    columns: tuple[int, ...]
+    groups: Words
+    most: int
 
 
 @dataclass(frozen=True)

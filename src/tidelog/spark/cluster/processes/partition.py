@@ -26,7 +26,7 @@ from tidelog.rules.core import CoreProgram
 from tidelog.spark.cluster.exchange import values, wire
 from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.exchange.pieces import Piece, PieceChange, PieceFile, PieceMessage, read_pieces
-from tidelog.spark.cluster.exchange.rounds import NOWHERE, Logged, Reply, Round, RoundState, Task
+from tidelog.spark.cluster.exchange.rounds import NOWHERE, Logged, Lookup, Reply, Round, RoundState, Task
 from tidelog.spark.cluster.exchange.suspects import Suspicions, gone_name, watched
 from tidelog.spark.cluster.placement.buckets import EVERYBODY, FIRST, MINE, homes_of, owned, owners, parcels
 from tidelog.spark.cluster.placement.plan import ClusterPlan, Export, ExportRoute, facts_name, moved
@@ -298,6 +298,18 @@ class Partition:
         stored = self.engine.views.get(name)
         for words in stored.batches() if stored is not None else ():
             yield self.living(words.astype(numpy.int64), replicated)
+
+    def matching(self, lookup: Lookup) -> Words:
+        """Return the rows that a lookup asks for and that live here."""
+        assert self.plan is not None
+        name, plan = lookup.relation, self.plan
+        copy = facts_name(name) if lookup.facts else plan.views.get(name, "")
+        place = plan.facts.get(name, "all") if lookup.facts else plan.homes.get(name)
+        stored = self.engine.views.get(copy)
+        if stored is None:
+            return lookup.groups[:0, :0]
+        rows = stored.rows_with(lookup.columns, lookup.groups).astype(numpy.int64)
+        return self.living(rows, place == "all")[: lookup.most]
 
     def changes(self, name: str, copy: str, replicated: bool, epoch: str) -> tuple[Words, Words]:
         """Return the local rows of a relation inserted and deleted in an epoch: the last, or one without messages to

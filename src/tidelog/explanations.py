@@ -1,0 +1,187 @@
+"""The verbs of databases that explain their tuples, and try changes: what `Database` and `SparkDatabase` do in the same
+way."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any, Literal, TypeVar, overload
+
+from tidelog.arrays import Words
+from tidelog.engine import Outcome
+from tidelog.errors import Problem, UsageError
+from tidelog.explain.absence import Absence
+from tidelog.explain.explainer import Explainer
+from tidelog.explain.proof import Proof
+from tidelog.explain.steps import Facts, Removal
+from tidelog.explain.views import EngineViews
+from tidelog.explain.walks import Key
+from tidelog.language.syntax import CheckedProgram
+from tidelog.limits.interrupts import Deferring, Interrupts
+from tidelog.limits.watch import guarded
+from tidelog.subscribers import SubscribedChange
+from tidelog.transaction import Transaction, checked
+from tidelog.verbs import RelationVerbs
+from tidelog.workspace import FactEntry, Workspace
+
+Item = TypeVar("Item")
+Made = TypeVar("Made", bound=SubscribedChange)
+Part = TypeVar("Part")
+Entry = TypeVar("Entry", bound=FactEntry)
+
+
+class ExplainingVerbs(RelationVerbs[Made, Part, Entry]):
+    """The verbs of databases of relations that explain their tuples."""
+
+    _epochs: int
+    """Another one after each epoch."""
+
+    def __init__(self, workspace: Workspace[Entry]) -> None:
+        super().__init__(workspace)
+        self._explainer = Explainer(workspace)
+
+    @abstractmethod
+    def _explained(self) -> EngineViews:
+        """Return the views as of the last committed epoch."""
+
+    @abstractmethod
+    def _tried(self, interrupts: Interrupts) -> tuple[CheckedProgram, Outcome[Words]]:
+        """Evaluate the pending changes like an epoch and undo it; they are still pending, and nothing has changed.
+        Return the program that they lead to, and the result."""
+
+    @abstractmethod
+    def _shown(self, program: CheckedProgram, outcome: Outcome[Words]) -> Made:
+        """Return the change that a trial would have made."""
+
+    # --- trials --------------------------------------------------------------------------------------------------
+
+    def transaction(self, *, dry_run: bool = False) -> Transaction[Made]:
+        """Return a block whose changes are committed together at its end, and dropped when it or the commit raises.
+        With `dry_run` they are dropped in any case, see `what_if`.
+
+        It belongs to the thread that opens it; changes of other threads wait until it ends. Raise UsageError if changes
+        are pending already (E0606) and inside of another transaction (E0625).
+        """
+        with self._changing():
+            checked(self)
+            return Transaction(self, (lambda: self._shown(*self._trial())) if dry_run else None)
+
+    def what_if(self) -> Transaction[Made]:
+        """Return a block whose changes are tried: at its end they are evaluated like an epoch and undone, and its
+        `change` is the change that they would have made. Subscribers do not hear of it, and nothing is written to a
+        store or a state folder. It costs an update and a roll-back. Raises as `transaction`, and at the end of the
+        block as `commit`; over Spark UsageError (E0688) if the change has more than `embedded_limit` rows."""
+        return self.transaction(dry_run=True)
+
+    def _trial(self) -> tuple[CheckedProgram, Outcome[Words]]:
+        with Deferring() as interrupts, interrupts.holding(self.turns.changing), interrupts.holding(self.turns.using):
+            self._check_usable()
+            return self._tried(interrupts)
+
+    # --- explanations --------------------------------------------------------------------------------------------
+
+    @overload
+    def explain(self, relation: str, values: Any, *, all: Literal[False] = False) -> Proof: ...
+    @overload
+    def explain(self, relation: str, values: Any, *, all: Literal[True]) -> Iterator[Proof]: ...
+
+    def explain(self, relation: str, values: Any, *, all: bool = False) -> Proof | Iterator[Proof]:
+        """Return why a relation has a tuple, as of the last committed epoch: a proof of least height, or, where very
+        many derivations would have to be compared, one that is found by births.
+
+        With `all`, return an iterator of all proofs, those with the fewest tuples first, in which no tuple is used to
+        derive itself. It ends with the next commit: raise UsageError (E0671) then.
+
+        Raise UsageError (E0601, E0670: the tuple does not hold), DataError for values that do not fit, LimitError; over
+        Spark UsageError (E0688) where more than `embedded_limit` rows would have to come to the driver.
+        """
+        with self._using(), self._reading():
+            watch = self._options.watch()
+            if all:
+                return self._in_turn(self._explainer.proofs(relation, values, self._explained(), watch), self._using)
+            with guarded(watch):
+                return self._explainer.explain(relation, values, self._explained(), watch)
+
+    def _in_turn(self, found: Iterator[Item], taking: Callable[[], AbstractContextManager[None]]) -> Iterator[Item]:
+        """Yield items, for each of which the database is taken anew, as long as no epoch comes between."""
+        epochs = self._epochs
+        while True:
+            with taking(), self._reading():
+                if self._epochs != epochs:
+                    message = "the database has changed since these explanations were asked for"
+                    raise UsageError(Problem("E0671", message, hint="ask again"))
+                item = next(found, None)
+            if item is None:
+                return
+            yield item
+
+    def why_not(self, relation: str, values: Any, *, depth: int = 3) -> Absence:
+        """Return why a relation does not have a tuple, as of the last committed epoch: how far the body of each of its
+        rules gets, and the same for the tuples that these miss, to a `depth`.
+
+        Raise UsageError (E0601, E0672: the tuple holds), DataError for values that do not fit, LimitError; over Spark
+        UsageError (E0688), see `explain`.
+        """
+        with self._using(), self._reading():
+            watch = self._options.watch()
+            with guarded(watch):
+                return self._explainer.absence(relation, values, depth, self._explained(), watch)
+
+    def undo(self, relation: str, values: Any, *, rules: bool = False) -> Iterator[Removal]:
+        """Return the smallest sets of asserted facts, or with `rules` of rules, without which a relation would not have
+        a tuple: an iterator, the smaller ones first. Each has been tried, see `what_if`. It ends with the next commit.
+        Raises as `explain`."""
+        with self._changing(), self._reading():
+            watch = self._options.watch()
+            found = self._explainer.ends(relation, values, self._explained(), watch, rules=rules, confirmed=self._ends)
+            return self._in_turn(found, self._changing)
+
+    def repair(self, relation: str, values: Any) -> Iterator[Facts]:
+        """Return the smallest sets of facts, of relations without rules, that would make a relation have a tuple: an
+        iterator, the smaller ones first. Each has been tried, see `what_if`. It ends with the next commit. Raises as
+        `why_not`."""
+        with self._changing(), self._reading():
+            watch = self._options.watch()
+            found = self._explainer.repairs(relation, values, self._explained(), watch, self._begins)
+            return self._in_turn(found, self._changing)
+
+    def _begins(self, goal: Key, facts: Facts) -> bool:
+        """Return True if a tuple would hold with some more facts."""
+
+        def change(trial: Transaction[Made]) -> None:
+            for name, row in facts:
+                trial.insert(name, [row])
+
+        outcome = self._outcome_of(change)
+        return goal.relation in outcome.deltas and _has(outcome.deltas[goal.relation].inserted, goal)
+
+    def _ends(self, goal: Key, removal: Removal) -> bool:
+        """Return True if a tuple would not hold without some facts and rules."""
+
+        def change(trial: Transaction[Made]) -> None:
+            for name, row in removal.facts:
+                trial.delete(name, [row])
+            for rule in removal.rules:
+                trial.rules.remove(rule)
+
+        outcome = self._outcome_of(change)
+        return goal.relation in outcome.deltas and _has(outcome.deltas[goal.relation].deleted, goal)
+
+    def _outcome_of(self, change: Callable[[Transaction[Made]], None]) -> Outcome[Words]:
+        """Return what a change would do."""
+        outcomes: list[Outcome[Words]] = []
+
+        def tried() -> Made:
+            program, outcome = self._trial()
+            outcomes.append(outcome)
+            return self._shown(program, outcome)
+
+        with Transaction(self, tried) as trial:
+            change(trial)
+        return outcomes[0]
+
+
+def _has(rows: Words, goal: Key) -> bool:
+    """Return True if a tuple is among rows."""
+    return bool((rows == goal.words).all(axis=1).any())

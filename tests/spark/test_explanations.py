@@ -1,0 +1,174 @@
+"""Explanations and trials of a database over a Spark session, on both engines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import tidelog
+from tests.explain.test_changes_of_mind import ABSENCES
+from tests.explain.test_proofs import FACTS, PROGRAM, PROOFS
+from tidelog.cli import main
+from tidelog.spark import SparkDatabase
+
+ACYCLIC = {**FACTS, "w": FACTS["w"][:3]}
+"""Partitions derive dominated tuples as well, of which a cycle has no end."""
+
+
+@pytest.fixture(params=["embedded", "cluster"], scope="module")
+def db(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[SparkDatabase]:
+    """A database on each engine; tests leave it as it was."""
+    with tidelog.connect(spark=spark) as made:
+        filled(made, request.param)
+        yield made
+
+
+def filled(db: SparkDatabase, engine: str) -> None:
+    db.options(engine=engine)
+    db.load(PROGRAM)
+    for name, rows in ACYCLIC.items():
+        db.insert(name, rows)
+    assert db.commit().report.engine == engine
+
+
+@pytest.fixture(scope="module")
+def here() -> tidelog.Database:
+    """An embedded database with the same facts and rules."""
+    here = tidelog.connect()
+    here.load(PROGRAM)
+    for name, rows in ACYCLIC.items():
+        here.insert(name, rows)
+    here.commit()
+    return here
+
+
+def state(db: SparkDatabase) -> dict[str, Any]:
+    return {**db.stats()["relations"], "r": set(db.local("r")), "epochs": db.stats()["epochs"]}
+
+
+def test_proofs_and_absences_are_those_of_an_embedded_database(db: SparkDatabase, here: tidelog.Database) -> None:
+    for goal, text in PROOFS.items():
+        proof = db.explain(*goal)
+        assert proof == here.explain(*goal)
+        assert str(proof) == text
+        assert not proof.check(here).granted
+    assert not db.explain("r", ("a", "d")).check(db).granted
+    for goal, text in ABSENCES.items():
+        assert str(db.why_not(*goal)) == text
+
+
+def test_all_proofs_and_what_ends_and_begins_a_tuple(db: SparkDatabase) -> None:
+    before = state(db)
+    sizes = [len(proof.steps) for proof in db.explain("r", ("a", "d"), all=True)]
+    assert sizes == sorted(sizes)
+    assert len(sizes) > 1
+    assert [each.facts for each in db.undo("r", ("a", "d"))] == [
+        (("e", ("c", "d")),),
+        (("e", ("a", "b")), ("e", ("a", "c"))),
+        (("e", ("a", "c")), ("e", ("b", "c"))),
+    ]
+    assert [each.rules for each in db.undo("r", ("a", "d"), rules=True)] == [("direct",), ("step",)]
+    assert next(db.repair("closed", ("zz", "b"))) == (("e", ("zz", "b")),)
+    assert state(db) == before
+
+
+def test_a_trial_shows_the_change_and_takes_it_back(db: SparkDatabase) -> None:
+    heard: list[object] = []
+    end = db.subscribe("ok", heard.append)
+    before, frame = state(db), db["ok"]
+    with db.what_if() as trial:
+        trial.delete("e", [("a", "b")])
+        trial.rules.add(".decl fresh(a: symbol, r: L) new: ok(x, 77) :- blocked(x). fresh(x, [n, nil]) :- ok(x, n).")
+    change = trial.change
+    assert change is not None
+    assert change.report.engine == db.stats()["engine"]
+    assert {tuple(row) for row in change["ok"].inserted.collect()} == {("a", 2), ("d", 77)}
+    assert {tuple(row) for row in change["ok"].deleted.collect()} == {("a", 3)}
+    assert change["fresh"].inserted.count() == 5
+    assert change["blocked"].inserted.count() == 0
+    assert {tuple(row) for row in frame.collect()} == {("a", 3), ("b", 2), ("c", 2), ("d", 2)}
+    assert state(db) == before
+    assert not db.has_pending
+    assert not heard
+    with db.transaction(dry_run=True) as block:
+        block.insert("blocked", [("a",)])
+    assert block.change is not None
+    assert ("a", "b") in {tuple(row) for row in block.change["r"].deleted.collect()}
+    with pytest.raises(tidelog.TidelogError), db.what_if() as failing:
+        failing.insert("e", [("x", 3)])
+    with db.what_if() as nothing:
+        nothing.insert("e", [("a", "b")])
+    assert nothing.change is not None
+    assert list(nothing.change) == []
+    assert state(db) == before
+    end()
+
+
+@pytest.mark.parametrize(
+    ("relation", "values", "code"),
+    [
+        ("r", ("d", "a"), "E0670"),
+        ("r", ("a", "unknown"), "E0670"),
+        ("r", ("a",), "E0405"),
+        ("r", ("a", 3), "E0401"),
+        ("nobody", ("a", "b"), "E0601"),
+    ],
+)
+def test_what_cannot_be_explained(db: SparkDatabase, relation: str, values: object, code: str) -> None:
+    with pytest.raises(tidelog.TidelogError) as caught:
+        db.explain(relation, values)
+    assert caught.value.code == code
+    with pytest.raises(tidelog.UsageError, match="E0672"):
+        db.why_not("r", ("a", "b"))
+
+
+def test_limits_and_transactions(db: SparkDatabase) -> None:
+    with db.transaction() as transaction:
+        transaction.delete("e", FACTS["e"])
+        transaction.rules.remove("step")
+        assert str(db.explain("r", ("a", "d"))) == PROOFS["r", ("a", "d")]
+        db.workspace.rollback()
+    db.options(timeout=1e-9)
+    with pytest.raises(tidelog.LimitError, match="E0501"):
+        db.explain("r", ("a", "d"))
+    db.options(timeout=None)
+
+
+@pytest.mark.parametrize("engine", ["embedded", "cluster"])
+def test_a_reopened_state_folder_after_changes(
+    engine: str, spark: SparkSession, tmp_path: Path, here: tidelog.Database
+) -> None:
+    with tidelog.connect(spark=spark, state=tmp_path / "state") as db:
+        filled(db, engine)
+        files = {path: path.read_bytes() for path in (tmp_path / "state").glob("*.json")}
+        proofs = db.undo("r", ("a", "d"))
+        next(proofs)
+        assert {path: path.read_bytes() for path in (tmp_path / "state").glob("*.json")} == files
+        db.delete("e", [("a", "c")])
+        db.commit()
+        with pytest.raises(tidelog.UsageError, match="E0671"):
+            next(proofs)
+        proof = db.explain("r", ("a", "d"))
+        assert (proof.height, ("e", ("a", "c")) in proof.facts) == (3, False)
+        db.insert("e", [("a", "c")])
+        db.commit()
+    with tidelog.connect(spark=spark, state=tmp_path / "state") as db:
+        db.options(engine=engine)
+        db.commit()
+        for goal in PROOFS:
+            assert db.explain(*goal) == here.explain(*goal)
+
+
+def test_a_run_on_spark_explains(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.dl").write_text(".decl e(x: symbol) .input e .decl r(x: symbol) .output r one: r(x) :- e(x).")
+    (tmp_path / "e.facts").write_text("a\nb\n")
+    assert main(["run", "p.dl", "--engine", "spark", "--explain", 'r("a")']) == 0
+    assert capsys.readouterr().out == 'r("a")   [one at p.dl:1:58]\n└─ e("a")   [fact]\n'
+    assert spark.range(3).count() == 3
