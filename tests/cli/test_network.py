@@ -42,6 +42,26 @@ def test_processes_follow_commands(
     assert "assert a fact" in shown
 
 
+def test_a_session_asks_why_a_tuple_holds(
+    network: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = ['+link("b", "a").', '?reachable("a", "a")', '? reachable("a", "z").', '?reachable("z", "a")', "-r1"]
+    lines += ["+back: reachable(@d, s) :- link(@s, d).", '?reachable("b", "a")']
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+    assert main(["network", str(network)]) == 0
+    shown = capsys.readouterr().out
+    expected = """\
+reachable("a", "a")   [r2 at <text>:4:1, node b]
+├─ link("a", "b")   [fact, node a]
+└─ reachable("b", "a")   [r1 at <text>:3:1, node b]
+   └─ link("b", "a")   [fact, node b]
+"""
+    assert expected in shown
+    assert 'error[E0670]: reachable("a", "z") does not hold at node a' in shown
+    assert 'reachable("b", "a")   [back version 2, node a]' in shown
+    assert "error[E0624]: 'z' is not a node of this network" in shown
+
+
 FUNCTIONS = """
 import tidelog
 

@@ -11,7 +11,21 @@ from tests.network.cases import REACHABILITY
 from tests.network.test_node import packet
 from tidelog.network import Limits, Node, SimulatedNetwork
 from tidelog.network.grounds import ROOT
-from tidelog.network.messages import Ack, Ask, Floor, Heard, Hello, Message, Noted, Offer, RuleChange, Tell
+from tidelog.network.messages import (
+    Ack,
+    Ask,
+    Because,
+    Floor,
+    Heard,
+    Hello,
+    Message,
+    Noted,
+    Offer,
+    Reason,
+    RuleChange,
+    Tell,
+    Why,
+)
 from tidelog.network.program import LocatedTuple
 from tidelog.network.snapshot import dump, load
 
@@ -44,7 +58,7 @@ class Hostile:
 
     def message(self, receiver: str) -> Message:
         rng = self.rng
-        match rng.randrange(12):
+        match rng.randrange(14):
             case 0:
                 return rng.choice((Ack(self.number()), Hello(), Heard(self.number()), Ask(self.number())))
             case 1:
@@ -55,11 +69,24 @@ class Hostile:
                 return Noted(rng.choice("rx"), self.number(), "b")
             case 4:
                 return RuleChange("x", self.number(), rng.choice("ab"), rng.choice(RULES))
+            case 5:
+                return Why(self.number(), (self.fact(receiver), *self.known()[:3]))
+            case 6:
+                return Because(self.number(), tuple(self.reason(receiver) for _ in range(rng.randrange(4))))
             case _:
                 self.seq += 1
                 height = rng.choice((None, 0, 1, 3, self.number()))
                 seq = rng.choice((self.seq, self.seq, self.number()))
                 return Offer(seq, rng.randrange(1, self.seq + 2), self.fact(receiver), height, self.set(), self.dead())
+
+    def reason(self, receiver: str) -> Reason:
+        rng, fact = self.rng, self.fact(receiver)
+        program = self.nodes[0].machine.book.program
+        rule = rng.choice([*program.rule_of, "x.y"])
+        body = tuple(self.fact(rng.choice("ab")) for _ in range(rng.randrange(3)))
+        if rng.random() < 0.5:
+            return Reason(fact, "derived", (), rule, self.number(), body, ())
+        return Reason(fact, rng.choice(("asserted", "heard", "missing", "withheld")), (rng.choice("abcd"),))
 
     def number(self) -> int:
         return self.rng.choice((0, 1, 2, 7, 2**31, 2**62, 2**63 - 1))
@@ -92,6 +119,7 @@ def test_what_the_peer_has_no_part_in_comes_out_right(seed: int) -> None:
     nodes = [Node(name, REACHABILITY, wires.transport(name), peers=HONEST, limits=limits) for name in HONEST]
     hostile = Hostile(rng, nodes)
     links: set[tuple[str, str]] = set()
+    asserted: set[tuple[str, str]] = set()
     for _ in range(60):
         node = rng.choice(nodes)
         link = (node.name, rng.choice(HONEST))
@@ -100,6 +128,7 @@ def test_what_the_peer_has_no_part_in_comes_out_right(seed: int) -> None:
             node.delete("link", [link])
         else:
             links.add(link)
+            asserted.add(link)
             node.insert("link", [link])
         for _ in range(rng.randrange(6)):
             receiver = rng.choice(HONEST)
@@ -108,6 +137,14 @@ def test_what_the_peer_has_no_part_in_comes_out_right(seed: int) -> None:
             if not wires.empty:
                 wires.deliver()
                 rng.choice(nodes).turn()
+        if rng.random() < 0.2 and node["reachable"]:
+            node.begin_inquiry("reachable", rng.choice(sorted(node["reachable"])))
+        for each in nodes:
+            if each.inquiry is not None:
+                proof = each.proof_of(each.inquiry)
+                proof.check()
+                facts = {row for name, row in proof.facts if {*row} <= {*HONEST}}
+                assert facts <= asserted
         if rng.random() < 0.1:
             other = rng.choice(nodes)
             state = dump(other.machine)

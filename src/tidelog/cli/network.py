@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 HELP = """\
   +link("a", "b").   assert a fact      ?link          show a relation
-  -link("a", "b").   retract it         -r2            remove a rule
-  +r3: p(@x) :- q(@x, _).               add a rule     (an empty line: this help)"""
+  -link("a", "b").   retract it         ?link("a", "b")  say why it holds
+  +r3: p(@x) :- q(@x, _).               add a rule
+  -r2                remove a rule      (an empty line: this help)"""
 
 
 def add(commands: Any) -> None:
@@ -64,6 +65,9 @@ def _settle(network: LocalNetwork, what: str, wait: float) -> None:
 def _follow(network: LocalNetwork, line: str, wait: float) -> None:
     """Carry out one line."""
     sign, text = line[:1], line[1:].strip()
+    if sign == "?" and "(" in text:
+        print(network.explain(*_fact(network, text)), flush=True)
+        return
     if sign == "?" and text:
         for row in sorted(network[text], key=repr):
             print("\t".join(map(str, row)))

@@ -16,6 +16,7 @@ from tidelog.errors import Problem, TidelogError, UsageError
 if TYPE_CHECKING:
     from tidelog.network import Node
     from tidelog.network.config import NodeConfig
+    from tidelog.network.inquiry import Inquiry
 
 
 def add(commands: Any) -> None:
@@ -141,6 +142,8 @@ def _do(node: Node, command: dict[str, Any]) -> Any:
             node.remove_rule(name)
         case {"show": relation}:
             return sorted(node.machine.view(relation), key=repr)
+        case {"explain": relation, "row": row, "seconds": seconds}:
+            return _reasons(node.inquire(relation, row, seconds))
         case {"quiet": seconds}:
             return node.network_quiet(seconds)
         case {"is_quiet": _}:
@@ -148,3 +151,11 @@ def _do(node: Node, command: dict[str, Any]) -> Any:
         case {"counts": _}:
             return {**node.messages, "bytes": node.bytes, "rejected": sum(node.rejected.values())}
     return True
+
+
+def _reasons(inquiry: Inquiry) -> dict[str, Any]:
+    """Return the answers to an inquiry, from which another process makes the proof."""
+    from tidelog.network.wire import reason_to_json
+
+    reasons = [[node, reason_to_json(reason)] for (node, _), reason in inquiry.reasons.items()]
+    return {"reasons": reasons, "unanswered": inquiry.unanswered}

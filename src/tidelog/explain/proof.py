@@ -114,7 +114,10 @@ def tree_lines(proof: Proof) -> Iterator[str]:
 
 
 def _condition_text(condition: Condition) -> str:
+    at = "" if condition.node is None else f"node {condition.node}"
     if condition.members is None:
-        return condition.text
-    more = ", …" if condition.members > len(condition.first) else ""
-    return f"{condition.text}   [{condition.members:,} members: {', '.join(condition.first)}{more}]"
+        return f"{condition.text}   [{at}]" if at else condition.text
+    more = ["…"] if condition.members > len(condition.first) else []
+    first = ", ".join([*condition.first, *more])
+    members = f"{condition.members:,} members{': ' if first else ''}{first}"
+    return f"{condition.text}   [{at}, {members}]" if at else f"{condition.text}   [{members}]"

@@ -29,11 +29,15 @@ class Condition:
     """Of an aggregate: the number of its members."""
     first: tuple[str, ...] = ()
     """The first of them, in the order of their values."""
+    node: str | None = None
+    """In a network: the node that says so."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the condition as JSON has it."""
         found: dict[str, Any] = {"sort": self.sort, "text": self.text}
-        return found if self.members is None else {**found, "members": self.members, "first": list(self.first)}
+        if self.members is not None:
+            found |= {"members": self.members, "first": list(self.first)}
+        return found if self.node is None else {**found, "node": self.node}
 
 
 @dataclass(frozen=True)
@@ -71,8 +75,8 @@ class ProofStep:
 
     An asserted "fact" needs nothing else. A "rule" derives the tuple from `premises`, the numbers of earlier steps,
     under `conditions`, with values for the variables that the program has written. A "walk" leads along its premises
-    from the first value to the second. An "open" step has not been explained, because a limit was reached.
-    `is_candidate` says that the tuple is one that its relation, which selects, does not show.
+    from the first value to the second. An "open" step has not been explained: the `gap` says why, None stands for a
+    limit that was reached. `is_candidate` says that the tuple is one that its relation, which selects, does not show.
     """
 
     relation: str
@@ -88,6 +92,11 @@ class ProofStep:
     height: int = 0
     is_candidate: bool = False
     instance: BoundRule | Walk | None = field(default=None, compare=False, repr=False)
+    node: str | None = None
+    """In a network: the node that asserts or derives the tuple, or that did not answer."""
+    version: int = 0
+    """Of a rule that has travelled in a network: its version at that node."""
+    gap: str | None = None
 
     @property
     def tuple_text(self) -> str:
@@ -99,16 +108,22 @@ class ProofStep:
         """Return in a few words why the tuple holds."""
         match self.sort:
             case "fact":
-                return "fact"
+                return f"fact{self._at}"
             case "walk":
                 return f"a walk of {len(self.premises)} step{'' if len(self.premises) == 1 else 's'}"
             case "open":
-                return "not explained: a limit was reached"
-        return f"{self.rule}{'' if self.span is None else f' at {position(self.span)}'}"
+                return f"not explained: {self.gap or 'a limit was reached'}"
+        if self.version:
+            return f"{self.rule} version {self.version}{self._at}"
+        return f"{self.rule}{'' if self.span is None else f' at {position(self.span)}'}{self._at}"
+
+    @property
+    def _at(self) -> str:
+        return "" if self.node is None else f", node {self.node}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the step as JSON has it."""
-        return {
+        found = {
             "relation": self.relation,
             "tuple": list(self.values),
             "sort": self.sort,
@@ -119,6 +134,8 @@ class ProofStep:
             "conditions": [each.to_dict() for each in self.conditions],
             "height": self.height,
         }
+        where = {"node": self.node, "version": self.version or None, "gap": self.gap}
+        return {**found, **{name: value for name, value in where.items() if value is not None}}
 
 
 def row_text(relation: str, values: Iterable[Value]) -> str:

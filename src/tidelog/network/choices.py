@@ -19,7 +19,7 @@ from tidelog.network.derivations import Derivation, Derivations
 from tidelog.network.functors import FailedError, NodeFunctors
 from tidelog.network.grounds import Grounds
 from tidelog.network.joins import Tuples
-from tidelog.network.limits import LARGEST_COUNT, Limits, OverrunError
+from tidelog.network.limits import LARGEST_COUNT, Limits, Meter, OverrunError
 from tidelog.network.messages import RuleChange, Support
 from tidelog.network.peer import Said
 from tidelog.network.program import LocatedTuple
@@ -281,9 +281,7 @@ class Choices:
         if not ranked:
             self.last.pop(head, None)
             return None
-        least = min(rank[:2] for rank in ranked)
-        candidates = [rank for rank in ranked if rank[:2] == least]
-        best = candidates[0] if len(candidates) == 1 else min(candidates, key=lambda rank: repr(rank[2]))
+        best = _least(ranked)
         if self.options.sticky:
             self.last[head] = best[2]
         return Said(best[1], best[3])
@@ -296,7 +294,15 @@ class Choices:
         own = component.get(head[0])
         if own is None:
             return 1, frozenset()
-        height, support, below = 0, set[LocatedTuple](), list(instance.absent)
+        height, support, below = self._within(own, instance)
+        support.update(self.grounds.of(instance.rule, [*instance.absent, *below]))
+        return height, frozenset(support)
+
+    def _within(self, own: int, instance: Derivation) -> tuple[int, set[LocatedTuple], list[LocatedTuple]]:
+        """Return the height of a derivation of a tuple of the component `own`, the set without the grounds of those
+        below, and the tuples below that it needs."""
+        component = self.book.program.component
+        height, support, below = 0, set[LocatedTuple](), list[LocatedTuple]()
         for fact in instance.body:
             if component.get(fact[0]) == own:
                 chosen = self.chosen[fact]
@@ -305,11 +311,32 @@ class Choices:
                 support.add(fact)
             else:
                 below.append(fact)
-        support.update(self.grounds.of(instance.rule, below))
-        return height + 1, frozenset(support)
+        return height + 1, support, below
+
+    def derivation(self, head: LocatedTuple, meter: Meter) -> Derivation | None:
+        """Return the best derivation of a tuple here, the one that the node offers, and change nothing. Each derivation
+        is a step for the `meter`, which may raise OverrunError."""
+        own = self.book.program.component.get(head[0])
+        ranked = []
+        for instance in self._derivations.of(head):
+            meter.spend()
+            if any(fact in self.chosen for fact in instance.absent):
+                continue
+            height, support, _ = (1, set[LocatedTuple](), []) if own is None else self._within(own, instance)
+            if head not in support and height <= LARGEST_COUNT:
+                stays = self.options.sticky and instance == self.last.get(head)
+                ranked.append((not stays, height, instance, frozenset(support)))
+        return _least(ranked)[2] if ranked else None
 
     def _together(self, fact: LocatedTuple, head: LocatedTuple) -> bool:
         """Return True if two tuples may depend on each other."""
         component = self.book.program.component
         own = component.get(head[0])
         return own is not None and component.get(fact[0]) == own
+
+
+def _least(ranked: list[tuple[bool, int, Derivation, Support]]) -> tuple[bool, int, Derivation, Support]:
+    """Return the first derivation by rank and height; the rule and its body break ties."""
+    least = min(rank[:2] for rank in ranked)
+    candidates = [rank for rank in ranked if rank[:2] == least]
+    return candidates[0] if len(candidates) == 1 else min(candidates, key=lambda rank: repr(rank[2]))

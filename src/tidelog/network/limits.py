@@ -32,6 +32,24 @@ LONGEST_TEXT = 2**20
 DEEPEST = 100
 """Levels of records within records in a tuple."""
 
+MOST_ASKED = 100
+"""Tuples in a question why a node has them."""
+
+MOST_REASONS = 500
+"""Reasons in an answer to that."""
+
+MOST_NEEDED = 1000
+"""Tuples that one reason names."""
+
+MOST_MEMBERS = 3
+"""Members of a group that a reason names."""
+
+LARGEST_ANSWER = 2**20
+"""The reasons of an answer together, as `weigh` estimates them."""
+
+MOST_QUESTIONS = 20
+"""Questions of one peer that a node answers in a turn."""
+
 VERSION_STEP = 2**32
 """How far the version of a rule may be above all known ones: whoever jumps to the last version ends all changes."""
 

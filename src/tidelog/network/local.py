@@ -14,15 +14,22 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tidelog.callables import GivenFunctions
 from tidelog.errors import Problem, SetupError, UsageError, wrong_argument
+from tidelog.language.syntax import CheckedProgram
 from tidelog.network.config import NetworkConfig, NodeConfig, line_of
+from tidelog.network.inquiry import Inquiry
 from tidelog.network.limits import checked_seconds
 from tidelog.network.program import LocatedProgram
 from tidelog.network.rulebook import Rulebook, program_text
-from tidelog.network.values import declared, facts_of, shown
+from tidelog.network.values import declared, fact_of, facts_of, shown
+from tidelog.network.wire import fact_from_json, reason_from_json
 from tidelog.network.zeromq import new_keys
+
+if TYPE_CHECKING:
+    from tidelog.explain.proof import Proof
 
 
 class LocalNetwork:
@@ -38,6 +45,7 @@ class LocalNetwork:
             raise wrong_argument("a network", "a NetworkConfig", config)
         self.book = Rulebook(program_text(config.program))
         self.names = config.nodes
+        self._functors = config.functors
         self._processes: dict[str, subprocess.Popen[str]] = {}
         initial = [(relation, self._split(relation, rows)) for relation, rows in config.facts.items()]
         configs = node_configs(config, self.book.text)
@@ -97,6 +105,32 @@ class LocalNetwork:
             self._post(self.names, {"show": relation})
         found = {name: {_row(row) for node in self.names for row in self._answer(node)} for name in relations}
         return {name: shown(rows, name, self.book.program) for name, rows in found.items()}
+
+    def explain(self, relation: str, values: Iterable[Any], *, at: str | None = None, seconds: float = 10.0) -> Proof:
+        """Return a proof of a tuple, for which the process of the node `at`, else that of the tuple, asks the others
+        for at most `seconds`. Where no answer comes, the proof is open, and names the node. Raise UsageError if the
+        tuple does not hold at its node (E0670), if there is no such relation (E0601) or node (E0624), DataError if the
+        values do not fit."""
+        from tidelog.network.proofs import proof_of
+
+        program, seconds = self.book.program, checked_seconds(seconds)
+        fact = fact_of(relation, values, program)
+        name = at or program.owner(fact) or self.names[0]
+        if name not in self.names:
+            hint = f"use one of {', '.join(self.names)}"
+            raise UsageError(Problem("E0624", f"{name!r:.60} is not a node of this network", hint=hint))
+        answer = self._ask(name, {"explain": relation, "row": fact[1], "seconds": seconds})
+        inquiry = Inquiry(0, self.book, program.owner(fact) or name, fact, messages=0, room=0)
+        inquiry.recall(
+            ((node, reason_from_json(parts)) for node, parts in answer["reasons"]),
+            ((node, fact_from_json(parts)) for node, parts in answer["unanswered"]),
+        )
+        return proof_of(inquiry, GivenFunctions.of(self._functors))
+
+    @property
+    def program(self) -> CheckedProgram:
+        """Return the program with all changes of rules."""
+        return self.book.checked
 
     def settle(self, seconds: float) -> bool:
         """Wait until the whole network is quiet, at most `seconds`; return True if it is."""

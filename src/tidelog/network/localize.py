@@ -138,7 +138,7 @@ class _Shipping:
         """Return the rules that replace one rule."""
         if isinstance(rule, core.AggregateRule):
             names = (rule.head, rule.op, rule.kind, rule.groups, rule.inner, rule.outer)
-            return [LocalAggregate("", *names, rule.origin, rule.own)]
+            return [LocalAggregate("", *names, rule.origin, rule.own, rule.span)]
         keys = list(dict.fromkeys(key for key in map(self._key, _atoms(rule)) if key is not None))
         home = self._key(rule.head)
         if home is None and keys:

@@ -1,17 +1,22 @@
 """Messages between nodes, and to a node from its user.
 
-Offer    the whole current state of one tuple, as far as the sender derives it: never a mere insertion or deletion Ack
-an offer was received and stored Floor    all offers below a number are acknowledged, so the receiver may forget them;
-answered by Heard Change   a rule was added or removed; answered by Noted Ask      is the network quiet? answered by
-Tell Hello    I know nothing of what was before; answered by Heard Met      from the node's driver: a packet was the
-first one of an incarnation, or for another one than this Base     from the node's own user: a fact is asserted or
-retracted
+Offer       the whole current state of one tuple, as far as the sender derives it: never a mere insertion or deletion
+Ack         an offer was received and stored
+Floor       all offers below a number are acknowledged, so the receiver may forget them; answered by Heard
+RuleChange  a rule was added or removed; answered by Noted
+Ask         is the network quiet? answered by Tell
+Hello       I know nothing of what was before; answered by Heard
+Met         from the node's driver: a packet was the first one of an incarnation, or for another one than this
+Base        from the node's own user: a fact is asserted or retracted
+Why         why do you have these tuples? answered by Because
+
+A node answers Why from what it has chosen anyway. Neither question nor answer is a step of it, or in its store.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from tidelog.network.program import LocatedTuple
 
@@ -103,4 +108,47 @@ class Base:
     present: bool
 
 
-Message: TypeAlias = Offer | Ack | Floor | Heard | RuleChange | Noted | Hello | Met | Ask | Tell | Base
+@dataclass(frozen=True)
+class Why:
+    """A question of the inquiry `number`."""
+
+    number: int
+    facts: tuple[LocatedTuple, ...]
+
+
+ReasonSort: TypeAlias = Literal["asserted", "heard", "derived", "aggregated", "missing", "withheld"]
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why the sender has a tuple.
+
+    asserted    it is a fact there
+    heard       the first of `sources` derives it
+    derived     by the local rule with the key `rule`, in its `version` (0: of the program that all began with), from
+                `body`, while `absent` are not there
+    aggregated  by the local aggregate with the key `rule`, over `members` tuples; `body` has the first of these, and
+                `sources` for each of those the node that derives it
+    missing     the sender does not have it
+    withheld    the reason is too large
+    """
+
+    fact: LocatedTuple
+    sort: ReasonSort
+    sources: tuple[str, ...] = ()
+    rule: str = ""
+    version: int = 0
+    body: tuple[LocatedTuple, ...] = ()
+    absent: tuple[LocatedTuple, ...] = ()
+    members: int = 0
+
+
+@dataclass(frozen=True)
+class Because:
+    """An answer to `Why`: reasons for the tuples asked for, and for others at the sender that these need."""
+
+    number: int
+    reasons: tuple[Reason, ...]
+
+
+Message: TypeAlias = Offer | Ack | Floor | Heard | RuleChange | Noted | Hello | Met | Ask | Tell | Base | Why | Because

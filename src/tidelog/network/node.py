@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from types import NoneType, TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tidelog.callables import FunctorSource, GivenFunctions
 from tidelog.copies import Uncopied
@@ -20,21 +20,37 @@ from tidelog.errors import LimitError, Problem, TidelogError, UsageError, wrong_
 from tidelog.limits.watch import WithinMemory
 from tidelog.network.choices import BASE, Options
 from tidelog.network.functors import NodeFunctors
+from tidelog.network.inquiry import Inquiry
 from tidelog.network.journal import Journal
-from tidelog.network.limits import MOST_INCARNATIONS, Limits, checked_name, checked_names, checked_seconds
+from tidelog.network.limits import (
+    MOST_INCARNATIONS,
+    MOST_QUESTIONS,
+    Limits,
+    Meter,
+    checked_name,
+    checked_names,
+    checked_seconds,
+)
 from tidelog.network.machine import Letter, NodeState
-from tidelog.network.messages import Base, Message, Met
+from tidelog.network.messages import Base, Because, Message, Met, Why
 from tidelog.network.peer import Peer
 from tidelog.network.program import LocatedTuple
+from tidelog.network.reasons import reasons
 from tidelog.network.rulebook import program_text
 from tidelog.network.transport import Transport
-from tidelog.network.values import declared, facts_of, shown
+from tidelog.network.values import declared, fact_of, facts_of, shown
 from tidelog.network.wire import Packet, RefusedError, decode, packets
+
+if TYPE_CHECKING:
+    from tidelog.explain.proof import Proof
 
 PATIENCE = 0.25
 """Seconds without an acknowledgement after which an offer is sent again; doubled while nothing is heard."""
 
 LONGEST_PATIENCE = 5.0
+
+MOST_MESSAGES = 1_000
+"""Questions to other nodes for one proof."""
 
 _WITHIN_MEMORY = WithinMemory("nothing has changed; take fewer rows at a time, or a machine with more memory")
 
@@ -95,6 +111,8 @@ class Node(Uncopied):
         self.transport = transport
         self.messages: Counter[str] = Counter()
         self.bytes = 0
+        self.inquiry: Inquiry | None = None
+        self._inquiries = 0
         self._batch = batch
         self._tries: Counter[str] = Counter()
         self._known = frozenset(peers) if known_only else None
@@ -194,6 +212,62 @@ class Node(Uncopied):
         """Return the numbers of rejected packets and messages, by reason."""
         return self.machine.rejected
 
+    @_WITHIN_MEMORY
+    def explain(
+        self, relation: str, values: Iterable[Any], *, seconds: float = 10.0, messages: int = MOST_MESSAGES
+    ) -> Proof:
+        """Return a proof of a tuple of any node, for which this node asks others for at most `seconds`, in at most so
+        many `messages`. Where no answer comes, the proof is open, and names the node. Other nodes need not wait.
+
+        Raise UsageError if the tuple does not hold at its node (E0670), or there is no such relation (E0601), DataError
+        if the values do not fit.
+        """
+        return self.proof_of(self.inquire(relation, values, seconds, messages))
+
+    def inquire(self, relation: str, values: Iterable[Any], seconds: float, messages: int = MOST_MESSAGES) -> Inquiry:
+        """Ask why a tuple holds, for at most `seconds`, and return the inquiry with the answers. Raise as `explain`."""
+        end = time.monotonic() + checked_seconds(seconds)
+        patience = PATIENCE
+        inquiry = self.begin_inquiry(relation, values, messages)
+        try:
+            while not inquiry.complete and (left := end - time.monotonic()) > 0:
+                if not self.run(min(left, patience), lambda: inquiry.complete):
+                    patience = min(LONGEST_PATIENCE, 2 * patience)
+                    self.pursue(again=True)
+        finally:
+            self.inquiry = None
+        return inquiry
+
+    def begin_inquiry(self, relation: str, values: Iterable[Any], messages: int = MOST_MESSAGES) -> Inquiry:
+        """Begin to ask why a tuple holds, and return the inquiry, which takes the answers that come from now on. Raise
+        as `explain`."""
+        if type(messages) is not int or messages < 1:
+            raise wrong_argument("`messages`", "a number of questions, 1 or more", messages)
+        program = self.machine.book.program
+        fact = fact_of(relation, values, program)
+        owner, room = program.owner(fact) or self.name, self.machine.options.limits.memory
+        self._inquiries += 1
+        self.inquiry = Inquiry(self._inquiries, self.machine.book, owner, fact, messages=messages, room=room)
+        self.pursue()
+        return self.inquiry
+
+    def pursue(self, *, again: bool = False) -> None:
+        """Send the questions of the inquiry that come next, and answer those to this node; `again` repeats those that
+        have no answer."""
+        inquiry = self.inquiry
+        while inquiry is not None and (questions := inquiry.questions(self.name, again=again)):
+            self._send(each for each in questions if each[0] != self.name)
+            for why in (why for name, why in questions if name == self.name):
+                meter = Meter(self.machine.options.limits.steps)
+                inquiry.take(self.name, Because(why.number, reasons(self.machine, why.facts, meter)))
+            again = False
+
+    def proof_of(self, inquiry: Inquiry) -> Proof:
+        """Return the proof that the answers to an inquiry show. Raise UsageError (E0670)."""
+        from tidelog.network.proofs import proof_of
+
+        return proof_of(inquiry, self.machine.functors.given)
+
     # --- work --------------------------------------------------------------------------------------------------------
 
     @_WITHIN_MEMORY
@@ -205,6 +279,7 @@ class Node(Uncopied):
         """
         received = self.transport.receive(checked_seconds(timeout))
         letters: list[Letter] = []
+        about_reasons: list[tuple[str, Why | Because]] = []
         for proven, data in received:
             try:
                 packet = self._admitted(proven, data)
@@ -216,12 +291,36 @@ class Node(Uncopied):
                 self._step([*letters, (packet.sender, Met(packet.incarnation, packet.known))])
                 letters = []
             if packet.known == self.machine.incarnation:
-                letters += [(packet.sender, message) for message in packet.messages]
+                for message in packet.messages:
+                    if isinstance(message, (Why, Because)):
+                        about_reasons.append((packet.sender, message))
+                    else:
+                        letters.append((packet.sender, message))
         if letters:
             self._step(letters)
+        self._discuss(about_reasons)
         if received:
             self._patience = PATIENCE
         return bool(received)
+
+    def _discuss(self, letters: Iterable[tuple[str, Why | Because]]) -> None:
+        """Answer questions for reasons, and take answers. Neither is a step of the state machine."""
+        asked: Counter[str] = Counter()
+        meters: dict[str, Meter] = {}
+        answers: list[Letter] = []
+        for sender, message in letters:
+            if isinstance(message, Because):
+                if self.inquiry is not None:
+                    self.inquiry.take(sender, message)
+                continue
+            asked[sender] += 1
+            if asked[sender] > MOST_QUESTIONS:
+                self.machine.rejected["too many questions"] += 1
+                continue
+            meter = meters.setdefault(sender, Meter(self.machine.options.limits.steps))
+            answers.append((sender, Because(message.number, reasons(self.machine, message.facts, meter))))
+        self._send(answers)
+        self.pursue()
 
     def _admitted(self, proven: str | None, data: bytes) -> Packet:
         """Return a packet that may count. Raise RefusedError."""

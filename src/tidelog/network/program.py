@@ -16,6 +16,7 @@ from tidelog.language.syntax import Column, RecordType
 from tidelog.rules import core
 from tidelog.rules.components import components
 from tidelog.rules.printer import value_text
+from tidelog.source import Span
 
 NodeRow: TypeAlias = tuple[Any, ...]
 LocatedTuple: TypeAlias = tuple[str, NodeRow]
@@ -89,6 +90,7 @@ class LocalAggregate:
     outer: str
     origin: str = field(compare=False, repr=False)
     own: core.OwnAggregate | None = None
+    span: Span | None = field(default=None, compare=False, repr=False)
 
     @property
     def functors(self) -> Mapping[str, str]:
@@ -128,6 +130,11 @@ class LocatedProgram:
     def keys(self) -> frozenset[str]:
         """Return the keys of all rules."""
         return frozenset(rule.key for rule in self.everything)
+
+    @cached_property
+    def rule_of(self) -> Mapping[str, AnyLocal]:
+        """Return the rules by their keys."""
+        return {rule.key: rule for rule in self.everything}
 
     @cached_property
     def offered(self) -> frozenset[str]:

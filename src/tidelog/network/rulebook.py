@@ -21,7 +21,7 @@ from tidelog.language import check, read
 from tidelog.language.check import name_rules
 from tidelog.language.components import expand
 from tidelog.language.reading import file_text, is_preprocessed
-from tidelog.language.syntax import Constant, Declaration, Program, Rule, Variable
+from tidelog.language.syntax import CheckedProgram, Constant, Declaration, Program, Rule, Variable
 from tidelog.language.trees import walk
 from tidelog.network.functors import NodeFunctors
 from tidelog.network.limits import LONGEST_NAME, LONGEST_RULE, MOST_LITERALS
@@ -35,6 +35,7 @@ class Assembled:
     """A program with changes, and the errors of the changes that were set aside, by the name of the rule."""
 
     program: LocatedProgram
+    checked: CheckedProgram
     rules: tuple[str, ...]
     refused: Mapping[str, str] = field(default_factory=dict)
 
@@ -61,6 +62,11 @@ class Rulebook:
     def program(self) -> LocatedProgram:
         """Return the program of nodes that have heard of these changes."""
         return self._assembled.program
+
+    @property
+    def checked(self) -> CheckedProgram:
+        """Return the same program before it was made local."""
+        return self._assembled.checked
 
     @property
     def refused(self) -> Mapping[str, str]:
@@ -224,7 +230,8 @@ def _compiled(text: str, changes: tuple[RuleChange, ...]) -> Assembled:
     parts = tuple(types), tuple(declarations), base.directives, (*facts, *rules.values())
     program = Program(*parts, functors=tuple(functors))
     names = tuple(name for name in rules if name is not None)
-    return Assembled(localize(check(program)), names)
+    checked = check(program)
+    return Assembled(localize(checked), checked, names)
 
 
 def _read_change(name: str, text: str) -> Program:

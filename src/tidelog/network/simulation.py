@@ -10,9 +10,11 @@ import hashlib
 import os
 import random
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tidelog.callables import FunctorSource, GivenFunctions
+from tidelog.errors import Problem, UsageError, wrong_argument
+from tidelog.language.syntax import CheckedProgram
 from tidelog.network.choices import Options
 from tidelog.network.functors import NodeFunctors
 from tidelog.network.machine import NodeState
@@ -21,7 +23,10 @@ from tidelog.network.node import Node
 from tidelog.network.rulebook import Rulebook, program_text
 from tidelog.network.snapshot import dump, load
 from tidelog.network.transport import SimulatedNetwork
-from tidelog.network.values import declared, facts_of, shown
+from tidelog.network.values import declared, fact_of, facts_of, shown
+
+if TYPE_CHECKING:
+    from tidelog.explain.proof import Proof
 
 RETRIES = 0.01
 """How often, per packet, some node says again what is not acknowledged while others are still busy."""
@@ -32,6 +37,9 @@ real node is patient as long as it hears something."""
 
 RESTARTS = 0.01
 """How often, per packet, some node stops and starts again from its store."""
+
+TRIES = 20
+"""How often a node asks another one for reasons that does not answer."""
 
 
 class Simulation:
@@ -146,6 +154,39 @@ class Simulation:
         declared(relation, self.book.program)
         rows = (row for node in self.nodes.values() for row in node.machine.view(relation))
         return shown(rows, relation, self.book.program)
+
+    def explain(self, relation: str, values: Iterable[Any], *, at: str | None = None, tries: int = TRIES) -> Proof:
+        """Return a proof of a tuple, for which the node `at`, else that of the tuple, asks the others. Packets arrive
+        meanwhile. The node repeats a question without an answer so many times whenever nothing is on its way; then the
+        proof is open there, and names the node.
+
+        Raise UsageError if the tuple does not hold at its node (E0670), if there is no such relation (E0601) or node
+        (E0624), DataError if the values do not fit.
+        """
+        if type(tries) is not int or tries < 1:
+            raise wrong_argument("`tries`", "a number, 1 or more", tries)
+        program = self.book.program
+        name = at or program.owner(fact_of(relation, values, program)) or next(iter(self.nodes), "")
+        if name not in self.nodes:
+            hint = f"use one of {', '.join(self.nodes)}" if self.nodes else "insert a fact first"
+            raise UsageError(Problem("E0624", f"{name!r:.60} is not a node of this network", hint=hint))
+        node, was_quiet = self.nodes[name], self.quiet
+        inquiry = node.begin_inquiry(relation, values)
+        left, known = tries, -1
+        while not inquiry.complete and left:
+            left, known = (tries if len(inquiry.reasons) > known else left - 1), len(inquiry.reasons)
+            while not inquiry.complete and not self.network.empty:
+                self._deliver()
+            node.pursue(again=True)
+        node.inquiry = None
+        while was_quiet and not self.network.empty:
+            self._deliver()
+        return node.proof_of(inquiry)
+
+    @property
+    def program(self) -> CheckedProgram:
+        """Return the program with all changes of rules."""
+        return self.book.checked
 
     @property
     def messages(self) -> int:

@@ -70,29 +70,30 @@ def facts_of(relation: str, rows: Iterable[Any], program: LocatedProgram) -> lis
     if given is None:
         message = f"expected rows of {relation}, found a value of type {type(rows).__name__}"
         raise DataError(Problem("E0407", message, place=relation, hint="pass a list of tuples"))
-    facts = []
-    for number, row in enumerate(given, 1):
-        if not isinstance(row, (tuple, list)):
-            message = f"row {number} of {relation} is not a tuple: {row!r:.60}"
-            raise DataError(Problem("E0407", message, place=relation, hint="pass a list of tuples"))
-        fact = (relation, stored_row(row, place.columns, program.records))
-        if len(row) != len(place.columns) or fits(fact, program) is not None:
-            shape = ", ".join(f"{column.name}: {column.kind}" for column in place.columns)
-            message = f"row {number} does not fit {relation}({shape}): {row!r}"
-            raise DataError(
-                Problem("E0401", message, place=relation, hint="pass one value of the declared type for each column")
-            )
-        owner = program.owner(fact)
-        if not is_sendable(fact[1]) or not is_name(owner):
-            what = (
-                "is too large to send" if is_name(owner) else f"has a location that cannot name a node: {owner!r:.60}"
-            )
-            hint = (
-                f"limit texts to {LONGEST_TEXT} characters, records to {DEEPEST} levels, names to {LONGEST_NAME} bytes"
-            )
-            raise DataError(Problem("E0402", f"row {number} of {relation} {what}", place=relation, hint=hint))
-        facts.append(fact)
-    return facts
+    return [fact_of(relation, row, program, number) for number, row in enumerate(given, 1)]
+
+
+def fact_of(relation: str, row: Any, program: LocatedProgram, number: int = 1) -> LocatedTuple:
+    """Return a fact, the row of this number, as nodes store it. Raise as `facts_of`, but for a relation that every node
+    has for itself."""
+    place = program.places[declared(relation, program)]
+    if not isinstance(row, (tuple, list)):
+        message = f"row {number} of {relation} is not a tuple: {row!r:.60}"
+        raise DataError(Problem("E0407", message, place=relation, hint="pass a list of tuples"))
+    fact = (relation, stored_row(row, place.columns, program.records))
+    if len(row) != len(place.columns) or fits(fact, program) is not None:
+        shape = ", ".join(f"{column.name}: {column.kind}" for column in place.columns)
+        message = f"row {number} does not fit {relation}({shape}): {row!r}"
+        raise DataError(
+            Problem("E0401", message, place=relation, hint="pass one value of the declared type for each column")
+        )
+    owner = program.owner(fact)
+    if not is_sendable(fact[1]) or not (place.location is None or is_name(owner)):
+        is_large = place.location is None or is_name(owner)
+        what = "is too large to send" if is_large else f"has a location that cannot name a node: {owner!r:.60}"
+        hint = f"limit texts to {LONGEST_TEXT} characters, records to {DEEPEST} levels, names to {LONGEST_NAME} bytes"
+        raise DataError(Problem("E0402", f"row {number} of {relation} {what}", place=relation, hint=hint))
+    return fact
 
 
 def declared(relation: str, program: LocatedProgram) -> str:

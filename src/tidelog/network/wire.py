@@ -21,10 +21,30 @@ from tidelog.network.limits import (
     LONGEST_NAME,
     LONGEST_RULE,
     LONGEST_TEXT,
+    MOST_ASKED,
     MOST_INCARNATIONS,
+    MOST_MEMBERS,
+    MOST_NEEDED,
+    MOST_REASONS,
     is_name,
 )
-from tidelog.network.messages import Ack, Ask, Base, Floor, Heard, Hello, Message, Met, Noted, Offer, RuleChange, Tell
+from tidelog.network.messages import (
+    Ack,
+    Ask,
+    Base,
+    Because,
+    Floor,
+    Heard,
+    Hello,
+    Message,
+    Met,
+    Noted,
+    Offer,
+    Reason,
+    RuleChange,
+    Tell,
+    Why,
+)
 from tidelog.network.program import LocatedTuple
 from tidelog.semantics.values import LARGEST_UNSIGNED, SMALLEST
 
@@ -127,6 +147,10 @@ def message_to_json(message: Message) -> list[Any]:
             return ["met", incarnation, known]
         case Base(fact, present):
             return ["base", *fact, present]
+        case Why(number, facts):
+            return ["why", number, list(facts)]
+        case Because(number, reasons):
+            return ["because", number, list(map(reason_to_json, reasons))]
 
 
 def message_from_json(parts: Any) -> Message:
@@ -172,6 +196,14 @@ def _tell(number: Any, quiet: Any, activity: Any, peers: Any) -> Tell:
     return Tell(_count(number), _flag(quiet), _count(activity), tuple(map(_name, peers)))
 
 
+def _why(number: Any, facts: Any) -> Why:
+    return Why(_count(number), tuple(map(fact_from_json, _list(facts, MOST_ASKED))))
+
+
+def _because(number: Any, reasons: Any) -> Because:
+    return Because(_count(number), tuple(map(reason_from_json, _list(reasons, MOST_REASONS))))
+
+
 _READERS: dict[str, Callable[..., Message]] = {
     "offer": _offer,
     "dead": _with_dead,
@@ -183,8 +215,54 @@ _READERS: dict[str, Callable[..., Message]] = {
     "hello": Hello,
     "ask": lambda number: Ask(_count(number)),
     "tell": _tell,
+    "why": _why,
+    "because": _because,
 }
 """What a node takes from other nodes; facts and rules of its own user do not come this way."""
+
+
+# --- reasons ---------------------------------------------------------------------------------------------------------
+
+
+def reason_to_json(reason: Reason) -> list[Any]:
+    """Return a reason as JSON can hold it."""
+    start = [reason.sort, *reason.fact]
+    match reason.sort:
+        case "heard":
+            return [*start, reason.sources[0]]
+        case "derived":
+            return [*start, reason.rule, reason.version, list(reason.body), list(reason.absent)]
+        case "aggregated":
+            return [*start, reason.rule, reason.version, list(reason.body), list(reason.sources), reason.members]
+    return start
+
+
+def reason_from_json(parts: Any) -> Reason:
+    """Return the reason that `reason_to_json` has written. Raise TypeError, ValueError or LookupError for anything
+    else."""
+    sort, relation, row, *rest = parts
+    fact = _text(relation), _row(row)
+    match sort:
+        case "asserted" | "missing" | "withheld":
+            () = rest
+            return Reason(fact, sort)
+        case "heard":
+            (source,) = rest
+            return Reason(fact, "heard", (_name(source),))
+        case "derived":
+            rule, version, body, absent = rest
+            return Reason(fact, "derived", (), _text(rule), _count(version), _facts(body), _facts(absent))
+        case "aggregated":
+            rule, version, body, sources, members = rest
+            first, names = _facts(body, MOST_MEMBERS), tuple(map(_name, _list(sources, MOST_MEMBERS)))
+            if len(names) != len(first) or _count(members) < len(first):
+                raise TypeError
+            return Reason(fact, "aggregated", names, _text(rule), _count(version), first, (), members)
+    raise TypeError
+
+
+def _facts(parts: Any, most: int = MOST_NEEDED) -> tuple[LocatedTuple, ...]:
+    return tuple(map(fact_from_json, _list(parts, most)))
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------
@@ -251,5 +329,11 @@ def _count(value: Any, largest: int = LARGEST_COUNT) -> int:
 
 def _flag(value: Any) -> bool:
     if type(value) is not bool:
+        raise TypeError
+    return value
+
+
+def _list(value: Any, most: int) -> list[Any]:
+    if type(value) is not list or len(value) > most:
         raise TypeError
     return value

@@ -1,0 +1,327 @@
+"""The instance of a user's rule that a derivation stands for.
+
+The rule is solved over the few tuples that the derivation rests on, as the reference evaluators do. A negated tuple has
+to be among those that the nodes say are absent, and an aggregate has the value that its node gives. So the instance is
+one that `Proof.check` accepts.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, TypeAlias
+
+from tidelog.callables import GivenFunctions
+from tidelog.explain.conditions import with_values
+from tidelog.explain.instances import FlatRule, Premise, flat_rules
+from tidelog.explain.steps import Condition
+from tidelog.explain.walks import Automaton, automaton_of
+from tidelog.language.aggregates import AGGREGATES
+from tidelog.language.paths import steps
+from tidelog.language.syntax import (
+    Aggregate,
+    Anonymous,
+    Atom,
+    CheckedProgram,
+    Functor,
+    Literal,
+    Negation,
+    Path,
+    Record,
+    Term,
+    Value,
+    Variable,
+)
+from tidelog.language.trees import outermost, rebuild, rebuild_atom, rebuild_term, variables, walk
+from tidelog.network.bases import Basis, GroupValue, shown_fact
+from tidelog.network.inquiry import Asked
+from tidelog.network.program import LocalAggregate, LocatedProgram, LocatedTuple
+from tidelog.queries.bodies import GIVEN
+from tidelog.reference.paths import WithPaths
+from tidelog.reference.substitutions import RuleScope, combinations, solve
+from tidelog.semantics.values import Row, normal
+
+LONGEST_WALK = 1_000
+"""Tuples among which a walk along a path is looked for."""
+
+NOTHING = RuleScope(frozenset(), {})
+"""Without variables and relations."""
+
+_Facts: TypeAlias = Mapping[tuple[str, Row], Asked]
+_Groups: TypeAlias = Mapping[Aggregate, GroupValue | None]
+_Place: TypeAlias = tuple[Value, int]
+"""A node of a walk, and the state of its automaton."""
+
+
+@dataclass(frozen=True)
+class PathWalk:
+    """A walk along the path `relation`, with its tuples."""
+
+    relation: str
+    ends: Row
+    automaton: Automaton
+    edges: tuple[Asked, ...]
+
+
+@dataclass(frozen=True)
+class RuleInstance:
+    """An instance of a rule of the user, and the tuples and walks that are its premises."""
+
+    flat: FlatRule
+    values: Mapping[str, Any]
+    premises: tuple[Asked | PathWalk, ...]
+    conditions: tuple[Condition, ...]
+
+    @property
+    def needed(self) -> Iterator[Asked]:
+        """Yield the tuples that have to be explained."""
+        for premise in self.premises:
+            yield from premise.edges if isinstance(premise, PathWalk) else (premise,)
+
+
+class RuleInstances:
+    """The rules of a user, which `program` has for nodes, with the functions for their functors."""
+
+    def __init__(self, checked: CheckedProgram, program: LocatedProgram, given: GivenFunctions) -> None:
+        self._checked = checked
+        self._program = program
+        self._given = given
+        self._flat = flat_rules(checked)
+
+    def of(self, name: str, relation: str, values: Row, basis: Basis) -> RuleInstance | None:
+        """Return an instance of a rule that derives a tuple from a basis, or None without one. Raise UsageError if a
+        functor in Python has no function, or no result."""
+        if len(basis.along) <= LONGEST_WALK:
+            for flat in self._flat.get(relation, ()):
+                if flat.rule.name == name:
+                    for found in self._instances(_calling(flat, self._given), values, basis):
+                        return found
+        return None
+
+    def _instances(self, flat: FlatRule, values: Row, basis: Basis) -> Iterator[RuleInstance]:
+        tables: dict[str, set[Row]] = {name: set() for name in self._checked.relations}
+        for relation, row in basis.tuples:
+            tables[relation].add(row)
+        tables |= {**self._pairs(flat, basis), GIVEN: {values}}
+        aggregates = list(dict.fromkeys(outermost(flat.body)))
+        goals = tuple(
+            rebuild(literal, lambda term: _named(term, aggregates))
+            for literal in flat.body
+            if not isinstance(literal, Negation)
+        )
+        names = frozenset([*flat.variables, *map(_value_name, range(len(aggregates)))])
+        for chosen in product(*(_values_of(each, basis) for each in aggregates)):
+            given = {_value_name(i): value for i, (value, _) in enumerate(chosen)}
+            groups = {each: group for each, (_, group) in zip(aggregates, chosen, strict=True)}
+            for bound in solve(goals, given, RuleScope(names, tables)):
+                found = self._completed(flat, bound, basis, groups)
+                if found is not None:
+                    yield found
+
+    def _pairs(self, flat: FlatRule, basis: Basis) -> dict[str, set[Row]]:
+        """Return the pairs that the paths of a rule connect."""
+        paths = [premise.relation for premise in flat.premises if premise.atom.path is not None]
+        if not paths:
+            return {}
+        tables: dict[str, set[Row]] = {name: set() for name in self._checked.relations}
+        for relation, row in (*basis.tuples, *basis.along):
+            tables[relation].add(row)
+        along = WithPaths(tables, self._checked)
+        return {name: along[name] for name in paths}
+
+    def _completed(
+        self, flat: FlatRule, bound: Mapping[str, Any], basis: Basis, groups: _Groups
+    ) -> RuleInstance | None:
+        """Return the instance with these values; None if no node says that its negated tuples are absent, or no walk
+        leads along one of its paths."""
+        values = {name: bound[name] for name in flat.variables}
+        conditions = []
+        for literal in flat.conditions:
+            node = None
+            if isinstance(literal, Negation):
+                node = self._absent_at(literal, bound, basis, [*groups])
+                if node is None:
+                    return None
+            conditions.append(self._condition(literal, values, node, groups))
+        premises: list[Asked | PathWalk] = []
+        for premise in flat.premises:
+            row = _row(premise, values)
+            path = premise.atom.path
+            found = (
+                basis.tuples[premise.relation, row]
+                if path is None
+                else _walk_along(premise.relation, path, row, {**basis.tuples, **basis.along})
+            )
+            if found is None:
+                return None
+            premises.append(found)
+        return RuleInstance(flat, values, tuple(premises), tuple(conditions))
+
+    # --- conditions --------------------------------------------------------------------------------------------------
+
+    def _condition(self, literal: Literal, values: Mapping[str, Any], node: str | None, groups: _Groups) -> Condition:
+        text = str(with_values(literal, values))
+        if isinstance(literal, Negation):
+            return Condition("negation", text, node=node)
+        aggregate = next(outermost([literal]), None)
+        if aggregate is None:
+            return Condition("comparison", text)
+        group = groups[aggregate]
+        if group is None:
+            return Condition("aggregate", text, 0)
+        first = tuple(
+            f"{self._member(aggregate, row, group.rule, values)} (node {source})"
+            for (_, row), source in zip(group.reason.body, group.reason.sources, strict=True)
+        )
+        return Condition("aggregate", text, group.reason.members, first, group.node)
+
+    def _member(self, aggregate: Aggregate, row: Row, rule: LocalAggregate, values: Mapping[str, Any]) -> str:
+        """Return a member of a group as text: the tuples of the aggregate's body, with the values that are known."""
+        names = [column.name for column in self._program.places[rule.inner].columns]
+        own = aggregate.target.fields if aggregate.called and isinstance(aggregate.target, Record) else None
+        for i, operand in enumerate(own or (aggregate.target,)):
+            if isinstance(operand, Variable):
+                names[rule.groups + i] = operand.name
+        shown = shown_fact((rule.inner, row), self._program)[1]
+        bound = {**values, **dict(zip(names, shown, strict=True))}
+        atoms = [literal for literal in aggregate.body if isinstance(literal, Atom)]
+        return ", ".join(str(with_values(atom, bound)) for atom in atoms)
+
+    def _absent_at(
+        self, negation: Negation, bound: Mapping[str, Any], basis: Basis, aggregates: list[Aggregate]
+    ) -> str | None:
+        """Return the node that says that no tuple matches a negated atom; None if none does."""
+        atom = rebuild_atom(negation.atom, lambda term: _named(term, aggregates))
+        matches = self._is_it
+        if atom.path is not None:
+            matches = self._is_along
+        elif any(isinstance(part, Anonymous) for part in walk(atom.args)):
+            matches = self._stands_for
+        return next((node for fact, node in basis.absent.items() if matches(fact, atom, bound)), None)
+
+    def _is_it(self, fact: LocatedTuple, atom: Atom, bound: Mapping[str, Any]) -> bool:
+        """Return True if a tuple is the one of an atom."""
+        if fact[0] != atom.relation:
+            return False
+        row = shown_fact(fact, self._program)[1]
+        return row in combinations(atom.args, dict(bound), RuleScope(frozenset(bound), {}))
+
+    def _stands_for(self, fact: LocatedTuple, atom: Atom, bound: Mapping[str, Any]) -> bool:
+        """Return True if an auxiliary tuple has the values of an atom with `_`, whose relation it is derived from."""
+        if self._read_by(fact[0]) != {atom.relation}:
+            return False
+        if any(isinstance(part, Functor) for part in walk(atom.args)):
+            return True
+        return shown_fact(fact, self._program)[1] == tuple(bound[name] for name in variables([atom]))
+
+    def _is_along(self, fact: LocatedTuple, atom: Atom, bound: Mapping[str, Any]) -> bool:
+        """Return True if a tuple is derived from the relations of a path, and others that have its nodes."""
+        assert atom.path is not None
+        return self._read_by(fact[0]) >= {step.relation for step in steps(atom.path)}
+
+    def _read_by(self, relation: str) -> set[str]:
+        """Return the user's relations from which an auxiliary relation is derived; any other one is its own."""
+        places = self._program.places
+        found: set[str] = set()
+        seen, waiting = {relation}, [relation]
+        while waiting:
+            name = waiting.pop()
+            if not places[name].auxiliary:
+                found.add(name)
+                continue
+            rules = (rule for rule in self._program.rules if rule.head.relation == name)
+            fresh = {atom.relation for rule in rules for atom in rule.positive} - seen
+            seen |= fresh
+            waiting += fresh
+        return found
+
+
+# --- rules -----------------------------------------------------------------------------------------------------------
+
+
+def _value_name(number: int) -> str:
+    """Return the variable that stands for the value of an aggregate."""
+    return f"#aggregate{number}"
+
+
+def _named(term: Term, aggregates: Sequence[Aggregate]) -> Term | None:
+    return Variable(_value_name(aggregates.index(term))) if isinstance(term, Aggregate) else None
+
+
+def _values_of(aggregate: Aggregate, basis: Basis) -> list[tuple[Value, GroupValue | None]]:
+    """Return the values that an aggregate may have: the one that its node gives, or that of an empty group."""
+    given: list[tuple[Value, GroupValue | None]] = [
+        (each.reason.fact[1][-1], each) for each in basis.groups if each.rule.span == aggregate.span
+    ]
+    if given:
+        return given
+    empty = AGGREGATES[aggregate.op].empty
+    if empty is not None:
+        return [(normal(empty, aggregate.result or "number"), None)]
+    starts = () if aggregate.start is None else combinations([aggregate.start], {}, NOTHING)
+    return [(value, None) for (value,) in starts]
+
+
+def _calling(flat: FlatRule, given: GivenFunctions) -> FlatRule:
+    """Return a rule that calls these functions."""
+
+    def change(term: Term) -> Term | None:
+        if isinstance(term, Functor) and term.declared is not None:
+            args = tuple(rebuild_term(arg, change) for arg in term.args)
+            return replace(term, args=args, declared=replace(term.declared, given=given))
+        if isinstance(term, Aggregate):
+            target = None if term.target is None else rebuild_term(term.target, change)
+            declared = None if term.declared is None else replace(term.declared, given=given)
+            body = tuple(rebuild(literal, change) for literal in term.body)
+            return replace(term, target=target, declared=declared, body=body)
+        return None
+
+    if not any(isinstance(part, Functor | Aggregate) and part.declared is not None for part in walk(flat.body)):
+        return flat
+    conditions, body = (tuple(rebuild(each, change) for each in part) for part in (flat.conditions, flat.body))
+    return replace(flat, conditions=conditions, body=body)
+
+
+def _row(premise: Premise, values: Mapping[str, Any]) -> Row:
+    """Return the tuple of an atom for the values of an instance."""
+    given = tuple(values.values())
+    return tuple(
+        given[source] if isinstance(source, int) else normal(source.value, kind)
+        for source, kind in zip(premise.arguments, premise.kinds, strict=True)
+    )
+
+
+# --- walks -----------------------------------------------------------------------------------------------------------
+
+
+def _walk_along(relation: str, path: Path, ends: Row, facts: _Facts) -> PathWalk | None:
+    """Return a shortest walk along a path among these tuples, or None without one."""
+    automaton = automaton_of(path)
+    start, end = ends
+    rows: dict[str, list[Row]] = defaultdict(list)
+    for name, row in sorted(facts, key=repr):
+        rows[name].append(row)
+    level: dict[_Place, tuple[Asked, ...]] = {(start, state): () for state in _with_silent(automaton, 0)}
+    seen = set(level)
+    while level:
+        for (node, state), edges in level.items():
+            if node == end and state in automaton.ends:
+                return PathWalk(relation, ends, automaton, edges)
+        reached: dict[_Place, tuple[Asked, ...]] = {}
+        for edge in automaton.edges:
+            for row in rows[edge.relation]:
+                source, target = (row[1], row[0]) if edge.form == "backward" else (row[0], row[1])
+                if (source, edge.source) in level:
+                    walked = (*level[source, edge.source], facts[edge.relation, row])
+                    for state in _with_silent(automaton, edge.target):
+                        if (target, state) not in seen:
+                            seen.add((target, state))
+                            reached[target, state] = walked
+        level = reached
+    return None
+
+
+def _with_silent(automaton: Automaton, state: int) -> list[int]:
+    return [state, *sorted(automaton.silent.get(state, ()))]
