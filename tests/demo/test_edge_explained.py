@@ -33,6 +33,7 @@ def network() -> Iterator[LocalNetwork]:
         processes.changes.insert("examined", [(CONTROL, story.ROW)])
         processes.changes.add_rules(RULES.read_text("utf-8"))
         processes.rest(lambda _: None)
+        assert isinstance(processes.changes, LocalNetwork)
         yield processes.changes
 
 

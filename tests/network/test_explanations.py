@@ -12,6 +12,7 @@ import pytest
 from tests import functions
 from tests.depth import cases
 from tests.network.cases import CASES, REACHABILITY, random_case, trial
+from tests.network.test_aggregates_in_python import CASE as FOLDS
 from tests.network.test_branches import LINKS, End, Hop, Named
 from tests.network.test_branches import PROGRAM as BRANCHES
 from tests.network.test_constructs import PROGRAM as CONSTRUCTS
@@ -138,6 +139,13 @@ def test_functors_in_python() -> None:
     proof = network.explain("name", row)
     assert proof.goal.sort == "open"
     assert proof.goal.reason == "not explained: the functor `label` has no function"
+
+
+def test_aggregates_in_python() -> None:
+    network = network_of(FOLDS.text, 3, functors=functions)
+    network.insert("link", [("a", "b", 1), ("b", "c", 2), ("c", "a", 3), ("a", "c", 2)])
+    network.run()
+    assert assert_proven(network, random.Random(3), 100) > 20
 
 
 @pytest.mark.parametrize("name", ["cheapest_path", "link_state", "path_vector", "reachability"])

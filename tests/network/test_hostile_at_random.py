@@ -19,9 +19,9 @@ from tidelog.network.messages import (
     Heard,
     Hello,
     Message,
+    NodeReason,
     Noted,
     Offer,
-    Reason,
     RuleChange,
     Tell,
     Why,
@@ -79,14 +79,14 @@ class Hostile:
                 seq = rng.choice((self.seq, self.seq, self.number()))
                 return Offer(seq, rng.randrange(1, self.seq + 2), self.fact(receiver), height, self.set(), self.dead())
 
-    def reason(self, receiver: str) -> Reason:
+    def reason(self, receiver: str) -> NodeReason:
         rng, fact = self.rng, self.fact(receiver)
         program = self.nodes[0].machine.book.program
         rule = rng.choice([*program.rule_of, "x.y"])
         body = tuple(self.fact(rng.choice("ab")) for _ in range(rng.randrange(3)))
         if rng.random() < 0.5:
-            return Reason(fact, "derived", (), rule, self.number(), body, ())
-        return Reason(fact, rng.choice(("asserted", "heard", "missing", "withheld")), (rng.choice("abcd"),))
+            return NodeReason(fact, "derived", (), rule, self.number(), body, ())
+        return NodeReason(fact, rng.choice(("asserted", "heard", "missing", "withheld")), (rng.choice("abcd"),))
 
     def number(self) -> int:
         return self.rng.choice((0, 1, 2, 7, 2**31, 2**62, 2**63 - 1))

@@ -16,7 +16,7 @@ from tidelog.errors import UsageError
 from tidelog.explain.proof import Proof
 from tidelog.network import Limits, Node, SimulatedNetwork
 from tidelog.network.limits import LARGEST_ANSWER, MOST_ASKED, MOST_NEEDED, MOST_QUESTIONS, MOST_REASONS, Meter
-from tidelog.network.messages import Because, Offer, Reason, Why
+from tidelog.network.messages import Because, NodeReason, Offer, Why
 from tidelog.network.program import LocatedTuple
 from tidelog.network.reasons import reasons, weight_of
 from tidelog.network.rulebook import Rulebook
@@ -47,7 +47,7 @@ def asked(wires: SimulatedNetwork, node: Node) -> list[tuple[str, Why]]:
     return found
 
 
-def told(wires: SimulatedNetwork, node: Node, goal: LocatedTuple, lies: dict[str, list[Reason]]) -> Proof:
+def told(wires: SimulatedNetwork, node: Node, goal: LocatedTuple, lies: dict[str, list[NodeReason]]) -> Proof:
     """Let a node ask for a tuple, and others answer."""
     inquiry = node.begin_inquiry(*goal)
     for _ in range(10):
@@ -99,16 +99,16 @@ def test_a_field_beyond_its_bound_makes_no_packet(data: bytes) -> None:
 @pytest.mark.parametrize(
     "reason",
     [
-        Reason(GOAL, "asserted"),
-        Reason(GOAL, "missing"),
-        Reason(GOAL, "withheld"),
-        Reason(GOAL, "heard", ("b",)),
-        Reason(GOAL, "derived", (), "r1.x", 3, (("link", ("a", 7)),), (("link", ("a", None)),)),
-        Reason(GOAL, "aggregated", ("b", "c"), "r1.x", 0, (("link", ("a", 7)), ("link", ("a", (1.5, "x")))), (), 9),
+        NodeReason(GOAL, "asserted"),
+        NodeReason(GOAL, "missing"),
+        NodeReason(GOAL, "withheld"),
+        NodeReason(GOAL, "heard", ("b",)),
+        NodeReason(GOAL, "derived", (), "r1.x", 3, (("link", ("a", 7)),), (("link", ("a", None)),)),
+        NodeReason(GOAL, "aggregated", ("b", "c"), "r1.x", 0, (("link", ("a", 7)), ("link", ("a", (1.5, "x")))), (), 9),
     ],
     ids=lambda reason: reason.sort,
 )
-def test_a_reason_comes_back_from_its_bytes(reason: Reason) -> None:
+def test_a_reason_comes_back_from_its_bytes(reason: NodeReason) -> None:
     assert reason_from_json(json.loads(json.dumps(reason_to_json(reason)))) == reason
 
 
@@ -120,7 +120,7 @@ def test_a_question_changes_nothing(tmp_path: Path) -> None:
     facts = (GOAL, ("reachable", ("a", "b")), ("unknown", ("x",)), ("link", ("a",)), ("link", ()))
     for sender in ("b", "z"):
         wires.post(sender, "a", packet(Why(1, facts), sender=sender))
-        wires.post(sender, "a", packet(Because(1, (Reason(GOAL, "asserted"),)), sender=sender))
+        wires.post(sender, "a", packet(Because(1, (NodeReason(GOAL, "asserted"),)), sender=sender))
     assert asked(wires, a) == []
     assert ((tmp_path / "journal.1").read_bytes(), dump(a.machine)) == before
     assert a.messages["Because"] == 2
@@ -148,15 +148,15 @@ def test_an_answer_has_so_many_reasons_of_so_many_bytes() -> None:
     assert 1 < len(found) < 20
     assert sum(map(weight_of, found)) <= LARGEST_ANSWER
     a.insert("link", [("a", "y" * 1_000_000)])
-    (found,) = reasons(a.machine, [("reachable", ("a", "y" * 1_000_000))], Meter(None))
-    assert found.sort == "withheld"
+    (large,) = reasons(a.machine, [("reachable", ("a", "y" * 1_000_000))], Meter(None))
+    assert large.sort == "withheld"
 
 
 def test_a_reason_that_takes_too_many_steps_is_withheld() -> None:
     _, a = alone()
     a.insert("link", [("a", "x")])
     (found,) = reasons(a.machine, [("reachable", ("a", "x"))], Meter(0))
-    assert found == Reason(("reachable", ("a", "x")), "withheld")
+    assert found == NodeReason(("reachable", ("a", "x")), "withheld")
 
 
 def test_answers_to_other_questions_do_not_count() -> None:
@@ -164,8 +164,8 @@ def test_answers_to_other_questions_do_not_count() -> None:
     send(wires, a, Offer(1, 1, GOAL, 1))
     inquiry = a.begin_inquiry(*GOAL)
     (question,) = asked(wires, a)
-    derived = Reason(GOAL, "derived", (), R2, 0, ((CARRIER, ("b", "a")), ("reachable", ("b", "c"))), ())
-    other = Reason(("link", ("b", "c")), "asserted")
+    derived = NodeReason(GOAL, "derived", (), R2, 0, ((CARRIER, ("b", "a")), ("reachable", ("b", "c"))), ())
+    other = NodeReason(("link", ("b", "c")), "asserted")
     for sender, answer in [
         ("b", Because(question[1].number + 1, (derived,))),
         ("c", Because(question[1].number, (derived,))),
@@ -174,7 +174,7 @@ def test_answers_to_other_questions_do_not_count() -> None:
         wires.post(sender, "a", packet(answer, sender=sender))
     asked(wires, a)
     assert list(inquiry.reasons) == [("a", GOAL)]
-    long = Reason(GOAL, "derived", (), R2, 0, ((CARRIER, ("b", "a")), ("reachable", ("b", "c" * 10_000))), ())
+    long = NodeReason(GOAL, "derived", (), R2, 0, ((CARRIER, ("b", "a")), ("reachable", ("b", "c" * 10_000))), ())
     wires.post("b", "a", packet(Because(question[1].number, (long,))))
     asked(wires, a)
     assert list(inquiry.reasons) == [("a", GOAL)]
@@ -185,8 +185,8 @@ def test_answers_to_other_questions_do_not_count() -> None:
 # --- lies ------------------------------------------------------------------------------------------------------------
 
 
-def by(rule: str, *body: LocatedTuple, fact: LocatedTuple = GOAL) -> Reason:
-    return Reason(fact, "derived", (), rule, 0, body, ())
+def by(rule: str, *body: LocatedTuple, fact: LocatedTuple = GOAL) -> NodeReason:
+    return NodeReason(fact, "derived", (), rule, 0, body, ())
 
 
 CARRIED, ONWARD = (CARRIER, ("b", "a")), ("reachable", ("b", "c"))
@@ -196,11 +196,11 @@ UNFIT = "the reason that node b gives does not fit the rules"
 @pytest.mark.parametrize(
     ("lies", "gap"),
     [
-        ([Reason(GOAL, "asserted")], UNFIT),
-        ([Reason(GOAL, "heard", ("z",))], UNFIT),
-        ([Reason(GOAL, "missing")], "node b does not derive it any more"),
-        ([Reason(GOAL, "withheld")], "the reason of node b is too large to send"),
-        ([Reason(GOAL, "aggregated", (), R2, 0, (), (), 3)], UNFIT),
+        ([NodeReason(GOAL, "asserted")], UNFIT),
+        ([NodeReason(GOAL, "heard", ("z",))], UNFIT),
+        ([NodeReason(GOAL, "missing")], "node b does not derive it any more"),
+        ([NodeReason(GOAL, "withheld")], "the reason of node b is too large to send"),
+        ([NodeReason(GOAL, "aggregated", (), R2, 0, (), (), 3)], UNFIT),
         ([by("r9.x")], "node b derives it by rule r9 version 0, which is unknown here"),
         ([by(R1, ("link", ("a", "c")))], UNFIT),
         ([by(R2, CARRIED)], UNFIT),
@@ -209,14 +209,14 @@ UNFIT = "the reason that node b gives does not fit the rules"
         ([by(R2, CARRIED, ("reachable", ("b", 7)))], UNFIT),
         ([by(SENT.key, ("link", ("b", "a")))], UNFIT),
         ([], "node b has not answered"),
-        ([by(R2, CARRIED, ("reachable", ("b", "d"))), Reason(("reachable", ("b", "d")), "asserted")], UNFIT),
+        ([by(R2, CARRIED, ("reachable", ("b", "d"))), NodeReason(("reachable", ("b", "d")), "asserted")], UNFIT),
     ],
 )
-def test_a_lie_is_an_open_leaf_with_the_name_of_its_node(lies: Sequence[Reason], gap: str) -> None:
+def test_a_lie_is_an_open_leaf_with_the_name_of_its_node(lies: Sequence[NodeReason], gap: str) -> None:
     wires, a = alone()
     a.insert("link", [("a", "b")])
     send(wires, a, Offer(1, 1, GOAL, 1))
-    proof = told(wires, a, GOAL, {"b": [*lies, Reason(CARRIED, "heard", ("a",))]})
+    proof = told(wires, a, GOAL, {"b": [*lies, NodeReason(CARRIED, "heard", ("a",))]})
     assert [(step.sort, step.node, step.gap) for step in proof.steps] == [("open", "b", gap)]
     proof.check()
 
@@ -225,7 +225,7 @@ def test_a_node_asserts_what_it_likes_of_its_own_tuples() -> None:
     wires, a = alone()
     a.insert("link", [("a", "b")])
     send(wires, a, Offer(1, 1, GOAL, 1))
-    lies = [by(R2, CARRIED, ONWARD), Reason(CARRIED, "heard", ("a",)), Reason(ONWARD, "asserted")]
+    lies = [by(R2, CARRIED, ONWARD), NodeReason(CARRIED, "heard", ("a",)), NodeReason(ONWARD, "asserted")]
     proof = told(wires, a, GOAL, {"b": lies})
     expected = """\
 reachable("a", "c")   [r2 at <text>:5:1, node b]
@@ -238,7 +238,7 @@ reachable("a", "c")   [r2 at <text>:5:1, node b]
 def test_a_join_with_a_tuple_that_was_never_sent_is_open() -> None:
     wires, a = alone()
     send(wires, a, Offer(1, 1, GOAL, 1))
-    lies = [by(R2, CARRIED, ONWARD), Reason(CARRIED, "heard", ("a",)), Reason(ONWARD, "asserted")]
+    lies = [by(R2, CARRIED, ONWARD), NodeReason(CARRIED, "heard", ("a",)), NodeReason(ONWARD, "asserted")]
     proof = told(wires, a, GOAL, {"b": lies})
     assert [(step.tuple_text, step.sort) for step in proof.steps] == [
         ('link("a", "b")', "open"),
@@ -256,18 +256,18 @@ def test_reasons_that_rest_on_each_other_are_open() -> None:
     link, return_link = ("link", ("b", "c")), ("link", ("c", "b"))
     lies = {
         "b": [
-            Reason(goal, "heard", ("c",)),
+            NodeReason(goal, "heard", ("c",)),
             by(SENT.key, link, fact=to_c),
-            Reason(link, "asserted"),
+            NodeReason(link, "asserted"),
             by(R2, to_b, goal, fact=back),
-            Reason(to_b, "heard", ("c",)),
+            NodeReason(to_b, "heard", ("c",)),
         ],
         "c": [
             by(R2, to_c, back, fact=goal),
-            Reason(to_c, "heard", ("b",)),
-            Reason(back, "heard", ("b",)),
+            NodeReason(to_c, "heard", ("b",)),
+            NodeReason(back, "heard", ("b",)),
             by(SENT.key, return_link, fact=to_b),
-            Reason(return_link, "asserted"),
+            NodeReason(return_link, "asserted"),
         ],
     }
     proof = told(wires, a, goal, lies)
@@ -284,22 +284,22 @@ reachable("b", "x")   [r2 at <text>:5:1, node c]
 def test_only_the_node_of_a_tuple_says_that_it_does_not_hold() -> None:
     wires, a = alone()
     with pytest.raises(UsageError, match="E0670"):
-        told(wires, a, ("reachable", ("b", "x")), {"b": [Reason(("reachable", ("b", "x")), "missing")]})
+        told(wires, a, ("reachable", ("b", "x")), {"b": [NodeReason(("reachable", ("b", "x")), "missing")]})
 
 
 def test_reasons_without_end_cost_the_budget_of_questions() -> None:
     """Each node has heard of its tuple from another one, which has derived it from one of its own."""
 
-    def reason(node: str, fact: LocatedTuple) -> Reason:
+    def reason(node: str, fact: LocatedTuple) -> NodeReason:
         relation, (owner, other) = fact
+        if relation == CARRIER and owner == node:
+            return NodeReason(fact, "heard", (other,))
         if relation == CARRIER:
-            return (
-                Reason(fact, "heard", (other,)) if owner == node else by(SENT.key, ("link", (node, owner)), fact=fact)
-            )
+            return by(SENT.key, ("link", (node, owner)), fact=fact)
         if relation == "link":
-            return Reason(fact, "asserted")
+            return NodeReason(fact, "asserted")
         return (
-            Reason(fact, "heard", (f"{node}'",))
+            NodeReason(fact, "heard", (f"{node}'",))
             if owner == node
             else by(R2, (CARRIER, (node, owner)), (relation, (node, other)), fact=fact)
         )

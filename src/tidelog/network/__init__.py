@@ -9,6 +9,8 @@ machine     the node without I/O: messages in and out;  peer  the conversation w
             quiet?
 node        `Node`: the state machine with a transport, and a store: snapshot  its state,  journal  the steps since
 limits      bounds on what others cause at a node
+inquiry     one node asks why a tuple holds: reasons  of each node;  proofs  in the user's words: bases  of derivations,
+            rule_instances  of the user's rules
 wire        messages as bytes;  transport  carries them: SimulatedNetwork;  zeromq, mqtt  sockets, a broker
 simulation  `Simulation`: a whole network in one process, with an adversary and a seed
 local       a network of processes on this machine;  config  the files of `tidelog node` and `tidelog network`

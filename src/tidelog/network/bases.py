@@ -1,4 +1,4 @@
-"""What the derivation of a tuple rests on, by the reasons that nodes have given.
+"""The basis of a derivation: all that it rests on, by the reasons that nodes have given.
 
 Nodes run rules that `localize` has made: a rule of the user may be a chain of them, and reads auxiliary relations that
 carry tuples from node to node, or have the values of aggregates. A reason is followed through auxiliary tuples, down to
@@ -12,7 +12,7 @@ from typing import Any
 
 from tidelog.network.inquiry import Asked, Inquiry
 from tidelog.network.joins import ground
-from tidelog.network.messages import Reason
+from tidelog.network.messages import NodeReason
 from tidelog.network.program import LocalAggregate, LocalRule, LocatedProgram, LocatedTuple
 from tidelog.network.values import shown_value
 from tidelog.rules import core
@@ -31,14 +31,14 @@ class GroupValue:
     """The value of an aggregate, with its reason and its node."""
 
     rule: LocalAggregate
-    reason: Reason
+    reason: NodeReason
     node: str
 
 
 @dataclass
 class Basis:
-    """What a derivation rests on: tuples of the user's relations, those along paths apart, tuples that are absent, each
-    with the node that says so, and values of aggregates. `gap` says what is missing, if anything."""
+    """The tuples of the user's relations that a derivation rests on, those along paths apart, those that are absent,
+    each with the node that says so, and the values of aggregates. `gap` says what is missing, if anything."""
 
     tuples: dict[tuple[str, Row], Asked] = field(default_factory=dict)
     along: dict[tuple[str, Row], Asked] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Bases:
         self._program = inquiry.program
         self._gaps: dict[Asked, str] = {}
 
-    def source(self, asked: Asked) -> tuple[str, Reason | str | None]:
+    def source(self, asked: Asked) -> tuple[str, NodeReason | str | None]:
         """Return the node that asserts or derives a tuple and its reason; without one, the node that should have given
         it, and what is missing as text, None for a limit."""
         if asked in self._gaps:
@@ -79,7 +79,7 @@ class Bases:
             return node, f"node {node} derives it by rule {name:.60} version {reason.version}, which is unknown here"
         return node, reason
 
-    def of(self, node: str, reason: Reason) -> Basis:
+    def of(self, node: str, reason: NodeReason) -> Basis:
         """Return what a derivation at a node rests on, through auxiliary tuples."""
         found = Basis()
         seen: set[Asked] = set()
@@ -95,7 +95,7 @@ class Bases:
                     continue
                 seen.add((node, fact))
                 source, inner = self.source((node, fact))
-                if not isinstance(inner, Reason):
+                if not isinstance(inner, NodeReason):
                     self._assume(source, fact, inner or "a limit was reached", found)
                 elif inner.sort == "aggregated":
                     rule = self._program.rule_of[inner.rule]

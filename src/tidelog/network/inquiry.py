@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from tidelog.network.limits import MOST_ASKED
-from tidelog.network.messages import Because, Reason, Why
+from tidelog.network.messages import Because, NodeReason, Why
 from tidelog.network.program import AnyLocal, LocalAggregate, LocatedProgram, LocatedTuple
 from tidelog.network.reasons import weight_of
 from tidelog.network.rulebook import Rulebook
@@ -42,7 +42,7 @@ class Inquiry:
         self.goal: Asked = (owner, goal)
         self.left = messages
         self.room = room
-        self.reasons: dict[Asked, Reason] = {}
+        self.reasons: dict[Asked, NodeReason] = {}
         self.wrong: set[Asked] = set()
         self._open: dict[str, dict[LocatedTuple, bool]] = {owner: {goal: False}}
 
@@ -65,7 +65,7 @@ class Inquiry:
         """Return the nodes that have not answered, each with the tuples that it was asked for."""
         return [(node, fact) for node, facts in self._open.items() for fact, sent in facts.items() if sent]
 
-    def recall(self, reasons: Iterable[tuple[str, Reason]], unanswered: Iterable[Asked]) -> None:
+    def recall(self, reasons: Iterable[tuple[str, NodeReason]], unanswered: Iterable[Asked]) -> None:
         """Take all that another inquiry into the same tuple has found."""
         self.reasons = {(node, reason.fact): reason for node, reason in reasons}
         self.wrong = {asked for asked, reason in self.reasons.items() if not self._is_right(asked[0], reason)}
@@ -120,7 +120,7 @@ class Inquiry:
         if not facts:
             del self._open[sender]
 
-    def _is_right(self, sender: str, reason: Reason) -> bool:
+    def _is_right(self, sender: str, reason: NodeReason) -> bool:
         """Return True if a reason fits the rules."""
         match reason.sort:
             case "asserted":
@@ -139,7 +139,7 @@ class Inquiry:
         return self.program.owner(fact) in (None, node)
 
 
-def _fits_rule(reason: Reason, rule: AnyLocal) -> bool:
+def _fits_rule(reason: NodeReason, rule: AnyLocal) -> bool:
     """Return True if a reason has the relations of its rule."""
     body = _relations(reason.body)
     if isinstance(rule, LocalAggregate):
@@ -156,7 +156,7 @@ def _relations(facts: Iterable[LocatedTuple]) -> list[str]:
     return [relation for relation, _ in facts]
 
 
-def _needs(sender: str, reason: Reason, program: LocatedProgram) -> list[Asked]:
+def _needs(sender: str, reason: NodeReason, program: LocatedProgram) -> list[Asked]:
     """Return the tuples that have to be explained for a reason, and their nodes. Members of a group need not."""
     if reason.sort == "heard":
         return [(reason.sources[0], reason.fact)]

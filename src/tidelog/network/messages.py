@@ -120,7 +120,7 @@ ReasonSort: TypeAlias = Literal["asserted", "heard", "derived", "aggregated", "m
 
 
 @dataclass(frozen=True)
-class Reason:
+class NodeReason:
     """Why the sender has a tuple.
 
     asserted    it is a fact there
@@ -148,7 +148,7 @@ class Because:
     """An answer to `Why`: reasons for the tuples asked for, and for others at the sender that these need."""
 
     number: int
-    reasons: tuple[Reason, ...]
+    reasons: tuple[NodeReason, ...]
 
 
 Message: TypeAlias = Offer | Ack | Floor | Heard | RuleChange | Noted | Hello | Met | Ask | Tell | Base | Why | Because

@@ -14,8 +14,8 @@ from tidelog.explain.proof import Proof
 from tidelog.explain.steps import BoundRule, ProofStep, Walk, row_text
 from tidelog.network.bases import Bases, shown_fact
 from tidelog.network.inquiry import Asked, Inquiry
-from tidelog.network.messages import Reason
-from tidelog.network.rule_instances import PathWalk, RuleInstance, RuleInstances
+from tidelog.network.messages import NodeReason
+from tidelog.network.rule_instances import DerivingInstance, PathWalk, UserRules
 
 
 def proof_of(inquiry: Inquiry, given: GivenFunctions) -> Proof:
@@ -36,14 +36,14 @@ class _Proving:
         self.goal = inquiry.goal
         self.program = inquiry.program
         self.bases = Bases(inquiry)
-        self.instances = RuleInstances(inquiry.checked, inquiry.program, given)
+        self.instances = UserRules(inquiry.checked, inquiry.program, given)
         self.written = {rule.name: rule for rule in inquiry.checked.texts if rule.name is not None}
         self.steps: list[ProofStep] = []
         self.numbers: dict[Asked, int] = {}
 
     def proof(self) -> Proof:
         """Return the proof of the goal, premises first."""
-        waiting: list[tuple[Asked, RuleInstance | None]] = [(self.goal, None)]
+        waiting: list[tuple[Asked, DerivingInstance | None]] = [(self.goal, None)]
         active: set[Asked] = set()
         while waiting:
             asked, instance = waiting.pop()
@@ -60,11 +60,11 @@ class _Proving:
                 waiting += [(premise, None) for premise in reversed([*found.needed])]
         return Proof(tuple(self.steps))
 
-    def _instance(self, asked: Asked) -> RuleInstance | ProofStep:
+    def _instance(self, asked: Asked) -> DerivingInstance | ProofStep:
         """Return the instance that derives a tuple, or the step of a tuple that has none."""
         node, reason = self.bases.source(asked)
         relation, values = shown_fact(asked[1], self.program)
-        if not isinstance(reason, Reason):
+        if not isinstance(reason, NodeReason):
             return ProofStep(relation, values, "open", node=node, gap=reason)
         if reason.sort == "asserted":
             return ProofStep(relation, values, "fact", node=node)
@@ -76,10 +76,10 @@ class _Proving:
             found, gap = None, error.problems[0].message
         return found or ProofStep(relation, values, "open", node=node, gap=gap)
 
-    def _derived(self, asked: Asked, instance: RuleInstance) -> int:
+    def _derived(self, asked: Asked, instance: DerivingInstance) -> int:
         """Add the step of an instance whose premises have steps."""
         node, reason = self.bases.source(asked)
-        assert isinstance(reason, Reason)
+        assert isinstance(reason, NodeReason)
         premises = tuple(
             self._walk(each) if isinstance(each, PathWalk) else self._number(each) for each in instance.premises
         )

@@ -12,14 +12,14 @@ from tidelog.language.aggregates import AGGREGATES
 from tidelog.network.choices import BASE
 from tidelog.network.limits import LARGEST_ANSWER, MOST_MEMBERS, MOST_NEEDED, MOST_REASONS, Meter, OverrunError, weigh
 from tidelog.network.machine import NodeState
-from tidelog.network.messages import Reason
+from tidelog.network.messages import NodeReason
 from tidelog.network.program import LocalAggregate, LocatedTuple
 
 
-def reasons(machine: NodeState, facts: Sequence[LocatedTuple], meter: Meter) -> tuple[Reason, ...]:
+def reasons(machine: NodeState, facts: Sequence[LocatedTuple], meter: Meter) -> tuple[NodeReason, ...]:
     """Return why a node has the tuples asked for, then why it has those that these need there, as many as an answer
     may have. Each derivation looked at is a step for the `meter`; a reason that takes more is withheld."""
-    found: dict[LocatedTuple, Reason] = {}
+    found: dict[LocatedTuple, NodeReason] = {}
     left = LARGEST_ANSWER
     waiting = deque(facts)
     while waiting and len(found) < MOST_REASONS:
@@ -29,10 +29,10 @@ def reasons(machine: NodeState, facts: Sequence[LocatedTuple], meter: Meter) -> 
         try:
             reason = _reason(machine, fact, meter)
         except OverrunError:
-            reason = Reason(fact, "withheld")
+            reason = NodeReason(fact, "withheld")
         weight = weight_of(reason)
         if weight > LARGEST_ANSWER or len(reason.body) > MOST_NEEDED or len(reason.absent) > MOST_NEEDED:
-            reason = Reason(fact, "withheld")
+            reason = NodeReason(fact, "withheld")
             weight = weight_of(reason)
         if found and weight > left:
             break
@@ -43,32 +43,32 @@ def reasons(machine: NodeState, facts: Sequence[LocatedTuple], meter: Meter) -> 
     return tuple(found.values())
 
 
-def weight_of(reason: Reason) -> int:
+def weight_of(reason: NodeReason) -> int:
     """Return an estimate of the memory of a reason, in bytes."""
     return sum(weigh(row) + 32 for _, row in (reason.fact, *reason.body, *reason.absent))
 
 
-def _reason(machine: NodeState, fact: LocatedTuple, meter: Meter) -> Reason:
+def _reason(machine: NodeState, fact: LocatedTuple, meter: Meter) -> NodeReason:
     if machine.owner(fact) == machine.name:
         chosen = machine.chosen.get(fact)
         if chosen is None:
-            return Reason(fact, "missing")
+            return NodeReason(fact, "missing")
         if chosen.source == BASE:
-            return Reason(fact, "asserted")
+            return NodeReason(fact, "asserted")
         if chosen.source != machine.name:
-            return Reason(fact, "heard", (chosen.source,))
+            return NodeReason(fact, "heard", (chosen.source,))
     derivation = machine.derivation(fact, meter)
     if derivation is None:
-        return Reason(fact, "missing")
+        return NodeReason(fact, "missing")
     rule = machine.book.program.rule_of[derivation.rule]
     change = machine.book.changes.get(rule.origin)
     version = change.version if change is not None and change.text is not None else 0
     if isinstance(rule, LocalAggregate):
         return _aggregated(machine, fact, rule, version, meter)
-    return Reason(fact, "derived", (), rule.key, version, derivation.body, derivation.absent)
+    return NodeReason(fact, "derived", (), rule.key, version, derivation.body, derivation.absent)
 
 
-def _aggregated(machine: NodeState, fact: LocatedTuple, rule: LocalAggregate, version: int, meter: Meter) -> Reason:
+def _aggregated(machine: NodeState, fact: LocatedTuple, rule: LocalAggregate, version: int, meter: Meter) -> NodeReason:
     """Return the reason for the value of a group, which names its first members: of a minimum or maximum those with
     the value."""
     group, value = fact[1][: rule.groups], fact[1][-1]
@@ -80,4 +80,4 @@ def _aggregated(machine: NodeState, fact: LocatedTuple, rule: LocalAggregate, ve
     first = tuple((rule.inner, row) for row in rows[:MOST_MEMBERS])
     names = (machine.chosen[each].source for each in first)
     sources = tuple(machine.name if name == BASE else name for name in names)
-    return Reason(fact, "aggregated", sources, rule.key, version, first, (), len(rows))
+    return NodeReason(fact, "aggregated", sources, rule.key, version, first, (), len(rows))

@@ -66,7 +66,7 @@ class PathWalk:
 
 
 @dataclass(frozen=True)
-class RuleInstance:
+class DerivingInstance:
     """An instance of a rule of the user, and the tuples and walks that are its premises."""
 
     flat: FlatRule
@@ -81,7 +81,7 @@ class RuleInstance:
             yield from premise.edges if isinstance(premise, PathWalk) else (premise,)
 
 
-class RuleInstances:
+class UserRules:
     """The rules of a user, which `program` has for nodes, with the functions for their functors."""
 
     def __init__(self, checked: CheckedProgram, program: LocatedProgram, given: GivenFunctions) -> None:
@@ -90,7 +90,7 @@ class RuleInstances:
         self._given = given
         self._flat = flat_rules(checked)
 
-    def of(self, name: str, relation: str, values: Row, basis: Basis) -> RuleInstance | None:
+    def of(self, name: str, relation: str, values: Row, basis: Basis) -> DerivingInstance | None:
         """Return an instance of a rule that derives a tuple from a basis, or None without one. Raise UsageError if a
         functor in Python has no function, or no result."""
         if len(basis.along) <= LONGEST_WALK:
@@ -100,7 +100,7 @@ class RuleInstances:
                         return found
         return None
 
-    def _instances(self, flat: FlatRule, values: Row, basis: Basis) -> Iterator[RuleInstance]:
+    def _instances(self, flat: FlatRule, values: Row, basis: Basis) -> Iterator[DerivingInstance]:
         tables: dict[str, set[Row]] = {name: set() for name in self._checked.relations}
         for relation, row in basis.tuples:
             tables[relation].add(row)
@@ -133,7 +133,7 @@ class RuleInstances:
 
     def _completed(
         self, flat: FlatRule, bound: Mapping[str, Any], basis: Basis, groups: _Groups
-    ) -> RuleInstance | None:
+    ) -> DerivingInstance | None:
         """Return the instance with these values; None if no node says that its negated tuples are absent, or no walk
         leads along one of its paths."""
         values = {name: bound[name] for name in flat.variables}
@@ -157,7 +157,7 @@ class RuleInstances:
             if found is None:
                 return None
             premises.append(found)
-        return RuleInstance(flat, values, tuple(premises), tuple(conditions))
+        return DerivingInstance(flat, values, tuple(premises), tuple(conditions))
 
     # --- conditions --------------------------------------------------------------------------------------------------
 

@@ -38,9 +38,9 @@ from tidelog.network.messages import (
     Hello,
     Message,
     Met,
+    NodeReason,
     Noted,
     Offer,
-    Reason,
     RuleChange,
     Tell,
     Why,
@@ -224,7 +224,7 @@ _READERS: dict[str, Callable[..., Message]] = {
 # --- reasons ---------------------------------------------------------------------------------------------------------
 
 
-def reason_to_json(reason: Reason) -> list[Any]:
+def reason_to_json(reason: NodeReason) -> list[Any]:
     """Return a reason as JSON can hold it."""
     start = [reason.sort, *reason.fact]
     match reason.sort:
@@ -237,7 +237,7 @@ def reason_to_json(reason: Reason) -> list[Any]:
     return start
 
 
-def reason_from_json(parts: Any) -> Reason:
+def reason_from_json(parts: Any) -> NodeReason:
     """Return the reason that `reason_to_json` has written. Raise TypeError, ValueError or LookupError for anything
     else."""
     sort, relation, row, *rest = parts
@@ -245,19 +245,19 @@ def reason_from_json(parts: Any) -> Reason:
     match sort:
         case "asserted" | "missing" | "withheld":
             () = rest
-            return Reason(fact, sort)
+            return NodeReason(fact, sort)
         case "heard":
             (source,) = rest
-            return Reason(fact, "heard", (_name(source),))
+            return NodeReason(fact, "heard", (_name(source),))
         case "derived":
             rule, version, body, absent = rest
-            return Reason(fact, "derived", (), _text(rule), _count(version), _facts(body), _facts(absent))
+            return NodeReason(fact, "derived", (), _text(rule), _count(version), _facts(body), _facts(absent))
         case "aggregated":
             rule, version, body, sources, members = rest
             first, names = _facts(body, MOST_MEMBERS), tuple(map(_name, _list(sources, MOST_MEMBERS)))
             if len(names) != len(first) or _count(members) < len(first):
                 raise TypeError
-            return Reason(fact, "aggregated", names, _text(rule), _count(version), first, (), members)
+            return NodeReason(fact, "aggregated", names, _text(rule), _count(version), first, (), members)
     raise TypeError
 
 
