@@ -96,6 +96,10 @@ class LocalNetwork:
         """Return the tuples of a relation at all nodes together, as far as they know by now."""
         return self.views([relation])[relation]
 
+    def local(self, name: str) -> set[tuple[Any, ...]]:
+        """Return the same as `network[name]`, with which a proof is checked."""
+        return self[name]
+
     def views(self, relations: Sequence[str]) -> dict[str, set[tuple[Any, ...]]]:
         """Return the tuples of several relations; this asks every node once."""
         if isinstance(relations, str) or not isinstance(relations, Sequence):

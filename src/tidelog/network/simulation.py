@@ -155,6 +155,10 @@ class Simulation:
         rows = (row for node in self.nodes.values() for row in node.machine.view(relation))
         return shown(rows, relation, self.book.program)
 
+    def local(self, name: str) -> set[tuple[Any, ...]]:
+        """Return the same as `network[name]`, with which a proof is checked."""
+        return self[name]
+
     def explain(self, relation: str, values: Iterable[Any], *, at: str | None = None, tries: int = TRIES) -> Proof:
         """Return a proof of a tuple, for which the node `at`, else that of the tuple, asks the others. Packets arrive
         meanwhile. The node repeats a question without an answer so many times whenever nothing is on its way; then the
