@@ -10,6 +10,7 @@ path_forms   equal paths are one relation;  searches  paths from one node;  grow
 cycles       negation through recursion
 selections   relations that select, by their candidates;  monotone  whether dominated ones need not be read
 lints        warnings, those of the language included
+recursions   which relations are recursive with which
 reached      the values that a recursion can reach, for the groups of its aggregates
 components   of any graph;  edges  of the rule graph;  closures  hyper-nodes that are transitive closures
 grounding    the variables that a body binds;  plans  the order of its literals, for each position of the delta

@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import chain, repeat
 from operator import is_
 from typing import Any, TypeAlias
 
 from tidelog.collecting import uncollected
 from tidelog.errors import ProgramError
-from tidelog.language.paths import steps
 from tidelog.language.selections import Selection, selections_of
 from tidelog.language.syntax import (
     Aggregate,
@@ -38,7 +36,6 @@ from tidelog.rules.arguments import arguments
 from tidelog.rules.bench import Bench
 from tidelog.rules.casts import casts
 from tidelog.rules.closures import Known, looked_at, with_closures
-from tidelog.rules.components import components
 from tidelog.rules.counters import counters
 from tidelog.rules.demand import on_demand
 from tidelog.rules.disjunctions import disjunctions
@@ -53,7 +50,8 @@ from tidelog.rules.nesting import nesting
 from tidelog.rules.paths import paths
 from tidelog.rules.pieces import pieces
 from tidelog.rules.projections import Orders, projections
-from tidelog.rules.reached import VALUES, Bounded, Reached, facts_of, reached
+from tidelog.rules.reached import Bounded
+from tidelog.rules.recursions import Recursions, reads_of
 from tidelog.rules.selections import candidates_of, conditions, dropping_orders, with_dropping, with_selections
 from tidelog.rules.translation import translation
 
@@ -126,8 +124,6 @@ class _Projections:
         vars(self).update({**state, "seen": {id(each[0]): each for each in state["seen"]}})
 
 
-_Text: TypeAlias = tuple[Rule, tuple[str, ...], Mapping[str, RelationType]]
-"""A rule, the relations that it reads, and all relations that it knows."""
 _Context: TypeAlias = tuple[frozenset[str] | None, frozenset[str] | None, Mapping[str, Columns] | None, Bounded | None]
 """For a rule with an aggregate the relations recursive with its heads; for one with a path the shared relations that
 were there before it, and the columns of nodes; for one whose groups come through the recursion the bounded columns of
@@ -135,83 +131,22 @@ its relations. None where that makes no difference."""
 _ANYWHERE: _Context = None, None, None, None
 
 
-class _Recursions:
-    """Which relations are recursive with which, worked out when a rule asks: only those with an aggregate do. Also the
-    values that they can have at most (`reached`), which few of these ask for.
+@dataclass(frozen=True)
+class _Prefix:
+    """The rules of a program in their order, the relations that each reads, and what all of them together have come to.
+    `reaching` are those that depend on recursions; `settled` is True if none depends on more."""
 
-    `last` are those of a program before, and `graph` its rule graph. Rules added since that read what stands before
-    their heads leave them as they are.
-    """
+    texts: tuple[Rule, ...] = ()
+    reads: Sequence[tuple[str, ...]] = ()
+    rules: Sequence[core.CoreRule | core.AggregateRule] = ()
+    auxiliary: Mapping[str, core.RelationInfo] = field(default_factory=dict)
+    shared: Mapping[str, core.RelationInfo] = field(default_factory=dict)
+    reaching: tuple[_Compiled, ...] = ()
+    settled: bool = True
 
-    def __init__(
-        self,
-        rules: Sequence[Rule] = (),
-        reads: Sequence[tuple[str, ...]] = (),
-        last: _Recursions | None = None,
-        graph: Graph | None = None,
-    ) -> None:
-        self._rules, self._reads = rules, reads
-        self.reached: dict[frozenset[str], Reached] = {}
-        self._before = last.reached if last is not None else {}
-        if last is not None and graph is not None and "_found" in vars(last) and last._lead_to(self, graph):
-            self._found = last._found
-
-    def of(self, rule: Rule) -> frozenset[str]:
-        """Return the relations that are recursive with the heads of a rule."""
-        return frozenset[str]().union(*(self._found.get(head.relation, ()) for head in rule.heads))
-
-    def values_of(
-        self, rule: Rule, relations: Mapping[str, RelationType], records: Mapping[str, RecordType]
-    ) -> Reached:
-        """Return the values that the relations recursive with the heads of a rule can have at most."""
-        names = self.of(rule)
-        if names not in self.reached:
-            own = [each for each in self._rules if any(head.relation in names for head in each.heads)]
-            before = self._before.get(names)
-            same = before is not None and len(before.own) == len(own) and all(map(is_, before.own, own))
-            if before is None or not same:
-                before = reached(names, own, Bench(VALUES, relations, records))
-            self.reached[names] = before
-        return self.reached[names]
-
-    def of_values(self, relations: Mapping[str, RelationType]) -> Iterator[_Text]:
-        """Yield the rules that derive such values, for the rules that have asked before, with the relations that they
-        know."""
-        for values in self.reached.values():
-            types = {**relations, **values.relations}
-            yield from ((rule, _reads(rule), types) for rule in values.rules)
-
-    @property
-    def added(self) -> Mapping[str, core.RelationInfo]:
-        """The relations of such values, and those of facts."""
-        types = (type_ for values in self.reached.values() for type_ in values.relations.values())
-        return {type_.name: core.RelationInfo(type_.name, type_.columns, auxiliary=True) for type_ in types}
-
-    @property
-    def facts(self) -> Mapping[str, str]:
-        """The relations in which facts of others belong."""
-        return {
-            name: facts_of(name) for values in self.reached.values() for name, kept in values.columns.items() if kept
-        }
-
-    @cached_property
-    def _found(self) -> Mapping[str, frozenset[str]]:
-        return _recursive_with(self._rules, self._reads)
-
-    def _lead_to(self, later: _Recursions, graph: Graph) -> bool:
-        """Return True if the rules that `later` has besides close no cycle."""
-        known = len(self._rules)
-        if len(later._rules) < known or not all(map(is_, later._rules, self._rules)):
-            return False
-        for rule, names in zip(later._rules[known:], later._reads[known:], strict=True):
-            for head in rule.heads:
-                place = graph.places.get(head.relation)
-                if place is None and head.relation in (graph.read | {*names}):
-                    return False
-                own = self._found.get(head.relation, ())
-                if place is not None and any(graph.places.get(name, -1) >= place and name not in own for name in names):
-                    return False
-        return True
+    def holds(self, recursions: Recursions) -> bool:
+        """Return True if a program that begins with these rules need not look at them one by one."""
+        return self.settled and all(each.context[0] == recursions.of(each.rule) for each in self.reaching)
 
 
 @dataclass(frozen=True)
@@ -226,10 +161,11 @@ class CompilerState:
     written: Graph = field(default_factory=Graph)
     final: Graph = field(default_factory=Graph)
     closures: Known = field(default_factory=dict)
-    recursions: _Recursions = field(default_factory=_Recursions)
+    recursions: Recursions = field(default_factory=Recursions)
     plain: Graph = field(default_factory=Graph)
     selecting: Mapping[int, tuple[AnyRule, frozenset[str], AnyRule]] = field(default_factory=dict)
     nodes: Nodes = field(default_factory=dict)
+    prefix: _Prefix = field(default_factory=_Prefix)
     dropping: Nodes = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -269,15 +205,22 @@ class Compiler:
         known = last.rules
         compiled: dict[int, _Compiled] = {}
         relations = {name: core.RelationInfo(name, relation.columns) for name, relation in checked.relations.items()}
-        rules: list[core.CoreRule | core.AggregateRule] = []
-        reads = [each.reads if (each := known.get(id(rule))) else _reads(rule) for rule in checked.rules]
-        recursions = _Recursions(
-            checked.rules, reads, last.recursions, last.plain if last.plain.rules else last.written
-        )
-        shared: dict[str, core.RelationInfo] = {}
+        prefix = last.prefix
+        if len(checked.rules) < len(prefix.texts) or not all(map(is_, checked.rules, prefix.texts)):
+            prefix = _Prefix()
+        added = checked.rules[len(prefix.texts) :]
+        reads = [*prefix.reads, *(each.reads if (each := known.get(id(rule))) else reads_of(rule) for rule in added)]
+        recursions = Recursions(checked.rules, reads, last.recursions, last.plain if last.plain.rules else last.written)
+        if prefix.holds(recursions):
+            compiled.update(known)
+        else:
+            prefix = _Prefix()
+        rules = [*prefix.rules]
+        auxiliary, shared = {**prefix.auxiliary}, {**prefix.shared}
         nodes = _nodes(checked)
         selections = selections_of(checked.relations, checked.rules, checked.subsumptions)
-        texts = zip(checked.rules, reads, repeat(checked.relations))
+        first = len(prefix.texts)
+        texts = zip(checked.rules[first:], reads[first:], repeat(checked.relations))
         for rule, names, types in chain(texts, recursions.of_values(checked.relations)):
             each = known.get(id(rule))
             if each is None or (
@@ -288,9 +231,14 @@ class Compiler:
             compiled[id(rule)] = each
             rules += each.rules
             if each.auxiliary:
-                relations.update(each.auxiliary)
+                auxiliary.update(each.auxiliary)
             if each.shared:
                 shared.update(each.shared)
+        fresh = [each for rule in checked.rules[first:] if (each := compiled[id(rule)]).context != _ANYWHERE]
+        settled = prefix.settled and not recursions.reached and all(each.context[1:] == _ANYWHERE[1:] for each in fresh)
+        reaching = (*prefix.reaching, *fresh)
+        prefix = _Prefix(checked.rules, reads, tuple(rules), auxiliary, {**shared}, reaching, settled)
+        relations.update(auxiliary)
         relations.update(recursions.added)
         relations.update(shared)
         plain = Graph()
@@ -316,7 +264,7 @@ class Compiler:
                 closures |= looked_at(final.nodes, last.closures)
                 found = with_closures(final.nodes, relations, closures)
         found = tuple([_kept(last.nodes.get(node.relations), node) for node in found])
-        kept = written, final, closures, recursions, plain, selecting, {node.relations: node for node in found}
+        kept = written, final, closures, recursions, plain, selecting, {node.relations: node for node in found}, prefix
         self._last = CompilerState(compiled, projected, *kept)
         candidates = {**{name: candidates_of(name) for name in selections}, **recursions.facts}
         dropping, obstacles = with_dropping(found, selections, relations)
@@ -443,7 +391,7 @@ def _compiled(
     reads: tuple[str, ...],
     types: Mapping[str, RelationType],
     records: Mapping[str, RecordType],
-    recursions: _Recursions,
+    recursions: Recursions,
     shared: Mapping[str, core.RelationInfo],
     nodes: Mapping[str, Columns],
 ) -> _Compiled:
@@ -479,7 +427,7 @@ def _context(
 
 def _sees(
     known: _Compiled,
-    recursions: _Recursions,
+    recursions: Recursions,
     shared: Mapping[str, core.RelationInfo],
     nodes: Mapping[str, Columns],
     types: Mapping[str, RelationType],
@@ -538,24 +486,3 @@ def _nodes(checked: CheckedProgram) -> dict[str, Columns]:
         domain: tuple(column for column in columns if column[0] not in derived)
         for domain, columns in checked.domains.items()
     }
-
-
-def _reads(rule: Rule) -> tuple[str, ...]:
-    """Return the relations in the body of a rule, except inside aggregates."""
-    atoms = [node for node in walk(rule.body, aggregates=False) if isinstance(node, Atom)]
-    names = [each.relation for atom in atoms for each in (steps(atom.path) if atom.path is not None else (atom,))]
-    return tuple(dict.fromkeys(names))
-
-
-def _recursive_with(rules: Iterable[Rule], read: Iterable[tuple[str, ...]]) -> dict[str, frozenset[str]]:
-    """Return for each relation those that it depends on and that depend on it, itself included if it does; `read` are
-    the relations that the rules read."""
-    reads: dict[str, dict[str, None]] = {}
-    for rule, names in zip(rules, read, strict=True):
-        for head in rule.heads:
-            reads.setdefault(head.relation, {}).update(dict.fromkeys(names))
-    recursive: dict[str, frozenset[str]] = {}
-    for component in components(reads):
-        if len(component) > 1 or component[0] in reads.get(component[0], {}):
-            recursive |= dict.fromkeys(component, frozenset(component))
-    return recursive

@@ -46,8 +46,20 @@ def graph_of(rules: Sequence[AnyRule], relations: Mapping[str, RelationInfo], la
     if known and len(rules) >= known and all(map(is_, rules, last.rules)):
         nodes = _grown(last, rules[known:], relations)
         if nodes is not None:
-            return Graph(tuple(rules), nodes)
+            return _following(last, Graph(tuple(rules), nodes))
     return Graph(tuple(rules), hyper_nodes(rules, relations, last.by_relations))
+
+
+def _following(last: Graph, graph: Graph) -> Graph:
+    """Return a graph to which rules were added since the last one, with the places and reads that follow from those
+    there, where the old hyper-nodes have kept their places."""
+    old, new = graph.nodes[: len(last.nodes)], graph.nodes[len(last.nodes) :]
+    changed = [(node, before) for node, before in zip(old, last.nodes, strict=True) if node is not before]
+    if all(node.relations == before.relations for node, before in changed):
+        fresh = {name: len(old) + i for i, node in enumerate(new) for name in node.relations}
+        vars(graph)["places"] = {**last.places, **fresh} if fresh else last.places
+        vars(graph)["read"] = last.read.union(*(node.reads for node in (*(node for node, _ in changed), *new)))
+    return graph
 
 
 def _grown(
