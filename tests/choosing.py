@@ -16,7 +16,7 @@ from dataclasses import replace
 
 import tidelog
 from tests.generate import Row
-from tests.scripts import Follower, Script, WrongError, scripted
+from tests.scripts import Follower, Script, WrongError, error_of, scripted
 from tests.suite import checked
 from tidelog.language.syntax import CheckedProgram
 from tidelog.reference import naive
@@ -169,12 +169,4 @@ def younger(
 
 def run(script: Script, strategy: str = "update") -> str:
     """Return the error of a script, or ""; an exception is an error, too."""
-    place = "at the start"
-    try:
-        follower = Judged(script, strategy)
-        for number, epoch in enumerate(script.epochs):
-            place = f"in epoch {number}"
-            follower.follow(epoch)
-    except Exception as error:
-        return f"{strategy}, {place}: {type(error).__name__}: {error}"
-    return ""
+    return error_of(lambda: Judged(script, strategy), script, strategy)

@@ -13,10 +13,10 @@ and meets the same tuple again; facts are asserted for derived relations, too.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import tidelog
 from tests.generate import Row
@@ -363,15 +363,28 @@ def change_in(transaction: Changing, script: Script, epoch: Epoch) -> None:
         transaction.rules.add("\n".join(script.rules[name] for name in epoch.add))
 
 
+AnyFollower = TypeVar("AnyFollower", bound=Follower)
+
+
 def run(script: Script, strategy: str = "auto", switch: float = 0.2) -> str:
     """Return the error of a script, or ""; an exception is an error, too."""
+    return error_of(lambda: Follower(script, strategy, switch), script, strategy, lambda end: end.check_naive())
+
+
+def error_of(
+    start: Callable[[], AnyFollower],
+    script: Script,
+    strategy: str,
+    finish: Callable[[AnyFollower], None] = lambda _: None,
+) -> str:
+    """Return the error of a script that a follower goes through, or ""; an exception is an error, too."""
     place = "at the start"
     try:
-        follower = Follower(script, strategy, switch)
+        follower = start()
         for number, epoch in enumerate(script.epochs):
             place = f"in epoch {number}"
             follower.follow(epoch)
-        follower.check_naive()
+        finish(follower)
     except Exception as error:
         return f"{strategy}, {place}: {type(error).__name__}: {error}"
     return ""

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 import tidelog
 from tests.generate import Row
-from tests.scripts import Follower, Script, WrongError, scripted
+from tests.scripts import Follower, Script, WrongError, error_of, scripted
 from tests.suite import checked
 from tidelog.reference import naive
 
@@ -147,12 +147,4 @@ class Judged(Follower):
 
 def run(script: Script, strategy: str = "update") -> str:
     """Return the error of a script, or ""; an exception is an error, too."""
-    place = "at the start"
-    try:
-        follower = Judged(script, strategy)
-        for number, epoch in enumerate(script.epochs):
-            place = f"in epoch {number}"
-            follower.follow(epoch)
-    except Exception as error:
-        return f"{strategy}, {place}: {type(error).__name__}: {error}"
-    return ""
+    return error_of(lambda: Judged(script, strategy), script, strategy)

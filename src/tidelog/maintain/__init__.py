@@ -8,9 +8,9 @@ structure   the hyper-nodes and their readers, until rules change;  overlay  cha
 undoing     resources to undo an epoch, allocated before it begins
 reclaim     reclaims symbols and records that nothing refers to any more
 bootstrap   evaluates a hyper-node from its inputs, with births and counts
-selecting   the same where bodies read selected tuples only;  choosing  and where these are chosen
 update      follows the changes of its inputs, facts and rules in place
-selecting   the same for hyper-nodes that read selected tuples only;  searching  their best rows, from scratch
+showing     both for hyper-nodes that show some candidates:  selecting  selected ones;  choosing  chosen ones
+searching   the best rows of selections, from scratch
 aggregates  evaluates aggregate rules and keeps them up to date;  large_groups  states for that;  folds_of_texts  those
             whose values are texts
 sorting     the order of many rows, computed in parts that limits can stop

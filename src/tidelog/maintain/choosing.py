@@ -20,9 +20,9 @@ import numpy
 from tidelog.arrays import AnyWords, Words
 from tidelog.kernels import layout
 from tidelog.maintain.machine import Inputs, Interpreter
-from tidelog.maintain.update import WORK_BEFORE_LOOK, Maintained, NodeChange, NodeUpdate, prepare
+from tidelog.maintain.showing import ShowingUpdate
+from tidelog.maintain.update import Maintained, NodeChange, at_round, prepare
 from tidelog.rules.core import CoreRule, HyperNode, NodeSelection
-from tidelog.storage.changes import bear_supported
 from tidelog.storage.memory import Block
 from tidelog.storage.ordering import order_of_words
 from tidelog.storage.stored import StoredRelation
@@ -59,7 +59,7 @@ def bootstrap_choosing(
     return _Choosing(node, inputs, prepare(node, [], change, inputs)).insert(change) - inputs.round
 
 
-class _Choosing(NodeUpdate):
+class _Choosing(ShowingUpdate):
     """One update of one hyper-node that chooses. While `former` holds, only rows that were chosen before are chosen."""
 
     def __init__(self, node: HyperNode, inputs: Inputs, maintained: Maintained) -> None:
@@ -67,8 +67,6 @@ class _Choosing(NodeUpdate):
         self.choices = numpy.array([block.address for block in self.blocks], numpy.int64)
         self.former = False
         super().__init__(node, inputs, maintained, float("inf"))
-        for stored in self.derived.values():
-            stored.repeats = True
 
     def insert(self, change: NodeChange) -> int:
         """Re-derive rows and insert new ones, first among the former choices if some of these have died."""
@@ -77,8 +75,7 @@ class _Choosing(NodeUpdate):
         if self.former:
             self.former = False
             current = self.run(self.machine, "insert", True, False, self.promote(current))
-        for name, stored in self.derived.items():
-            self.inputs.watch.look_at(name, int((stored.marks.counts_in_place() > 0).sum()))
+        self.look_at_sizes()
         return current
 
     def run(self, machine: Interpreter, group: str, inserting: bool, once: bool, current: int) -> int:
@@ -87,10 +84,7 @@ class _Choosing(NodeUpdate):
             return super().run(machine, group, inserting, once, current)
         from tidelog.kernels.choices import run_choices
 
-        state = numpy.zeros(layout.N_FIELDS, numpy.int64)
-        machine.levels[:] = 0
-        machine.levels[layout.S_BUDGET] = WORK_BEFORE_LOOK
-        machine.levels[layout.S_ROUND] = current
+        state = at_round(machine, current)
         arguments = self.choices, inserting, self.former
         while machine.converse(run_choices, group, self.numbers, state, arguments, self.look) == layout.ORDER:
             selection = self.node.selects[int(state[layout.N_SELECTION])]
@@ -133,21 +127,6 @@ class _Choosing(NodeUpdate):
         """Return the numbers of rows in the order of their tuples."""
         kinds = [kind for _, _, kind in selection.orders]
         return numbers[order_of_words(stored.take(numbers).astype(numpy.int64), kinds, self.inputs.dictionary)]
-
-    def bear(self, current: int) -> None:
-        """Re-derive the rows that have derivations left; what is chosen follows its candidates."""
-        shown = {each.shown for each in self.node.selects}
-        for name, stored in self.derived.items():
-            if name not in shown:
-                bear_supported(stored, current)
-
-    def look(self) -> None:
-        """Raise if a limit has been reached. Rows that die do not count for the size of a relation before the end."""
-        sizes, self.inputs.watch.sizes = self.inputs.watch.sizes, {}
-        try:
-            super().look()
-        finally:
-            self.inputs.watch.sizes = sizes
 
 
 def _keys(domain: tuple[int, ...]) -> tuple[int, ...]:

@@ -26,11 +26,11 @@ from tidelog.maintain.assemble import Sight
 from tidelog.maintain.bootstrap import internal_atoms
 from tidelog.maintain.machine import Inputs, Interpreter, Job
 from tidelog.maintain.searching import best_rows, selection_words
+from tidelog.maintain.showing import ShowingUpdate, is_shown
 from tidelog.maintain.statistics import LiveStatistics
-from tidelog.maintain.update import WORK_BEFORE_LOOK, Maintained, NodeChange, NodeUpdate, prepare, states_of
+from tidelog.maintain.update import Maintained, NodeChange, at_round, prepare, states_of
 from tidelog.rules.core import CoreAtom, CoreRule, HyperNode, NodeSelection
 from tidelog.rules.plans import plan_change
-from tidelog.storage.changes import bear_supported
 from tidelog.storage.memory import Block
 from tidelog.storage.stored import StoredRelation
 
@@ -104,12 +104,7 @@ def bootstrap_selecting(node: HyperNode, inputs: Inputs, facts: Mapping[str, Any
     return last - inputs.round
 
 
-def is_shown(name: str, node: HyperNode) -> bool:
-    """Return True if a relation of a hyper-node shows a selection."""
-    return any(name == each.shown for each in node.selects)
-
-
-class _Selecting(NodeUpdate):
+class _Selecting(ShowingUpdate):
     """One update of one hyper-node that selects."""
 
     def __init__(
@@ -125,8 +120,6 @@ class _Selecting(NodeUpdate):
         self.loops = 0
         self.deaths = 0
         super().__init__(node, inputs, maintained, seconds)
-        for stored in self.derived.values():
-            stored.repeats = True
         self.demote()  # It has nothing to do yet, but a kernel to load.
         self.deadline = time.thread_time() + seconds
 
@@ -136,10 +129,7 @@ class _Selecting(NodeUpdate):
             return super().run(machine, group, inserting, once, current)
         from tidelog.kernels.selections import run_selections
 
-        state = numpy.zeros(layout.N_FIELDS, numpy.int64)
-        machine.levels[:] = 0
-        machine.levels[layout.S_BUDGET] = WORK_BEFORE_LOOK
-        machine.levels[layout.S_ROUND] = current
+        state = at_round(machine, current)
         machine.converse(run_selections, group, self.numbers, state, (self.selections, inserting), self.look)
         last = int(machine.levels[layout.S_ROUND])
         if not inserting:
@@ -164,16 +154,9 @@ class _Selecting(NodeUpdate):
                 _view(block)[layout.X_BORN] = self.derived[selection.shown].journal.listed(layout.IN)
             self.run(self.machine, TIDY, False, False, self.deaths)
             current += 1
-            for name, stored in self.derived.items():
-                if not is_shown(name, self.node):
-                    bear_supported(stored, current, starts[name])
+            self.bear(current, starts)
             self.look()
             current = self.run(self.machine, "insert", True, False, current)
-
-    def look_at_sizes(self) -> None:
-        """Raise if a relation has become too large."""
-        for name, stored in self.derived.items():
-            self.inputs.watch.look_at(name, int((stored.marks.counts_in_place() > 0).sum()))
 
     def demote(self) -> bool:
         """Let the rows die that a newly shown one beats; whether there are any."""
@@ -184,20 +167,6 @@ class _Selecting(NodeUpdate):
         self.machine.levels[layout.S_ROUND] = self.deaths
         self.machine.converse(demote, "", self.numbers, state, (self.selections,), self.look)
         return before != [self.derived[each.shown].journal.listed(layout.OUT) for each in self.node.selects]
-
-    def bear(self, current: int) -> None:
-        """Re-derive the rows that have derivations left; what is shown follows its candidates."""
-        for name, stored in self.derived.items():
-            if not is_shown(name, self.node):
-                bear_supported(stored, current)
-
-    def look(self) -> None:
-        """Raise if a limit has been reached. Beaten rows do not count for the size of a relation before the end."""
-        sizes, self.inputs.watch.sizes = self.inputs.watch.sizes, {}
-        try:
-            super().look()
-        finally:
-            self.inputs.watch.sizes = sizes
 
 
 def _words(selection: NodeSelection, inputs: Inputs, best: Mapping[str, StoredRelation] | None) -> Block:

@@ -292,10 +292,7 @@ class NodeUpdate:
         """Run a group of plans, once or round by round from round `current`; return the last round."""
         from tidelog.kernels.changes import run_changes
 
-        state = numpy.zeros(layout.N_FIELDS, numpy.int64)
-        machine.levels[:] = 0
-        machine.levels[layout.S_BUDGET] = WORK_BEFORE_LOOK
-        machine.levels[layout.S_ROUND] = current
+        state = at_round(machine, current)
         machine.converse(run_changes, group, self.numbers, state, (inserting, once), self.look)
         return int(machine.levels[layout.S_ROUND])
 
@@ -308,6 +305,14 @@ class NodeUpdate:
                 watch.look_at(name, len(stored) + stored.journal.listed(layout.IN))
         if time.thread_time() > self.deadline:
             raise CutOffError(f"after {self.seconds:.3f} s")
+
+
+def at_round(machine: Interpreter, current: int) -> Words:
+    """Let the kernels of an update begin at round `current`; return their state."""
+    machine.levels[:] = 0
+    machine.levels[layout.S_BUDGET] = WORK_BEFORE_LOOK
+    machine.levels[layout.S_ROUND] = current
+    return numpy.zeros(layout.N_FIELDS, numpy.int64)
 
 
 # --- what plans see ------------------------------------------------------------------------------------------------

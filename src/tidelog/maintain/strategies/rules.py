@@ -10,7 +10,8 @@ from tidelog.engine import NodeReport
 from tidelog.maintain.choosing import update_choosing
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.machine import Inputs
-from tidelog.maintain.selecting import is_shown, prepare_selecting, update_selecting
+from tidelog.maintain.selecting import prepare_selecting, update_selecting
+from tidelog.maintain.showing import is_shown
 from tidelog.maintain.strategies.pairs import show
 from tidelog.maintain.strategies.rows import evaluate
 from tidelog.maintain.strategies.situation import Situation, budget
