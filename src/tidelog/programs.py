@@ -3,7 +3,7 @@
 Reading, checking and compiling thousands of rules takes seconds, but depends on the text, the files that it includes
 and tidelog alone. So a program that is the first of a database, and large, is kept in the user's cache folder
 (`~/.cache/tidelog/programs`, or below `XDG_CACHE_HOME`), together with the states of `Checker` and `Compiler`, which go
-on from there as if they had made it themselves.
+on from there as if they had made it themselves. The command line keeps the forms with demand besides (`Demanded`).
 
 A file there has a checksum, the included files with their digests, and a pickle. Pickles can do harm, so that files
 count only if nobody but the user can write the folder, and then only classes of syntax trees and rules are unpickled.
@@ -22,7 +22,7 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -38,9 +38,10 @@ from tidelog.durable.local import LocalFiles
 from tidelog.language import Checker
 from tidelog.language.check import CheckerState
 from tidelog.language.consulted import Consulted, digest
-from tidelog.language.reading import ProgramText, is_preprocessed, parse, text_of
+from tidelog.language.reading import Preprocessing, ProgramText, is_preprocessed, parse, text_of
 from tidelog.language.syntax import CheckedProgram, Program
 from tidelog.rules import Compiler
+from tidelog.rules.automatic import AutomaticDemand
 from tidelog.rules.compile import CompilerState
 from tidelog.rules.core import CoreProgram
 from tidelog.version import __version__
@@ -51,7 +52,9 @@ MOST_BYTES = 256 << 20
 """Bytes of all files together."""
 _LONG = 30 * 24 * 3600.0
 """Seconds."""
-_FORMAT = 1
+_FORMAT = 2
+_DEMAND = "demand?"
+"""The form that has no demand yet, only what says where there should be some; no relation has such a name."""
 
 
 @dataclass(frozen=True)
@@ -79,12 +82,14 @@ class Reading:
 
     program: Program
     compiled: Compiled | None = None
-    origin: tuple[ProgramText, Consulted] | None = None
+    origin: tuple[ProgramText, Consulted, str] | None = None
 
     def keep(self, compiled: Compiled) -> None:
         """Keep the program, which was compiled as the first one of a database."""
         if self.origin is not None:
-            keep(*self.origin, compiled)
+            text, consulted, form = self.origin
+            if _size(compiled.checked) >= WORTH:
+                _keep(text, consulted, compiled, form)
 
 
 def reading(
@@ -96,46 +101,99 @@ def reading(
     if found is not None:
         return Reading(found.program, found)
     consulted = Consulted()
-    return Reading(parse(text, consulted=consulted), None, (text, consulted) if first else None)
+    return Reading(parse(text, consulted=consulted), None, (text, consulted, "") if first else None)
+
+
+class Demanded:
+    """A program of which only the outputs are read (`AutomaticDemand`), and its forms with demand, from the cache where
+    they are there. `given` are the functions of the database that loads it."""
+
+    def __init__(self, text: ProgramText, given: GivenFunctions) -> None:
+        self._text = text
+        self._given = given
+        found = _find(text, given, _DEMAND)
+        self._is_kept = found is not None
+        if found is not None and isinstance(found[0], AutomaticDemand):
+            self._demand, self._consulted = found[0], found[1]
+        else:
+            self._consulted = Consulted()
+            self._demand = AutomaticDemand(parse(text, consulted=self._consulted))
+
+    @property
+    def as_written(self) -> tuple[CheckedProgram, CoreProgram]:
+        """The program, checked and compiled without demand. Raise ProgramError."""
+        found = self._demand.as_written
+        if not self._is_kept and _size(found[0]) >= WORTH:
+            self._is_kept = True
+            _keep(self._text, self._consulted, self._demand, _DEMAND)
+        return found
+
+    def chosen(self, sizes: Mapping[str, int] | None = None) -> frozenset[str]:
+        """Return the relations that are derived on demand, from constants, and where there are `sizes` of relations by
+        these, too. Raise ProgramError."""
+        found = self._demand.from_constants if sizes is None else self._demand.by_sizes(sizes)
+        if "as_written" in vars(self._demand):
+            _ = self.as_written  # It is kept.
+        return found
+
+    def form(self, relations: frozenset[str] = frozenset()) -> Reading:
+        """Return the form in which these relations are derived on demand."""
+        name = " ".join(sorted(relations))
+        found = _find(self._text, self._given, name)
+        if found is not None and isinstance(found[0], Compiled):
+            return Reading(found[0].program, found[0])
+        return Reading(self._demand.qualified(relations), None, (self._text, self._consulted, name))
 
 
 def find(text: ProgramText, given: GivenFunctions) -> Compiled | None:
     """Return the compiled program of a text from the cache, with the functions of its functors, or None."""
+    found = _find(text, given)
+    return found[0] if found is not None and isinstance(found[0], Compiled) else None
+
+
+def _find(text: ProgramText, given: GivenFunctions, form: str = "") -> tuple[Any, Consulted] | None:
+    """Return what the cache has of a form of a program, and the files that it includes."""
     try:
         folder = _folder()
         if not _is_private(folder):
             return None
         with closing(LocalFiles(folder)) as files:
-            data = files.read(key := _key(text))
+            data = files.read(key := _key(text, form))
         checksum, header, content = data.split(b"\n", 2)
-        if digest(header + b"\n" + content) != checksum.decode() or not Consulted(json.loads(header)).is_current():
+        consulted = Consulted(json.loads(header))
+        if digest(header + b"\n" + content) != checksum.decode() or not consulted.is_current():
             return None
         with old_at_once():
             found = _Unpickler(io.BytesIO(content), given).load()
         os.utime(folder / key)
     except Exception:  # A damaged file, and one of another tidelog, fails in as many ways as pickles can.
         return None
-    return found if isinstance(found, Compiled) else None
+    return found, consulted
 
 
-def keep(text: ProgramText, consulted: Consulted, compiled: Compiled) -> None:
-    """Keep the compiled program of a text, if that is worth it and the disk takes it."""
-    checked = compiled.checked
-    if consulted.dated or len(checked.written) + len(checked.facts) + len(checked.relations) < WORTH:
+def _size(checked: CheckedProgram) -> int:
+    """Return the number of statements of a program."""
+    return len(checked.written) + len(checked.facts) + len(checked.relations)
+
+
+def _keep(text: ProgramText, consulted: Consulted, content: Compiled | AutomaticDemand, form: str) -> None:
+    """Keep a form of a program, if it will be the same again and the disk takes it."""
+    if consulted.dated:
         return
     with suppress(OSError, RuntimeError, pickle.PicklingError):  # RuntimeError: no home, or trees that are too deep
-        content = json.dumps(consulted.files).encode() + b"\n" + _pickled(compiled)
+        data = json.dumps(consulted.files).encode() + b"\n" + _pickled(content)
         folder = _folder()
         folder.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):
             folder.mkdir(mode=0o700)
-        if not _is_private(folder) or len(content) > MOST_BYTES:
+        if not _is_private(folder) or len(data) > MOST_BYTES:
             return
         with closing(LocalFiles(folder)) as files:
-            new = f"{_key(text)}.{os.getpid()}.{threading.get_ident()}"
+            key = _key(text, form)
+            new = f"{key}.{os.getpid()}.{threading.get_ident()}"
             try:
-                files.put(new, digest(content).encode() + b"\n" + content)
-                files.replace(new, _key(text))
+                files.put(new, digest(data).encode() + b"\n" + data)
+                files.replace(new, key)
             except OSError:
                 files.remove_tree(new)
                 raise
@@ -153,11 +211,16 @@ def _is_private(folder: Path) -> bool:
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
 
 
-def _key(text: ProgramText) -> str:
-    """Return the name of the file for a text: a digest of all that the result depends on, but for included files."""
+def _key(text: ProgramText, form: str) -> str:
+    """Return the name of the file for a form of a text: a digest of all that the result depends on, but for included
+    files."""
     source = text.source
-    parts = [str(_FORMAT), __version__, sys.version, lark.__version__, _own_sources(), source.name, source.text]
-    if is_preprocessed(source.text):  # Messages name included files relative to the folder of the process.
+    parts = [str(_FORMAT), __version__, sys.version, lark.__version__, _own_sources(), source.name, source.text, form]
+    if text.preprocessing != Preprocessing():
+        parts += [repr(text.preprocessing)]
+    if (
+        is_preprocessed(source.text) or text.preprocessing.macros
+    ):  # Messages name included files relative to the folder of the process.
         parts += [str(text.folder.absolute()), str(Path.cwd()), _preprocessor()]
     return digest("".join(f"{len(part)}:{part}" for part in parts).encode())
 
@@ -196,12 +259,12 @@ def _remove_unused(folder: Path) -> None:
 # --- pickles ---------------------------------------------------------------------------------------------------------
 
 
-def _pickled(compiled: Compiled) -> bytes:
+def _pickled(content: Compiled | AutomaticDemand) -> bytes:
     buffer = io.BytesIO()
     pickler = pickle.Pickler(buffer, pickle.HIGHEST_PROTOCOL)
     # The functions in Python are those of the database that finds the program.
     pickler.dispatch_table = copyreg.dispatch_table | {GivenFunctions: lambda _: (GivenFunctions, ())}
-    pickler.dump(compiled)
+    pickler.dump(content)
     return buffer.getvalue()
 
 

@@ -27,6 +27,7 @@ from tidelog.language.syntax import CheckedProgram, Program
 from tidelog.limits.interrupts import Deferring, Interrupts
 from tidelog.limits.watch import Watch, changing_within_memory, guarded, reading_within_memory
 from tidelog.options import DatabaseOptions
+from tidelog.programs import Reading
 from tidelog.queries.deletion import deletion
 from tidelog.queries.pattern import Pattern
 from tidelog.relation import Relation
@@ -146,7 +147,7 @@ class RelationVerbs(Verbs[Made], Generic[Made, Part, Facts]):
 
     # --- changes -------------------------------------------------------------------------------------------------
 
-    def load(self, program: str | os.PathLike[str] | Program) -> None:
+    def load(self, program: str | os.PathLike[str] | Program | Reading) -> None:
         """Add a program: a path (anything path-like, or one line that ends in ".dl"), program text, or what
         `language.read` has made of one.
 
@@ -156,7 +157,7 @@ class RelationVerbs(Verbs[Made], Generic[Made, Part, Facts]):
         """
         self._check_usable()
         with changing_within_memory:
-            found = self.workspace.reading(program) if not isinstance(program, Program) else program
+            found = self.workspace.reading(program) if not isinstance(program, Program | Reading) else program
         with self._changing(), changing_within_memory:
             self.workspace.extend(found)
 

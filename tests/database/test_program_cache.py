@@ -23,7 +23,7 @@ from tidelog import programs
 from tidelog.callables import GivenFunctions
 from tidelog.database import Database
 from tidelog.language.consulted import digest
-from tidelog.language.reading import text_of
+from tidelog.language.reading import Preprocessing, text_of
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = sorted([*ROOT.glob("tests/programs/*.dl"), *ROOT.glob("examples/constructs/*.dl")])
@@ -366,3 +366,55 @@ def test_processes_with_other_hashes_share_it(folder: Path, tmp_path: Path) -> N
     assert [answer[0] for answer in answers] == ["False", "True"]
     assert answers[0][1] == answers[1][1]
     assert "precise.enters" in answers[0][1]
+
+
+# --- forms with demand, for the command line -------------------------------------------------------------------------
+
+DEMANDED = """
+.decl e, g(x: number, y: number)
+.decl s, q(y: number)
+.output q
+g(x, x) :- e(x, _).
+g(x, y) :- e(a, x), g(a, b), e(b, y).
+"""
+FORMS = {"constants": ("q(y) :- g(1, y).", None), "sizes": ("q(y) :- s(x), g(x, y).", {"e": 1_000, "s": 3})}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_with_demand_are_the_same(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rule, sizes = FORMS[form]
+    text = text_of(f"{DEMANDED}{rule}")
+    fresh = programs.Demanded(text, GivenFunctions())
+    assert (fresh.chosen(), fresh.chosen(sizes)) == ({"g"} if sizes is None else set(), {"g"})
+    one = tidelog.connect()
+    one.load(fresh.form(fresh.chosen(sizes)))
+    assert "magic" in one.program.relations["g"].qualifiers
+    monkeypatch.setattr(programs, "parse", None)  # Nothing is read any more.
+    known = programs.Demanded(text, GivenFunctions())
+    assert (known.chosen(), known.chosen(sizes)) == (fresh.chosen(), fresh.chosen(sizes))
+    assert not unlike(fresh.as_written, known.as_written)
+    other = tidelog.connect()
+    other.load(known.form(known.chosen(sizes)))
+    same(one, other)
+    plain = tidelog.connect()
+    plain.load(known.form())
+    assert "magic" not in plain.program.relations["g"].qualifiers
+    assert is_found(f"{DEMANDED}{rule}")
+
+
+def test_a_program_with_errors_shows_them_each_time() -> None:
+    text = text_of(f"{DEMANDED}q(y) :- g(1, z).")
+    for _ in range(2):
+        with pytest.raises(tidelog.ProgramError, match="E0215"):
+            _ = programs.Demanded(text, GivenFunctions()).as_written
+
+
+def test_options_of_the_preprocessor_count() -> None:
+    text = ".decl a(x: number)\n#ifdef N\na(N).\n#else\na(0).\n#endif\n"
+    for macros, rows in (((), {(0,)}), (("N=1",), {(1,)}), (("N=2",), {(2,)}), (("N=1",), {(1,)})):
+        for _ in range(2):
+            db = tidelog.connect()
+            given = text_of(text, preprocessing=Preprocessing(macros=macros))
+            db.load(programs.Demanded(given, GivenFunctions()).form())
+            db.commit()
+            assert set(db["a"]) == rows

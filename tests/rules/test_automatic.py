@@ -8,8 +8,11 @@ import pytest
 
 import tidelog
 from tests.suite import evaluate_naive
+from tidelog.callables import GivenFunctions
 from tidelog.cli.run import load_by_sizes
 from tidelog.language import read
+from tidelog.language.reading import text_of
+from tidelog.programs import Demanded
 from tidelog.rules.automatic import AutomaticDemand
 
 HEAD = ".decl e, f(x: number, y: number)\n.decl s(x: number)\n.decl q(y: number)\n.output q\n"
@@ -47,7 +50,9 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_which_relations_are_derived_on_demand(case: str) -> None:
     text, chosen = CASES[case]
-    program = AutomaticDemand(read(HEAD + text, name="test.dl")).from_constants()
+    demand = AutomaticDemand(read(HEAD + text, name="test.dl"))
+    assert demand.from_constants == chosen
+    program = demand.qualified(frozenset(chosen))
     assert {each.name for each in program.declarations if "magic" in each.qualifiers} == chosen
 
 
@@ -61,7 +66,8 @@ def test_outputs_are_what_they_were(case: str) -> None:
         }
         facts["s"] = frozenset((rng.randrange(7),) for _ in range(2))
         db = tidelog.connect()
-        db.load(AutomaticDemand(read(text, name="test.dl")).from_constants())
+        demand = AutomaticDemand(read(text, name="test.dl"))
+        db.load(demand.qualified(demand.from_constants))
         for name, rows in facts.items():
             db.insert(name, rows)
         db.commit()
@@ -100,8 +106,7 @@ SIZES = {
 @pytest.mark.parametrize("case", SIZES)
 def test_which_relations_are_derived_on_demand_by_sizes(case: str) -> None:
     text, sizes, chosen = SIZES[case]
-    program = AutomaticDemand(read(HEAD + text, name="test.dl")).by_sizes(sizes)
-    assert {each.name for each in program.declarations if "magic" in each.qualifiers} == chosen
+    assert AutomaticDemand(read(HEAD + text, name="test.dl")).by_sizes(sizes) == chosen
 
 
 TREE = [(x // 2, x) for x in range(2, 1_024)]
@@ -109,9 +114,9 @@ TREE = [(x // 2, x) for x in range(2, 1_024)]
 
 def evaluated(text: str, asked: list[int]) -> tidelog.Database:
     """The tree with the nodes that are asked for, loaded as `tidelog run` does."""
-    demand = AutomaticDemand(read(HEAD + text, name="test.dl"))
+    demand = Demanded(text_of(HEAD + text, "test.dl"), GivenFunctions())
     db = tidelog.connect()
-    db.load(demand.from_constants())
+    db.load(demand.form(demand.chosen()))
     db.insert("e", TREE)
     db.insert("s", [(x,) for x in asked])
     load_by_sizes(db, demand)

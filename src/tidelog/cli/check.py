@@ -17,8 +17,8 @@ from tidelog.cli.shared import (
     add_preprocessing,
     existing,
     functors_of,
-    parsed,
     positive,
+    text,
     warnings_of,
 )
 from tidelog.collecting import uncollected
@@ -59,15 +59,14 @@ def execute(arguments: argparse.Namespace) -> int:
 
 @uncollected()
 def _check_program(arguments: argparse.Namespace) -> None:
+    from tidelog.callables import GivenFunctions
     from tidelog.cli.report import print_json
     from tidelog.io.files import input_options
     from tidelog.io.options import FileOptions
-    from tidelog.language import check
-    from tidelog.rules import compile_program
+    from tidelog.programs import Demanded
 
     path = arguments.path
-    checked = check(parsed(arguments))
-    core = compile_program(checked, as_written=True)  # negation or aggregation through recursion shows here
+    checked, core = Demanded(text(arguments), GivenFunctions()).as_written
     for directive in checked.directives:
         relation = checked.relations[directive.relation]  # Below is what `run` would refuse.
         if directive.name == "input":

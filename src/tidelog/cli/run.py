@@ -22,14 +22,14 @@ from tidelog.cli.shared import (
     add_messages,
     add_preprocessing,
     functors_of,
-    parsed,
+    text,
     warnings_of,
 )
 
 if TYPE_CHECKING:
     from tidelog.database import Database
     from tidelog.language.syntax import CheckedProgram, Directive
-    from tidelog.rules.automatic import AutomaticDemand
+    from tidelog.programs import Demanded
     from tidelog.spark import SparkDatabase
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -66,7 +66,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Load, read, commit, check on request, write."""
     import tidelog
     from tidelog.cli.report import print_json, stats
-    from tidelog.rules.automatic import AutomaticDemand
+    from tidelog.programs import Demanded
 
     started = time.perf_counter()
     folder = None if arguments.output_dir == "-" else Path(arguments.output_dir)
@@ -75,16 +75,15 @@ def execute(arguments: argparse.Namespace) -> int:
         db = _connected(arguments.engine, stack)
         db.functors(functors_of(arguments))
         db.options(timeout=arguments.timeout, max_rows=arguments.max_rows)
-        program = parsed(arguments)
-        demand = AutomaticDemand(program)
-        db.load(demand.from_constants() if arguments.explain is None else program)
+        program = Demanded(text(arguments), db.workspace.given)
+        db.load(program.form(program.chosen() if arguments.explain is None else frozenset()))
         found = warnings_of(arguments, db.program, db.workspace.draft().core)
         if not arguments.json:
             for warning in found:
                 print(warning, file=sys.stderr)
         read_inputs(db, arguments.fact_dir, needed(db.program))
         if isinstance(db, tidelog.Database) and arguments.explain is None:
-            load_by_sizes(db, demand)
+            load_by_sizes(db, program)
         report = db.commit().report
         if arguments.check:
             db.check()
@@ -207,18 +206,18 @@ def _check_standard_input(inputs: list[Directive]) -> None:
         raise DataError(Problem("E0413", message, second.span, notes, hint))
 
 
-def load_by_sizes(db: Database, demand: AutomaticDemand) -> None:
+def load_by_sizes(db: Database, demanded: Demanded) -> None:
     """Reload the program with demand by the sizes of the facts, if that gives another program. Nothing is committed
     yet, and the facts wait."""
     facts = db.workspace.facts
     sizes: Counter[str] = Counter()
     for name, _, words in facts:
         sizes[name] += len(words)
-    program = demand.by_sizes(sizes)
-    if program == demand.from_constants():
+    chosen = demanded.chosen(sizes)
+    if chosen == demanded.chosen():
         return
     db.rollback()
-    db.load(program)
+    db.load(demanded.form(chosen))
     for name, _, words in facts:
         db.insert_words(name, words)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tidelog.errors import Problem
+    from tidelog.language.reading import ProgramText
     from tidelog.language.syntax import CheckedProgram, Program
     from tidelog.rules.core import CoreProgram
     from tidelog.store import StoredDatabase
@@ -73,13 +74,20 @@ def add_messages(command: argparse.ArgumentParser) -> None:
     command.add_argument("--all-errors", action="store_true", help="show all errors, not only the first 20")
 
 
+def text(arguments: argparse.Namespace) -> ProgramText:
+    """Return the text of the program that a command's arguments name, with its options. Raise ProgramError."""
+    from tidelog.language.reading import Preprocessing, text_of
+
+    macros = tuple(macro for each in arguments.macro for macro in each.split())
+    preprocessing = Preprocessing(tuple(arguments.include_dir), macros, not arguments.no_preprocessor)
+    return text_of(arguments.program, preprocessing=preprocessing)
+
+
 def parsed(arguments: argparse.Namespace) -> Program:
     """Return the program that a command's arguments name, read with its options."""
-    from tidelog.language.reading import Preprocessing, read
+    from tidelog.language.reading import parse
 
-    macros = tuple(macro for text in arguments.macro for macro in text.split())
-    preprocessing = Preprocessing(tuple(arguments.include_dir), macros, not arguments.no_preprocessor)
-    return read(arguments.program, preprocessing=preprocessing)
+    return parse(text(arguments))
 
 
 def warnings_of(arguments: argparse.Namespace, checked: CheckedProgram, core: CoreProgram) -> list[Problem]:

@@ -33,10 +33,11 @@ class Preprocessing:
 
 @dataclass(frozen=True)
 class ProgramText:
-    """The text of a program, and the folder in which its `#include "…"` begins to look."""
+    """The text of a program, the folder in which its `#include "…"` begins to look, and the preprocessor's options."""
 
     source: SourceText
     folder: Path
+    preprocessing: Preprocessing = Preprocessing()
 
 
 def read(
@@ -51,10 +52,12 @@ def read(
     `name` is shown in messages instead of the path or "<text>"; `look` is called before each statement, and may raise.
     Raise ProgramError with everything found.
     """
-    return parse(text_of(text_or_path, name), preprocessing=preprocessing, look=look)
+    return parse(text_of(text_or_path, name, preprocessing), look=look)
 
 
-def text_of(text_or_path: str | os.PathLike[str], name: str | None = None) -> ProgramText:
+def text_of(
+    text_or_path: str | os.PathLike[str], name: str | None = None, preprocessing: Preprocessing | None = None
+) -> ProgramText:
     """Return the text that `read` parses. Raise ProgramError for other values, and for a file that cannot be
     read."""
     given: object = text_or_path
@@ -72,20 +75,13 @@ def text_of(text_or_path: str | os.PathLike[str], name: str | None = None) -> Pr
         problem = _nul(source)
         if problem is not None:
             raise ProgramError(problem)
-    return ProgramText(source, folder)
+    return ProgramText(source, folder, preprocessing or Preprocessing())
 
 
 @uncollected()
-def parse(
-    given: ProgramText,
-    *,
-    preprocessing: Preprocessing | None = None,
-    look: Look = unlimited,
-    consulted: Consulted | None = None,
-) -> Program:
+def parse(given: ProgramText, *, look: Look = unlimited, consulted: Consulted | None = None) -> Program:
     """Parse the text of a program, as `read` does; `consulted` gets the files that it includes."""
-    preprocessing = preprocessing or Preprocessing()
-    source = given.source
+    preprocessing, source = given.preprocessing, given.source
     locate: Locate = partial(Span, source)
     problems: list[Problem] = []
     if preprocessing.enabled and (preprocessing.macros or _is_for_preprocessor(source.text)):

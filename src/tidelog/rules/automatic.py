@@ -24,39 +24,44 @@ from tidelog.rules.demand import worth_demand
 
 @dataclass(frozen=True)
 class AutomaticDemand:
-    """A program of which only the outputs are read, and its form with demand."""
+    """A program of which only the outputs are read, and the relations that it needs on demand only."""
 
     program: Program
 
-    def from_constants(self) -> Program:
-        """Return the program with the qualifier `magic` on relations that need not be whole for its outputs, by the
-        constants in it. Raise ProgramError for a program that is wrong."""
+    @cached_property
+    def from_constants(self) -> frozenset[str]:
+        """The relations that need not be whole for the outputs, by the constants in the program. Raise ProgramError for
+        a program that is wrong."""
         has_constants = any(isinstance(part, Constant) for rule in self.program.rules for part in walk(rule.body))
-        return self._qualified(MappingProxyType({})) if self._shown and has_constants else self.program
+        return self._chosen(MappingProxyType({})) if self._shown and has_constants else frozenset()
 
-    def by_sizes(self, sizes: Mapping[str, int]) -> Program:
-        """Return the program of `from_constants`, with the qualifier also where demand begins with few tuples, by the
-        `sizes` of relations that have been read."""
+    def by_sizes(self, sizes: Mapping[str, int]) -> frozenset[str]:
+        """Return the relations of `from_constants`, and those where demand begins with few tuples, by the `sizes` of
+        relations that have been read."""
         derived = {head.relation for rule in self.program.rules for head in rule.heads if rule.body}
         given = {name: size for name, size in sizes.items() if name not in derived}
-        return self._qualified(given) if self._shown and given else self.from_constants()
+        return self._chosen(given) if self._shown and given else self.from_constants
+
+    def qualified(self, relations: frozenset[str]) -> Program:
+        """Return the program with the qualifier `magic` on these relations."""
+        declarations = tuple(
+            replace(each, qualifiers=(*each.qualifiers, "magic")) if each.name in relations else each
+            for each in self.program.declarations
+        )
+        return replace(self.program, declarations=declarations) if relations else self.program
 
     @cached_property
     def _shown(self) -> set[str]:
         return {each.relation for each in self.program.directives if each.name in ("output", "printsize", "limitsize")}
 
     @cached_property
-    def _compiled(self) -> tuple[CheckedProgram, CoreProgram]:
+    def as_written(self) -> tuple[CheckedProgram, CoreProgram]:
+        """The program, checked and compiled without demand. Raise ProgramError."""
         checked = check(self.program)
         return checked, compile_program(checked, as_written=True)
 
-    def _qualified(self, sizes: Mapping[str, int]) -> Program:
-        checked, core = self._compiled
+    def _chosen(self, sizes: Mapping[str, int]) -> frozenset[str]:
+        checked, core = self.as_written
         qualified = {name for name, x in checked.relations.items() if {"magic", "no_magic"} & {*x.qualifiers}}
         wanted = frozenset(checked.relations) - self._shown - qualified
-        chosen = worth_demand(core.nodes, wanted, core.relations, sizes)
-        declarations = tuple(
-            replace(each, qualifiers=(*each.qualifiers, "magic")) if each.name in chosen else each
-            for each in self.program.declarations
-        )
-        return replace(self.program, declarations=declarations)
+        return frozenset(worth_demand(core.nodes, wanted, core.relations, sizes))
