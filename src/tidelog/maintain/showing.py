@@ -1,6 +1,6 @@
 """Hyper-nodes with relations that show some of their candidates, whether these are selected or chosen.
 
-The candidates are derived, die and are born again like all rows. What is shown follows them, after each round.
+The candidates are derived, die and are re-derived like all rows. What is shown follows them, after each round.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tidelog.storage.changes import bear_supported
 
 
 class ShowingUpdate(NodeUpdate):
-    """One update of such a hyper-node. Rows that die on the way may be born again."""
+    """One update of such a hyper-node. Rows that die on the way may be re-derived."""
 
     def __init__(self, node: HyperNode, inputs: Inputs, maintained: Maintained, seconds: float) -> None:
         super().__init__(node, inputs, maintained, seconds)
