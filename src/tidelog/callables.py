@@ -124,7 +124,7 @@ class GivenAggregate:
     @property
     def fingerprint(self) -> str:
         """Return a digest of the functions, another one for nearly all other functions."""
-        parts = (self.init, self.step, self.inverse, self.finish)
+        parts = (self.init, self.step, self.merge, self.inverse, self.finish)
         return hashlib.sha256("\n".join(map(_content, parts)).encode()).hexdigest()
 
 

@@ -193,9 +193,10 @@ class RelationVerbs(Verbs[Made], Generic[Made, Part, Facts]):
         docs/how-to/functors.md.
 
         `init` is the state of a group without members, or a function that makes it. `step(state, *operands)` returns
-        the state with one more member, `inverse` that with one less, and `merge` that of two groups together. `finish`
-        makes the value of a state; None is no value. Functions given again take effect with the next `commit`, which
-        computes all groups anew. Raise UsageError: not a function (E0609), stated for other types (E0646).
+        the state with one more member, `inverse` that with one less, and `merge` that of two groups together, for large
+        groups without an inverse. `finish` makes the value of a state; None is no value. Functions given again take
+        effect with the next `commit`, which computes all groups anew. Raise UsageError: not a function (E0609), stated
+        for other types (E0646).
         """
         given = GivenAggregate(name, init, step, merge, inverse, finish, None, compiled)
         with self._changing():

@@ -17,7 +17,8 @@ sorting     the order of many rows, computed in parts that limits can stop
 closures    the edges of closures, and births of their pairs
 assemble    join plans to the code of the kernels;  functors  operators of the kernels, and Python for the rest
 calls       columns of words as rows of values, for functions in Python;  texts  functors on texts
-user_functors  functors in Python;  remembered  their results;  user_aggregates  aggregates in Python
+user_functors  functors in Python;  remembered  their results;  user_aggregates  aggregates in Python;  merged_groups
+            states of parts of their large groups
 compiled    functions of numbers as loops
 machine     runs assembled plans;  statistics  the planner's input
 deltas      the rows that a relation gained and lost;  report  the report of an epoch

@@ -1,10 +1,10 @@
 """Aggregates in Python over the groups of a rule.
 
-Without an inverse, a group that has changed is read again. With one, the first change of a group reads it and keeps its
-state, and later changes cost a step for each member that comes or goes. The engine compares such a value with that of
-the group read again at the 1st, 2nd, 4th, 8th, … change of each aggregate, because an inverse that does not undo the
-step would let views drift. After an epoch that fails, the groups that it touched have no state: a step may have changed
-a state in place.
+Without an inverse, a group that has changed is read again, or with a `merge` and many members a part of it
+(`merged_groups`). With an inverse, the first change of a group reads it and keeps its state, and later changes cost a
+step for each member that comes or goes. The engine compares such values with those of the group read again at the 1st,
+2nd, 4th, 8th, … change of each aggregate, because an inverse that does not undo the step would let views drift. After
+an epoch that fails, the groups that it touched have no state: a step may have changed a state in place.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from tidelog.arrays import Flags, Words
 from tidelog.errors import DataError
 from tidelog.language.syntax import FunctorType
 from tidelog.looking import Look
+from tidelog.maintain import merged_groups
 from tidelog.maintain.compiled import fold_of
 from tidelog.maintain.large_groups import GroupKey
+from tidelog.maintain.merged_groups import part_of, parts_for
 from tidelog.rules.core import AggregateRule, OwnAggregate
 from tidelog.semantics.calls import CallSite
 from tidelog.semantics.user_aggregates import Folding, Group, folding_of, in_order, start_value
@@ -43,8 +45,8 @@ Members = tuple[Words, NDArray[numpy.intp]]
 
 @dataclass
 class OwnGroups:
-    """The states of the groups of one aggregate with an inverse, each with its number of members. `read` counts the
-    members that were read, `changes` the groups that changed by their states."""
+    """The states of the groups of one aggregate with an inverse, or the parts of large ones with a merge, each with its
+    number of members. `read` counts the members that were read, `changes` the groups that changed by their states."""
 
     states: dict[GroupKey, tuple[Any, int]] = field(default_factory=dict)
     read: int = 0
@@ -179,8 +181,10 @@ def follow(
 ) -> tuple[Words, Flags]:
     """Return the values of groups after members were born and died, and a mask of those that have one. `read` gives all
     members of some of the groups."""
-    if fold.folding.inverse is None or everything:
+    if everything or (fold.folding.inverse is None and fold.folding.merge is None):
         return fold.values(groups, read(numpy.ones(len(groups), bool)), look)
+    if fold.folding.inverse is None:
+        return _merged(fold, groups, born, died, kept, read(numpy.ones(len(groups), bool)), look)
     found: list[Scalar] = [None if fold.own.start is None else start_value(fold.own.start)] * len(groups)
     unknown = numpy.zeros(len(groups), bool)
     suspects: list[int] = []
@@ -223,6 +227,46 @@ def _changed(
     return group.value(fold.folding, state) if size else empty
 
 
+def _merged(
+    fold: Fold, groups: Words, born: Members, died: Members, kept: OwnGroups, members: Members, look: Look
+) -> tuple[Words, Flags]:
+    """Return the values of groups with these members after members were born and died, and a mask of those that have
+    one. Keep the states of the parts of large groups."""
+    large = members[1] >= merged_groups.LARGE
+    small = members[0][numpy.repeat(~large, members[1])], numpy.where(large, 0, members[1])
+    words, has = fold.values(groups, small, look)
+    values: list[Scalar] = []
+    for i, (own, came, went) in enumerate(zip(_parts(members), _parts(born), _parts(died), strict=True)):
+        key = tuple(groups[i].tolist())
+        before = kept.touch(key)
+        if not large[i]:
+            kept.put(key, None, 0)
+            continue
+        look()
+        group, parts = fold.group(groups[i]), before[0] if before is not None else None
+        if parts is None or not parts.fits(len(own)):
+            parts, changed = parts_for(len(own)), own
+        else:
+            changed = numpy.concatenate([came, went])
+        numbers = part_of(own, parts.count)
+        order = numpy.argsort(numbers, kind="stable")
+        ends = numpy.searchsorted(numbers[order], numpy.arange(parts.count + 1))
+        for number in numpy.unique(part_of(changed, parts.count)).tolist():
+            part = own[order[ends[number] : ends[number + 1]]]
+            parts.states.pop(number, None)
+            if len(part):
+                parts.states[number] = fold.state(group, part)
+        kept.put(key, parts, len(own))
+        values.append(group.value(fold.folding, group.merged(fold.folding, parts.copies.values())))
+        kept.changes += before is not None
+        if before is not None and kept.changes & (kept.changes - 1) == 0:
+            again = group.value(fold.folding, fold.state(group, own))
+            if again != values[-1]:
+                raise group.changed(fold.folding, values[-1], again)
+    words[large], has[large] = fold.encoded(iter(values))
+    return words, has
+
+
 def _verify(
     fold: Fold, groups: Words, suspects: list[int], found: list[Scalar], read: Callable[[Flags], Members]
 ) -> None:
@@ -236,7 +280,7 @@ def _verify(
             group = fold.group(groups[i])
             again = group.value(fold.folding, fold.state(group, words))
             if again != found[i]:
-                raise group.changed(found[i], again)
+                raise group.changed(fold.folding, found[i], again)
 
 
 def _parts(members: Members) -> list[Words]:

@@ -133,6 +133,14 @@ class Group:
             raise UsageError(Problem("E0648", message, place(declared, self.site), hint=hint))
         return found
 
+    def merged(self, folding: Folding, states: Iterable[Any]) -> Any:
+        """Return the state of the members of several states together. Raise UsageError (E0647)."""
+        assert folding.merge is not None
+        whole = self.init(folding)
+        for state in states:
+            whole = self.called("merge", folding.merge, whole, state)
+        return whole
+
     def called(self, part: str, function: Callable[..., Any], *args: Any) -> Any:
         """Return the result of one of the functions. Raise UsageError (E0647) if it raises."""
         try:
@@ -142,13 +150,16 @@ class Group:
         except Exception as error:
             raise self._raised(part, "", error) from error
 
-    def changed(self, followed: Scalar, read: Scalar) -> UsageError:
+    def changed(self, folding: Folding, followed: Scalar, read: Scalar) -> UsageError:
         """Return the error (E0644) for a group that has another value after changes than when it is read."""
+        inverse = folding.inverse is not None
+        wrong = "inverse of {} does not undo its step" if inverse else "merge of {} is not the state of both groups"
         message = (
-            f"{within(self.site)}the inverse of `{self.own.word}` does not undo its step{self._of(',')}: "
+            f"{within(self.site)}the {wrong.format(f'`{self.own.word}`')}{self._of(',')}: "
             f"the value is {followed!r} after changes, {read!r} when the members are read again"
         )
-        hint = "keep exact states, such as integers or `fractions.Fraction`, or give no inverse; nothing has changed"
+        part = "inverse" if inverse else "merge"
+        hint = f"keep exact states, such as integers or `fractions.Fraction`, or give no {part}; nothing has changed"
         return UsageError(Problem("E0644", message, place(self.own.declared, self.site), hint=hint))
 
     def _raised(self, part: str, of: str, error: Exception) -> UsageError:
