@@ -77,18 +77,17 @@ class FetchedViews(EngineViews):
 
     def answers(self, evaluation: Evaluation, given: Words, watch: Watch) -> AnyWords:
         self.bring([(evaluation, given)], watch)
-        for node in evaluation.nodes:
-            if all(name in self.state.program.relations for name in node.relations):
-                for name in node.relations:
-                    self._stored(name)
         return super().answers(evaluation, given, watch)
 
     def bring(self, asked: Iterable[tuple[Evaluation, Words]], watch: Watch) -> None:
         kept = self.state.program.relations
-        waiting = [
-            Needed(self.state, evaluation.remaining(kept), self._evaluations, watch).rows(given)
-            for evaluation, given in asked
-        ]
+        waiting = []
+        for evaluation, given in asked:
+            for node in evaluation.nodes:
+                for name in (*node.relations, *node.reads):
+                    if name in kept:
+                        self._stored(name)  # Plans are kept as long as all relations that they read stay the same.
+            waiting.append(Needed(self.state, evaluation.remaining(kept), self._evaluations, watch).rows(given))
         while waiting:
             watch.look()
             steps = [(rows, next(rows, None)) for rows in waiting]
