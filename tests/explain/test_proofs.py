@@ -234,3 +234,15 @@ def test_a_limit_leaves_the_rest_open() -> None:
     proof.check(db)
     with pytest.raises(tidelog.ProofRejected, match="E0820"):
         Proof((*proof.steps[:-1], replace(proof.goal, values=(7,)))).check()
+
+
+def test_rules_that_can_never_hold_derive_nothing() -> None:
+    db = tidelog.connect()
+    db.load(
+        ".type T = A {} | B { x: number } .decl p(x: number) .decl r(x: number) "
+        "never: p(x) :- r(x), $A() = $B(x). holds: p(x) :- r(x)."
+    )
+    db.insert("r", [(1,)])
+    db.commit()
+    assert db.explain("p", (1,)).rules == ("holds",)
+    assert db.why_not("p", (2,)).attempts[0].failed == "$A = $B(2)"

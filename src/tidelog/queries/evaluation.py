@@ -93,9 +93,10 @@ class Evaluation:
     def _relations(
         self, catalog: Catalog, views: Mapping[str, StoredRelation], facts: Mapping[str, AnyWords]
     ) -> dict[str, StoredRelation]:
-        """Return the relations to evaluate over: the views, and new ones with the facts, or empty."""
+        """Return the relations to evaluate over: the views, and new ones with the facts, or empty; the goal among them,
+        which has no rules where none can ever hold."""
         relations = dict(views)
-        for name in dict.fromkeys([UNIT, *self._facts, *self.reads(views)]):
+        for name in dict.fromkeys([UNIT, self._goal, *self._facts, *self.reads(views)]):
             if name not in relations:
                 arity = 0 if name == UNIT else len(self._core.relations[name].columns)
                 relations[name] = StoredRelation(catalog, arity, counted=False)

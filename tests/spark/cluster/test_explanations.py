@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any
 
 import pytest
@@ -13,9 +14,10 @@ from tests.depth import cases
 from tests.explain.test_changes_of_mind import ABSENCES
 from tests.explain.test_proofs import FACTS, PROGRAM, PROOFS
 from tests.generate import Row
-from tests.scripts import change_in, script_for
+from tests.scripts import Script, change_in, script_for
 from tests.spark.cluster.harness import LIMITS, NOTHING_EVERYWHERE, SKEWED, Cluster
 from tests.suite import FIRST_SEED
+from tests.terms import terms_script
 from tidelog.errors import LimitError, UsageError
 from tidelog.language.inlining import INLINE
 from tidelog.spark import fetched
@@ -54,10 +56,11 @@ def test_explanations_are_those_of_the_embedded_engine(way: tuple[int, Placement
 
 @pytest.mark.usefixtures("whole")
 @pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + cases(4)))
-def test_random_programs_and_changes(seed: int) -> None:
+@pytest.mark.parametrize("made", [script_for, terms_script], ids=["numbers", "values with branches"])
+def test_random_programs_and_changes(made: Callable[[int], Script], seed: int) -> None:
     """After every epoch, proofs hold step by step and have the heights of those of the embedded engine, and absences
     have the same reasons."""
-    rng, script = random.Random(seed), script_for(seed)
+    rng, script = random.Random(seed), made(seed)
     way = WAYS[seed % len(WAYS)]
     with Cluster(*way) as there:
         here = tidelog.connect()
@@ -73,6 +76,49 @@ def test_random_programs_and_changes(seed: int) -> None:
                     db.commit()
             problem = wrong_explanations(here, there, rng)
             assert not problem, f"{problem}\n{script}"
+
+
+CONSTRUCTS = [
+    "p(x, y) :- a(x, y), !b(y).",
+    "p(x, y) :- a(x, y), !a(y, _).",
+    "p(x, y) :- b(x), b(y), !a(x, y), x < y.",
+    "p(x, n) :- b(x), n = count : { a(x, _) }.",
+    "p(x, n) :- b(x), n = count : { a(_, _) }.",
+    "p(x, n) :- b(x), n = sum y : { a(x, y), !b(y) }.",
+    "p(x, n) :- b(x), n = max y : { a(x, z), a(z, y) }.",
+    "p(x, n) :- a(x, y), n = count : { a(y, z), z > x }.",
+    "p(x, n) :- b(x), n = count : { a(y, x), m = count : { a(y, _) }, m > 1 }.",
+    "p(x, c) :- b(x), a(y, z), z > 3, c = min w : { a(y, w) }.",
+    "p(x, y) :- a(x, y), (b(x) ; y = 3 ; !b(y), a(y, x)).",
+    "p(x, y + 1) :- b(x), a(x, y), z = y - x, a(_, z).",
+    "p(x, y) :- <a/^a>(x, y), !<a+>(y, x).",
+    "p(x, n) :- b(x), n = count : { <a+>(x, y), b(y) }.",
+    "p(x, y) :- r(x, [y, l]), l != nil. .type L = [h: number, t: L] .decl r(x: number, l: L) "
+    "r(x, [y, nil]) :- a(x, y). r(x, [y, l]) :- a(x, y), r(y, l), !b(y), x < y.",
+    "p(x, y) :- a(x, y), x < y. p(x, z) :- p(x, y), a(y, z), !b(z), x < z.",
+]
+
+
+@pytest.mark.parametrize("way", WAYS[:2], ids=str)
+@pytest.mark.parametrize("text", CONSTRUCTS)
+def test_each_construct_by_itself(text: str, way: tuple[int, PlacementLimits], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each question begins without rows, and fetches those that it reads."""
+    monkeypatch.setattr(fetched, "WHOLE", -1)
+    facts = {"a": [(0, 1), (1, 2), (1, 3), (2, 0), (2, 2), (3, 4), (4, 3)], "b": [(1,), (2,), (4,)]}
+    here = tidelog.connect()
+    with Cluster(*way) as there:
+        for db in (here, there):
+            db.load(f".decl a(x: number, y: number) .decl b(x: number) .decl p(x: number, y: number) {text}")
+            for name, rows in facts.items():
+                db.insert(name, rows)
+            db.commit()
+        for row in product(range(5), repeat=2):
+            if row in here["p"]:
+                assert str(there.explain("p", row)) == str(here.explain("p", row))
+            else:
+                assert str(there.why_not("p", row)) == str(here.why_not("p", row))
+            assert there.aside._alone is None
+            there.aside.close()
 
 
 def wrong_explanations(here: tidelog.Database, there: Cluster, rng: random.Random) -> str:
