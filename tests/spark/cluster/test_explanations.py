@@ -104,7 +104,10 @@ CONSTRUCTS = [
 def test_each_construct_by_itself(text: str, way: tuple[int, PlacementLimits], monkeypatch: pytest.MonkeyPatch) -> None:
     """Each question begins without rows, and fetches those that it reads."""
     monkeypatch.setattr(fetched, "WHOLE", -1)
-    facts = {"a": [(0, 1), (1, 2), (1, 3), (2, 0), (2, 2), (3, 4), (4, 3)], "b": [(1,), (2,), (4,)]}
+    facts: dict[str, list[Row]] = {
+        "a": [(0, 1), (1, 2), (1, 3), (2, 0), (2, 2), (3, 4), (4, 3)],
+        "b": [(1,), (2,), (4,)],
+    }
     here = tidelog.connect()
     with Cluster(*way) as there:
         for db in (here, there):
