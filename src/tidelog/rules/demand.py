@@ -154,14 +154,21 @@ class _Ask:
 def _settled(rules: Sequence[AnyRule], bound: _Bound) -> dict[str, frozenset[int]]:
     """Return the columns that all readers bind, of the relations that have such columns."""
     found = dict(bound)
+    waiting = [rule for rule in rules if isinstance(rule, CoreRule)]
+    concerned: dict[str, dict[int, CoreRule]] = {}
+    for rule in waiting:
+        for name in (rule.head.relation, *(name for name, _ in rule.reads)):
+            concerned.setdefault(name, {})[id(rule)] = rule
     while True:
         now = dict(found)
-        for rule in rules:
-            for ask in _asks(rule, found) if isinstance(rule, CoreRule) else ():
+        for rule in waiting:
+            for ask in _asks(rule, found):
                 now[ask.atom.relation] &= ask.columns
         now = {name: columns for name, columns in now.items() if columns}
-        if now == found:
+        changed = [name for name, columns in found.items() if now.get(name) != columns]
+        if not changed:
             return found
+        waiting = [*{number: rule for name in changed for number, rule in concerned.get(name, {}).items()}.values()]
         found = now
 
 
