@@ -8,7 +8,7 @@ each member.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -48,6 +48,18 @@ def parts_for(size: int) -> Parts:
     while count * count < size:
         count *= 2
     return Parts(count, {})
+
+
+def changed_parts(members: Words, changed: Words, count: int) -> Iterator[tuple[int, Words]]:
+    """Yield the numbers of the parts in which members have `changed`, with their members now."""
+    wanted = numpy.zeros(count, bool)
+    wanted[part_of(changed, count)] = True
+    numbers = part_of(members, count)
+    rows = numpy.flatnonzero(wanted[numbers])
+    rows = rows[numpy.argsort(numbers[rows], kind="stable")]
+    ends = numpy.searchsorted(numbers[rows], numpy.arange(count + 1))
+    for number in numpy.flatnonzero(wanted).tolist():
+        yield number, members[rows[ends[number] : ends[number + 1]]]
 
 
 def part_of(words: Words, count: int) -> NDArray[numpy.int64]:

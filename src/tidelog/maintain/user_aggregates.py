@@ -24,7 +24,7 @@ from tidelog.looking import Look
 from tidelog.maintain import merged_groups
 from tidelog.maintain.compiled import fold_of
 from tidelog.maintain.large_groups import GroupKey
-from tidelog.maintain.merged_groups import part_of, parts_for
+from tidelog.maintain.merged_groups import changed_parts, parts_for
 from tidelog.rules.core import AggregateRule, OwnAggregate
 from tidelog.semantics.calls import CallSite
 from tidelog.semantics.user_aggregates import Folding, Group, folding_of, in_order, start_value
@@ -248,11 +248,7 @@ def _merged(
             parts, changed = parts_for(len(own)), own
         else:
             changed = numpy.concatenate([came, went])
-        numbers = part_of(own, parts.count)
-        order = numpy.argsort(numbers, kind="stable")
-        ends = numpy.searchsorted(numbers[order], numpy.arange(parts.count + 1))
-        for number in numpy.unique(part_of(changed, parts.count)).tolist():
-            part = own[order[ends[number] : ends[number + 1]]]
+        for number, part in changed_parts(own, changed, parts.count):
             parts.states.pop(number, None)
             if len(part):
                 parts.states[number] = fold.state(group, part)
